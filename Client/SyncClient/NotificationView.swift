@@ -105,28 +105,34 @@ public struct NotificationSettings: Hashable, Sendable {
   public var showsDetails: Bool
   /// The state of running tasks goes to targets that show it.
   public var showsLiveStatus: Bool
+  /// For how many seconds nobody has looked at any device before the person's push targets are told,
+  /// where this device set them last.
+  public var personDelaySeconds: Int
   /// Runs for every notification while nobody looks at the device; nil: nothing does.
   public var command: String?
 
   /// Puts the settings together.
   public init(
     off: Set<NotificationView.Category> = [], showsDetails: Bool = false,
-    showsLiveStatus: Bool = true, command: String? = nil
+    showsLiveStatus: Bool = true,
+    personDelaySeconds: Int = SettingName.notifyMeAfterDefault, command: String? = nil
   ) {
     self.off = off
     self.showsDetails = showsDetails
     self.showsLiveStatus = showsLiveStatus
+    self.personDelaySeconds = personDelaySeconds
     self.command = command
   }
 
   var preferences: NotificationPreferences {
     NotificationPreferences(
       off: Set(off.compactMap(\.number)), showsDetails: showsDetails,
-      showsLiveStatus: showsLiveStatus)
+      showsLiveStatus: showsLiveStatus,
+      personDelaySeconds: min(max(0, personDelaySeconds), WireLimits.personDelaySecondsMax))
   }
 }
 
-/// Where a device's notifications are pushed to, as the server knows it.
+/// Where notifications of a device, or of its person, are pushed to, as the server knows it.
 public struct PushTargetView: Hashable, Sendable, Identifiable {
   /// Made by the device.
   public var id: PushTargetID
@@ -140,6 +146,9 @@ public struct PushTargetView: Hashable, Sendable, Identifiable {
   public var reason: String
   /// When the provider last took a push, milliseconds since 1970; nil for not yet.
   public var deliveredAt: Int64?
+  /// It is told of all devices' notifications whenever nobody looks at any of them, and not of this
+  /// device's alone.
+  public var isPersons: Bool
 
   init(_ state: PushTargetState) {
     id = state.id
@@ -148,6 +157,7 @@ public struct PushTargetView: Hashable, Sendable, Identifiable {
     isValid = state.isValid
     reason = state.reason
     deliveredAt = state.deliveredAt
+    isPersons = state.owner == .person
   }
 }
 

@@ -47,7 +47,8 @@ struct NotificationHandlers: RouteHandlers {
     api.put("push/targets/:target") { request, context in
       let target = try target(context)
       let body = try await decoded(PushTargetRequest.self, from: request)
-      try await client.notifications.setPushTarget(target, kind: body.kind, address: body.address)
+      try await client.notifications.setPushTarget(
+        target, kind: body.kind, address: body.address, isPersons: body.person ?? false)
       return CanonicalJSON.response(
         PushTargetsAnswer(
           targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
@@ -88,7 +89,7 @@ extension PushTargetAnswer {
   init(_ view: PushTargetView) {
     self.init(
       id: view.id, kind: view.kind, address: view.address, valid: view.isValid, reason: view.reason,
-      deliveredAt: view.deliveredAt)
+      deliveredAt: view.deliveredAt, person: view.isPersons)
   }
 }
 

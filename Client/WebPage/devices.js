@@ -54,7 +54,7 @@ export class DevicesView extends HTMLElement {
 
   #showTargets(targets) {
     refill(this.push, (targets.length ? targets : [null]).map((target) => target
-      ? h('li', {}, h('span', {}, `${target.kind} · ${target.address}`),
+      ? h('li', {}, h('span', {}, `${target.kind} · ${target.address}${target.person ? ' · yours, while you look at no device' : ''}`),
         h('span.meta', {}, pushWords(target)),
         h('button.link', { type: 'button', 'aria-label': `Send a test to ${target.address}`, onclick: (event) => this.#test(target, event.currentTarget) }, 'Send a test'),
         h('button.link', { type: 'button', 'aria-label': `Remove ${target.address}`, onclick: () => this.#then('removePush', { id: target.id }, 'Removed') }, 'Remove'))

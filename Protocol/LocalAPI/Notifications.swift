@@ -35,14 +35,18 @@ package struct PushTargetRequest: APIValue {
   package static let notes: [String: Note] = [
     "kind": .choice(["apns", "ntfy", "webhook"]),
     "address": .text("With its secrets; see SETTING-UP.md."),
+    "person": .text(
+      "It belongs to the person: told whenever nobody looks at any device. Else to this device."),
   ]
 
   package var kind: String
   package var address: String
+  package var person: Bool?
 
-  package init(kind: String, address: String) {
+  package init(kind: String, address: String, person: Bool? = nil) {
     self.kind = kind
     self.address = address
+    self.person = person
   }
 }
 
@@ -90,7 +94,7 @@ package struct NotificationsAnswer: APIValue {
   package init(notifications: [NotificationAnswer]) { self.notifications = notifications }
 }
 
-/// Where this device's notifications are pushed to.
+/// Where notifications of this device, or of its person, are pushed to.
 package struct PushTargetAnswer: APIValue {
   package static let notes = [
     "address": Note.text("Without its secrets."), "deliveredAt": .time,
@@ -104,10 +108,12 @@ package struct PushTargetAnswer: APIValue {
   package var reason: String
   /// When its provider last took a push; missing for not yet.
   package var deliveredAt: String?
+  /// It is told whenever nobody looks at any device, and not for this device alone.
+  package var person: Bool
 
   package init(
     id: PushTargetID, kind: String, address: String, valid: Bool, reason: String,
-    deliveredAt: Int64?
+    deliveredAt: Int64?, person: Bool = false
   ) {
     self.id = id
     self.kind = kind
@@ -115,6 +121,7 @@ package struct PushTargetAnswer: APIValue {
     self.valid = valid
     self.reason = reason
     self.deliveredAt = deliveredAt.map { ISOTime.text(milliseconds: $0) }
+    self.person = person
   }
 }
 

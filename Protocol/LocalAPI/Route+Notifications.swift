@@ -18,7 +18,7 @@ extension Route {
       refusals: [422]),
     Route(
       method: "GET", path: "/v1/push/targets", id: "listPushTargets",
-      summary: "Where the server pushes this device's notifications to.",
+      summary: "Where the server pushes notifications of this device and its person to.",
       answer: .json(PushTargetsAnswer.self), refusals: [502]),
     Route(
       method: "PUT", path: "/v1/push/targets/{target}", id: "setPushTarget",

@@ -7,7 +7,7 @@ package enum InboxRequest: Hashable, Sendable {
   /// Whether the person looks at the device, as far as this connection knows.
   case visibility(Bool)
   /// To push to an address from now on, in the place of the one that the target had before.
-  case setTarget(PushTargetID, kind: String, address: String)
+  case setTarget(PushTargetID, kind: String, address: String, owner: PushTargetOwner = .device)
   case removeTarget(PushTargetID)
   case targets
   case setPreferences(NotificationPreferences)
@@ -42,6 +42,14 @@ package struct CodeWish: Hashable, Sendable {
   }
 }
 
+/// Whose a push target is.
+package enum PushTargetOwner: UInt8, Hashable, Sendable {
+  /// The device's that set it.
+  case device = 0
+  /// The person's: told whenever nobody looks at any device.
+  case person = 1
+}
+
 /// What a device wants to be notified of, and how.
 package struct NotificationPreferences: Hashable, Sendable {
   /// Categories of which nothing comes.
@@ -50,13 +58,18 @@ package struct NotificationPreferences: Hashable, Sendable {
   package var showsDetails: Bool
   /// The state of running tasks is pushed to targets that show it.
   package var showsLiveStatus: Bool
+  /// For how many seconds nobody has looked at any device before the person's targets are told,
+  /// where this device set them.
+  package var personDelaySeconds: Int
 
   package init(
-    off: Set<NotificationCategory> = [], showsDetails: Bool = false, showsLiveStatus: Bool = true
+    off: Set<NotificationCategory> = [], showsDetails: Bool = false, showsLiveStatus: Bool = true,
+    personDelaySeconds: Int = WireLimits.personDelaySecondsDefault
   ) {
     self.off = off
     self.showsDetails = showsDetails
     self.showsLiveStatus = showsLiveStatus
+    self.personDelaySeconds = personDelaySeconds
   }
 }
 
@@ -71,10 +84,11 @@ package struct PushTargetState: Hashable, Sendable {
   package var reason: String
   /// When its provider last took a push, milliseconds since 1970; nil for not yet.
   package var deliveredAt: Int64?
+  package var owner: PushTargetOwner
 
   package init(
     id: PushTargetID, kind: String, address: String, isValid: Bool, reason: String = "",
-    deliveredAt: Int64? = nil
+    deliveredAt: Int64? = nil, owner: PushTargetOwner = .device
   ) {
     self.id = id
     self.kind = kind
@@ -82,6 +96,7 @@ package struct PushTargetState: Hashable, Sendable {
     self.isValid = isValid
     self.reason = reason
     self.deliveredAt = deliveredAt
+    self.owner = owner
   }
 }
 
@@ -102,16 +117,17 @@ package enum InboxAnswer: Hashable, Sendable {
 extension InboxRequest {
   /// The frame that asks.
   ///
-  /// - Precondition: kind and address are within their limits.
+  /// - Precondition: kind, address and delay are within their limits.
   package func request(id: UInt64) -> Request {
     var writer = ByteWriter()
     switch self {
     case .visibility(let isVisible):
       writer.byte(isVisible ? 1 : 0)
-    case .setTarget(let target, let kind, let address):
+    case .setTarget(let target, let kind, let address, let owner):
       writer.identifier(target)
       writer.text(kind)
       writer.text(address)
+      writer.byte(owner.rawValue)
     case .removeTarget(let target), .testTarget(let target):
       writer.identifier(target)
     case .targets:
@@ -121,6 +137,9 @@ extension InboxRequest {
       for category in preferences.off.sorted() { writer.byte(category.rawValue) }
       writer.byte(preferences.showsDetails ? 1 : 0)
       writer.byte(preferences.showsLiveStatus ? 1 : 0)
+      if preferences.personDelaySeconds != WireLimits.personDelaySecondsDefault {
+        writer.count(preferences.personDelaySeconds)
+      }
     case .code(let wish):
       writer.byte(UInt8(wish.role.rawValue))
       writer.number(UInt64(clamping: wish.accessMilliseconds ?? 0))
@@ -141,7 +160,7 @@ extension InboxRequest {
       case 8:
         self = .setTarget(
           try reader.identifier(PushTargetID.self), kind: try reader.pushKind(),
-          address: try reader.pushAddress())
+          address: try reader.pushAddress(), owner: try reader.pushTargetOwner())
       case 9:
         self = .removeTarget(try reader.identifier(PushTargetID.self))
       case 10:
@@ -176,6 +195,7 @@ extension InboxAnswer {
         writer.byte(target.isValid ? 1 : 0)
         writer.message(target.reason)
         writer.number(UInt64(clamping: target.deliveredAt ?? 0))
+        writer.byte(target.owner.rawValue)
       }
     case .code(let code, let expiresAt):
       writer.text(code)
@@ -261,19 +281,31 @@ extension ByteReader {
       off.insert(category)
       last = category
     }
-    return NotificationPreferences(
+    var preferences = NotificationPreferences(
       off: off, showsDetails: try flag(), showsLiveStatus: try flag())
+    guard !isAtEnd else { return preferences }
+    let offset = position
+    preferences.personDelaySeconds = try self.count(
+      max: WireLimits.personDelaySecondsMax, "seconds of the person's delay")
+    guard preferences.personDelaySeconds != WireLimits.personDelaySecondsDefault else {
+      throw DecodingFault(.invalidValue, at: offset, "the standard delay is left out")
+    }
+    return preferences
+  }
+
+  fileprivate mutating func pushTargetOwner() throws(DecodingFault) -> PushTargetOwner {
+    try flag() ? .person : .device
   }
 
   fileprivate mutating func pushTargets() throws(DecodingFault) -> [PushTargetState] {
-    let count = try count(ofAtLeast: 21, max: WireLimits.pushTargetsMax, "targets")
+    let count = try count(ofAtLeast: 22, max: 2 * WireLimits.pushTargetsMax, "targets")
     var targets: [PushTargetState] = []
     for _ in 0..<count {
       targets.append(
         PushTargetState(
           id: try identifier(PushTargetID.self), kind: try pushKind(), address: try pushAddress(),
           isValid: try flag(), reason: try text(max: WireLimits.messageBytesMax, "a reason"),
-          deliveredAt: try time()))
+          deliveredAt: try time(), owner: try pushTargetOwner()))
     }
     return targets
   }

@@ -47,6 +47,9 @@ package enum WireLimits {
   package static let elementTagsMax = 1_024
   /// Addresses that one device has its notifications pushed to.
   package static let pushTargetsMax = 8
+  /// Seconds for which nobody has looked at any device before the person's targets are told.
+  package static let personDelaySecondsMax = 86_400
+  package static let personDelaySecondsDefault = 60
   /// UTF-8 bytes of such an address.
   package static let pushAddressBytesMax = 4_096
   /// UTF-8 bytes of the name of a kind of push target.

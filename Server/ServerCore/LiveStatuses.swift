@@ -27,6 +27,9 @@ struct LiveStatuses: Sendable {
   static let renewalMilliseconds: Int64 = 27_000_000
 
   private var shown: [SessionID: Shown] = [:]
+  /// What was kept from devices that somebody looks at. It is not stored: a server that starts anew
+  /// tells everybody what each status is.
+  private var withheld: [SessionID: [DeviceID: LiveStatusOrder.Event]] = [:]
 
   init() {}
 
@@ -64,6 +67,7 @@ struct LiveStatuses: Sendable {
   mutating func changed(_ task: TaskState, uptime: Int64) -> LiveStatusOrder.Event? {
     let session = task.sessionId
     guard task.status.kind.isUnderWay else {
+      withheld[session] = nil
       return shown.removeValue(forKey: session) == nil ? nil : .ended
     }
     guard let known = shown[session] else {
@@ -80,6 +84,36 @@ struct LiveStatuses: Sendable {
     }
     shown[session]?.tell(task, uptime: uptime)
     return .updated
+  }
+
+  /// Keeps from devices that a status begins or changed.
+  mutating func withhold(
+    _ event: LiveStatusOrder.Event, of session: SessionID, from devices: Set<DeviceID>
+  ) {
+    guard shown[session] != nil else { return }
+    for device in devices {
+      let known = withheld[session]?[device]
+      // What was not begun yet begins with what it is by then.
+      if known == nil || known == .updated {
+        withheld[session, default: [:]][device] = event
+      }
+    }
+  }
+
+  /// What was kept from devices, but for those that are looked at; it is kept no more.
+  mutating func takeWithheld(
+    except looking: Set<DeviceID>
+  ) -> [(session: SessionID, device: DeviceID, event: LiveStatusOrder.Event)] {
+    var taken: [(session: SessionID, device: DeviceID, event: LiveStatusOrder.Event)] = []
+    for (session, devices) in withheld.sorted(by: { $0.key < $1.key }) {
+      for (device, event) in devices.sorted(by: { $0.key < $1.key })
+      where !looking.contains(device) {
+        taken.append((session, device, event))
+        withheld[session]?[device] = nil
+      }
+      if withheld[session]?.isEmpty == true { withheld[session] = nil }
+    }
+    return taken
   }
 
   /// What is due: changes that waited, and statuses that are too old to go on.

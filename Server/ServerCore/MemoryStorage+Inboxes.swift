@@ -45,8 +45,8 @@ extension MemoryStorage.Tables {
   var inboxesOfConnectable: InboxRecords {
     var records = inboxes
     let isConnectable = { (device: DeviceID) in devices[device]?.isRevoked == false }
-    records.entries.removeAll { !isConnectable($0.device) }
-    records.targets.removeAll { !isConnectable($0.device) }
+    records.entries.removeAll { $0.device != .person && !isConnectable($0.device) }
+    records.targets.removeAll { !isConnectable($0.setBy) }
     return records
   }
 }
@@ -54,7 +54,7 @@ extension MemoryStorage.Tables {
 extension InboxRecords {
   mutating func forget(_ device: DeviceID) {
     entries.removeAll { $0.device == device }
-    targets.removeAll { $0.device == device }
+    targets.removeAll { $0.setBy == device }
     preferences[device] = nil
     let positions = Set(entries.map(\.position))
     notifications.removeAll { !positions.contains($0.position) }

@@ -78,6 +78,9 @@ extension ServerCore {
       return fault(
         id, .malformed, "pair: the device's name is empty, too long or holds control characters")
     }
+    guard request.device != .person else {
+      return fault(id, .malformed, "pair: the id of zeros is the person's, no device's")
+    }
     let token = PairGrant.token(using: &generator)
     // Before the answer: whoever hangs up meanwhile has guessed as well.
     throttle.attempted(source: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)

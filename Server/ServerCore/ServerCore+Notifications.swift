@@ -13,8 +13,10 @@ extension ServerCore {
     // Most batches tell nothing: a keystroke must not pay for what they do not say.
     if !news.isEmpty, let devices = workspaces[id]?.devices.keys.sorted() {
       let connected = notifiedDevices(of: id)
+      let isLooking = !visibleDevices(of: id).isEmpty
       workspaces[id]?.book.post(
-        news, to: devices, connected: connected, uptime: now.uptimeMilliseconds)
+        news, to: devices, connected: connected,
+        isLooking: isLooking, uptime: now.uptimeMilliseconds)
     }
     endRequests(of: id)
   }
@@ -79,8 +81,18 @@ extension ServerCore {
     }
   }
 
+  /// Tells those that nobody looks at, and of an end everybody; the others when nobody looks at them
+  /// any more.
   private mutating func show(_ change: LiveStatusChange, of id: WorkspaceID) {
-    let receivers = workspaces[id]?.book.receivers(of: change.event) ?? [:]
+    var receivers = workspaces[id]?.book.receivers(of: change.event) ?? [:]
+    if change.event != .ended {
+      let looking = visibleDevices(of: id)
+      workspaces[id]?.liveStatus.withhold(
+        change.event, of: change.task.sessionId, from: looking.intersection(receivers.keys))
+      receivers = receivers.filter { !looking.contains($0.key) }
+    }
+    // Whoever hears of an end forgets it in the store.
+    guard change.event == .ended || !receivers.isEmpty else { return }
     act(
       .liveStatus(
         LiveStatusOrder(
@@ -98,6 +110,23 @@ extension ServerCore {
       } else {
         show(change, of: id)
       }
+    }
+    showWithheld(of: id, at: now)
+  }
+
+  /// Tells what was kept from devices that somebody looked at, and nobody does now.
+  private mutating func showWithheld(of id: WorkspaceID, at now: ServerTime) {
+    let looking = visibleDevices(of: id)
+    for kept in workspaces[id]?.liveStatus.takeWithheld(except: looking) ?? [] {
+      guard let resident = workspaces[id], let content = resident.content else { continue }
+      let receivers = resident.book.receivers(of: kept.event).filter { $0.key == kept.device }
+      guard !receivers.isEmpty else { continue }
+      act(
+        .liveStatus(
+          LiveStatusOrder(
+            workspace: id, event: kept.event,
+            task: task(of: kept.session, in: content, at: now.wallMilliseconds),
+            at: now.wallMilliseconds, receivers: receivers)))
     }
   }
 
@@ -183,6 +212,11 @@ extension ServerCore {
     devices(of: id) { $0.takesNotifications }
   }
 
+  /// Devices that somebody looks at.
+  private func visibleDevices(of id: WorkspaceID) -> Set<DeviceID> {
+    devices(of: id) { $0.isVisible }
+  }
+
   private func devices(
     of id: WorkspaceID, where isMeant: (Connection) -> Bool
   ) -> Set<DeviceID> {
@@ -199,7 +233,7 @@ extension ServerCore {
     }
     for id in residents(where: \.book.awaitsPush) {
       let connected = notifiedDevices(of: id)
-      let visible = devices(of: id) { $0.isVisible }
+      let visible = visibleDevices(of: id)
       workspaces[id]?.book.timePassed(
         connected: connected, visible: visible, uptime: now.uptimeMilliseconds)
       if workspaces[id]?.book.hasChanges == true { markReady(id) }
@@ -255,8 +289,8 @@ extension ServerCore {
       return send(.response(answer.response(id: request)), to: connection.id)
     case .targets:
       answer = .targets(resident.book.targets(of: session.device).map(\.state))
-    case .setTarget(let id, let kind, let address):
-      answer = set(id, kind: kind, address: address, session, at: now)
+    case .setTarget(let id, let kind, let address, let owner):
+      answer = set(id, kind: kind, address: address, owner, session, at: now)
     case .removeTarget(let id):
       workspaces[session.workspace]?.book.removeTarget(id, of: session.device)
     case .code(let wish):
@@ -272,16 +306,20 @@ extension ServerCore {
   }
 
   private mutating func set(
-    _ id: PushTargetID, kind: String, address: String, _ session: Session, at now: ServerTime
+    _ id: PushTargetID, kind: String, address: String, _ owner: PushTargetOwner,
+    _ session: Session, at now: ServerTime
   ) -> InboxAnswer {
     switch targetCheck(kind, address) {
     case .unusable(let problem):
       return .unusable(problem)
     case .usable(let shownAddress):
-      let problem = workspaces[session.workspace]?.book.set(
-        PushTargetRecord(
-          device: session.device, id: id, kind: kind, address: address,
-          shownAddress: shownAddress, registeredAt: now.wallMilliseconds))
+      let record = PushTargetRecord(
+        device: owner == .person ? .person : session.device, id: id, kind: kind, address: address,
+        shownAddress: shownAddress, registeredAt: now.wallMilliseconds, setBy: session.device)
+      guard owner == .device || record.takesNotices else {
+        return .unusable("tokens of live activities are a device's, not the person's")
+      }
+      let problem = workspaces[session.workspace]?.book.set(record)
       return problem.map(InboxAnswer.unusable) ?? .done
     }
   }
@@ -291,7 +329,7 @@ extension ServerCore {
     _ targets: [PushTargetRecord]
   ) {
     guard let target = targets.first(where: { $0.id == id }) else {
-      let answer = InboxAnswer.unusable("there is no such push target of this device")
+      let answer = InboxAnswer.unusable("there is no such push target of this device or its person")
       return send(.response(answer.response(id: request)), to: connection.id)
     }
     guard connection.test == nil else {

@@ -1,8 +1,9 @@
 import QueueModel
 import WireProtocol
 
-/// The inboxes of a workspace's devices: what is in them, what was pushed, and when something is
-/// due for push. Pure; like the content it may be ahead of the store by the transaction in flight.
+/// The inboxes of a workspace's devices, and of its person: what is in them, what was pushed, and
+/// when something is due for push. Pure; like the content it may be ahead of the store by the
+/// transaction in flight.
 ///
 /// Times are readings of the server's uptime, in milliseconds.
 struct ServerInboxes: Sendable {
@@ -33,6 +34,7 @@ struct ServerInboxes: Sendable {
     lastPosition = records.lastPosition
     durablePosition = records.lastPosition
     preferences = records.preferences
+    for target in records.targets { targets[target.device, default: [:]][target.id] = target }
     for notification in records.notifications {
       note(notification)
     }
@@ -40,9 +42,14 @@ struct ServerInboxes: Sendable {
       // Devices that lost their connection with the server have time to come back.
       inboxes[entry.device, default: [:]][entry.position] = Entry(
         isPushed: entry.isPushed, isAcknowledged: entry.isAcknowledged,
-        dueAt: uptime + patienceMilliseconds)
+        dueAt: uptime + patience(of: entry.device))
     }
-    for target in records.targets { targets[target.device, default: [:]][target.id] = target }
+  }
+
+  /// How long something may wait before it is pushed.
+  private func patience(of device: DeviceID) -> Int64 {
+    device == .person
+      ? Int64(preferences(of: .person).personDelaySeconds) * 1_000 : patienceMilliseconds
   }
 
   var hasChanges: Bool { !changes.isEmpty }
@@ -67,14 +74,19 @@ struct ServerInboxes: Sendable {
 
   // MARK: - Inboxes
 
-  /// Puts news into the inboxes of devices.
+  /// Puts news into the inboxes of devices, and of the person.
+  ///
+  /// - Parameter isLooking: somebody looks at one of the devices: what asks nothing is seen there.
   mutating func post(
-    _ news: [NotificationChange], to devices: [DeviceID], connected: Set<DeviceID>, uptime: Int64
+    _ news: [NotificationChange], to devices: [DeviceID], connected: Set<DeviceID>,
+    isLooking: Bool, uptime: Int64
   ) {
     for item in news {
       let category = item.event.category
-      let receivers = devices.filter {
-        $0 != item.author && preferences[$0]?.off.contains(category) != true
+      // Whose agents ask, sees it there; the person may be anywhere.
+      let isForPerson = isPushable(.person) && (!isLooking || category.isRequest)
+      let receivers = (devices + (isForPerson ? [.person] : [])).filter {
+        $0 != item.author && !preferences(of: $0).off.contains(category)
       }
       guard !receivers.isEmpty else { continue }
       lastPosition += 1
@@ -84,14 +96,14 @@ struct ServerInboxes: Sendable {
       note(notification)
       changes.posted.append(notification)
       for device in receivers {
-        let isConnected = connected.contains(device)
+        let mayWait = device == .person || connected.contains(device)
         inboxes[device, default: [:]][lastPosition] = Entry(
-          dueAt: isConnected ? uptime + patienceMilliseconds : uptime)
+          dueAt: mayWait ? uptime + patience(of: device) : uptime)
         changes.entries.append(InboxEntry(device: device, position: lastPosition))
-        if !isConnected { push(lastPosition, to: device) }
+        if !mayWait { push(lastPosition, to: device) }
       }
     }
-    for device in devices { shorten(device) }
+    for device in devices + [.person] { shorten(device) }
   }
 
   /// Makes room in an inbox that holds too much: the oldest that are no open requests go, then the
@@ -181,6 +193,8 @@ struct ServerInboxes: Sendable {
     inboxes[device] = nil
     targets[device] = nil
     preferences[device] = nil
+    targets[.person] = targets[.person]?.filter { $0.value.setBy != device }
+    emptyUnreachable()
   }
 
   // MARK: - Pushing
@@ -191,7 +205,8 @@ struct ServerInboxes: Sendable {
   ) {
     let left = connected.subtracting(now)
     connected = now
-    for device in inboxes.keys.sorted() where isPushable(device) {
+    tellPerson(isLooking: !visible.isEmpty, uptime: uptime)
+    for device in inboxes.keys.sorted() where device != .person && isPushable(device) {
       let unpushed = (inboxes[device] ?? [:]).filter {
         !$0.value.isPushed && !$0.value.isAcknowledged
       }
@@ -201,6 +216,31 @@ struct ServerInboxes: Sendable {
         if isDue, !visible.contains(device) { push(position, to: device) }
       }
     }
+  }
+
+  /// The person is told once no device has been looked at for the delay. Whoever looks has seen what
+  /// asks nothing.
+  private mutating func tellPerson(isLooking: Bool, uptime: Int64) {
+    guard isPushable(.person) else { return }
+    let unpushed = (inboxes[.person] ?? [:]).filter { !$0.value.isPushed }
+    let patience = patience(of: .person)
+    for (position, entry) in unpushed.sorted(by: { $0.key < $1.key }) {
+      let isRequest = notifications[position]?.isRequest == true
+      if isLooking {
+        inboxes[.person]?[position]?.dueAt = uptime + patience
+      } else if entry.dueAt <= uptime {
+        push(position, to: .person)
+      } else {
+        continue
+      }
+      if !isRequest { remove(position, from: .person) }
+    }
+  }
+
+  /// Nothing waits for a person who has no target.
+  private mutating func emptyUnreachable() {
+    guard !isPushable(.person) else { return }
+    for position in (inboxes[.person] ?? [:]).keys.sorted() { remove(position, from: .person) }
   }
 
   /// A device connected: it has time to take what waits.
@@ -228,20 +268,28 @@ struct ServerInboxes: Sendable {
     changes.orders.append(
       PushOrder(
         kind: kind, device: device, notification: notification,
-        showsDetails: preferences[device]?.showsDetails ?? false))
+        showsDetails: preferences(of: device).showsDetails))
   }
 
   // MARK: - What devices want
 
+  /// The person's are those of the device that set a target of the person's last.
   func preferences(of device: DeviceID) -> NotificationPreferences {
-    preferences[device] ?? NotificationPreferences()
+    var teller: DeviceID? = device
+    if device == .person {
+      teller =
+        targets[.person]?.values
+        .max { ($0.registeredAt, $0.id) < ($1.registeredAt, $1.id) }?.setBy
+    }
+    return teller.flatMap { preferences[$0] } ?? NotificationPreferences()
   }
 
   /// Devices that have somewhere to see running tasks and want to, with whether they want details.
   /// What ends is told to those, too, that do not want any more.
   func receivers(of event: LiveStatusOrder.Event) -> [DeviceID: Bool] {
     var receivers: [DeviceID: Bool] = [:]
-    for (device, targets) in targets where targets.values.contains(where: \.isValid) {
+    for (device, targets) in targets
+    where device != .person && targets.values.contains(where: \.isValid) {
       let preferences = preferences(of: device)
       if preferences.showsLiveStatus || event == .ended {
         receivers[device] = preferences.showsDetails
@@ -250,8 +298,10 @@ struct ServerInboxes: Sendable {
     return receivers
   }
 
+  /// Those of a device and of the person, by id.
   func targets(of device: DeviceID) -> [PushTargetRecord] {
-    (targets[device] ?? [:]).values.sorted { $0.id < $1.id }
+    [device, .person].flatMap { targets[$0].map { Array($0.values) } ?? [] }
+      .sorted { $0.id < $1.id }
   }
 
   mutating func set(_ preferences: NotificationPreferences, for device: DeviceID) {
@@ -264,8 +314,13 @@ struct ServerInboxes: Sendable {
   mutating func set(_ target: PushTargetRecord) -> String? {
     let known = targets[target.device] ?? [:]
     guard known[target.id] != nil || known.count < WireLimits.pushTargetsMax else {
-      return "a device has at most \(WireLimits.pushTargetsMax) push targets; remove one first"
+      let whose = target.device == .person ? "a person" : "a device"
+      return "\(whose) has at most \(WireLimits.pushTargetsMax) push targets; remove one first"
     }
+    emptyUnreachable()
+    // An id is of one target: one that changes its owner leaves the earlier one.
+    let other = target.device == .person ? target.setBy : .person
+    if targets[other]?[target.id] != nil { removeTarget(target.id, of: other) }
     var target = target
     if let same = known[target.id], same.address == target.address {
       target.deliveredAt = same.deliveredAt
@@ -275,9 +330,12 @@ struct ServerInboxes: Sendable {
     return nil
   }
 
+  /// Removes a target of a device, or of the person.
   mutating func removeTarget(_ id: PushTargetID, of device: DeviceID) {
-    guard targets[device]?.removeValue(forKey: id) != nil else { return }
-    changes.targets.append(.remove(device, id))
+    for owner in [device, .person] where targets[owner]?.removeValue(forKey: id) != nil {
+      changes.targets.append(.remove(owner, id))
+    }
+    emptyUnreachable()
   }
 
   mutating func note(_ report: PushTargetReport) {
@@ -291,5 +349,6 @@ struct ServerInboxes: Sendable {
     guard target != known else { return }
     targets[device]?[id] = target
     changes.targets.append(.set(target))
+    emptyUnreachable()
   }
 }

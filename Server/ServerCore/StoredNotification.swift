@@ -59,9 +59,18 @@ package struct InboxEntry: Hashable, Sendable {
   }
 }
 
-/// An address that a device has its notifications pushed to.
+extension DeviceID {
+  /// The person of a workspace, in the place of a device, where targets belong to no device. No
+  /// device is let in under it.
+  package static let person = DeviceID(high: 0, low: 0)
+}
+
+/// An address that a device, or the person, has notifications pushed to.
 package struct PushTargetRecord: Hashable, Sendable {
+  /// Whose it is.
   package var device: DeviceID
+  /// The device that set it: the target is used for as long as that one may connect.
+  package var setBy: DeviceID
   package var id: PushTargetID
   package var kind: String
   /// The whole address, secrets included.
@@ -71,16 +80,18 @@ package struct PushTargetRecord: Hashable, Sendable {
   package var isValid: Bool
   /// Why it is not valid, in the provider's word; empty for nothing.
   package var reason: String
-  /// When the device last said that the address is its own, milliseconds since 1970.
+  /// When a device last said that the address is its own or the person's, milliseconds since 1970.
   package var registeredAt: Int64
   /// When its provider last took a push, milliseconds since 1970; nil for not yet.
   package var deliveredAt: Int64?
 
   package init(
     device: DeviceID, id: PushTargetID, kind: String, address: String, shownAddress: String,
-    isValid: Bool = true, reason: String = "", registeredAt: Int64, deliveredAt: Int64? = nil
+    isValid: Bool = true, reason: String = "", registeredAt: Int64, deliveredAt: Int64? = nil,
+    setBy: DeviceID? = nil
   ) {
     self.device = device
+    self.setBy = setBy ?? device
     self.id = id
     self.kind = kind
     self.address = address
@@ -103,7 +114,7 @@ package struct PushTargetRecord: Hashable, Sendable {
   package var state: PushTargetState {
     PushTargetState(
       id: id, kind: kind, address: shownAddress, isValid: isValid, reason: reason,
-      deliveredAt: deliveredAt)
+      deliveredAt: deliveredAt, owner: device == .person ? .person : .device)
   }
 }
 
@@ -138,7 +149,7 @@ package struct PushTargetReport: Hashable, Sendable {
   }
 }
 
-/// What the push service has to do for one device: to all its valid targets that take such things.
+/// What the push service has to do for one device, or the person: to all its valid targets that take such things.
 ///
 /// Orders are stored in the transaction that led to them and stay until they are carried out.
 package struct PushOrder: Hashable, Sendable {

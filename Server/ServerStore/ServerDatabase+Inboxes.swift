@@ -25,7 +25,7 @@ extension ServerDatabase {
     records.entries = try Row.fetchAll(
       db,
       sql: """
-        SELECT i.* FROM inbox i JOIN devices d ON d.workspace = i.workspace AND d.id = i.device
+        SELECT i.* FROM inbox i LEFT JOIN devices d ON d.workspace = i.workspace AND d.id = i.device
         WHERE i.workspace = ? AND d.revoked_at IS NULL
         """, arguments: [number]
     ).map { row in
@@ -38,13 +38,14 @@ extension ServerDatabase {
     {
       let off = Array(row["off"] as Data).map(NotificationCategory.init(rawValue:))
       records.preferences[try row.identifier("device")] = NotificationPreferences(
-        off: Set(off), showsDetails: row["details"], showsLiveStatus: row["live_status"])
+        off: Set(off), showsDetails: row["details"], showsLiveStatus: row["live_status"],
+        personDelaySeconds: row["person_delay"])
     }
     records.targets = try Row.fetchAll(
       db,
       sql: """
         SELECT t.* FROM push_targets t
-        JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+        JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
         WHERE t.workspace = ? AND d.revoked_at IS NULL
         """, arguments: [number]
     ).map(PushTargetRecord.init(row:))
@@ -126,11 +127,11 @@ extension ServerDatabase {
     }
   }
 
-  /// A condition: the device ?2 of the workspace ?1 may connect. It may have been revoked since the
-  /// server read it.
+  /// A condition: the device ?2 of the workspace ?1 may connect, or it is the person. It may have
+  /// been revoked since the server read it.
   private static let mayConnect = """
-    EXISTS (SELECT 1 FROM devices d
-      WHERE d.workspace = ?1 AND d.id = ?2 AND d.revoked_at IS NULL)
+    (?2 = zeroblob(16) OR EXISTS (SELECT 1 FROM devices d
+      WHERE d.workspace = ?1 AND d.id = ?2 AND d.revoked_at IS NULL))
     """
 
   /// Removes what waits for a device, what it wants to be told, and where that is pushed to.
@@ -148,10 +149,11 @@ extension ServerDatabase {
           db, sql: "DELETE FROM \(table) WHERE workspace = ? AND device = ? RETURNING position",
           arguments: key))
     }
-    for table in ["push_targets", "notification_preferences"] {
-      try db.execute(
-        sql: "DELETE FROM \(table) WHERE workspace = ? AND device = ?", arguments: key)
-    }
+    try db.execute(
+      sql: "DELETE FROM push_targets WHERE workspace = ? AND set_by = ?", arguments: key)
+    try db.execute(
+      sql: "DELETE FROM notification_preferences WHERE workspace = ? AND device = ?",
+      arguments: key)
     for position in positions { try forget(position, workspace: number, in: db) }
   }
 
@@ -192,12 +194,12 @@ extension ServerDatabase {
     try db.cachedStatement(
       sql: """
         INSERT OR REPLACE INTO notification_preferences
-          (workspace, device, off, details, live_status)
-        SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
+          (workspace, device, off, details, live_status, person_delay)
+        SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE \(ServerDatabase.mayConnect)
         """
     ).execute(arguments: [
       number, device.column, Data(preferences.off.sorted().map(\.rawValue)),
-      preferences.showsDetails, preferences.showsLiveStatus,
+      preferences.showsDetails, preferences.showsLiveStatus, preferences.personDelaySeconds,
     ])
   }
 
@@ -210,12 +212,12 @@ extension ServerDatabase {
         sql: """
           INSERT OR REPLACE INTO push_targets
             (workspace, device, id, kind, address, shown_address, is_valid, reason, registered_at,
-              delivered_at)
-          SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10 WHERE \(ServerDatabase.mayConnect)
+              delivered_at, set_by)
+          SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?2 WHERE \(ServerDatabase.mayConnect)
           """
       ).execute(arguments: [
-        number, target.device.column, target.id.column, target.kind, target.address,
-        target.shownAddress, target.isValid, target.reason, target.registeredAt,
+        number, target.setBy.column, target.device.column, target.id.column, target.kind,
+        target.address, target.shownAddress, target.isValid, target.reason, target.registeredAt,
         target.deliveredAt,
       ])
     case .remove(let device, let id):
@@ -234,8 +236,8 @@ extension ServerDatabase {
         sql: """
           SELECT DISTINCT w.id FROM inbox i
           JOIN workspaces w ON w.number = i.workspace
-          JOIN devices d ON d.workspace = i.workspace AND d.id = i.device
           JOIN push_targets t ON t.workspace = i.workspace AND t.device = i.device
+          JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
           WHERE i.is_pushed = 0 AND i.is_acknowledged = 0 AND d.revoked_at IS NULL
             AND t.is_valid = 1 AND \(ServerDatabase.takesNotices)
           UNION SELECT w.id FROM live_statuses s JOIN workspaces w ON w.number = s.workspace
@@ -290,7 +292,8 @@ extension PushTargetRecord {
     self.init(
       device: try row.identifier("device"), id: try row.identifier("id"), kind: row["kind"],
       address: row["address"], shownAddress: row["shown_address"], isValid: row["is_valid"],
-      reason: row["reason"], registeredAt: row["registered_at"], deliveredAt: row["delivered_at"])
+      reason: row["reason"], registeredAt: row["registered_at"], deliveredAt: row["delivered_at"],
+      setBy: try row.identifier("set_by"))
   }
 }
 

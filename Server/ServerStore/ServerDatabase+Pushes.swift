@@ -29,7 +29,7 @@ extension ServerDatabase: PushQueue {
           INSERT INTO push_deliveries (order_number, target, attempts, next_at, reason)
           SELECT o.number, t.id, 0, ?, '' FROM push_orders o
           JOIN push_targets t ON t.workspace = o.workspace AND t.device = o.device
-          JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
+          JOIN devices d ON d.workspace = o.workspace AND d.id = t.set_by
           WHERE o.number > (SELECT push_orders_taken FROM server) AND t.is_valid = 1
             AND d.revoked_at IS NULL
             AND \(ServerDatabase.takesNotices)
@@ -66,7 +66,7 @@ extension ServerDatabase: PushQueue {
           JOIN push_orders o ON o.number = p.order_number
           JOIN push_targets t
             ON t.workspace = o.workspace AND t.device = o.device AND t.id = p.target
-          JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
+          JOIN devices d ON d.workspace = o.workspace AND d.id = t.set_by
           WHERE (p.next_at <= ?1 OR p.next_at > ?3) AND t.is_valid = 1 AND d.revoked_at IS NULL
             AND p.order_number = (
               SELECT min(q.order_number) FROM push_deliveries q WHERE q.target = p.target)
@@ -203,7 +203,7 @@ extension ServerDatabase: PushQueue {
         DELETE FROM push_deliveries WHERE NOT EXISTS (
           SELECT 1 FROM push_orders o JOIN push_targets t
             ON t.workspace = o.workspace AND t.device = o.device
-          JOIN devices d ON d.workspace = o.workspace AND d.id = o.device
+          JOIN devices d ON d.workspace = o.workspace AND d.id = t.set_by
           WHERE o.number = order_number AND t.id = target AND t.is_valid = 1
             AND d.revoked_at IS NULL)
         """)
@@ -234,7 +234,7 @@ extension ServerDatabase: PushQueue {
           db,
           sql: """
             SELECT t.* FROM push_targets t JOIN workspaces w ON w.number = t.workspace
-            JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+            JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
             WHERE w.id = ? AND t.device = ? AND t.is_valid = 1 AND d.revoked_at IS NULL
             ORDER BY t.id
             """, arguments: [workspace.column, device.column]
@@ -294,7 +294,7 @@ extension ServerDatabase: PushQueue {
               ON o.number = p.order_number
               WHERE p.target = t.id AND o.workspace = t.workspace AND o.device = t.device) AS waiting
           FROM push_targets t JOIN workspaces w ON w.number = t.workspace
-          JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+          JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
           WHERE d.revoked_at IS NULL ORDER BY w.name, d.name, t.id
           """
       ).map { row in
@@ -320,7 +320,7 @@ extension ServerDatabase: PushQueue {
         sql: """
           SELECT kind, reason FROM push_problems WHERE kind IN (
             SELECT t.kind FROM push_targets t
-            JOIN devices d ON d.workspace = t.workspace AND d.id = t.device
+            JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
             WHERE t.is_valid = 1 AND d.revoked_at IS NULL)
           """)
       for row in rows { problems[row["kind"]] = row["reason"] }

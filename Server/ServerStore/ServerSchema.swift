@@ -179,10 +179,12 @@ enum ServerSchema {
       off BLOB NOT NULL,
       details INTEGER NOT NULL,
       live_status INTEGER NOT NULL,
+      -- Seconds.
+      person_delay INTEGER NOT NULL,
       PRIMARY KEY (workspace, device)
     ) STRICT, WITHOUT ROWID;
 
-    -- Where a device's notifications are pushed to. Addresses hold secrets.
+    -- Where notifications are pushed to. Addresses hold secrets. The device of zeros is the person.
     CREATE TABLE push_targets (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       device BLOB NOT NULL CHECK (length(device) = 16),
@@ -195,6 +197,8 @@ enum ServerSchema {
       registered_at INTEGER NOT NULL,
       -- When its provider last took a push; NULL for not yet.
       delivered_at INTEGER,
+      -- The device that set it; it is used for as long as that one may connect.
+      set_by BLOB NOT NULL CHECK (length(set_by) = 16),
       PRIMARY KEY (workspace, device, id)
     ) STRICT, WITHOUT ROWID;
 

@@ -27,7 +27,11 @@ enum PushComposer {
   }
 
   /// Nil where the notification's name does not make a notice's.
-  static func push(_ order: PushOrder, of workspace: WorkspaceID) -> Push? {
+  ///
+  /// - Parameter device: the device that set the target: it is whose answer a button gives.
+  static func push(
+    _ order: PushOrder, of workspace: WorkspaceID, setBy device: DeviceID
+  ) -> Push? {
     let notification = order.notification
     let name = notification.name
     guard let id = PushNoticeID("\(String(name.replica.rawValue, radix: 16))-\(name.seq)") else {
@@ -51,7 +55,7 @@ enum PushComposer {
         requestID: request, link: link, createdAt: notification.milliseconds,
         expiresAt: notification.uselessAt, isTimeSensitive: notification.isRequest,
         addressee: PushNotice.Addressee(
-          workspaceID: workspace.description, deviceID: order.device.description)))
+          workspaceID: workspace.description, deviceID: device.description)))
   }
 
   private static func event(_ event: NotificationEvent) -> NoticeText.Event {

@@ -174,7 +174,9 @@ final class PushService {
       // Registered with an earlier or later version.
       return reject(delivery, reason: "\(error)")
     }
-    guard let push = PushComposer.push(delivery.order.order, of: delivery.order.workspace) else {
+    let push = PushComposer.push(
+      delivery.order.order, of: delivery.order.workspace, setBy: delivery.target.setBy)
+    guard let push else {
       return settle(delivery, .dead(reason: "its name is no notice's"))
     }
     if case .alert(let notice) = push, let end = notice.expiresAt, end <= now {

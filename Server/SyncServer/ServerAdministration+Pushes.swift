@@ -12,7 +12,10 @@ extension ServerAdministration {
   package struct PushTargetLine: Codable, Hashable, Sendable {
     package var id: String
     package var workspaceName: String
+    /// The device that set it.
     package var deviceName: String
+    /// It is the person's, and no device's.
+    package var person: Bool
     package var kind: String
     package var address: String
     package var valid: Bool
@@ -24,7 +27,9 @@ extension ServerAdministration {
     /// What a person reads.
     package var text: String {
       let state = valid ? (reason.isEmpty ? "ok" : "held up: \(reason)") : "not valid: \(reason)"
-      let owner = "\(ShownName.text(workspaceName))/\(ShownName.text(deviceName))"
+      let device = ShownName.text(deviceName)
+      let whose = person ? "the person, by \(device)" : device
+      let owner = "\(ShownName.text(workspaceName))/\(whose)"
       return "\(id)  \(owner)  \(address)  \(state)"
         + (waiting > 0 ? "; \(waiting) waiting" : "")
     }
@@ -143,7 +148,8 @@ extension ServerAdministration {
       targets: listed.map { listing in
         PushTargetLine(
           id: listing.target.id.description, workspaceName: listing.workspaceName,
-          deviceName: listing.deviceName, kind: listing.target.kind,
+          deviceName: listing.deviceName, person: listing.target.device == .person,
+          kind: listing.target.kind,
           address: listing.target.shownAddress, valid: listing.target.isValid,
           reason: listing.target.reason, waiting: listing.waiting)
       })

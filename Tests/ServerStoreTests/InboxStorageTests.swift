@@ -120,8 +120,12 @@ import WireProtocol
       device: Self.phone, id: PushTargetID(high: 1, low: 2), kind: "ntfy",
       address: "https://secret", shownAddress: "https://…", isValid: false, reason: "gone",
       registeredAt: 12, deliveredAt: 11)
+    let persons = PushTargetRecord(
+      device: .person, id: PushTargetID(high: 1, low: 3), kind: "ntfy", address: "https://phone",
+      shownAddress: "https://…", registeredAt: 13, setBy: Self.tablet)
     let preferences = NotificationPreferences(
-      off: [.threadReady, .taskComplete], showsDetails: true, showsLiveStatus: false)
+      off: [.threadReady, .taskComplete], showsDetails: true, showsLiveStatus: false,
+      personDelaySeconds: 300)
     try database.commit(
       batch(workspace) { changes in
         changes.posted = posted
@@ -129,22 +133,57 @@ import WireProtocol
         changes.entries[0].isPushed = true
         changes.entries[0].isAcknowledged = true
         changes.preferences = [Self.phone: preferences]
-        changes.targets = [.set(target)]
+        changes.targets = [.set(target), .set(persons)]
+        changes.entries.append(InboxEntry(device: .person, position: 1))
       })
     try database.close()
     database = try folder.open()
     let records = try #require(try database.header(of: workspace)).inboxes
     #expect(records.lastPosition == 7)
     #expect(records.notifications.sorted { $0.position < $1.position } == posted)
-    #expect(records.entries.count == 7)
+    #expect(records.entries.count == 8)
     #expect(
-      records.entries.first { $0.position == 1 }
+      records.entries.first { $0.position == 1 && $0.device == Self.phone }
         == InboxEntry(device: Self.phone, position: 1, isPushed: true, isAcknowledged: true))
     #expect(records.preferences == [Self.phone: preferences])
-    #expect(records.targets == [target])
+    #expect(records.entries.contains(InboxEntry(device: .person, position: 1)))
+    #expect(records.targets.sorted { $0.id < $1.id } == [target, persons])
     try database.commit(
       batch(workspace) { $0.targets = [.remove(Self.phone, target.id)] })
-    #expect(try database.header(of: workspace)?.inboxes.targets.isEmpty == true)
+    #expect(try database.header(of: workspace)?.inboxes.targets == [persons])
+  }
+
+  /// Whoever lost its access hears nothing more, by an address of the person's neither.
+  @Test func aTargetOfThePersonGoesWithTheDeviceThatSetIt() throws {
+    let folder = try StoreFolder()
+    let database = try folder.open()
+    let workspace = try paired(database)
+    let posted = try everyEvent().prefix(2)
+    let targets = [Self.phone, Self.tablet].enumerated().map { number, device in
+      PushTargetRecord(
+        device: .person, id: PushTargetID(high: 1, low: UInt64(number)), kind: "ntfy",
+        address: "a", shownAddress: "b", registeredAt: 1, setBy: device)
+    }
+    func due(_ number: Int) throws -> [PushTargetID] {
+      try database.commit(
+        batch(workspace) { changes in
+          changes.posted = [posted[number]]
+          changes.orders = [
+            PushOrder(
+              kind: .alert, device: .person, notification: posted[number], showsDetails: false)
+          ]
+        })
+      try database.takePushOrders(at: 1)
+      let due = try database.dueDeliveries(at: 1, limit: 9).due
+      try database.settle(due.map { SettledDelivery(key: $0.key, result: .done) }, at: 1)
+      return due.map(\.target.id).sorted()
+    }
+    try database.commit(batch(workspace) { $0.targets = targets.map { .set($0) } })
+    #expect(try due(0) == targets.map(\.id))
+    #expect(try database.pushTargets().map(\.target.setBy) == [Self.phone, Self.tablet])
+    try folder.open(.administration).revoke(Self.phone, in: workspace, at: 5)
+    #expect(try due(1) == [targets[1].id])
+    #expect(try database.header(of: workspace)?.inboxes.targets == [targets[1]])
   }
 
   @Test func notificationGoesWithTheLastThatNamesIt() throws {

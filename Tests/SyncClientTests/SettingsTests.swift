@@ -34,6 +34,7 @@ import Testing
       .certificate: "/root.pem", .logLevel: "debug", .agent: "command", .command: "make {}",
       .agentTimeout: "90", .agentGrace: "0", .onUnknown: "skip", .notifyOff: "THREAD_READY",
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
+      .notifyMeAfter: "300",
       .approvalPatience: "90", .projectRoots: "~/src:/work", .hosts: "ask",
       .agentMessages: "any", .web: "127.0.0.1:7421",
       .webURL: "https://desk.example.org", .webCertificate: "/chain.pem", .webKey: "/key.pem",
@@ -53,7 +54,9 @@ import Testing
             hosts: .ask, messages: .any, timeoutSeconds: 90, onUnknown: .skip,
             graceSeconds: 0),
           notifications: NotificationSettings(
-            off: [.threadReady], showsDetails: true, showsLiveStatus: false, command: "tell me")))
+            off: [.threadReady], showsDetails: true, showsLiveStatus: false,
+            personDelaySeconds: 300,
+            command: "tell me")))
     #expect(layers.text(.logLevel) == "debug")
   }
 

@@ -21,7 +21,9 @@ import WireProtocol
     let order = PushOrder(
       kind: .alert, device: DeviceID(high: 1, low: 1), notification: notification,
       showsDetails: true)
-    guard case .alert(let notice)? = PushComposer.push(order, of: WorkspaceID(high: 1, low: 1))
+    guard
+      case .alert(let notice)? = PushComposer.push(
+        order, of: WorkspaceID(high: 1, low: 1), setBy: order.device)
     else {
       Issue.record("no notice")
       return

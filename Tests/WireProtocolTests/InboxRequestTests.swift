@@ -15,6 +15,7 @@ import Testing
     .setTarget(
       target, kind: String(repeating: "k", count: WireLimits.pushKindBytesMax),
       address: String(repeating: "a", count: WireLimits.pushAddressBytesMax)),
+    .setTarget(target, kind: "ntfy", address: "https://ntfy.example/phone", owner: .person),
     .removeTarget(target), .targets, .testTarget(target),
     .code(CodeWish(role: .viewer)), .code(CodeWish(role: .host, accessMilliseconds: .max)),
     .setPreferences(NotificationPreferences()),
@@ -33,7 +34,7 @@ import Testing
           id: target, kind: "apns", address: "…1234", isValid: true, deliveredAt: 1_790_000_000_000),
         PushTargetState(
           id: PushTargetID(high: 5, low: 6), kind: "webhook", address: "https://hooks.example",
-          isValid: false, reason: "410 Gone"),
+          isValid: false, reason: "410 Gone", owner: .person),
       ])
     ),
     (.removeTarget(target), .unavailable),
@@ -103,11 +104,12 @@ import Testing
   @Test func limitsHoldAtThemAndOnePast() {
     let id = Array(repeating: UInt8(1), count: 16)
     let kind = { (count: Int) in [UInt8(count)] + Array(repeating: UInt8(0x6B), count: count) }
-    #expect(code(8, id + kind(32) + [0]) == nil)
-    #expect(code(8, id + kind(33) + [0]) == .limitExceeded)
+    #expect(code(8, id + kind(32) + [0, 1]) == nil)
+    #expect(code(8, id + kind(33) + [0, 1]) == .limitExceeded)
+    #expect(code(8, id + kind(1) + [0, 2]) == .malformed, "whose?")
     let address = Array(repeating: UInt8(0x61), count: 4_097)
-    #expect(code(8, id + kind(1) + [0x80, 0x20] + address.dropLast()) == nil)
-    #expect(code(8, id + kind(1) + [0x81, 0x20] + address) == .limitExceeded)
+    #expect(code(8, id + kind(1) + [0x80, 0x20] + address.dropLast() + [0]) == nil)
+    #expect(code(8, id + kind(1) + [0x81, 0x20] + address + [0]) == .limitExceeded)
     #expect(code(11, [2, 1, 1, 0, 0]) == .malformed, "categories ascend")
     #expect(code(11, [2, 2, 1, 0, 0]) == .malformed, "categories ascend")
     #expect(code(11, [1, 2, 2, 0]) == .malformed, "neither 0 nor 1")
@@ -119,6 +121,20 @@ import Testing
     #expect(throws: WireError.self) {
       try InboxAnswer(Response(id: 1, status: 0, payload: nine), to: .targets)
     }
+  }
+
+  /// The standard delay has no bytes, so that equal preferences have equal ones.
+  @Test func thePersonsDelayIsThereWhereItIsNotTheStandard() throws {
+    for seconds in [0, 1, 59, 61, WireLimits.personDelaySecondsMax] {
+      let request = InboxRequest.setPreferences(
+        NotificationPreferences(personDelaySeconds: seconds))
+      #expect(try InboxRequest(request.request(id: 9)) == request)
+    }
+    let standard = InboxRequest.setPreferences(NotificationPreferences())
+    #expect(standard.request(id: 9).payload == [0, 0, 1])
+    #expect(code(11, [0, 0, 1, 60]) == .malformed)
+    #expect(code(11, [0, 0, 1, 0x81, 0xA3, 0x05]) == .limitExceeded, "86,401")
+    #expect(code(11, [0, 0, 1, 0, 0]) == .trailingBytes)
   }
 
   @Test func notificationsWithImpossibleFieldsAreRefused() throws {

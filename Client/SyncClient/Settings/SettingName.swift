@@ -21,6 +21,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case notifyOff
   case notifyDetails
   case notifyCommand
+  case notifyMeAfter
   case liveStatus
   case deviceName
   case certificate
@@ -54,6 +55,11 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   public static let approvalPatienceRange = 1...600
   /// `approvalPatience` where nothing is said.
   public static let approvalPatienceDefault = 60
+
+  /// Seconds that `notifyMeAfter` may say.
+  public static let notifyMeAfterRange = 0...86_400
+  /// `notifyMeAfter` where nothing is said.
+  public static let notifyMeAfterDefault = 60
 
   /// Those that say how the page is served.
   public static let ofPage: Set<SettingName> = [.web, .webURL, .webCertificate, .webKey]
@@ -92,6 +98,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentGrace: .number(SettingName.agentGraceRange)
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
     case .approvalPatience: .number(SettingName.approvalPatienceRange)
+    case .notifyMeAfter: .number(SettingName.notifyMeAfterRange)
     case .retention: .number(SettingName.retentionRange)
     case .attachmentRetention: .number(SettingName.attachmentRetentionRange)
     case .attachmentQuota: .number(SettingName.attachmentQuotaRange)
@@ -119,6 +126,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agentGrace: .number(SettingName.agentGraceDefault)
     case .onUnknown: .text(UnknownPolicy.ask.rawValue)
     case .approvalPatience: .number(SettingName.approvalPatienceDefault)
+    case .notifyMeAfter: .number(SettingName.notifyMeAfterDefault)
     case .retention: .number(SettingName.retentionDefault)
     case .attachmentRetention: .number(SettingName.attachmentRetentionDefault)
     case .attachmentQuota: .number(SettingName.attachmentQuotaDefault)
@@ -152,6 +160,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .notifyOff: "COSPOOL_NOTIFY_OFF"
     case .notifyDetails: "COSPOOL_NOTIFY_DETAILS"
     case .notifyCommand: "COSPOOL_NOTIFY_COMMAND"
+    case .notifyMeAfter: "COSPOOL_NOTIFY_ME_AFTER"
     case .liveStatus: "COSPOOL_LIVE_STATUS"
     case .deviceName: "COSPOOL_DEVICE_NAME"
     case .certificate: "COSPOOL_CERTIFICATE"
@@ -197,6 +206,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .notifyOff: "categories of notifications that do not come, separated by commas"
     case .notifyDetails: "whether what is pushed tells more than what kind of thing happened"
     case .notifyCommand: "runs for every notification while nobody looks at this device"
+    case .notifyMeAfter:
+      "seconds for which nobody looked at any device before your own push addresses are told"
     case .liveStatus: "whether the state of running tasks goes to targets that show it"
     case .deviceName: "what people call this device"
     case .certificate: "PEM file with roots to trust besides the system's"

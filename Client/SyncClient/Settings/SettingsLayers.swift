@@ -92,6 +92,7 @@ public struct SettingsLayers: Hashable, Sendable {
     }
     return NotificationSettings(
       off: Set(off), showsDetails: flag(.notifyDetails), showsLiveStatus: flag(.liveStatus),
+      personDelaySeconds: number(.notifyMeAfter) ?? SettingName.notifyMeAfterDefault,
       command: text(.notifyCommand))
   }
 

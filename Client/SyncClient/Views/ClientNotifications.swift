@@ -72,7 +72,7 @@ public struct ClientNotifications: Sendable {
 
   // MARK: - Push targets
 
-  /// Where this device's notifications are pushed to.
+  /// Where notifications of this device and of its person are pushed to.
   ///
   /// - Throws: `.unreachable` where the server cannot be asked now.
   public func pushTargets() async throws(ClientError) -> [PushTargetView] {
@@ -85,9 +85,11 @@ public struct ClientNotifications: Sendable {
   /// Has this device's notifications pushed to an address; an earlier address of the same id is not
   /// used any more.
   ///
+  /// - Parameter isPersons: the address is told of the notifications of all devices, those of their
+  ///   own agents included, whenever nobody has looked at any device for `notifyMeAfter`.
   /// - Throws: `.pushTargetRefused` with the reason, `.unreachable`.
   public func setPushTarget(
-    _ id: PushTargetID, kind: String, address: String
+    _ id: PushTargetID, kind: String, address: String, isPersons: Bool = false
   ) async throws(ClientError) {
     guard kind.utf8.count <= WireLimits.pushKindBytesMax,
       address.utf8.count <= WireLimits.pushAddressBytesMax
@@ -95,7 +97,8 @@ public struct ClientNotifications: Sendable {
       throw .pushTargetRefused(
         message: "an address has at most \(WireLimits.pushAddressBytesMax) bytes")
     }
-    _ = try await inquire(.setTarget(id, kind: kind, address: address))
+    _ = try await inquire(
+      .setTarget(id, kind: kind, address: address, owner: isPersons ? .person : .device))
   }
 
   /// Pushes nothing there any more.

@@ -7,10 +7,10 @@ import QueueModel
 struct PushCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "push",
-    abstract: "Where the server pushes this device's notifications to.",
+    abstract: "Where the server pushes notifications to.",
     discussion: """
       EXAMPLES
-        cospool push add ntfy https://ntfy.sh/my-secret-topic
+        cospool push add ntfy https://ntfy.sh/my-secret-topic --me
         cospool push add webhook https://example.org/hook --secret "$SECRET"
         cospool push add apns TOKEN --topic org.example.app --environment production
         cospool push list
@@ -18,9 +18,11 @@ struct PushCommands: ParsableCommand {
         cospool push remove ID
         cospool config set notifyDetails on
 
-      No notice is pushed while the device takes its notifications itself, or while you look at it;
-      live statuses begin and end in any case, unless liveStatus is off.
-      What is pushed says only what kind of thing happened, unless notifyDetails is on.
+      An address is this device's: nothing is pushed there while the device takes its notifications
+      itself, or while you look at it. With --me it is yours, your phone say: it is told whatever
+      happens on any device, as soon as you have looked at none for notifyMeAfter seconds.
+      What is pushed says only what kind of thing happened, unless notifyDetails is on. Of --me, the
+      settings of the device that added an address last count.
       """,
     subcommands: [Add.self, List.self, Test.self, Remove.self])
 
@@ -83,7 +85,9 @@ struct PushCommands: ParsableCommand {
           cospool push add webhook https://example.org/hook --secret "$SECRET"
           cospool push add apns TOKEN --topic org.example.app --environment production
 
-        Give --id to put an address in the place of another.
+        Give --id to put an address in the place of another. With --me it is yours and not this
+        device's: told whenever you look at no device. It goes with the access of the device that
+        added it; to keep it, add it with the same --id on another one before that.
         """,
       subcommands: [APNs.self, Ntfy.self, Webhook.self])
 
@@ -105,13 +109,17 @@ struct PushTargetOption: ParsableArguments {
   @Option(
     help: ArgumentHelp("Puts it in the place of this one. Default: a new one.", valueName: "uuid"))
   var id: String?
+  @Flag(
+    name: .customLong("me"),
+    help: "It is yours, not this device's: told whenever nobody looks at any device.")
+  var isMine = false
 
   func request(kind: String, address: String) throws -> APIRequest {
     var generator = SystemRandomNumberGenerator()
     let id = self.id ?? PushTargetID(randomUsing: &generator).description
     return try APIRequest(
       .put, ["push", "targets", id],
-      body: PushTargetRequest(kind: kind, address: address))
+      body: PushTargetRequest(kind: kind, address: address, person: isMine ? true : nil))
   }
 }
 
@@ -121,7 +129,7 @@ extension PushCommands.Add {
       commandName: "ntfy", abstract: "A topic of an ntfy server.",
       discussion: """
         EXAMPLES
-          cospool push add ntfy https://ntfy.sh/my-secret-topic
+          cospool push add ntfy https://ntfy.sh/my-secret-topic --me
           cospool push add ntfy https://ntfy.example.org/topic --token "$NTFY_TOKEN"
 
         Whoever knows the topic can read it: choose one that nobody guesses.
@@ -191,6 +199,9 @@ extension PushCommands.Add {
       guard session == nil || isLive else {
         throw ValidationError("--session goes with --live: other tokens are not one session's.")
       }
+      guard !(target.isMine && (isLive || startsLive)) else {
+        throw ValidationError("A Live Activity's token is a device's: leave out --me.")
+      }
       guard !(isLive && startsLive) else {
         throw ValidationError("--live and --live-start are different tokens: give one of them.")
       }
@@ -210,13 +221,15 @@ enum PushText {
   static func list(_ answer: PushTargetsAnswer, style: TextStyle) -> String {
     guard !answer.targets.isEmpty else { return "no push targets" }
     var table = TextTable([
-      .init(title: "ID", isName: true), .init(title: "KIND"), .init(title: "ADDRESS"),
+      .init(title: "ID", isName: true), .init(title: "FOR"), .init(title: "KIND"),
+      .init(title: "ADDRESS"),
       .init(title: "PUSHED", isNumber: true, goes: 1), .init(title: "STATE"),
     ])
     table.rows = answer.targets.map { target in
       let state = target.valid ? "valid" : "invalid"
       return [
-        .init(target.id.description), .init(target.kind), .init(target.address),
+        .init(target.id.description), .init(target.person ? "you" : "this device"),
+        .init(target.kind), .init(target.address),
         .init(target.deliveredAt.map { style.age($0) } ?? "never"),
         .init(target.reason.isEmpty ? state : "\(state): \(target.reason)"),
       ]

@@ -1,0 +1,198 @@
+import QueueModel
+import SequenceCRDT
+import Testing
+import WireProtocol
+
+@testable import ServerCore
+
+/// Targets of the person: told whenever nobody looks at any device.
+@Suite struct PersonTargetTests {
+  private static let target = PushTargetID(high: 8, low: 1)
+
+  private func set(_ pair: inout NotifiedPair, _ owner: PushTargetOwner = .person) throws {
+    let answer = try pair.ask(
+      .setTarget(Self.target, kind: "ntfy", address: "https://n.example/t", owner: owner))
+    #expect(answer == .done)
+  }
+
+  /// What the person was told, by what it was about.
+  private func told(_ pair: NotifiedPair) -> [PushOrder.Kind] {
+    pair.orders.filter { $0.device == .person }.map(\.kind)
+  }
+
+  private func look(_ pair: inout NotifiedPair, _ isLooking: Bool) throws {
+    #expect(try pair.ask(.visibility(isLooking)) == .done)
+    pair.scene.pass(1)
+  }
+
+  @Test func thePersonIsToldThoughAllDevicesAreConnected() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    for notification in pair.told() { pair.acknowledge(notification.position) }
+    pair.scene.pass(59_999)
+    #expect(pair.orders.isEmpty)
+    pair.scene.pass(1)
+    #expect(pair.orders.map(\.device) == [.person])
+    pair.scene.pass(600_000)
+    #expect(told(pair) == [.alert], "once")
+    try pair.report(NotifiedPair.working)
+    #expect(told(pair) == [.alert, .retract])
+    #expect(pair.entries.isEmpty)
+  }
+
+  /// The device that the agent runs on is not told by the server; its person is.
+  @Test func whoHasOneDeviceAloneIsTold() throws {
+    var pair = try NotifiedPair()
+    let request = InboxRequest.setTarget(
+      Self.target, kind: "ntfy", address: "https://n.example/t", owner: .person)
+    pair.scene.send(.request(request.request(id: 9)), on: pair.hostConnection)
+    pair.phoneLeaves()
+    try pair.report(.completed(.success(summary: "done")))
+    pair.scene.pass(60_000)
+    #expect(told(pair) == [.alert])
+    #expect(pair.entries.map(\.device) == [pair.phone.id], "what asks nothing is done with")
+  }
+
+  @Test func whoLooksSomewhereIsNotTold() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    try look(&pair, true)
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    pair.scene.pass(600_000)
+    #expect(told(pair).isEmpty)
+    try look(&pair, false)
+    pair.scene.pass(59_998)
+    #expect(told(pair).isEmpty, "the delay begins when nobody looks any more")
+    pair.scene.pass(2)
+    #expect(told(pair) == [.alert], "the request is still open")
+  }
+
+  @Test func whatAsksNothingWasSeenByWhoeverLooked() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
+    pair.scene.pass(30_000)
+    try look(&pair, true)
+    try look(&pair, false)
+    pair.scene.pass(600_000)
+    #expect(told(pair).isEmpty)
+    #expect(!pair.entries.contains { $0.device == .person })
+  }
+
+  @Test func whatIsSettledMeanwhileIsNotTold() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    pair.scene.pass(59_000)
+    try pair.report(NotifiedPair.working)
+    pair.scene.pass(600_000)
+    #expect(told(pair).isEmpty)
+  }
+
+  @Test func theSettingsOfTheDeviceThatSetItCount() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    let preferences = NotificationPreferences(
+      off: [.taskComplete], showsDetails: true, personDelaySeconds: 5)
+    #expect(try pair.ask(.setPreferences(preferences)) == .done)
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1), at: NotifiedPair.wall + 1)
+    pair.scene.pass(4_999)
+    #expect(told(pair).isEmpty)
+    pair.scene.pass(1)
+    let orders = pair.orders.filter { $0.device == .person }
+    #expect(orders.map(\.showsDetails) == [true])
+    #expect(orders.map(\.notification.event.category) == [.approvalRequest])
+  }
+
+  @Test func aRestartForgetsNothing() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    pair.scene.restart(ServerConfiguration())
+    pair.scene.pass(1)
+    pair.scene.pass(60_000)
+    #expect(told(pair) == [.alert], "though nobody connects")
+  }
+
+  @Test func everyDeviceListsTestsAndRemovesIt() throws {
+    var pair = try NotifiedPair()
+    let request = InboxRequest.setTarget(
+      Self.target, kind: "ntfy", address: "https://n.example/t", owner: .person)
+    pair.scene.send(.request(request.request(id: 9)), on: pair.hostConnection)
+    guard case .targets(let listed)? = try pair.ask(.targets) else {
+      Issue.record("no targets")
+      return
+    }
+    #expect(listed.map(\.owner) == [.person])
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    #expect(try pair.ask(.removeTarget(Self.target)) == .done)
+    #expect(!pair.entries.contains { $0.device == .person }, "nobody is left to be told")
+    pair.scene.pass(600_000)
+    #expect(pair.orders.isEmpty)
+    #expect(try pair.ask(.targets) == .targets([]))
+  }
+
+  /// An id is of one target, whoever it belongs to.
+  @Test func aTargetChangesItsOwner() throws {
+    var pair = try NotifiedPair()
+    for owner in [PushTargetOwner.device, .person, .device] {
+      try set(&pair, owner)
+      guard case .targets(let listed)? = try pair.ask(.targets) else { return }
+      #expect(listed.map(\.owner) == [owner])
+    }
+  }
+
+  @Test func tokensOfLiveActivitiesAndThePersonsIDAreRefused() throws {
+    var pair = try NotifiedPair()
+    let answer = try pair.ask(
+      .setTarget(
+        Self.target, kind: "apns",
+        address: "apns://org.example.app/00?environment=production&purpose=live-activity",
+        owner: .person))
+    guard case .unusable? = answer else {
+      Issue.record("\(String(describing: answer))")
+      return
+    }
+    let connection = pair.scene.open()
+    pair.scene.send(
+      .pair(
+        PairRequest(
+          versions: 1...1, code: "BCDFGHJK", device: .person,
+          deviceName: "nobody")), on: connection)
+    #expect(
+      pair.scene.take(connection).contains {
+        if case .error(let fault) = $0 { fault.code == FaultCode.malformed.rawValue } else { false }
+      })
+  }
+
+  // MARK: - Live statuses
+
+  /// Who looks at a device sees there what is shown of it elsewhere.
+  @Test func aDeviceThatIsLookedAtIsToldOfNoLiveStatusUntilItIsNot() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    try look(&pair, true)
+    try pair.report(.processing(operation: "a"))
+    pair.scene.pass(20_000)
+    try pair.report(.processing(operation: "b"))
+    pair.scene.pass(20_000)
+    #expect(pair.scene.liveOrders.isEmpty)
+    try look(&pair, false)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started], "with what it is by now")
+    #expect(pair.scene.liveOrders.last?.task.status == .processing(operation: "b"))
+    try look(&pair, true)
+    try pair.report(.processing(operation: "c"))
+    pair.scene.pass(20_000)
+    #expect(pair.scene.liveOrders.count == 1)
+    try look(&pair, false)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated])
+    try look(&pair, true)
+    try pair.report(.completed(.success(summary: nil)))
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated, .ended], "at once")
+    try look(&pair, false)
+    pair.scene.pass(20_000)
+    #expect(pair.scene.liveOrders.count == 3)
+  }
+}
