@@ -106,7 +106,8 @@ export class DevicesView extends HTMLElement {
 
   /** Shows a code that lets one device in, until it is worth nothing any more. */
   async #letIn(button) {
-    button.disabled = true
+    if (button.getAttribute('aria-disabled') === 'true') return
+    button.setAttribute('aria-disabled', 'true')
     clearTimeout(this.#codeOver)
     const over = (words) => this.code.replaceChildren(h('p.quiet', {}, words))
     try {
@@ -124,7 +125,7 @@ export class DevicesView extends HTMLElement {
         say(error.message)
       }
     } finally {
-      button.disabled = false
+      button.setAttribute('aria-disabled', 'false')
     }
     show(this.code, true)
   }

@@ -50,7 +50,8 @@ export function reconcile(list, items, { key, make, update }) {
     node.remove()
     nodes.delete(id)
     // Not to a decision: a second press would make it.
-    if (next && !next.matches('request-card')) next.querySelector('button:not(:disabled), a')?.focus({ preventScroll: true })
+    const first = next?.matches('request-card') ? next : next?.querySelector('button:not(:disabled, [hidden]), a')
+    first?.focus({ preventScroll: true })
   }
   cancelAnimationFrame(list.rest ?? 0)
   let made = 0

@@ -1,7 +1,7 @@
 // The page begins here: the link's ticket, the views, and what comes from the daemon.
 
 import { deliverAll, lock, model, restore, source, undo } from './app.js'
-import { h, reconcile, show, text } from './dom.js'
+import { h, reconcile, say, show, text } from './dom.js'
 import './needs.js'
 import './session.js'
 import { syncWords } from './devices.js'
@@ -51,13 +51,7 @@ async function begin() {
     go()
   })
   addEventListener('keydown', keys)
-  document.getElementById('new-session').addEventListener('submit', (event) => {
-    event.preventDefault()
-    const field = document.getElementById('new-session-name')
-    const name = field.value.trim()
-    if (name) location.hash = `#/s/${encodeURIComponent(name)}`
-    field.value = ''
-  })
+  document.getElementById('new-session').addEventListener('submit', addSession)
   setInterval(() => {
     if (document.hidden) return
     model.touch()
@@ -154,6 +148,15 @@ async function go() {
   update()
 }
 
+/** Its first message makes it. */
+function addSession(event) {
+  event.preventDefault()
+  const field = event.target.querySelector('input')
+  const name = field.value.trim()
+  if (name) location.hash = `#/s/${encodeURIComponent(name)}`
+  field.value = ''
+}
+
 /** A name as an address has it; as it stands where nobody encoded it. */
 function decoded(part) {
   try {
@@ -167,9 +170,8 @@ customElements.define('sessions-view', class extends HTMLElement {
   open() {
     this.list = h('ul')
     this.replaceChildren(h('h1', {}, 'Sessions'), h('nav.sessions', { 'aria-label': 'All sessions' }, this.list),
-      h('p', {}, h('label', { htmlFor: 'another' }, 'New session '), h('input', { id: 'another', maxLength: 128, onchange: (event) => {
-        if (event.target.value.trim()) location.hash = `#/s/${encodeURIComponent(event.target.value.trim())}`
-      } })))
+      h('form', { onsubmit: addSession }, h('label', { htmlFor: 'another' }, 'New session'),
+        h('div.buttons', {}, h('input', { id: 'another', maxLength: 128 }), h('button', {}, 'Add'))))
     this.update()
   }
 
@@ -182,6 +184,7 @@ customElements.define('sessions-view', class extends HTMLElement {
 function update() {
   const banner = document.getElementById('banner')
   const locked = model.link === 'locked'
+  const focused = banner.contains(document.activeElement)
   show(banner, model.link === 'down' && go.seen === true || locked)
   if (model.link === 'live') go.seen = true
   else if (!go.seen) go.waits ??= setTimeout(() => (go.seen = true, model.touch()), 800)
@@ -189,6 +192,9 @@ function update() {
   if (!banner.hidden && banner.words !== words) {
     banner.words = words
     banner.className = model.link
+    // Nothing else is there to be read then.
+    banner.setAttribute('role', locked ? 'main' : 'alert')
+    if (locked) say(words)
     banner.replaceChildren(locked
       ? h('div', {}, h('h1', {}, 'This browser may not look'), h('p', {}, words),
         h('p', {}, 'On the machine where the daemon runs: ', h('code', {}, 'cospool web')), h('p.quiet', {}, 'What you typed here is kept.'))
@@ -196,6 +202,7 @@ function update() {
   }
   if (banner.hidden) banner.words = null
   show(main, !locked)
+  if (focused && banner.hidden) main.focus({ preventScroll: true })
   const needs = model.needs()
   const count = document.getElementById('needs-count')
   show(count, needs.count > 0)

@@ -35,6 +35,11 @@ export class RequestCard extends HTMLElement {
       const words = [request?.summary, request?.details, cut].filter(Boolean).join('\n\n')
       text(this.what, words)
       show(this.what, Boolean(words))
+      // What may be too long to be shown at once is scrolled by keys, too.
+      const isLong = words.length > 500 || words.split('\n').length > 12
+      for (const [key, value] of Object.entries({ tabIndex: 0, role: 'group', 'aria-label': 'What is asked' })) {
+        isLong ? this.what.setAttribute(key, value) : this.what.removeAttribute(key)
+      }
       this.remark.value = drafts.get(`answer.${id}`)
       this.remark.placeholder = request ? 'Why not, or what instead' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
@@ -88,7 +93,7 @@ export class RequestCard extends HTMLElement {
         button('Answer', 'answered', '.main'), button('Decline', 'cancelled', '')]
     this.buttons.replaceChildren(...choices,
       ...[5, 15].map((minutes) => h('button.quiet', {
-        type: 'button', 'aria-label': `Later: hide it for ${minutes} min`, title: 'In this browser; the agent waits on',
+        type: 'button', 'aria-label': `Later: ${minutes} min`, title: 'Hides it in this browser; the agent waits on',
         onclick: () => model.putOff(this.#id, minutes),
       }, minutes === 5 ? 'Later: 5 min' : `${minutes} min`)))
   }

@@ -19,7 +19,7 @@ export class SessionView extends HTMLElement {
     this.heading = h('h1')
     this.about = h('p.meta')
     this.pause = h('button', { type: 'button', onclick: () => this.#togglePause() })
-    this.host = h('select', { id: 'host', onchange: () => this.#setHost() })
+    this.host = h('select', { id: 'host', onchange: () => this.#setHost(), onkeydown: (event) => this.#pickHost(event) })
     this.task = h('div.task', { hidden: true })
     this.request = h('div.requests')
     this.more = h('p.meta', { hidden: true })
@@ -119,6 +119,14 @@ export class SessionView extends HTMLElement {
     this.host.replaceChildren(h('option', { value: '' }, 'no device'),
       ...devices.map((device) => h('option', { value: device.id }, device.name + (device.id === model.sync?.device ? ' (this one)' : ''))))
     this.host.value = session?.host ?? ''
+  }
+
+  /** In a closed list each arrow would have the session run on another device: keys open it, and one is chosen. */
+  #pickHost(event) {
+    const changes = /^(Arrow|Home|End|Page|[^ ]$)/.test(event.key) && !event.ctrlKey && !event.metaKey
+    if (!changes || !CSS.supports('selector(:open)') || this.host.matches(':open')) return
+    event.preventDefault()
+    this.host.showPicker()
   }
 
   async #setHost() {

@@ -52,11 +52,16 @@ export function drawWeeks(box, days) {
     bar(42 - done, (day.failures / most) * 40, 'failures')
     bar(62, (day.waited / longest) * 14, 'waited')
     const title = svg('title', {})
-    title.textContent = `${day.date.toLocaleDateString()}: ${day.runs} done, ${day.failures} failed, ${Math.round(day.waited / 60_000)} min`
+    title.textContent = told(day)
     const area = svg('rect', { x: index * 20, y: 0, width: 20, height: 64, class: 'day' })
     area.append(title)
     picture.append(area)
   }
   box.replaceChildren(picture, h('p.meta', {}, h('i.key.runs', {}), 'done ', h('i.key.failures', {}), 'failed ',
-    h('i.key.waited', {}), 'waited for a person · ', words))
+    h('i.key.waited', {}), 'waited for a person · ', words),
+  h('details', {}, h('summary', {}, 'Day by day'), h('ul.meta', {}, ...days.map((day) => h('li', {}, told(day))))))
+}
+
+function told({ date, runs, failures, waited }) {
+  return `${date.toLocaleDateString()}: ${runs} done, ${failures} failed, ${Math.round(waited / 60_000)} min waiting`
 }

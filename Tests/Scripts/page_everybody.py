@@ -271,9 +271,21 @@ def check_keyboard(browser, house, figures):
         page.context.close()
 
 
+# How much wider than the window it is where a person sets letters, words and lines further apart (WCAG 1.4.12).
+SPACED = """() => {
+  const style = new CSSStyleSheet()
+  style.replaceSync(`* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important }
+    p { margin-bottom: 2em !important }`)
+  document.adoptedStyleSheets = [style]
+  const wide = document.documentElement.scrollWidth - innerWidth
+  document.adoptedStyleSheets = []
+  return wide }"""
+
+
 def check_accessibility(browser, house, figures):
     house.desk.send("access", "A message that waits")
-    house.desk.ask("access", kind="approval", toolName="Bash", summary="rm -r build", details="It is made again.")
+    house.desk.ask("access", kind="approval", toolName="Bash", summary="rm -r build",
+                   details="It is made again.\n" * 40)
     house.desk.ask("access-2", kind="question", question="Which one?", options=["left", "right"])
     findings = []
     # 640 is what a zoom of 200 % leaves of 1,280.
@@ -287,7 +299,7 @@ def check_accessibility(browser, house, figures):
                 viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=touch,
                 reduced_motion="reduce")
             for name, place in (("needs", "#/needs"), ("session", "#/s/access"), ("devices", "#/devices"),
-                                ("sessions", "#/sessions"), ("menu", "#/s/access")):
+                                ("sessions", "#/sessions"), ("menu", "#/s/access"), ("locked", "#/needs")):
                 go(page, place)
                 shown(page.locator("main h1")).to_be_visible()
                 if name == "needs":
@@ -301,13 +313,25 @@ def check_accessibility(browser, house, figures):
                 if name == "menu":
                     page.locator("queue-row").get_by_role("button", name="More").click()
                     page.locator("queue-row").get_by_role("button", name="Edit").click()
+                    page.locator("#composer-files").set_input_files(
+                        {"name": "note.txt", "mimeType": "text/plain", "buffer": b"hello"})
+                    page.evaluate("""async () => (await import('/dom.js')).toast('Cancelled', { label: 'Undo', run() {} })""")
+                    shown(page.get_by_text("note.txt (5 B)")).to_be_visible()
+                    shown(page.locator("#toast")).to_be_visible()
+                if name == "locked":
+                    page.evaluate("async () => (await import('/app.js')).lock({ message: 'This browser has no key.' })")
+                    shown(page.get_by_text("This browser may not look")).to_be_visible()
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 expect(wide <= 0, f"{name} is {wide} px too wide at {width}")
+                if width == 320:
+                    wide = page.evaluate(SPACED)
+                    expect(wide <= 0, f"{name} is {wide} px too wide with letters far apart")
                 if touch:
-                    small = page.evaluate("""() => [...document.querySelectorAll('button, select, nav a, input')]
+                    small = page.evaluate("""() => [...document.querySelectorAll(
+                        'button, select, nav a, input, textarea, label.check, summary')]
                       .filter(each => each.checkVisibility() && !each.classList.contains('unseen') && each.type !== 'checkbox')
-                      .map(each => [each.getBoundingClientRect(), each.textContent])
-                      .filter(([box]) => box.width && (box.height < 43.5)).map(([, text]) => text)""")
+                      .map(each => [each.getBoundingClientRect(), each.textContent || each.id])
+                      .filter(([box]) => box.width && Math.min(box.width, box.height) < 43.5).map(([, text]) => text)""")
                     expect(not small, f"{name}: targets under 44 px: {small}")
                 expect(page.evaluate("document.getAnimations().length") == 0, f"{name} moves")
                 picture(page, f"{name}-{width}-{scheme}")

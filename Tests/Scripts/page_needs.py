@@ -121,7 +121,7 @@ def check_asked_elsewhere(browser, house, figures):
         card = page.locator("request-card", has_text=words)
         shown(card).to_contain_text("It is asked on laptop: answer it there.")
         shown(card.locator("[data-verdict]:visible, textarea:visible")).to_have_count(0)
-        card.get_by_role("button", name="Later: hide it for 5 min").focus()
+        card.get_by_role("button", name="Later: 5 min").focus()
         page.keyboard.press("a")
     picture(page, "asked-elsewhere")
     laptop.cli("session", "host", "given-there", "this")

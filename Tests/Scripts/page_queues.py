@@ -24,7 +24,7 @@ def check_enter(browser, house, figures):
     shown(page.locator("needs-view")).to_be_visible()
     expect("t=" not in page.url, "the ticket stays in the address")
     stranger.goto(link)
-    shown(stranger.get_by_text("The link was used already")).to_be_visible()
+    shown(stranger.locator("#banner")).to_contain_text("The link was used already")
     log = house.desk.cli("web", "status")
     expect("Chrom" in log, log)
 
@@ -252,6 +252,23 @@ def check_upload(browser, house, figures):
     big.write_bytes(b"x" * (11 << 20))
     page.locator("#composer-files").set_input_files(big)
     shown(page.locator("#toast")).to_contain_text("larger than 10 MiB")
+
+
+def check_host_by_keys(browser, house, figures):
+    """Arrow keys look through the devices; the session runs on the one that is chosen, and on none before."""
+    house.desk.send("by-keys", "x")
+    page = browser.page()
+    go(page, "#/s/by-keys")
+    shown(row(page, "x")).to_be_visible()
+    page.locator("#host").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowDown")
+        expect(page.locator("#host").input_value() == "", "an arrow chose")
+    until(lambda: page.evaluate("document.querySelector('#host').matches(':open')"), "the list is open")
+    page.keyboard.press("Enter")
+    until(lambda: house.desk.api("GET", "sessions/by-keys").get("host"), "it is chosen")
+    hosts = {house.desk.api("GET", "sessions/by-keys")["host"]}
+    expect(hosts == {page.locator("#host").input_value()}, f"it runs on {hosts}")
 
 
 FILE = """(name) => { const files = new DataTransfer()

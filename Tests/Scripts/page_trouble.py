@@ -140,7 +140,7 @@ def check_made_room(browser, house, figures):
         ticket = house.desk.api("POST", "web", {})["url"].split("#t=")[1]
         house.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
     shown(page.get_by_text("This browser may not look")).to_be_visible()
-    shown(page.get_by_text("made room for a newer one. Run cospool web")).to_be_visible()
+    shown(page.locator("#banner")).to_contain_text("made room for a newer one. Run cospool web")
     page.goto(house.desk.link())
     go(page, "#/s/review")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")
