@@ -72,6 +72,18 @@ extension EndToEnd {
         let log = try await host.cospool("log", id)
         #expect(log.contains("\(expected)\nnotes.txt\npicture 1.png\n"), "\(log)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: host.data + "/turns") == [])
+        #expect(try Self.untold(in: host.data) == [] && Self.untold(in: server.data) == [])
+      }
+    }
+
+    /// What lies in a data directory and is not named in README.md, "Where the data lie".
+    private static func untold(in folder: String) throws -> [String] {
+      let text = try String(
+        contentsOf: Executables.root.appending(path: "README.md"), encoding: .utf8)
+      let section = try #require(text.split(separator: "\n## ").first { $0.hasPrefix("Where the") })
+      return try FileManager.default.contentsOfDirectory(atPath: folder).filter { name in
+        let bare = name.replacing(#/-(wal|shm)$/#, with: "")
+        return !section.contains("`\(bare)`") && !section.contains("`\(bare)/`")
       }
     }
 
