@@ -396,7 +396,12 @@ extension Engine {
         _ = $0.state.waiters.tell(answer, .success(.waiting))
       }
     }
-    return try result.get()
+    let event = try result.get()
+    // Nobody but this device has it: acknowledged means on its disk.
+    if event == .waiting, let problem = await untilStored() {
+      throw .diskUnconfirmed(message: problem.message)
+    }
+    return event
   }
 }
 

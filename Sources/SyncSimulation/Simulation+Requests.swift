@@ -113,7 +113,7 @@ extension Simulation {
     }
     guard device.life == life else { return }
     // A disk that takes nothing refuses the answer, and the person sees that.
-    let ending = try? run(on: device) { core, context, store in
+    let ending = try? run(on: device, synchronizes: true) { core, context, store in
       let given = try core.answerGiven(answer, at: context, store: store)
       return (given.ending, given.actions)
     }

@@ -18,7 +18,8 @@ final class MemoryStore: ReplicaStore {
   private(set) var answers: [RequestID: PendingAnswer] = [:]
   private(set) var notifications = LoadedNotifications()
   private(set) var journal: [JournalEntry] = []
-  private(set) var commits = 0
+  /// How many commits waited for the disk.
+  private(set) var waits = 0
   /// Thrown by the next commits.
   var failure: StoreError?
   /// Commits that succeed before the disk is full; nil where it never is.
@@ -89,7 +90,7 @@ final class MemoryStore: ReplicaStore {
       throw StoreError(code: .failed, message: "the disk does not write")
     }
     isSynchronized = !defers || transaction.waitsForDisk
-    commits += 1
+    if transaction.waitsForDisk { waits += 1 }
     if let pruned = transaction.prunedThrough {
       entries.removeAll { $0.id <= pruned }
       prunedThrough = pruned

@@ -137,6 +137,16 @@ struct TaskMachineTests {
     #expect(scene.core.illegalTaskMoves == 0)
   }
 
+  /// An agent waits behind each wait for the disk, and its decision needs one.
+  @Test func anAgentGetsItsAnswerAfterOneWaitForTheDisk() throws {
+    var scene = try scene()
+    try scene.raise(1)
+    let before = scene.store.waits
+    #expect(try scene.answer(1, .allowed) == nil)
+    #expect(scene.decisions == [.allowed])
+    #expect(scene.store.waits - before == 1)
+  }
+
   @Test func requestsOfOneSessionAreAnsweredInAnyOrder() throws {
     var scene = try scene()
     for number in 1...UInt64(Limits.taskRequestsMax + 1) { try scene.raise(number) }

@@ -1,3 +1,4 @@
+import ClientStore
 import QueueModel
 import Testing
 import WireProtocol
@@ -16,6 +17,32 @@ import WireProtocol
         let answer = await client.engine.ask(.outcome(message), within: limit)
         #expect(answer == .unavailable)
       }
+    }
+  }
+
+  /// The person's program may end, and the machine, once it was told that the answer waits.
+  @Test(.timeLimit(.minutes(1))) func whatIsSaidToWaitIsOnTheDisk() async throws {
+    try await ClientFixture.withServer { fixture in
+      let client = try await fixture.open()
+      // It is paired, and nobody runs its connection.
+      _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
+      try await client.perform(.addSession(try SessionID("a"), name: nil, project: nil))
+      let request = RequestID(high: 1, low: 1)
+      let asking = Task {
+        try await client.tasks.ask(
+          .approval(toolName: "Bash", summary: "make", details: nil), in: try SessionID("a"),
+          id: request, patience: nil)
+      }
+      while client.workspace().task(of: try SessionID("a"))?.request(request) == nil {
+        await Task.yield()
+      }
+      let event = try await client.tasks.answer(
+        TaskAnswer(session: try SessionID("a"), request: request, verdict: .allowed, text: ""))
+      #expect(event == .waiting)
+      #expect(client.engine.store.isSynchronized)
+      asking.cancel()
+      _ = await asking.result
+      await client.close()
     }
   }
 }

@@ -141,7 +141,8 @@ extension InboxMachine {
     where isOver: (InboxNotification) -> Bool
   ) throws(Replica.Fault) -> [Action] {
     guard let changes = inbox.changes(endingRequests: isOver) else { return [] }
-    try keep(changes, connection, store: store)
+    // An agent may wait for what comes behind it; one that a loss of power brings back ends again.
+    try keep(changes, waitsForDisk: false, connection, store: store)
     return changes.ended.map { .notificationEnded($0, .settled) }
   }
 
@@ -167,9 +168,11 @@ extension InboxMachine {
   }
 
   private mutating func keep(
-    _ changes: NotificationChanges, _ connection: ConnectionMachine, store: some ReplicaStore
+    _ changes: NotificationChanges, waitsForDisk: Bool = true, _ connection: ConnectionMachine,
+    store: some ReplicaStore
   ) throws(Replica.Fault) {
     var transaction = StoreTransaction(record: connection.replica.record)
+    transaction.waitsForDisk = waitsForDisk
     transaction.notifications = changes
     try connection.replica.commit(transaction, to: store)
     inbox.stored(changes)

@@ -150,6 +150,9 @@ extension TaskMachine {
     _ changes: AnswerChanges, _ record: ReplicaRecord, store: some ReplicaStore
   ) throws(Replica.Fault) {
     var transaction = StoreTransaction(record: record)
+    // Whoever is told that an answer waits waits for the disk first; what else becomes of it another
+    // one has on its disk.
+    transaction.waitsForDisk = false
     transaction.answers = changes
     do {
       try store.commit(transaction)

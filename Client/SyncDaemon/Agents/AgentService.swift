@@ -160,7 +160,8 @@ struct AgentService: Service {
       result = .notStarted("\(error)")
     }
     // What agents say may hold secrets; whoever looks for them reads the message's output.
-    logger.info("message \(start.message), attempt \(start.attempt): \(result.name)")
+    let end = wasStopped ? "stopped, \(result.name)" : result.name
+    logger.info("message \(start.message), attempt \(start.attempt): \(end)")
     logger.debug(
       "message \(start.message), attempt \(start.attempt): \(result.detail.cut(toUTF8Bytes: 1_024))"
     )
