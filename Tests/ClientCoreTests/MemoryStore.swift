@@ -18,6 +18,7 @@ final class MemoryStore: ReplicaStore {
   private(set) var answers: [RequestID: PendingAnswer] = [:]
   private(set) var notifications = LoadedNotifications()
   private(set) var journal: [JournalEntry] = []
+  private(set) var commits = 0
   /// How many commits waited for the disk.
   private(set) var waits = 0
   /// Thrown by the next commits.
@@ -90,6 +91,7 @@ final class MemoryStore: ReplicaStore {
       throw StoreError(code: .failed, message: "the disk does not write")
     }
     isSynchronized = !defers || transaction.waitsForDisk
+    commits += 1
     if transaction.waitsForDisk { waits += 1 }
     if let pruned = transaction.prunedThrough {
       entries.removeAll { $0.id <= pruned }
