@@ -26,7 +26,7 @@ extension EndToEnd {
             return try await drain(agent, phone, count: Self.messages)
           }
           group.addTask {
-            try await kill(host, server, seed: seed, until: flag)
+            try await kill(agent, host, server, seed: seed, until: flag)
             return []
           }
           return try await group.reduce(into: []) { $0 += $1 }
@@ -72,7 +72,7 @@ extension EndToEnd {
     }
 
     private func kill(
-      _ host: Device, _ server: Server, seed: UInt64, until flag: DoneFlag
+      _ agent: ScriptAgent, _ host: Device, _ server: Server, seed: UInt64, until flag: DoneFlag
     ) async throws {
       var random = SeededGenerator(seed: seed)
       while !flag.isRaised {
@@ -86,17 +86,17 @@ extension EndToEnd {
           try await host.kill()
           try await host.start()
         default:
-          killAgents()
+          killProcesses(of: agent)
         }
       }
     }
 
-    /// Every process of an agent of this test, known by its environment.
-    private func killAgents() {
+    /// Those of this test's agent alone: other tests have agents at the same time.
+    private func killProcesses(of agent: ScriptAgent) {
       for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
         guard let process = pid_t(name),
           let line = FileManager.default.contents(atPath: "/proc/\(process)/cmdline"),
-          String(decoding: line, as: UTF8.self).contains("agent.sh"),
+          String(decoding: line, as: UTF8.self).contains(agent.path),
           let environment = FileManager.default.contents(atPath: "/proc/\(process)/environ"),
           String(decoding: environment, as: UTF8.self).contains("COSPOOL_MESSAGE=")
         else { continue }
