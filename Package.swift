@@ -428,6 +428,16 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
   }
 }
 
+/// COSPOOL_OPTIMISED=1 has debug builds optimise the rooms that compute, with their assertions: building them
+/// takes longer, their tests a quarter of the time. Only where it is asked for: no package can depend
+/// on one with such flags.
+@MainActor func optimisation(of room: Room) -> [SwiftSetting] {
+  guard Context.environment["COSPOOL_OPTIMISED"] == "1", case .library = room.kind,
+    isPure(room.name)
+  else { return [] }
+  return [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
+}
+
 @MainActor func target(for room: Room) -> Target {
   let dependencies =
     room.rooms.map { Target.Dependency.byName(name: $0) }
@@ -435,7 +445,7 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
       guard let foreign = foreignProducts[product] else { fatalError("unknown product \(product)") }
       return .product(name: product, package: foreign.package)
     }
-  let swiftSettings = settings + room.extraSettings
+  let swiftSettings = settings + room.extraSettings + optimisation(of: room)
   switch room.kind {
   case .library:
     return .target(
