@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -24,7 +25,7 @@ struct CommandRunner: Sendable {
         return Outcome()
       }
     } catch {
-      let outcome = CommandRunner.outcome(ofParsing: error, arguments: arguments)
+      let outcome = outcome(ofParsing: error, arguments: arguments)
       // Agents take the exit code 2 of a hook for a veto.
       guard CommandSuggestion.command(of: arguments) == "hook", outcome.exitCode != 0 else {
         return outcome
@@ -125,8 +126,8 @@ struct CommandRunner: Sendable {
   }
 
   /// Help and version are answers; everything else is wrong usage, exit code 2.
-  private static func outcome(ofParsing error: any Error, arguments: [String]) -> Outcome {
-    let message = Cospool.fullMessage(for: error)
+  private func outcome(ofParsing error: any Error, arguments: [String]) -> Outcome {
+    let message = message(for: error)
     if Cospool.exitCode(for: error) == .success { return Outcome(output: message) }
     guard let suggestion = CommandSuggestion.text(for: arguments) else {
       return Outcome(exitCode: 2, errors: message)
@@ -136,12 +137,18 @@ struct CommandRunner: Sendable {
     let isKnown = Cospool.configuration.subcommands.contains {
       $0._commandName == CommandSuggestion.command(of: arguments)
     }
-    let told = isKnown ? message : Cospool.fullMessage(for: ValidationError(suggestion))
+    let told = isKnown ? message : self.message(for: ValidationError(suggestion))
     let usage = told.split(separator: "\n", omittingEmptySubsequences: false).drop {
       !$0.hasPrefix("Usage:")
     }
     return Outcome(
       exitCode: 2,
       errors: (["Error: " + suggestion] + usage.map(String.init)).joined(separator: "\n"))
+  }
+
+  private func message(for error: any Error) -> String {
+    HelpText.wrapped(
+      Cospool.fullMessage(for: error, columns: HelpText.unwrappedColumns),
+      width: environment.style.width)
   }
 }

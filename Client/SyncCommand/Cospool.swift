@@ -36,17 +36,40 @@ struct Cospool: ParsableCommand {
       5 conflict or fenced, 6 corrupt data, 7 disk, 75 try again later.
       """,
     version: Version.number,
-    subcommands: [
-      SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
-      TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self, AskCommand.self,
-      StatusCommand.self, SetupCommand.self, DoctorCommand.self, BugReportCommand.self,
-      ServiceCommands.self, SyncCommands.self,
-      PairCommand.self, UnpairCommand.self, ServerCommands.self, DumpCommand.self,
-      UndoCommand.self, RedoCommand.self, LogCommand.self, ExportCommand.self,
-      ImportCommand.self, ConfigCommands.self, InitCommand.self, DraftCommands.self,
-      NotificationCommands.self, PushCommands.self, WebCommands.self,
-      MCPCommand.self, HookCommand.self, HooksCommands.self, CompletionsCommand.self,
-      CompleteCommand.self, OverviewCommand.self,
+    groupedSubcommands: [
+      CommandGroup(
+        name: "Look",
+        subcommands: [
+          OverviewCommand.self, StatusCommand.self, NotificationCommands.self, LogCommand.self,
+          WebCommands.self,
+        ]),
+      CommandGroup(
+        name: "Queue",
+        subcommands: [
+          SendCommand.self, QueueCommands.self, ThreadCommands.self, SessionCommands.self,
+          DraftCommands.self, UndoCommand.self, RedoCommand.self,
+        ]),
+      CommandGroup(
+        name: "Agents",
+        subcommands: [
+          TaskCommands.self, ApproveCommand.self, DenyCommand.self, AnswerCommand.self,
+          AskCommand.self, HooksCommands.self, HookCommand.self, MCPCommand.self,
+        ]),
+      CommandGroup(
+        name: "Devices",
+        subcommands: [
+          PairCommand.self, SyncCommands.self, ServerCommands.self, PushCommands.self,
+          UnpairCommand.self,
+        ]),
+      CommandGroup(
+        name: "Documents",
+        subcommands: [ExportCommand.self, ImportCommand.self, DumpCommand.self]),
+      CommandGroup(
+        name: "Set up",
+        subcommands: [
+          SetupCommand.self, InitCommand.self, ConfigCommands.self, ServiceCommands.self,
+          DoctorCommand.self, BugReportCommand.self, CompletionsCommand.self, CompleteCommand.self,
+        ]),
     ], defaultSubcommand: OverviewCommand.self)
 
   // Here too, so that both may stand before the subcommand.

@@ -84,7 +84,10 @@ struct Cospoold {
       return .run(try DaemonOptions.parse(arguments))
     } catch {
       let isHelp = DaemonOptions.exitCode(for: error) == .success
-      return .stop(message: DaemonOptions.fullMessage(for: error), exitCode: isHelp ? 0 : 2)
+      let message = HelpText.wrapped(
+        DaemonOptions.fullMessage(for: error, columns: HelpText.unwrappedColumns),
+        width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
+      return .stop(message: message, exitCode: isHelp ? 0 : 2)
     }
   }
 

@@ -77,7 +77,9 @@ struct CospoolServer: AsyncParsableCommand {
       StandardError.write("cospool-server: \(error.message)\n")
       Foundation.exit(error.exitCode)
     } catch {
-      let message = fullMessage(for: error)
+      let message = HelpText.wrapped(
+        fullMessage(for: error, columns: HelpText.unwrappedColumns),
+        width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
       let code = exitCode(for: error)
       if code.isSuccess {
         if !message.isEmpty { print(message) }

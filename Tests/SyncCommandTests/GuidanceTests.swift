@@ -33,6 +33,23 @@ import Testing
     }
   }
 
+  /// Whoever looks for a command finds it under what it is for, each once.
+  @Test func commandsStandInGroups() async {
+    let help = await CommandFixture.cospool(["--help"]).output
+    let names = help.split(separator: "\n").filter { $0.hasSuffix("SUBCOMMANDS:") }
+    #expect(
+      names
+        == ["LOOK", "QUEUE", "AGENTS", "DEVICES", "DOCUMENTS", "SET UP"].map {
+          $0 + " SUBCOMMANDS:"
+        })
+    for command in Cospool.configuration.subcommands where command.configuration.shouldDisplay {
+      let name = "  \(command._commandName) "
+      #expect(
+        help.split(separator: "\n").count { $0.hasPrefix(name) && !$0.contains("cospool") } == 1)
+    }
+    #expect(Cospool.configuration.ungroupedSubcommands.isEmpty)
+  }
+
   // S2-47: whatever a command needs the daemon for, that it got no answer is told.
   @Test func noCommandIsSilentWithoutADaemon() async {
     let commands = Self.commands().filter { $0.command is any DaemonCommand.Type }

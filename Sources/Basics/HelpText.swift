@@ -1,0 +1,100 @@
+/// The help of a command for a terminal: every paragraph is wrapped once, at its width.
+///
+/// The parser wraps lines that the source has wrapped already. So it is asked for lines without end,
+/// and what belongs together is put together here: prose that begins at the margin. Lines of examples,
+/// and those of options, go on below what they say.
+package enum HelpText {
+  /// The width for the parser, at which it wraps nothing.
+  package static let unwrappedColumns = 10_000
+  /// The width where nobody says one.
+  package static let widthStandard = 80
+  /// A narrower terminal is written to as if it were that wide.
+  private static let widthMin = 30
+
+  /// Wraps help; another message of the parser, such as a script or an error, is returned as it is.
+  ///
+  /// - Complexity: O(length of the text).
+  package static func wrapped(_ text: String, width: Int?) -> String {
+    guard text.hasPrefix("OVERVIEW:") || text.hasPrefix("USAGE:") else { return text }
+    let width = max(width ?? widthStandard, widthMin)
+    var lines: [String] = []
+    var paragraph = ""
+    func end() {
+      if !paragraph.isEmpty { lines += wrap((paragraph, 0), width: width) }
+      paragraph = ""
+    }
+    for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+      if line.first == " " {
+        end()
+        lines += wrap(indented(line, width: width), width: width)
+      } else if line.isEmpty || isHeading(line) {
+        end()
+        lines.append(String(line))
+      } else if startsUsage(line) {
+        // A line to be read as one, whatever its length.
+        end()
+        lines.append(String(line))
+      } else {
+        paragraph += (paragraph.isEmpty ? "" : " ") + line
+      }
+    }
+    end()
+    return lines.joined(separator: "\n")
+  }
+
+  private static func isHeading(_ line: Substring) -> Bool {
+    line.allSatisfy { $0.isUppercase || $0 == " " || $0 == ":" || $0 == "," }
+  }
+
+  private static func startsUsage(_ line: Substring) -> Bool {
+    line.hasPrefix("USAGE:") || line.hasPrefix("Usage:")
+  }
+
+  /// A line that begins with blanks, and the column where it goes on if it has no room: below what
+  /// stands behind its gap of two blanks, else below its beginning.
+  private static func indented(
+    _ line: Substring, width: Int
+  ) -> (line: String, column: Int) {
+    let indent = line.prefix { $0 == " " }.count
+    // A quarter of the width has to be left for words.
+    let columnMax = width * 3 / 4
+    // A long indentation is itself the continuation of a line above.
+    if indent > 8 {
+      let column = indent <= columnMax ? indent : 4
+      return (String(repeating: " ", count: column) + line.dropFirst(indent), column)
+    }
+    var blanks = 0
+    for (offset, character) in line.enumerated().dropFirst(indent) {
+      if character == " " {
+        blanks += 1
+      } else if blanks >= 2, offset <= columnMax {
+        return (String(line), offset)
+      } else {
+        blanks = 0
+      }
+    }
+    return (String(line), indent + 2)
+  }
+
+  private static func wrap(_ whole: (line: String, column: Int), width: Int) -> [String] {
+    let line = whole.line
+    guard line.count > width else { return [line] }
+    let indent = String(repeating: " ", count: whole.column)
+    var lines: [String] = []
+    var rest = line[...]
+    while rest.count > width {
+      let limit = rest.index(rest.startIndex, offsetBy: width)
+      let room = rest[...limit]
+      let text = rest.drop { $0 == " " }.startIndex
+      // A word longer than the width stays whole.
+      guard
+        let blank = room.lastIndex(of: " ").flatMap({ $0 > text ? $0 : nil })
+          ?? rest[text...].firstIndex(of: " ")
+      else { break }
+      let end = rest[..<blank].lastIndex { $0 != " " } ?? blank
+      lines.append(String(rest[...end]))
+      rest = (indent + rest[blank...].drop { $0 == " " })[...]
+    }
+    return lines + [String(rest)]
+  }
+}
