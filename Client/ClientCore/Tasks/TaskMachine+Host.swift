@@ -468,7 +468,9 @@ extension TaskMachine {
           token: execution.leaseToken(of: session)))
       let before = connection.replica.workspace.keptTask(of: session)
       do throws(Replica.Fault) {
-        let done = try connection.perform(command, at: context, store: store)
+        // An agent may wait for what follows, and what agents do ends with the machine.
+        let done = try connection.perform(
+          command, waitsForDisk: false, at: context, store: store)
         actions += done.actions
         noteNews(of: session, since: before, connection)
       } catch {
