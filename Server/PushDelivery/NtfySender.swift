@@ -47,14 +47,16 @@ struct NtfySender: Sendable {
     switch push {
     case .alert(let notice):
       var message = NtfyMessage(notice, topic: topic)
-      message.actions = try actions(of: notice)
+      let actions = try actions(of: notice)
+      if !actions.isEmpty { message.actions = actions }
       return message
     case .liveActivity(let push): return NtfyMessage(push, topic: topic)
     case .retract(let id): return NtfyMessage(topic: topic, sequence: id, message: "")
     }
   }
 
-  /// Approve and deny where somebody takes the answer; and always a way to the session.
+  /// Approve and deny where somebody takes the answer. A link leads nowhere from here: an app that
+  /// opens `cospool` links is told by its own service.
   private func actions(of notice: PushNotice) throws -> [NtfyMessage.Action] {
     var actions: [NtfyMessage.Action] = []
     if let answering, notice.category == .approvalRequest, let requestID = notice.requestID,
@@ -77,7 +79,6 @@ struct NtfySender: Sendable {
             clear: true))
       }
     }
-    actions.append(NtfyMessage.Action(action: "view", label: "Open", url: notice.link))
     return actions
   }
 
@@ -149,12 +150,11 @@ struct NtfyMessage: Encodable {
   /// 1 to 5; 3 is what ntfy takes for none.
   var priority = 3
   var tags: [String] = []
-  var click: String?
   var actions: [Action]?
   var sequence: String
 
   enum CodingKeys: String, CodingKey {
-    case topic, title, message, priority, tags, click, actions
+    case topic, title, message, priority, tags, actions
     case sequence = "sequence_id"
   }
 
@@ -168,7 +168,6 @@ struct NtfyMessage: Encodable {
     let text = notice.details.map { "\(notice.body)\n\n\($0)" } ?? notice.body
     self.init(topic: topic, sequence: notice.id, message: text)
     title = notice.title.prefixWithin(bytes: PushLimits.shownCharactersMax * 4)
-    click = notice.link
     switch notice.category {
     case .approvalRequest:
       tags = ["lock"]
@@ -189,7 +188,6 @@ struct NtfyMessage: Encodable {
   init(_ push: LiveActivityPush, topic: Secret) {
     self.init(topic: topic, sequence: push.id, message: push.content.line)
     title = push.event.word == "end" ? "Task ended" : "Task running"
-    click = DeepLink.session(push.sessionID)
     priority = 2
     tags = ["setup"]
   }
