@@ -85,7 +85,11 @@ struct CommandFailure: Error, Equatable, Codable {
   }
 
   /// For people, on stderr; names of devices and sessions may stand in it.
-  var text: String { "cospool: \(TextStyle.block(message))" }
+  var text: String {
+    let more =
+      code == "queueFull" ? "\nTo let more wait: cospool config set maxQueueSize NUMBER" : ""
+    return "cospool: \(TextStyle.block(message))\(more)"
+  }
 
   /// For scripts, on stderr: the same shape as the daemon's error answers.
   var json: String {

@@ -38,6 +38,10 @@ enum QueueText {
     }
     if let error = queue.currentError, !isOver {
       lines.append(style.coloured("stands still: \(TextStyle.line(error))", .red))
+      if let first = queue.messages.first {
+        let id = first.id.description.prefix(idDigitsMin)
+        lines.append(style.coloured("go on: cospool queue retry \(id), or skip \(id)", .dim))
+      }
     }
     guard !queue.messages.isEmpty else {
       return (lines + ["nothing waits in \(TextStyle.line(queue.session.rawValue))"])

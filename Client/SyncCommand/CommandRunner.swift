@@ -15,6 +15,12 @@ struct CommandRunner: Sendable {
   }
 
   func run(_ arguments: [String]) async -> Outcome {
+    // The parser takes help of a command that there is not for help of all.
+    if arguments.first == "help",
+      let suggestion = CommandSuggestion.text(for: Array(arguments.dropFirst()))
+    {
+      return Outcome(exitCode: 2, errors: "Error: " + suggestion)
+    }
     let parsed: any ParsableCommand
     do {
       parsed = try Cospool.parseAsRoot(arguments)

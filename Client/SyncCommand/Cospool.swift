@@ -33,7 +33,7 @@ struct Cospool: ParsableCommand {
       Commands talk to the daemon of the data directory; start it with cospoold.
 
       Exit codes: 0 ok, 1 failed, 2 usage, 3 authentication, 4 unreachable,
-      5 conflict or fenced, 6 corrupt data, 7 disk, 75 try again later.
+      5 conflict or taken over, 6 corrupt data, 7 disk, 75 try again later.
       """,
     version: Version.number,
     groupedSubcommands: [

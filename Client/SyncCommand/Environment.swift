@@ -111,6 +111,11 @@ struct Environment: Sendable {
   }
 
   private static func readStandardInput() throws -> [UInt8] {
+    // Whoever sees nothing happen does not know that it is their turn.
+    if isatty(STDIN_FILENO) == 1 {
+      DescriptorWriter.writeLine(
+        "Type the text; Ctrl-D on a line of its own ends it.", to: STDERR_FILENO)
+    }
     var bytes: [UInt8] = []
     while bytes.count <= StandardInput.bytesMax, let piece = try StandardInput.nextPiece() {
       bytes += piece

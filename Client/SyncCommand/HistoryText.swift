@@ -60,7 +60,8 @@ enum HistoryText {
         + "\n" + TextStyle.block(output.text)
     }
     guard let device = answer.outputDevice else { return "" }
-    return "\n\n" + style.coloured("what it wrote is on \(TextStyle.line(device))", .dim)
+    let id = answer.message.map { ": cospool log \($0.id.description.prefix(8)) there" } ?? ""
+    return "\n\n" + style.coloured("what it wrote is on \(TextStyle.line(device))\(id)", .dim)
   }
 
   static func imported(_ answer: ImportedAnswer) -> String {

@@ -26,7 +26,7 @@ enum Paths {
   /// and later folders. A plain name, and what begins with `~`, stay as they are.
   static func project(_ path: String) -> String {
     let isRelative =
-      path == "." || path == ".." || path.hasPrefix("./") || path.hasPrefix("../")
+      path == "." || path == ".." || path.contains("/") && path.first != "/" && path.first != "~"
     return isRelative ? absolute(path) : path
   }
 }

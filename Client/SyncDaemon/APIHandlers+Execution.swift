@@ -101,8 +101,10 @@ extension APIHandlers {
           + "again by itself: wait for its end, or decide with retry or skip when it is unknown."
       } else {
         answer.warning =
-          "\(old) was the host. Nothing starts on the new one before the old one gave the session "
-          + "back, or for 30 seconds where it does not answer."
+          device == nil
+          ? "\(old) was the host. Nothing starts before a device is named again."
+          : "\(old) was the host. Nothing starts on the new one before the old one gave the session "
+            + "back, or for 30 seconds where it does not answer."
       }
     }
     return answer

@@ -59,6 +59,8 @@ struct CallerMiddleware: RouterMiddleware {
 /// Who asked for what waits for an answer: the agents that people work with, by request.
 final class Askers: Sendable {
   private let agents = Mutex<[QueueModel.RequestID: AgentProcess]>([:])
+  /// Sessions in which somebody asks outside a turn.
+  private let outsideATurn = Mutex<Set<SessionID>>([])
 
   /// Remembers it while a request waits.
   func during<Value>(
@@ -71,6 +73,16 @@ final class Askers: Sendable {
 
   func agent(asking request: QueueModel.RequestID) -> AgentProcess? {
     agents.withLock { $0[request] }
+  }
+
+  /// Somebody asks in a session in which no turn was heard of.
+  func asksOutsideATurn(_ session: SessionID) {
+    _ = outsideATurn.withLock { $0.insert(session) }
+  }
+
+  /// - Returns: whether the session is one in which somebody asked outside a turn.
+  func endsAsking(in session: SessionID) -> Bool {
+    outsideATurn.withLock { $0.remove(session) != nil }
   }
 }
 

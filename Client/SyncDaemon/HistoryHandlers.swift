@@ -76,6 +76,11 @@ struct HistoryHandlers: RouteHandlers {
       page.next = part.next
     } while page.next != nil && page.entries.count < limit
     var answer = HistoryAnswer(page)
+    for (index, entry) in page.entries.enumerated() {
+      // People know devices by their names.
+      guard case .setHost(let host) = entry.action, let device = DeviceID(host) else { continue }
+      answer.entries[index].what = HistoryAction.setHost(device: name(of: device)).description
+    }
     if case .message(let id) = subject { describe(id, in: &answer) }
     return answer
   }

@@ -59,7 +59,7 @@ struct SettingsHandlers: RouteHandlers {
       throw APIProblem(
         .notFound, code: "settingNotFound",
         message: "There is no setting \"\(text)\". Choose from "
-          + SettingName.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 1)
+          + SettingName.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 2)
     }
     return name
   }

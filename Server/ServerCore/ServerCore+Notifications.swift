@@ -73,7 +73,7 @@ extension ServerCore {
     }
     for session in sessions.sorted() {
       // Of a session that was deleted nothing is shown any more.
-      let task = task(of: session, in: content, at: now.wallMilliseconds)
+      let task = content.shownTask(of: session, at: now.wallMilliseconds)
       guard let event = workspaces[id]?.liveStatus.changed(task, uptime: now.uptimeMilliseconds)
       else { continue }
       workspaces[id]?.stagedStatuses.append(
@@ -81,23 +81,11 @@ extension ServerCore {
     }
   }
 
-  /// Tells those that nobody looks at, and of an end everybody; the others when nobody looks at them
-  /// any more.
   private mutating func show(_ change: LiveStatusChange, of id: WorkspaceID) {
-    var receivers = workspaces[id]?.book.receivers(of: change.event) ?? [:]
-    if change.event != .ended {
-      let looking = visibleDevices(of: id)
-      workspaces[id]?.liveStatus.withhold(
-        change.event, of: change.task.sessionId, from: looking.intersection(receivers.keys))
-      receivers = receivers.filter { !looking.contains($0.key) }
+    let looking = visibleDevices(of: id)
+    if let order = workspaces[id]?.order(of: change, in: id, looking: looking) {
+      act(.liveStatus(order))
     }
-    // Whoever hears of an end forgets it in the store.
-    guard change.event == .ended || !receivers.isEmpty else { return }
-    act(
-      .liveStatus(
-        LiveStatusOrder(
-          workspace: id, event: change.event, task: change.task, at: change.at,
-          receivers: receivers)))
   }
 
   private mutating func renewLiveStatus(of id: WorkspaceID, at now: ServerTime) {
@@ -111,22 +99,9 @@ extension ServerCore {
         show(change, of: id)
       }
     }
-    showWithheld(of: id, at: now)
-  }
-
-  /// Tells what was kept from devices that somebody looked at, and nobody does now.
-  private mutating func showWithheld(of id: WorkspaceID, at now: ServerTime) {
     let looking = visibleDevices(of: id)
-    for kept in workspaces[id]?.liveStatus.takeWithheld(except: looking) ?? [] {
-      guard let resident = workspaces[id], let content = resident.content else { continue }
-      let receivers = resident.book.receivers(of: kept.event).filter { $0.key == kept.device }
-      guard !receivers.isEmpty else { continue }
-      act(
-        .liveStatus(
-          LiveStatusOrder(
-            workspace: id, event: kept.event,
-            task: task(of: kept.session, in: content, at: now.wallMilliseconds),
-            at: now.wallMilliseconds, receivers: receivers)))
+    for order in workspaces[id]?.withheldOrders(in: id, looking: looking, at: now) ?? [] {
+      act(.liveStatus(order))
     }
   }
 
@@ -150,13 +125,7 @@ extension ServerCore {
   private func end(
     of session: SessionID, in content: Workspace, at: Int64
   ) -> LiveStatusChange {
-    LiveStatusChange(event: .ended, task: task(of: session, in: content, at: at), at: at)
-  }
-
-  /// What a session's agent does: nothing where the session was deleted.
-  private func task(of session: SessionID, in content: Workspace, at: Int64) -> TaskState {
-    content.task(of: session)
-      ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)
+    LiveStatusChange(event: .ended, task: content.shownTask(of: session, at: at), at: at)
   }
 
   /// A connection has everything up to the present: it gets what waited for its device, and from
@@ -380,7 +349,49 @@ extension ServerCore {
   }
 }
 
+extension Workspace {
+  /// What a session's agent does: nothing where the session was deleted.
+  fileprivate func shownTask(of session: SessionID, at: Int64) -> TaskState {
+    task(of: session)
+      ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)
+  }
+}
+
 extension ResidentWorkspace {
+  /// Tells of a status those that nobody looks at, and of its end everybody; the others hear of it
+  /// when nobody looks at them any more.
+  ///
+  /// - Returns: nil where nobody is to be told.
+  mutating func order(
+    of change: LiveStatusChange, in id: WorkspaceID, looking: Set<DeviceID>
+  ) -> LiveStatusOrder? {
+    var receivers = book.receivers(of: change.event)
+    // Whoever hears of an end forgets it in the store.
+    if change.event != .ended {
+      liveStatus.withhold(
+        change.event, of: change.task.sessionId, from: looking.intersection(receivers.keys))
+      receivers = receivers.filter { !looking.contains($0.key) }
+      guard !receivers.isEmpty else { return nil }
+    }
+    return LiveStatusOrder(
+      workspace: id, event: change.event, task: change.task, at: change.at, receivers: receivers)
+  }
+
+  /// What was kept from devices that somebody looked at, and nobody does now.
+  mutating func withheldOrders(
+    in id: WorkspaceID, looking: Set<DeviceID>, at now: ServerTime
+  ) -> [LiveStatusOrder] {
+    liveStatus.takeWithheld(except: looking).compactMap { kept in
+      guard let content, let details = book.receivers(of: kept.event)[kept.device] else {
+        return nil
+      }
+      return LiveStatusOrder(
+        workspace: id, event: kept.event,
+        task: content.shownTask(of: kept.session, at: now.wallMilliseconds),
+        at: now.wallMilliseconds, receivers: [kept.device: details])
+    }
+  }
+
   /// The store has not what the book says: everything is read again.
   mutating func bookWasLost() {
     bookIsLost = true

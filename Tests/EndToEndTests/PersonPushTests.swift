@@ -56,7 +56,7 @@ extension EndToEnd {
         try await bed.eventually("the person is told", within: 60) {
           categories(web, "notification") == ["APPROVAL_REQUEST"]
         }
-        try await laptop.cospool("approve", "api")
+        try await desk.cospool("approve", "api")
         _ = try await asking.ended(within: 60)
         try await bed.eventually("and told that it is over", within: 60) {
           categories(web, "retracted").count == 1

@@ -48,7 +48,7 @@ import WireProtocol
       Self.target, kind: "ntfy", address: "https://n.example/t", owner: .person)
     pair.scene.send(.request(request.request(id: 9)), on: pair.hostConnection)
     pair.phoneLeaves()
-    try pair.report(.completed(.success(summary: "done")))
+    try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
     pair.scene.pass(60_000)
     #expect(told(pair) == [.alert])
     #expect(pair.entries.map(\.device) == [pair.phone.id], "what asks nothing is done with")

@@ -55,7 +55,8 @@ import Testing
   @Test func aProjectNamedFromThisFolderIsAbsolute() throws {
     let here = FileManager.default.currentDirectoryPath
     for (given, stored) in [
-      (".", here), ("./web", here + "/web"), ("shop", "shop"), ("~/shop", "~/shop"),
+      (".", here), ("./web", here + "/web"), ("web/page", here + "/web/page"),
+      ("shop", "shop"), ("~/shop", "~/shop"),
     ] {
       let send = try request("send", "-s", "a", "--project", given, "x")
       #expect(send.body?.contains("\"project\":\"\(stored)\"") == true, "\(send)")

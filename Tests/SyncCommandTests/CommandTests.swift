@@ -57,6 +57,8 @@ import Testing
         (["session", "add", "docs", "--name", "Docs"], "added"),
         (["session", "add", "docs"], "there already"),
         (["session", "rename", "docs", "Manual"], "renamed"),
+        (["queue", "hold", "11111", "--seconds", "5"], "held for 5 seconds"),
+        (["queue", "hold", "11111", "--release"], "released"),
         (["thread", "unlock", "review"], "unlocked"),
         (["thread", "unlock", "review"], "not locked"),
         (["thread", "move", "review", "--to", "1"], "unchanged"),
@@ -92,6 +94,10 @@ import Testing
       _ = await house.cospool("send", "-s", "review", "--id", Self.second, "two")
       let cases: [([String], Int32, String)] = [
         (["send", "-s", "review", "three"], 1, "Queue full (2/2)."),
+        (["send", "-s", "review", "three"], 1, "cospool config set maxQueueSize NUMBER"),
+        (["queue", "edit", "1111111", " "], 2, "Nothing was changed"),
+        (["send", "-s", "re\u{FFFD}", "--new", "three"], 2, "no UTF-8 text"),
+        (["config", "set", "maxQueueSizes", "3"], 2, "There is no setting"),
         (["send", "-s", "review", "  "], 1, "blank"),
         (["send", "-s", "review", "--id", Self.first, "other"], 5, "exists already"),
         (["queue", "list", "-s", "none"], 1, "No session none"),

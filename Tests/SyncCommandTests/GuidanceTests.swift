@@ -33,6 +33,33 @@ import Testing
     }
   }
 
+  @Test func helpOfACommandThatThereIsNotIsNone() async {
+    for (words, meant) in [
+      (["help", "nope"], "'cospool nope'"), (["help", "queue", "lst"], "list'"),
+    ] {
+      let outcome = await CommandFixture.cospool(words)
+      #expect(outcome.exitCode == 2 && outcome.output.isEmpty, "\(words)")
+      #expect(outcome.errors.contains(meant), "\(outcome)")
+    }
+    #expect(await CommandFixture.cospool(["help", "queue", "list"]).exitCode == 0)
+  }
+
+  /// What the server would refuse in words of its own is said in those of the command.
+  @Test(arguments: [
+    (["ntfy", "nonsense"], "https://SERVER/TOPIC"),
+    (["webhook", "example.org", "--secret", "0123456789abcdef"], "begins with https://"),
+    (["webhook", "https://example.org", "--secret", "short"], "at least 16 bytes"),
+    (
+      ["apns", "00", "--topic", "a.b", "--environment", "production", "--live", "--me"],
+      "leave out --me"
+    ),
+  ])
+  func pushAddressesAreReadBeforeTheyAreSent(words: [String], text: String) async {
+    let outcome = await CommandFixture.cospool(["push", "add"] + words)
+    #expect(outcome.exitCode == 2)
+    #expect(outcome.errors.contains(text), "\(outcome)")
+  }
+
   /// Whoever looks for a command finds it under what it is for, each once.
   @Test func commandsStandInGroups() async {
     let help = await CommandFixture.cospool(["--help"]).output

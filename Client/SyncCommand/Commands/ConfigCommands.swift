@@ -156,7 +156,7 @@ struct ConfigCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      SettingText.list(try answer.decoded(SettingsAnswer.self), style: style)
+      try "reloaded\n" + SettingText.list(answer.decoded(SettingsAnswer.self), style: style)
     }
   }
 }

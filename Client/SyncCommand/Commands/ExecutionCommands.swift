@@ -138,7 +138,7 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: release ? "released" : "held")
+      try ReceiptText.text(of: answer, done: release ? "released" : "held for \(seconds) seconds")
     }
   }
 }

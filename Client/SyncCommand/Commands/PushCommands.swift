@@ -1,6 +1,7 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import PushNotices
 import QueueModel
 
 /// `cospool push`
@@ -139,6 +140,12 @@ extension PushCommands.Add {
     @OptionGroup var target: PushTargetOption
     @OptionGroup var options: GlobalOptions
 
+    func validate() throws {
+      guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
+        throw ValidationError("An ntfy topic is https://SERVER/TOPIC.")
+      }
+    }
+
     func request(input: StandardInput) throws -> APIRequest {
       try target.request(kind: "ntfy", address: "ntfy+" + url + (token.map { "#" + $0 } ?? ""))
     }
@@ -157,6 +164,16 @@ extension PushCommands.Add {
     @Option(help: "The key of the signature.") var secret: String
     @OptionGroup var target: PushTargetOption
     @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
+        throw ValidationError("A webhook's address begins with https://.")
+      }
+      guard secret.utf8.count >= WebhookAddress.secretBytesMin else {
+        throw ValidationError(
+          "--secret has at least \(WebhookAddress.secretBytesMin) bytes.")
+      }
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       try target.request(kind: "webhook", address: "webhook+" + url + "#" + secret)

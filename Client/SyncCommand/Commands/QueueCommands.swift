@@ -124,9 +124,14 @@ struct QueueCommands: ParsableCommand {
     var editedMessage: String? { text == nil ? message : nil }
 
     func request(input: StandardInput) throws -> APIRequest {
-      let content = try Content.checked(try input.text(for: text ?? "-"))
+      let content = try input.text(for: text ?? "-")
+      guard !content.trimmedOfWhitespace().isEmpty else {
+        throw CommandFailure.usage(
+          "The text is blank. Nothing was changed; cospool queue cancel takes a message out.")
+      }
       return try APIRequest(
-        .put, ["messages", message, "content"], body: EditRequest(content: content))
+        .put, ["messages", message, "content"],
+        body: EditRequest(content: try Content.checked(content)))
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
@@ -136,7 +141,8 @@ struct QueueCommands: ParsableCommand {
     func warning(of answer: Answer) -> String? {
       guard (try? answer.decoded(ReceiptAnswer.self))?.unconfirmed == true else { return nil }
       return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
-        + "started with the old text meanwhile."
+        + "started with the old text meanwhile. Where another device cancelled the message meanwhile, "
+        + "it stands with your text in cospool queue list --cancelled."
     }
   }
 
@@ -174,7 +180,10 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "moved")
+      try ReceiptText.text(
+        of: answer, done: "moved",
+        unchanged:
+          "unchanged: it stands there already; no normal message comes before an urgent one")
     }
   }
 

@@ -66,6 +66,9 @@ struct SendCommand: SessionCommand {
   private mutating func checkNew(
     _ text: String, _ names: SessionNames, _ environment: Environment
   ) throws {
+    guard !text.contains("\u{FFFD}") else {
+      throw CommandFailure.usage("The name of the session is no UTF-8 text.")
+    }
     guard !new, !names.sessions.isEmpty else { return }
     let similar = names.similar(to: text)
     guard let confirm = environment.confirm, !options.json else {
