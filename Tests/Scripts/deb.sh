@@ -17,7 +17,15 @@ trap 'rm -rf "$work"' EXIT
 depends() {
   mkdir -p "$work/shlibs/debian"
   printf 'Source: cospool\n\nPackage: cospool\nArchitecture: any\n' >"$work/shlibs/debian/control"
-  (cd "$work/shlibs" && dpkg-shlibdeps -O "$@" 2>/dev/null) | sed -n 's/^shlibs:Depends=//p'
+  local found
+  found=$(cd "$work/shlibs" && dpkg-shlibdeps -O "$@" 2>"$work/shlibs/errors" |
+    sed -n 's/^shlibs:Depends=//p') || found=
+  [ -n "$found" ] || {
+    echo "deb: nobody says what the programs need of the system:" >&2
+    cat "$work/shlibs/errors" >&2
+    return 1
+  }
+  echo "$found"
 }
 
 for package in "${packages[@]}"; do
@@ -59,14 +67,18 @@ TEXT
   if [ -f "$from/lintian-overrides" ]; then
     install -D -m 0644 "$from/lintian-overrides" "$root/usr/share/lintian/overrides/$package"
   fi
-  size=$(du -k -s --apparent-size --exclude=DEBIAN "$root" | cut -f 1)
+  # As Debian counts it: files rounded up to KiB, and one for all else. A file system's own sizes differ.
+  size=$(find "$root" -path "$root/DEBIAN" -prune -o -type f -printf '%s\n' -o -printf '1\n' |
+    awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
+  needed=$(depends "$root"/usr/bin/*)
   sed -e "s|@VERSION@|$full|" -e "s|@ARCHITECTURE@|$architecture|" -e "s|@SIZE@|$size|" \
-    -e "s|@MAINTAINER@|$maintainer|" -e "s|@DEPENDS@|$(depends "$root"/usr/bin/*)|" \
+    -e "s|@MAINTAINER@|$maintainer|" -e "s|@DEPENDS@|$needed|" \
     "$from/control" >"$root/DEBIAN/control"
-  (cd "$root" && find usr -type f | LC_ALL=C sort | xargs md5sum) >"$root/DEBIAN/md5sums"
+  (cd "$root" && find usr -type f -print0 | LC_ALL=C sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
   find "$root" -type d -exec chmod 0755 {} +
   find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
   dpkg-deb --root-owner-group ${DEB_COMPRESSION:--Zxz -z9} --build "$root" \
     "$out/${package}_${full}_$architecture.deb"
 done
-(cd "$out" && sha256sum -- $(ls | grep -v '^SHA256SUMS$') >SHA256SUMS)
+cp Client/Packaging/install.sh "$out/install.sh"
+checksums "$out"

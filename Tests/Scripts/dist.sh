@@ -15,5 +15,5 @@ for package in "${packages[@]}"; do
   packed "$work" "$name" "$out/$name.tar.xz"
 done
 cp Client/Packaging/install.sh "$out/install.sh"
-(cd "$out" && sha256sum -- *.tar.xz install.sh >SHA256SUMS)
+checksums "$out"
 ls -l "$out"

@@ -10,6 +10,17 @@ SWIFT_VERSION=${SWIFT_VERSION:-$(swift --version 2>/dev/null |
 export SOURCE_DATE_EPOCH SWIFT_VERSION
 packages=(cospool cospool-server)
 
+# checksums FOLDER: writes SHA256SUMS of all that a release of this version has in it, whichever was made
+# first; install.sh goes by it.
+checksums() {
+  (
+    cd "$1"
+    shopt -s nullglob
+    sha256sum -- *[-_]"$version"[-_]*.tar.xz *_"$version"-*.deb install.sh >SHA256SUMS.new
+    mv SHA256SUMS.new SHA256SUMS
+  )
+}
+
 # packed FOLDER NAME ARCHIVE: NAME in FOLDER as an archive; the same files make the same bytes.
 packed() {
   tar --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
