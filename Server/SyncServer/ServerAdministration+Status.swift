@@ -100,7 +100,8 @@ extension ServerAdministration {
   /// How long ago a time is, in its largest unit.
   static func age(_ milliseconds: Int64, _ now: Int64) -> String {
     let minutes = max(0, now - milliseconds) / 60_000
-    if minutes < 120 { return minutes == 1 ? "1 minute" : "\(minutes) minutes" }
+    if minutes < 2 { return minutes < 1 ? "less than a minute" : "1 minute" }
+    if minutes < 120 { return "\(minutes) minutes" }
     return minutes < 2_880 ? "\(minutes / 60) hours" : "\(minutes / 1_440) days"
   }
 }

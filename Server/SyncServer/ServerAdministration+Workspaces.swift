@@ -22,7 +22,7 @@ extension ServerAdministration {
 
     /// What a person reads.
     package var text: String {
-      "\(ShownName.text(name)): \(devices) devices, \(Self.mebibytes(bytes)) MiB stored, "
+      "\(ShownName.text(name)): \(devices == 1 ? "1 device" : "\(devices) devices"), \(Self.mebibytes(bytes)) MiB stored, "
         + "\(Self.mebibytes(fileBytes)) MiB of files, \(Self.mebibytes(writtenToday)) MiB today; "
         + "quota: \(quota.text)"
     }

@@ -26,6 +26,8 @@ extension EndToEnd {
         let asJSON = try await a.attempt("send", "-s", "s", text, "--json")
         #expect(asJSON.standardError.contains(#""code":"persistenceFailed""#), "\(asJSON)")
         #expect(try await a.dump() == dump, "a refused command changes nothing")
+        let told = try await a.attempt("doctor")
+        #expect(told.code == 1 && told.standardOutput.contains("diskSpace: 0 MiB free"), "\(told)")
 
         // What arrives now cannot be stored, so it must not be shown or acknowledged.
         let incoming = String(repeating: "incoming ", count: 8_000)

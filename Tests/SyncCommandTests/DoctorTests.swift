@@ -136,7 +136,28 @@ import Testing
     #expect(Doctor.outbox(count: 0, oldestMilliseconds: nil, now: now).severity == .ok)
     #expect(Doctor.outbox(count: 2, oldestMilliseconds: 99_000_000, now: now).severity == .info)
     let old = Doctor.outbox(count: 2, oldestMilliseconds: 10_000_000, now: now)
-    #expect(old.severity == .warning && old.what.contains("2 changes") && old.fix != nil)
+    #expect(old.code == "outbox" && old.severity == .warning && old.fix != nil)
+    #expect(old.what.contains("2 changes"))
+    let id = MessageID(high: 1, low: 2)
+    let unsent = UnsentAnswer(messages: [
+      .init(id: id, delivery: .refused, error: "a viewer changes nothing"),
+      .init(id: MessageID(high: 1, low: 3), delivery: .sending, error: nil),
+    ])
+    let refused = Doctor.refused(unsent)
+    expect(refused, "outboxRefused", .warning, "a viewer changes nothing", "queue cancel \(id)")
+    #expect(refused.count == 1)
+  }
+
+  @Test func aPushTargetThatIsDeadIsTold() {
+    func target(_ isValid: Bool) -> PushTargetAnswer {
+      PushTargetAnswer(
+        id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "https://n.example/…",
+        valid: isValid, reason: "410", deliveredAt: nil)
+    }
+    #expect(Doctor.pushTarget(target(true)).severity == .ok)
+    let dead = Doctor.pushTarget(target(false))
+    #expect(dead.code == "pushTargets" && dead.severity == .warning && dead.fix != nil)
+    #expect(dead.what.contains("410"))
   }
 
   @Test func programsInThePathAreLookedAt() async throws {
@@ -284,6 +305,14 @@ import Testing
       let all = await house.cospool("doctor", "--all")
       #expect(all.output.contains("daemonVersion: version"), "\(all.output)")
       #expect(all.output.contains("settings: all of them are valid"))
+      var context = await DoctorContext.gathered(
+        dataDirectory: house.directory, variables: [:], program: "/opt/cospool", now: Date(),
+        limits: .unhurried)
+      var status = try context.status.get()
+      status.daemon.version = "0.0.1"
+      context.status = .success(status)
+      expect(
+        await Doctor(context: context).findings(), "daemonVersion", .error, "0.0.1", "/opt/cospool")
       let warned = await house.cospool("config", "set", "agent", "command")
       #expect(warned.exitCode == 0)
       let found = await house.cospool("doctor")

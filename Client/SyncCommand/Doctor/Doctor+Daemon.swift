@@ -129,11 +129,7 @@ extension Doctor {
     guard context.server != nil, let status = try? context.status.get(),
       let unsent = try? await context.answer(["messages", "unsent"], as: UnsentAnswer.self)
     else { return [] }
-    var findings = unsent.messages.filter { $0.delivery == .refused }.prefix(outboxLooked).map {
-      DoctorFinding.warning(
-        "outboxRefused", "the server refused message \($0.id): \($0.error ?? "no reason given")",
-        fix: "Do what the reason says, then cospool sync now; or cospool queue cancel \($0.id).")
-    }
+    var findings = refused(unsent)
     var oldest = unsent.messages.isEmpty ? nil : status.sync.lastSyncedAt
     for message in unsent.messages.prefix(outboxLooked) {
       guard
@@ -146,6 +142,14 @@ extension Doctor {
     findings.append(
       outbox(count: status.sync.outgoing, oldestMilliseconds: oldest, now: context.now))
     return findings
+  }
+
+  static func refused(_ unsent: UnsentAnswer) -> [DoctorFinding] {
+    unsent.messages.filter { $0.delivery == .refused }.prefix(outboxLooked).map {
+      .warning(
+        "outboxRefused", "the server refused message \($0.id): \($0.error ?? "no reason given")",
+        fix: "Do what the reason says, then cospool sync now; or cospool queue cancel \($0.id).")
+    }
   }
 
   private static func milliseconds(_ time: String) -> Int64? {
@@ -177,13 +181,15 @@ extension Doctor {
     guard (try? context.status.get())?.sync.state == .connected,
       let answer = try? await context.answer(["push", "targets"], as: PushTargetsAnswer.self)
     else { return [] }
-    return answer.targets.map { target in
-      target.valid
-        ? .ok("pushTargets", "\(target.id): \(target.kind), \(target.address)")
-        : .warning(
-          "pushTargets", "\(target.id) gets nothing: \(target.reason)",
-          fix: "cospool push add with its new address, or cospool push remove.")
-    }
+    return answer.targets.map(pushTarget)
+  }
+
+  static func pushTarget(_ target: PushTargetAnswer) -> DoctorFinding {
+    target.valid
+      ? .ok("pushTargets", "\(target.id): \(target.kind), \(target.address)")
+      : .warning(
+        "pushTargets", "\(target.id) gets nothing: \(target.reason)",
+        fix: "cospool push add with its new address, or cospool push remove.")
   }
 
   private static func notifications(_ context: DoctorContext) -> [DoctorFinding] {

@@ -57,7 +57,17 @@ extension Doctor {
     }
     switch status.state {
     case .notPaired: return []
-    case .connected: return [.ok("token", "\(server) accepts this device")]
+    case .connected:
+      let accepted = DoctorFinding.ok("token", "\(server) accepts this device")
+      guard let reason = status.lastError else { return [accepted] }
+      return [
+        accepted,
+        .warning(
+          "syncRefused", "\(server) does not take what this device sends: \(reason)",
+          fix:
+            "Do what the reason says; limits are its operator's (cospool-server workspace quota). "
+            + "Then cospool sync now."),
+      ]
     case .connecting: return [.info("sync", "the daemon connects at the moment")]
     case .disabled:
       return [.warning("sync", "sync is turned off on this device", fix: "cospool sync on")]

@@ -161,10 +161,12 @@ struct AgentService: Service {
     }
     // What agents say may hold secrets; whoever looks for them reads the message's output.
     let end = wasStopped ? "stopped, \(result.name)" : result.name
-    logger.info("message \(start.message), attempt \(start.attempt): \(end)")
-    logger.debug(
-      "message \(start.message), attempt \(start.attempt): \(result.detail.cut(toUTF8Bytes: 1_024))"
-    )
+    let names: Logger.Metadata = [
+      "message": "\(start.message)", "attempt": "\(start.attempt)",
+      "session": "\(start.session.rawValue.debugDescription)",
+    ]
+    logger.info("an attempt ended: \(end)", metadata: names)
+    logger.debug("\(result.detail.cut(toUTF8Bytes: 1_024))", metadata: names)
     turns.end(start.session, attempt: start.attempt)
     client.tasks.noteActivity(result.signal(wasStopped: wasStopped), in: start.session)
     if isLive, !wasStopped, case .died = result {
@@ -341,7 +343,9 @@ struct AgentService: Service {
       do {
         try await client.execution.setConversation(id, of: session, with: kind.rawValue)
       } catch {
-        logger.warning("cannot keep the conversation's id: \(error)")
+        logger.warning(
+          "cannot keep the conversation's id: \(error)",
+          metadata: ["session": "\(session.rawValue.debugDescription)"])
       }
     }
   }

@@ -30,7 +30,8 @@ enum OrphanedAgents {
       Marks(message: $0.message, attempt: $0.attempt, dataDirectory: dataDirectory)
     }
     return await end(marks, grace: grace) { message in
-      logger.notice("message \(message): ending its agent, which outlived its daemon")
+      logger.notice(
+        "ending an agent that outlived its daemon", metadata: ["message": "\(message)"])
     }
   }
 

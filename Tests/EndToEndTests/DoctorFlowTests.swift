@@ -1,0 +1,125 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// What goes wrong with machines and servers is named by `cospool doctor`, and what it tells to do puts it
+  /// right: the words are taken from what it printed.
+  @Suite struct DoctorFlowTests {
+    private struct Report: Decodable {
+      struct Finding: Decodable {
+        var code: String
+        var severity: String
+        var what: String
+        var fix: String?
+      }
+      var findings: [Finding]
+
+      func fault(_ code: String) -> Finding? {
+        findings.first { $0.code == code && ["warning", "error"].contains($0.severity) }
+      }
+    }
+
+    private static func report(_ device: Device) async throws -> Report {
+      try await device.attempt("doctor", "--json", "--all").decoded()
+    }
+
+    /// Waits until a fault is named, and returns what to do about it.
+    private func fix(_ code: String, of device: Device, in bed: TestBed) async throws -> String {
+      try await bed.eventually("\(code) is named", within: 60) {
+        try await Self.report(device).fault(code) != nil
+      }
+      return try #require(try await Self.report(device).fault(code)?.fix)
+    }
+
+    private func isGone(_ code: String, of device: Device, in bed: TestBed) async throws {
+      try await bed.eventually("\(code) is gone", within: 60) {
+        try await Self.report(device).fault(code) == nil
+      }
+    }
+
+    /// The words of a command that a text names: up to what ends it in a sentence.
+    private func words(_ command: String, in text: String) throws -> [String] {
+      let start = try #require(text.range(of: command), "\(text)").lowerBound
+      let end = text[start...].firstIndex { ";,)\n".contains($0) } ?? text.endIndex
+      return text[start..<end].split(separator: " ").map(String.init)
+    }
+
+    @Test func aDaemonThatWasKilledStartsAsItIsTold() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        try await a.send("s", "kept")
+        try await a.kill()
+        let told = try words("cospoold", in: try await fix("noDaemon", of: a, in: bed))
+        #expect(told == ["cospoold", "--data", a.data])
+        let daemon = try bed.start("cospoold", Array(told.dropFirst()), name: "as told")
+        _ = try await daemon.line(holding: "ready on")
+        try await isGone("noDaemon", of: a, in: bed)
+        #expect(try await a.contents("s") == ["kept"])
+      }
+    }
+
+    @Test func aServerThatMovedIsFollowedAsItIsTold() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        try await server.stop()
+        let told = try words(
+          "cospool server move", in: try await fix("serverPort", of: a, in: bed))
+        let moved = Server(bed, data: server.data)
+        try await moved.start()
+        _ = try await a.attempt(told.dropFirst().map { $0 == "URL" ? moved.url : $0 }).succeeded()
+        for code in ["serverPort", "sync", "serverUpgrade"] {
+          try await isGone(code, of: a, in: bed)
+        }
+        try await a.send("s", "behind the move")
+        try await a.synchronise()
+      }
+    }
+
+    @Test func accessAndSyncComeBackAsItIsTold() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        try await a.cospool("sync", "off")
+        let on = try words("cospool sync on", in: try await fix("sync", of: a, in: bed))
+        _ = try await a.attempt(Array(on.dropFirst())).succeeded()
+        try await isGone("sync", of: a, in: bed)
+
+        _ = try await server.command(["revoke", "a"]).succeeded()
+        let pair = try words("cospool pair", in: try await fix("token", of: a, in: bed))
+        let code = try await server.code()
+        _ = try await a.attempt(pair.dropFirst().map { $0 == "CODE" ? code : $0 }).succeeded()
+        try await isGone("token", of: a, in: bed)
+        try await a.send("s", "let in again")
+        try await a.synchronise()
+      }
+    }
+
+    @Test func aQuotaAndAPortThatIsTakenAreNamed() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        _ = try await server.command(["workspace", "quota", "default", "--daily", "0"]).succeeded()
+        // The server follows within seconds.
+        try await bed.eventually("a change is refused", within: 60) {
+          try await a.cospool("send", "--new", "-s", UUID().uuidString, "too much")
+          return try await Self.report(a).fault("syncRefused") != nil
+        }
+        let told = try await fix("syncRefused", of: a, in: bed)
+        #expect(told.contains("cospool-server workspace quota"))
+        _ = try await server.command(["workspace", "quota", "default", "--reset"]).succeeded()
+        try await bed.eventually("it is gone", within: 60) {
+          try await a.cospool("sync", "now")
+          return try await Self.report(a).fault("syncRefused") == nil
+        }
+        try await a.synchronise()
+
+        _ = try await a.attempt("web", "--port", "\(server.port)", "--print")
+        #expect(try await fix("page", of: a, in: bed).contains("cospool web"))
+        try await a.cospool("web", "off")
+        try await isGone("page", of: a, in: bed)
+      }
+    }
+  }
+}

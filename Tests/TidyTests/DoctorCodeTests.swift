@@ -1,0 +1,38 @@
+import Foundation
+import Testing
+
+/// Every fault that the doctors know is planted by a test: the codes of the sources stand in the tests.
+@Suite struct DoctorCodeTests {
+  private static let sources = [
+    "Client/SyncCommand/Doctor", "Server/SyncServer/Doctor", "Protocol/HealthChecks",
+  ]
+  private static let tests = [
+    "Tests/SyncCommandTests", "Tests/SyncServerTests", "Tests/EndToEndTests",
+    "Tests/HealthChecksTests",
+  ]
+
+  /// Codes of what is called a warning or an error.
+  private static func codes() throws -> Set<String> {
+    var codes: Set<String> = []
+    for file in sources.flatMap(Repository.files) where file.hasSuffix(".swift") {
+      let text = try Repository.text(file)
+      let told = text.matches(of: #/\.(?:error|warning)\(\s*"([A-Za-z]+)"/#).map(\.1)
+      let named = text.matches(of: #/code:? (?:= )?"([A-Za-z]+)"/#).map(\.1)
+      codes.formUnion((told + named).map(String.init))
+    }
+    return codes
+  }
+
+  @Test func everyFaultIsPlanted() throws {
+    let codes = try Self.codes()
+    #expect(codes.count >= 40, "\(codes.sorted())")
+    let text = try Self.tests.flatMap(Repository.files)
+      .filter { $0.contains("Doctor") || $0.contains("HealthCheck") }
+      .map(Repository.text).joined()
+    for code in codes.sorted() {
+      #expect(
+        text.contains("\"\(code)\"") || text.contains("\(code): "),
+        "no test plants \(code)")
+    }
+  }
+}
