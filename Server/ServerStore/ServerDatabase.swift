@@ -58,7 +58,8 @@ package final class ServerDatabase: Sendable {
     do {
       let queue = try openQueue(path: path, for: purpose)
       return ServerDatabase(
-        path: path, queue: queue, reader: purpose == .serving ? try openReader(path: path) : nil,
+        path: path, queue: queue,
+        reader: purpose == .serving ? try DatabaseOpening.reader(path: path) : nil,
         freeSpace: freeSpace ?? FreeSpace(of: directory))
     } catch let error as StoreOpeningError {
       guard case .corrupt(_, _, let reason) = error, purpose == .serving else { throw error }
@@ -130,7 +131,7 @@ package final class ServerDatabase: Sendable {
               path: path, reason: "the file system does not support SQLite's write-ahead log")
           }
         }
-        try keepBeforeUpgrade(queue, path: path)
+        try DatabaseOpening.keepBeforeUpgrade(queue, path: path)
         try ServerSchema.migrator.migrate(queue)
         return queue
       } catch {
@@ -139,47 +140,7 @@ package final class ServerDatabase: Sendable {
         throw error
       }
     } catch let error as DatabaseError {
-      throw openingError(error, path: path)
-    }
-  }
-
-  /// Copies a database of an older version beside it before it is changed: the way back, should the new
-  /// version be no good. It stays until somebody removes it.
-  private static func keepBeforeUpgrade(_ queue: DatabaseQueue, path: String) throws {
-    let (applied, isDone) = try queue.read { db in
-      (
-        try ServerSchema.migrator.appliedMigrations(db),
-        try ServerSchema.migrator.hasCompletedMigrations(db)
-      )
-    }
-    guard !applied.isEmpty, !isDone else { return }
-    let copy = "\(path).before-upgrade-\(applied.count)"
-    // A copy that was not finished stands in nobody's way.
-    let unfinished = copy + ".new"
-    try? FileManager.default.removeItem(atPath: unfinished)
-    do {
-      guard
-        FileManager.default.createFile(
-          atPath: unfinished, contents: nil, attributes: [.posixPermissions: 0o600])
-      else { throw StoreOpeningError.unavailable(path: unfinished, reason: "it cannot be created") }
-      try queue.inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [unfinished]) }
-      try? FileManager.default.removeItem(atPath: copy)
-      try FileManager.default.moveItem(atPath: unfinished, toPath: copy)
-    } catch {
-      try? FileManager.default.removeItem(atPath: unfinished)
-      throw error
-    }
-  }
-
-  private static func openReader(path: String) throws -> DatabaseQueue {
-    var configuration = Configuration()
-    configuration.label = "cospool.server.reader"
-    configuration.busyMode = .timeout(5)
-    configuration.readonly = true
-    do {
-      return try DatabaseQueue(path: path, configuration: configuration)
-    } catch let error as DatabaseError {
-      throw openingError(error, path: path)
+      throw DatabaseOpening.error(error, path: path)
     }
   }
 
@@ -193,16 +154,6 @@ package final class ServerDatabase: Sendable {
     guard verdict == ["ok"] else {
       throw StoreOpeningError.corrupt(
         path: path, keptAt: nil, reason: verdict.joined(separator: "; "))
-    }
-  }
-
-  private static func openingError(_ error: DatabaseError, path: String) -> StoreOpeningError {
-    let fault = StorageFault(error)
-    switch fault.code {
-    case .corrupt: return .corrupt(path: path, keptAt: nil, reason: fault.message)
-    case .full: return .full(path: path)
-    case .unavailable, .busy, .conflict, .internalError:
-      return .unavailable(path: path, reason: fault.message)
     }
   }
 

@@ -68,7 +68,6 @@ final class ServerDriver {
   /// What was said of who is connected.
   var said = SaidOfDevices()
   var metrics = ServerMetrics()
-  let startedAt = ProcessClock.wallMilliseconds
   private var ticks: RepeatedTask?
   private var stopPromise: EventLoopPromise<Void>?
   private(set) var isStopped = false

@@ -27,7 +27,7 @@ import WireProtocol
 
   @Test func devicesAreNamedWhileTheyAreConnected() async throws {
     try await ServerFixture.with { fixture in
-      var device = try await fixture.pair(1, name: "laptop\u{1B}[2J")
+      var device = try await fixture.pair(1, name: "laptop")
       _ = try await fixture.pair(2, name: "desk")
       #expect(try connected(fixture).isEmpty)
       let client = try await fixture.join(&device)

@@ -48,6 +48,7 @@ extension ServerDoctorTests {
       let device = try await fixture.pair(1)
       let directory = fixture.directory
       expect(await Self.findings(of: directory), "pushSettings", .ok)
+      await fixture.server.stop()
       let database = try ServerDatabase.open(directory: directory, for: .administration)
       defer { try? database.close() }
       func change(_ body: (inout InboxChanges) throws -> Void) throws {
@@ -59,8 +60,8 @@ extension ServerDoctorTests {
       }
       func target(_ low: UInt64, isValid: Bool, reason: String) -> PushTargetRecord {
         PushTargetRecord(
-          device: DeviceID(high: 9, low: 1), id: PushTargetID(high: 1, low: low), kind: "apns",
-          address: "apns://org.example.app/00?environment=production", shownAddress: "apns …\(low)",
+          device: DeviceID(high: 9, low: 1), id: PushTargetID(high: 1, low: low), kind: "ntfy",
+          address: "ntfy+https://n.example/t\(low)", shownAddress: "ntfy …\(low)",
           isValid: isValid, reason: reason, registeredAt: 5)
       }
       try change {
@@ -69,11 +70,6 @@ extension ServerDoctorTests {
           .set(target(2, isValid: false, reason: "410 Unregistered")),
         ]
       }
-      try database.note(problem: "InvalidProviderToken", of: "apns", at: 1)
-      let held = await Self.findings(of: directory)
-      expect(held, "pushHeldUp", .error, "InvalidProviderToken")
-      expect(held, "pushTarget", .warning, "apns …2 of device d1 gets nothing: 410 Unregistered")
-
       let notification = StoredNotification(
         position: 1, name: OperationID(replica: ReplicaID(rawValue: 4), seq: 1),
         event: .approval(tool: "Bash", summary: "make", details: nil),
@@ -93,6 +89,11 @@ extension ServerDoctorTests {
       try database.settle(
         [SettledDelivery(key: due.key, result: .dead(reason: "503, ten times"))], at: 10)
       expect(await Self.findings(of: directory), "pushGivenUp", .info, "503, ten times")
+
+      try database.note(problem: "InvalidProviderToken", of: "ntfy", at: 1)
+      let held = await Self.findings(of: directory)
+      expect(held, "pushHeldUp", .error, "InvalidProviderToken")
+      expect(held, "pushTarget", .warning, "ntfy …2 of device d1 gets nothing: 410 Unregistered")
     }
   }
 }

@@ -3,6 +3,7 @@ import ServerStore
 
 /// What the server counts while it runs; integers on its event loop, read when somebody asks.
 struct ServerMetrics {
+  let startedAt = ProcessClock.wallMilliseconds
   var connectionsOpened = 0
   /// By the code that SPECIFICATION.md, section "Refusals", lists.
   var refusals: [UInt16: Int] = [:]
@@ -48,7 +49,7 @@ extension ServerDriver {
     page.build("cospool_server_build", version: ServerVersion.text)
     page.gauge(
       "cospool_server_start_time_seconds", "When the process began, since 1970.",
-      Double(startedAt) / 1_000)
+      Double(metrics.startedAt) / 1_000)
     page.gauge(
       "cospool_server_healthy", "1 while the server does its work, as /healthz says.",
       isHealthy ? 1 : 0)
