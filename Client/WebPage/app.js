@@ -132,6 +132,11 @@ export function discard(id) {
 /** A text that survives reload and crash, by its name. */
 export const drafts = {
   get: (name) => localStorage.getItem(`cospool.draft.${name}`) ?? '',
+  /** The names that begin so, without that. */
+  names(beginning) {
+    const whole = `cospool.draft.${beginning}`
+    return Object.keys(localStorage).filter((key) => key.startsWith(whole)).map((key) => key.slice(whole.length))
+  },
   set(name, text) {
     if (!text) localStorage.removeItem(`cospool.draft.${name}`)
     else if (!kept(`cospool.draft.${name}`, text)) toast('This browser keeps no more: what you type is here as long as the page is.')

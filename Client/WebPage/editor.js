@@ -7,7 +7,7 @@ import { h, refill, say, show, toast } from './dom.js'
 const HOLD_SECONDS = 20
 
 /** Messages whose edit this page keeps: begun here, or before it was loaded. What another tab edits is that tab's. */
-const own = new Set(Object.keys(localStorage).filter((key) => key.startsWith('cospool.draft.edit.')).map((key) => key.slice(19)))
+const own = new Set(drafts.names('edit.'))
 
 /** Whether an edit that was begun in this page is to go on. */
 export function isBegun(message) { return own.has(message) && drafts.get(`edit.${message}`) !== '' }

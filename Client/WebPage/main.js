@@ -5,6 +5,7 @@ import { h, reconcile, say, show, text } from './dom.js'
 import './needs.js'
 import './session.js'
 import { syncWords } from './devices.js'
+import { tellUnsaid } from './request.js'
 import { KEY } from './source.js'
 
 const main = document.getElementById('main')
@@ -40,6 +41,7 @@ async function begin() {
   model.addEventListener('change', update)
   model.addEventListener('event', ({ detail }) => {
     if (detail.name === 'present') deliverAll()
+    if (model.ready && ['present', 'task'].includes(detail.name)) tellUnsaid()
     if (detail.name === 'sync') readUnsent()
     if (model.consentsStale) readConsents()
   })

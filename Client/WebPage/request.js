@@ -2,6 +2,22 @@
 
 import { drafts, failed, model, perform, source } from './app.js'
 import { age, h, say, show, text, toast } from './dom.js'
+import { asks } from './model.js'
+
+const DRAFT = 'answer.'
+/** What was typed for a request and not sent: `{text, asked}`. */
+const typed = (id) => JSON.parse(drafts.get(DRAFT + id) || '{"text":""}')
+
+/** Words for a request that is over by now, also from before a reload, are shown until somebody has read them. */
+export function tellUnsaid() {
+  const open = new Set([...model.tasks.values()].flatMap(asks).map(({ id }) => id))
+  for (const id of drafts.names(DRAFT)) {
+    const { text: words, asked } = typed(id)
+    const decision = model.decided.get(id)
+    if (open.has(id) || !words.trim() || decision?.own || decision?.stays) continue
+    model.decide(id, { session: asked.session, asked, words: `${decision?.words ?? 'It is over'}. Your words: “${words.trim()}”`, stays: true })
+  }
+}
 
 export class RequestCard extends HTMLElement {
   #id; #session; #asked
@@ -13,7 +29,7 @@ export class RequestCard extends HTMLElement {
     this.title_ = h('p.title', { role: 'heading', 'aria-level': this.closest('needs-view') ? '3' : '2' })
     this.meta = h('p.meta')
     this.what = h('pre.what')
-    this.remark = h('textarea', { rows: 1, oninput: () => drafts.set(`answer.${this.#id}`, this.remark.value) })
+    this.remark = h('textarea', { rows: 1, oninput: () => this.#keep() })
     this.buttons = h('div.buttons')
     this.outcome = h('p.note', { hidden: true, role: 'status' })
     this.read = h('button.dismiss', { type: 'button', hidden: true, onclick: () => this.#dismiss() }, 'Dismiss')
@@ -40,7 +56,7 @@ export class RequestCard extends HTMLElement {
       for (const [key, value] of Object.entries({ tabIndex: 0, role: 'group', 'aria-label': 'What is asked' })) {
         isLong ? this.what.setAttribute(key, value) : this.what.removeAttribute(key)
       }
-      this.remark.value = drafts.get(`answer.${id}`)
+      this.remark.value = typed(id).text
       this.remark.placeholder = request ? 'Why not, or what instead' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
       this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
@@ -52,13 +68,7 @@ export class RequestCard extends HTMLElement {
       count > 1 && !asked.over ? `${place} of ${count}` : null, name, device, asked.at && age(asked.at),
       !asked.over && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
     ].filter(Boolean).join(' · '))
-    let decision = model.decided.get(id)
-    const unsaid = decision && !decision.own && !decision.stays && drafts.get(`answer.${id}`).trim()
-    // Somebody else was faster, or nobody asks any more: what was typed here is not to go with the card.
-    if (unsaid) {
-      model.decide(id, { words: `${decision.words}. Your words: “${unsaid}”`, stays: true })
-      decision = model.decided.get(id)
-    }
+    const decision = model.decided.get(id)
     const note = model.notes.get(id)
     const busy = note?.state === 'busy'
     const over = asked.over || Boolean(decision)
@@ -98,8 +108,13 @@ export class RequestCard extends HTMLElement {
       }, minutes === 5 ? 'Later: 5 min' : `${minutes} min`)))
   }
 
+  #keep() {
+    const words = this.remark.value
+    drafts.set(DRAFT + this.#id, words && JSON.stringify({ text: words, asked: this.#asked }))
+  }
+
   #dismiss() {
-    drafts.set(`answer.${this.#id}`, '')
+    drafts.set(DRAFT + this.#id, '')
     model.forgetDecision(this.#id)
   }
 
@@ -112,7 +127,7 @@ export class RequestCard extends HTMLElement {
     model.touch()
     try {
       const answer = await source.act('answer', { id, verdict, text: verdict === 'allowed' ? '' : words })
-      drafts.set(`answer.${id}`, '')
+      drafts.set(DRAFT + id, '')
       model.notes.delete(id)
       const done = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered', cancelled: 'Declined' }[verdict]
       const told = answer.result === 'waiting'
@@ -123,6 +138,7 @@ export class RequestCard extends HTMLElement {
       model.notes.delete(id)
       if (error.status === 409) {
         model.decide(id, { session: this.#session, asked: this.#asked, words: error.message })
+        tellUnsaid()
         say(error.message)
       } else {
         failed(error, id)

@@ -73,8 +73,21 @@ def check_lost_words(browser, house, figures):
     expect("ending" not in other, f"what was typed decided: {other}")
     lost.get_by_role("button", name="Dismiss").click()
     shown(lost).to_have_count(0)
-    left.get_by_role("button", name="Deny").click()
-    until(lambda: other.get("ending") == "denied", "the other is denied")
+    # Over a reload, and where the request ended while no page was open.
+    left.get_by_label("Words to deny with").fill("half a reason")
+    page.reload()
+    shown(left.get_by_label("Words to deny with")).to_have_value("half a reason")
+    address = page.url
+    page.goto("about:blank")
+    house.desk.cli("approve", "ask-l")
+    until(lambda: other.get("ending") == "allowed", "somebody else allows the other")
+    page.goto(address)
+    shown(left).to_contain_text("Your words: “half a reason”")
+    left.get_by_role("button", name="Dismiss").click()
+    shown(left).to_have_count(0)
+    page.reload()
+    shown(page.locator("#sync")).not_to_be_empty()
+    shown(left).to_have_count(0)
 
 
 def check_consent(browser, house, figures):
