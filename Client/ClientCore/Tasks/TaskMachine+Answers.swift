@@ -143,16 +143,19 @@ extension TaskMachine {
     else { return }
     pending.wasSent = true
     self.answers[answer.request] = pending
-    try? commit(AnswerChanges(kept: pending), connection.replica.record, store: store)
+    // One that is taken for not sent is dropped in time, and its person told that it was too late.
+    try? commit(
+      AnswerChanges(kept: pending), waitsForDisk: true, connection.replica.record, store: store)
   }
 
   private func commit(
-    _ changes: AnswerChanges, _ record: ReplicaRecord, store: some ReplicaStore
+    _ changes: AnswerChanges, waitsForDisk: Bool = false, _ record: ReplicaRecord,
+    store: some ReplicaStore
   ) throws(Replica.Fault) {
     var transaction = StoreTransaction(record: record)
-    // Whoever is told that an answer waits waits for the disk first; what else becomes of it another
-    // one has on its disk.
-    transaction.waitsForDisk = false
+    // Whoever is told that an answer waits waits for the disk first; of what becomes of it, the
+    // authority's disk knows.
+    transaction.waitsForDisk = waitsForDisk
     transaction.answers = changes
     do {
       try store.commit(transaction)
