@@ -7,7 +7,7 @@ SCRIPTS = Tests/Scripts
 PREFIX = /usr/local
 DESTDIR =
 
-.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test site consumer bench harness hostile fuzz sanitize man lint format clean
+.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test site consumer bench backup-check harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -97,6 +97,12 @@ bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compar
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
 	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh
+
+backup-check: ## Backups of a server under 1,000 updates a second, verified and restored; release
+	@for product in cospool-bench cospool-server; do \
+	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand \
+	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
+	@.build-bench/release/cospool-bench backup
 
 hostile: ## 100,000 hostile clients against a real server; CLIENTS=n, SEED=n
 	@for product in cospool-hostile cospool-server; do \

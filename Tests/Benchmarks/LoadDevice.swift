@@ -12,8 +12,8 @@ final class LoadDevice {
     case joined
     /// A batch of another device, or several together, arrived at this moment.
     case received(delta: [UInt8], at: NIODeadline)
-    /// The server stored one of its batches.
-    case acknowledged
+    /// The server stored one of its batches; its log reached so far then.
+    case acknowledged(position: UInt64)
     case ended(reason: String)
   }
 
@@ -75,8 +75,8 @@ final class LoadDevice {
       prefix = changes.prefix
       write(.ack(Ack(batch: 0, prefix: prefix)))
       onEvent(.received(delta: changes.delta, at: moment))
-    case .ack:
-      onEvent(.acknowledged)
+    case .ack(let ack):
+      onEvent(.acknowledged(position: ack.prefix.position))
     case .snapshot(let part):
       throw BenchFailure("\(seed.name) got part \(part.index) of a snapshot instead of deltas")
     case .refused(let refusal):

@@ -3,7 +3,7 @@ import Foundation
 /// One measured value; its name joins it with the same measurement of other programs.
 struct Result: Encodable {
   var name: String
-  /// `seconds`, `bytes` or `ratio`.
+  /// `seconds`, `bytes`, `count` or `ratio`.
   var metric: String
   var value: Double
 

@@ -8,6 +8,7 @@ enum Suite: String, CaseIterable {
   case execution
   case soak
   case year
+  case backup
 
   func measure(_ options: BenchOptions) throws -> [Result] {
     if let obstacle = obstacle(options) { throw BenchFailure(obstacle) }
@@ -24,6 +25,7 @@ enum Suite: String, CaseIterable {
     case .execution: try ExecutionSuite().measure()
     case .soak: try SoakSuite.measure()
     case .year: try YearSuite.measure(runs: options.runs)
+    case .backup: try BackupSuite().measure()
     }
   }
 
@@ -44,6 +46,7 @@ enum Suite: String, CaseIterable {
     case .sync: SyncSuite.obstacle
     case .execution: ExecutionSuite.obstacle
     case .soak: SoakSuite.obstacle
+    case .backup: BackupSuite.obstacle
     default: nil
     }
   }

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import QueueModel
 
 /// Devices under load, all on one event loop; calls come from the main thread and wait.
 struct SyncFleet {
@@ -56,6 +57,12 @@ struct SyncFleet {
     return try loop.flatSubmit { state.value.load(count: count, perSecond: perSecond) }.wait()
   }
 
+  /// How far each workspace's log has been acknowledged to its devices; from any thread, under load, too.
+  func acknowledgedPositions() throws -> [WorkspaceID: UInt64] {
+    let state = state
+    return try loop.submit { state.value.positions }.wait()
+  }
+
   private func waiting(_ start: @escaping @Sendable (State) -> EventLoopFuture<Void>) throws {
     let state = state
     try loop.flatSubmit { start(state.value) }.wait()
@@ -74,6 +81,7 @@ extension SyncFleet {
     private var joined = 0
     private var received = 0
     private var acknowledged = 0
+    private(set) var positions: [WorkspaceID: UInt64] = [:]
     private var ended = 0
     private var mayEnd = false
     private var failure: String?
@@ -189,7 +197,10 @@ extension SyncFleet {
     private func note(_ event: LoadDevice.Event, of index: Int) {
       switch event {
       case .joined: joined += 1
-      case .acknowledged: acknowledged += 1
+      case .acknowledged(let position):
+        acknowledged += 1
+        let workspace = devices[index].seed.workspaceID
+        positions[workspace] = max(positions[workspace] ?? 0, position)
       case .received(let delta, let moment):
         received += 1
         // Two devices share a workspace under load: what one gets, its neighbour sent.

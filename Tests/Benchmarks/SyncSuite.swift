@@ -117,7 +117,7 @@ struct SyncSuite {
     }
   }
 
-  private func withDirectory<Value>(_ body: (String) throws -> Value) throws -> Value {
+  func withDirectory<Value>(_ body: (String) throws -> Value) throws -> Value {
     let directory = NSTemporaryDirectory() + "cospool-bench-" + UUID().uuidString
     // A leftover directory must not hide the benchmark's own failure.
     defer { try? FileManager.default.removeItem(atPath: directory) }

@@ -4,7 +4,11 @@ import Testing
 extension EndToEnd {
   /// Every command in the code blocks of the documents is known to the executables, with its options.
   @Suite struct ReadmeCommandTests {
-    @Test(arguments: [("README.md", 15), ("Server/OPERATIONS.md", 3)])
+    @Test(arguments: [
+      ("README.md", 45), ("Client/TOUR.md", 15), ("Server/OPERATIONS.md", 3),
+      ("Client/SyncDaemon/RUNNING.md", 6), ("Client/SyncDaemon/HOOKING-UP.md", 9),
+      ("Server/PushDelivery/SETTING-UP.md", 2), ("Client/SyncCommand/README.md", 3),
+    ])
     func namedCommandsExist(document: String, countMin: Int) async throws {
       try await TestBed.run { bed in
         let commands = try Self.commands(of: document)
@@ -31,7 +35,8 @@ extension EndToEnd {
 
     /// The words that can follow an executable's name before its arguments begin.
     private static let groups: Set = [
-      "queue", "thread", "session", "sync", "config", "draft", "backup", "server",
+      "queue", "thread", "session", "sync", "config", "draft", "backup", "server", "push",
+      "configure", "workspace", "service", "hooks", "web", "task", "notifications",
     ]
 
     private static func commands(of document: String) throws -> [Named] {
@@ -52,7 +57,7 @@ extension EndToEnd {
     private static func command(in line: String) -> Named? {
       let bare = line.replacing(#/"[^"]*"/#, with: "TEXT").replacing(#/ +[#].*/#, with: "")
       var words = bare.split(separator: " ").map(String.init)[...]
-      if words.first == "$" { words.removeFirst() }
+      if let first = words.first, first == "sudo" || first.hasSuffix("$") { words.removeFirst() }
       guard let first = words.popFirst()?.split(separator: "/").last.map(String.init),
         ["cospool", "cospoold", "cospool-server"].contains(first)
       else { return nil }
@@ -60,10 +65,16 @@ extension EndToEnd {
       if first != "cospoold", let word = words.first, !word.hasPrefix("-") {
         subcommands.append(word)
         words.removeFirst()
-        if groups.contains(word), let next = words.first { subcommands.append(next) }
+        while let group = subcommands.last, groups.contains(group), let next = words.first,
+          !next.hasPrefix("-")
+        {
+          subcommands.append(next)
+          words.removeFirst()
+        }
       }
       return Named(
-        executable: first, subcommands: subcommands, options: words.filter { $0.hasPrefix("--") })
+        executable: first, subcommands: subcommands,
+        options: words.prefix { $0 != "--" }.filter { $0.hasPrefix("--") })
     }
   }
 }

@@ -6,13 +6,26 @@ extension EndToEnd {
   /// other, and what they print is compared. Ids, times, paths and addresses are each run's own.
   @Suite struct ReadmeSessionTests {
     struct Step {
+      /// Before the prompt; empty where the document has one machine.
+      var device: String
       var command: String
       var output: [String]
     }
 
     @Test func theSessionInTheReadmeIsReal() async throws {
-      let steps = try Self.steps()
+      let steps = try Self.steps(of: "README.md", section: "The command line")
       #expect(steps.count >= 20)
+      try await play(steps)
+    }
+
+    /// The tour, in which two machines take part.
+    @Test func theTourIsReal() async throws {
+      let steps = try Self.steps(of: "Client/TOUR.md")
+      #expect(steps.count >= 15 && Set(steps.map(\.device)) == ["laptop", "desk"])
+      try await play(steps)
+    }
+
+    private func play(_ steps: [Step]) async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let laptop = try await bed.device("laptop", of: server)
@@ -20,7 +33,8 @@ extension EndToEnd {
         var ids: [String: String] = [:]
         for step in steps {
           let command = Self.translated(step.command, ids: ids)
-          let output = try await run(command, in: bed, data: laptop.data)
+          let device = step.device == "desk" ? desk : laptop
+          let output = try await run(command, in: bed, data: device.data)
           let lines = output.split(separator: "\n").map(String.init)
           for (expected, actual) in zip(step.output, lines) {
             for (told, real) in zip(Self.ids(in: expected), Self.ids(in: actual)) {
@@ -125,19 +139,23 @@ extension EndToEnd {
       return try await bed.finish(process, [command]).standardOutput
     }
 
-    /// The commands of the section about the command line, with what stands below each.
-    private static func steps() throws -> [Step] {
-      let text = try String(
-        contentsOf: Executables.root.appending(path: "README.md"), encoding: .utf8)
-      let section = text.components(separatedBy: "\n## The command line\n").dropFirst().first ?? ""
-      let ending = section.components(separatedBy: "\n## ").first ?? ""
+    /// The commands in the boxes of a document, or of a section of it, with what stands below each.
+    private static func steps(of document: String, section name: String? = nil) throws -> [Step] {
+      var text = try String(contentsOf: Executables.root.appending(path: document), encoding: .utf8)
+      if let name {
+        let section = text.components(separatedBy: "\n## \(name)\n").dropFirst().first ?? ""
+        text = section.components(separatedBy: "\n## ").first ?? ""
+      }
       var steps: [Step] = []
       var inside = false
-      for line in ending.split(separator: "\n", omittingEmptySubsequences: false) {
+      for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
         if line.hasPrefix("```") {
           inside = !inside && line == "```console"
-        } else if inside, line.hasPrefix("$ ") {
-          steps.append(Step(command: String(line.dropFirst(2)), output: []))
+        } else if inside, let prompt = line.prefixMatch(of: #/([a-z]*)\$ /#) {
+          steps.append(
+            Step(
+              device: String(prompt.1), command: String(line[prompt.range.upperBound...]),
+              output: []))
         } else if inside, !steps.isEmpty, !line.isEmpty {
           steps[steps.count - 1].output.append(String(line))
         }

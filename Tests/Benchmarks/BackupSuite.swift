@@ -1,0 +1,128 @@
+import Foundation
+import QueueModel
+import SyncServer
+import Synchronization
+
+/// Backups of a real server process that takes updates all the while: what was acknowledged when a backup
+/// began has to be in it.
+struct BackupSuite {
+  var perSecond = 1_000
+  var loadSeconds = 30
+  /// An even number, two share a workspace.
+  var devices = 100
+  var backups = 5
+
+  static var obstacle: String? { SyncSuite.obstacle }
+
+  /// - Throws: `BenchFailure` where a backup is not whole, or lacks what was acknowledged.
+  func measure() throws -> [Result] {
+    try SyncSuite().withDirectory { root in
+      let (data, folder) = ("\(root)/server", "\(root)/backups")
+      try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+      let count = perSecond * loadSeconds
+      let seeds = try FleetSeeds.pair(
+        devices: devices, perWorkspace: 2, characters: count / devices + 1, directory: data)
+      let server = try SyncServerProcess(directory: data)
+      defer { server.stop() }
+      let fleet = try SyncFleet(seeds, merges: false)
+      try fleet.join(port: server.port)
+      try fleet.exchangeFirst(perWorkspace: 2)
+      let made = try underLoad(fleet, count: count) {
+        try Self.run(["backup", "create", "--folder", folder, "--data", data])
+      }
+      try fleet.close()
+      server.stop()
+      var lost = 0
+      for (index, backup) in made.enumerated() {
+        try Self.run(["backup", "verify", backup.name, "--folder", folder, "--data", data])
+        let restored = "\(root)/restored-\(index)"
+        try Self.run(["backup", "restore", backup.name, "--folder", folder, "--data", restored])
+        lost += try Self.lost(of: backup.acknowledged, in: restored)
+      }
+      try BenchFailure.require(lost == 0, "the backups lack \(lost) entries that were acknowledged")
+      let entries = made.last?.acknowledged.values.reduce(0, +) ?? 0
+      try BenchFailure.require(entries > 0, "nothing was acknowledged before the last backup")
+      return [
+        .median("backup/\(perSecond)/create", made.map(\.seconds)),
+        Result(name: "backup/\(perSecond)/entries", metric: "count", value: Double(entries)),
+        Result(name: "backup/\(perSecond)/lost", metric: "count", value: Double(lost)),
+      ]
+    }
+  }
+
+  private struct Made {
+    var name: String
+    var seconds: Double
+    /// The latest position that each workspace's devices had acknowledged when it began.
+    var acknowledged: [WorkspaceID: UInt64]
+  }
+
+  /// Sends at the rate, and makes the backups meanwhile, spread over the time.
+  private func underLoad(
+    _ fleet: SyncFleet, count: Int, backUp: @escaping @Sendable () throws -> String
+  ) throws -> [Made] {
+    let made = Mutex<[Made]>([])
+    let failure = Mutex<String?>(nil)
+    let isDone = DispatchSemaphore(value: 0)
+    let (backups, loadSeconds) = (backups, loadSeconds)
+    Thread.detachNewThread {
+      defer { isDone.signal() }
+      do {
+        for number in 0..<backups {
+          if number > 0 { Thread.sleep(forTimeInterval: Double(loadSeconds) / Double(backups)) }
+          let acknowledged = try fleet.acknowledgedPositions()
+          let clock = ContinuousClock()
+          let begin = clock.now
+          let said = try backUp()
+          let seconds = (clock.now - begin) / .seconds(1)
+          guard let name = said.firstMatch(of: #/[0-9]{8}T[0-9]{6}Z[-0-9]*/#) else {
+            throw BenchFailure("backup create said no name: \(said)")
+          }
+          let entry = Made(name: String(name.0), seconds: seconds, acknowledged: acknowledged)
+          made.withLock { $0.append(entry) }
+        }
+      } catch {
+        failure.withLock { $0 = "\(error)" }
+      }
+    }
+    _ = try fleet.load(count: count, perSecond: perSecond)
+    isDone.wait()
+    if let reason = failure.withLock({ $0 }) { throw BenchFailure(reason) }
+    return made.withLock { $0 }
+  }
+
+  /// How many entries of the logs are missing in a restored data directory.
+  private static func lost(
+    of acknowledged: [WorkspaceID: UInt64], in directory: String
+  ) throws -> Int {
+    let logs = try ServerAdministration(dataDirectory: directory).logs(workspaceName: nil)
+      .workspaces
+    let problem = logs.compactMap(\.problem).first
+    try BenchFailure.require(problem == nil, "a workspace cannot be read: \(problem ?? "")")
+    let positions = Dictionary(uniqueKeysWithValues: logs.map { ($0.workspace, $0.logPosition) })
+    return acknowledged.reduce(0) { sum, entry in
+      let restored = positions[entry.key.description] ?? 0
+      return sum + Int(max(entry.value, restored) - restored)
+    }
+  }
+
+  /// Runs the server's program to its end.
+  @discardableResult
+  private static func run(_ words: [String]) throws -> String {
+    guard let executable = SyncServerProcess.executable else {
+      throw BenchFailure("there is no cospool-server beside cospool-bench")
+    }
+    let process = Process()
+    let pipe = Pipe()
+    process.executableURL = executable
+    process.arguments = words
+    process.standardOutput = pipe
+    process.standardError = pipe
+    try process.run()
+    let text = String(decoding: pipe.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
+    process.waitUntilExit()
+    try BenchFailure.require(
+      process.terminationStatus == 0, "cospool-server \(words.joined(separator: " ")): \(text)")
+    return text
+  }
+}
