@@ -1,16 +1,34 @@
 import Foundation
+import LocalAPI
 import QueueModel
 import SyncClient
 import Testing
 
 @testable import SyncDaemon
 
-/// RUNNING.md has the figures and defaults that the code has.
+/// RUNNING.md and the README have the figures and defaults that the code has.
 @Suite struct RunningDocumentTests {
-  private func text() throws -> String {
+  private func text(_ name: String = "RUNNING.md") throws -> String {
     try String(
       contentsOf: URL(filePath: #filePath).deletingLastPathComponent()
-        .appending(path: "../../Client/SyncDaemon/RUNNING.md"), encoding: .utf8)
+        .appending(path: "../../Client/SyncDaemon/\(name)"), encoding: .utf8)
+  }
+
+  @Test func limitsAreThoseOfTheCode() throws {
+    let readme = try text("README.md").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+    let bodies = [Route.bodyBytesMax, Route.attachmentBodyBytesMax, Route.documentBytesMax]
+      .map { $0 >> 20 }
+    for phrase in [
+      "at most \(bodies[0]) MiB (with files \(bodies[1]) MiB, documents \(bodies[2]) MiB)",
+      "the latest 4,096 events, and at most about 8 MiB of texts",
+      "A comment comes every \(EventStream.heartbeatPeriodDefault.components.seconds) seconds",
+    ] {
+      #expect(readme.contains(phrase), "\(phrase)")
+    }
+    let hooking = try text("HOOKING-UP.md").split(whereSeparator: \.isWhitespace)
+      .joined(separator: " ")
+    #expect(hooking.contains("at most \(OpencodeAgent.filesBytesMax >> 20) MiB"))
+    #expect(hooking.contains("beyond \(HTTPCall.answerBytesMax >> 20) MiB"))
   }
 
   @Test func figuresAreThoseOfTheCode() throws {
