@@ -1,20 +1,21 @@
 #!/bin/sh
 # Installs Cospool from where a release is served: checks the checksum, and installs the Debian package
 # where that can be done, else unpacks the archive.
-#   install.sh --from URL [--server] [--prefix DIR] [--dry-run]
+#   install.sh --from URL [--server] [--prefix DIR] [--dry-run | --check]
 # URL is the folder with SHA256SUMS. The checksums come from the same place: they show a broken download,
 # not a bad place. Nothing but the package is touched; "cospool setup" does the rest.
 set -eu
 
-from='' package=cospool prefix='' dry=''
+from='' package=cospool prefix='' dry='' check=''
 
 usage() {
   cat <<TEXT
-usage: install.sh --from URL [--server] [--prefix DIR] [--dry-run]
+usage: install.sh --from URL [--server] [--prefix DIR] [--dry-run | --check]
   --from URL    the folder of a release: SHA256SUMS and what it names
   --server      cospool-server instead of cospool and cospoold
   --prefix DIR  unpack there instead of installing a package (bin, share); default ~/.local
   --dry-run     say what would be done
+  --check       only compare versions: 0 up to date, 10 a newer one is there
 TEXT
 }
 
@@ -32,6 +33,7 @@ while [ $# -gt 0 ]; do
     ;;
   --server) package=cospool-server ;;
   --dry-run) dry=yes ;;
+  --check) check=yes ;;
   -h | --help)
     usage
     exit 0
@@ -92,6 +94,15 @@ esac
 line=$(grep "$pattern" "$work/SHA256SUMS" | tail -n 1) || true
 [ -n "$line" ] || fail "$from has no $kind of $package for $machine"
 file=${line##*  }
+if [ -n "$check" ]; then
+  offered=${file#"$package"?} offered=${offered%%[-_]*}
+  have "$package" || fail "$package is not installed; $offered is to be had"
+  installed=$("$package" --version)
+  newest=$(printf '%s\n%s\n' "$installed" "$offered" | sort -V | tail -n 1)
+  echo "$package: $installed is installed, $offered is to be had"
+  [ "$newest" = "$installed" ] || exit 10
+  exit 0
+fi
 echo "install: $from/$file"
 fetch "$from/$file" "$work/$file"
 (cd "$work" && echo "$line" | sha256sum -c --quiet -) ||

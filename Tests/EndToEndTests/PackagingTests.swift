@@ -131,6 +131,24 @@ extension EndToEnd {
           bed.path("target/bin/cospool-server"), ["--version"], name: "installed")
         #expect(try await bed.finish(version, []).isSuccess)
 
+        // What is to be had against what is installed.
+        func check(_ path: String) async throws -> Output {
+          let more = ["--server", "--check"]
+          let process = try bed.launch(
+            "/bin/sh", words + more, name: "check",
+            environment: ["PATH": "\(path):/usr/sbin:/usr/bin:/sbin:/bin"])
+          return try await bed.finish(process, words + more)
+        }
+        #expect(try await check("/nowhere").standardError.contains("is not installed"))
+        let same = try await check(bed.path("target/bin"))
+        #expect(same.code == 0 && same.standardOutput.contains("is installed"), "\(same)")
+        let sums = bed.path("out/SHA256SUMS")
+        let known = try String(contentsOfFile: sums, encoding: .utf8)
+        try known.replacing("cospool-server-", with: "cospool-server-1000.")
+          .write(toFile: sums, atomically: true, encoding: .utf8)
+        #expect(try await check(bed.path("target/bin")).code == 10)
+        try known.write(toFile: sums, atomically: true, encoding: .utf8)
+
         let files = try FileManager.default.contentsOfDirectory(atPath: bed.path("out"))
         let archive = try #require(files.first { $0.hasPrefix("cospool-server-") })
         let handle = try FileHandle(forWritingTo: URL(filePath: bed.path("out/\(archive)")))

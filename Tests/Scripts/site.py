@@ -16,7 +16,8 @@ from markdown_it import MarkdownIt
 
 PAGES = [
     ("Start", [
-        ("README.md", "Cospool"), ("Client/FAQ.md", "Questions"), ("CHANGELOG.md", "Changelog"),
+        ("README.md", "Cospool"), ("Client/TOUR.md", "Ten minutes"), ("Client/FAQ.md", "Questions"),
+        ("CHANGELOG.md", "Changelog"),
     ]),
     ("Use", [
         ("Client/SyncCommand/README.md", "The command line"),

@@ -54,7 +54,10 @@ import Testing
     }
   }
 
-  @Test(arguments: documents + ["Server/OPERATIONS.md", "Protocol/MERGING.md", "Client/FAQ.md"])
+  @Test(
+    arguments: documents + [
+      "Server/OPERATIONS.md", "Protocol/MERGING.md", "Client/FAQ.md", "Client/TOUR.md",
+    ])
   func linkedFilesExist(document: String) throws {
     let text = try Repository.text(document)
     let folder = document.split(separator: "/").dropLast().map { $0 + "/" }.joined()
