@@ -285,9 +285,6 @@ extension ServerCore {
       let record = PushTargetRecord(
         device: owner == .person ? .person : session.device, id: id, kind: kind, address: address,
         shownAddress: shownAddress, registeredAt: now.wallMilliseconds, setBy: session.device)
-      guard owner == .device || record.takesNotices else {
-        return .unusable("tokens of live activities are a device's, not the person's")
-      }
       let problem = workspaces[session.workspace]?.book.set(record)
       return problem.map(InboxAnswer.unusable) ?? .done
     }

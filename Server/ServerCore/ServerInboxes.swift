@@ -312,6 +312,9 @@ struct ServerInboxes: Sendable {
 
   /// - Returns: what is wrong with it; nil where it was set.
   mutating func set(_ target: PushTargetRecord) -> String? {
+    guard target.device != .person || target.takesNotices else {
+      return "tokens of live activities are a device's, not the person's"
+    }
     let known = targets[target.device] ?? [:]
     guard known[target.id] != nil || known.count < WireLimits.pushTargetsMax else {
       let whose = target.device == .person ? "a person" : "a device"

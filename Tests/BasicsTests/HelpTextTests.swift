@@ -35,8 +35,8 @@ import Testing
     #expect(lines.contains(column + "says what was there before"))
     #expect(lines.contains(column + "it"))
     #expect(lines.contains(column + "and what is there now"))
-    #expect(lines.contains("  --and                   Adds it and something else that has"))
-    #expect(lines.contains(String(repeating: " ", count: 26) + "a long description."))
+    #expect(lines.contains("  --and                   Adds it and something else that"))
+    #expect(lines.contains(String(repeating: " ", count: 26) + "has a long description."))
   }
 
   @Test func whatHasRoomStaysAsItIs() {

@@ -45,7 +45,7 @@ import Testing
       let outside = await house.cospool("config", "set", "maxQueueSize", "1001")
       #expect(outside.exitCode == 2)
       #expect(outside.errors == "cospool: maxQueueSize: 1001 is outside 1 to 1000.")
-      #expect(await house.cospool("config", "get", "colour").exitCode == 1)
+      #expect(await house.cospool("config", "get", "colour").exitCode == 2)
       #expect(await house.cospool("config", "check").output == "valid")
       let check = await house.cospool(
         "config", "check", "-", input: "{\n\"maxQueueSize\": 0,\n\"colour\": 1}")

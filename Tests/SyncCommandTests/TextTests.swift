@@ -121,7 +121,7 @@ import Testing
     let push = try text(
       "push", "list",
       of:
-        #"{"targets":[{"id":"\#(id)","kind":"ntfy","address":"\#(topic)","valid":true,"reason":""}]}"#,
+        #"{"targets":[{"id":"\#(id)","kind":"ntfy","address":"\#(topic)","valid":true,"reason":"","person":true}]}"#,
       style: style)
     #expect(push.contains(id), "\(push)")
     #expect(width != nil || push.contains(topic))

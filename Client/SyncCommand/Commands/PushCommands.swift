@@ -238,7 +238,7 @@ enum PushText {
   static func list(_ answer: PushTargetsAnswer, style: TextStyle) -> String {
     guard !answer.targets.isEmpty else { return "no push targets" }
     var table = TextTable([
-      .init(title: "ID", isName: true), .init(title: "FOR"), .init(title: "KIND"),
+      .init(title: "ID", isName: true), .init(title: "FOR", goes: 2), .init(title: "KIND"),
       .init(title: "ADDRESS"),
       .init(title: "PUSHED", isNumber: true, goes: 1), .init(title: "STATE"),
     ])
