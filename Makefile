@@ -7,7 +7,7 @@ SCRIPTS = Tests/Scripts
 PREFIX = /usr/local
 DESTDIR =
 
-.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test site consumer bench backup-check harness hostile fuzz sanitize man lint format clean
+.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test site library-docs consumer bench backup-check harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -91,6 +91,9 @@ consumer: ## Builds an app from outside the package, and lets two of its devices
 
 site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR)
 	@$(SCRIPTS)/site.sh "$(or $(SITE_DIR),.build/site)"
+
+library-docs: build ## The client library's symbols as DocC has them, in .build/library-docs (or DOCS_DIR)
+	@$(SCRIPTS)/library-docs.sh "$(or $(DOCS_DIR),.build/library-docs)"
 
 bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compares with Loro and Yrs
 	@for product in cospool-bench cospool-server cospoold cospool; do \
