@@ -336,7 +336,7 @@ def check_upload_bar(browser, house, figures):
         if (told) window.parts.push(Number(told[1]))
       }).observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true }) }""")
     page.context.new_cdp_session(page).send("Network.emulateNetworkConditions", {
-        "offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 1_000_000})
+        "offline": False, "latency": 0, "downloadThroughput": -1, "uploadThroughput": 2_000_000})
     file = {"name": "note.txt", "mimeType": "text/plain", "buffer": b"hello " * 200_000}
 
     def grown(what):
