@@ -59,8 +59,8 @@ struct CallerMiddleware: RouterMiddleware {
 /// Who asked for what waits for an answer: the agents that people work with, by request.
 final class Askers: Sendable {
   private let agents = Mutex<[QueueModel.RequestID: AgentProcess]>([:])
-  /// Sessions in which somebody asks outside a turn.
-  private let outsideATurn = Mutex<Set<SessionID>>([])
+  /// How many ask in each session, and whether the first of them did so outside a turn.
+  private let sessions = Mutex<[SessionID: (count: Int, isOutside: Bool)]>([:])
 
   /// Remembers it while a request waits.
   func during<Value>(
@@ -75,14 +75,21 @@ final class Askers: Sendable {
     agents.withLock { $0[request] }
   }
 
-  /// Somebody asks in a session in which no turn was heard of.
-  func asksOutsideATurn(_ session: SessionID) {
-    _ = outsideATurn.withLock { $0.insert(session) }
+  /// Somebody asks in a session.
+  ///
+  /// - Parameter isOutside: no turn was heard of there, nor will its end be.
+  func begins(in session: SessionID, isOutside: Bool) {
+    sessions.withLock { $0[session, default: (0, isOutside)].count += 1 }
   }
 
-  /// - Returns: whether the session is one in which somebody asked outside a turn.
-  func endsAsking(in session: SessionID) -> Bool {
-    outsideATurn.withLock { $0.remove(session) != nil }
+  /// - Returns: whether nobody asks there any more, and whoever began did so outside a turn.
+  func ends(in session: SessionID) -> Bool {
+    sessions.withLock { sessions in
+      sessions[session]?.count -= 1
+      guard let left = sessions[session], left.count == 0 else { return false }
+      sessions[session] = nil
+      return left.isOutside
+    }
   }
 }
 

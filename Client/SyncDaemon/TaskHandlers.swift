@@ -64,7 +64,7 @@ struct TaskHandlers: RouteHandlers {
     let promptsItself = body.promptsItself ?? false
     let isInTurn = client.workspace().session(session)?.task?.status.kind.isUnderWay == true
     // A hook that prompts itself hears of its turn's end.
-    if !isInTurn, !promptsItself { askers.asksOutsideATurn(session) }
+    askers.begins(in: session, isOutside: !isInTurn && !promptsItself)
     let answer: Result<AskAnswer, any Error>
     do {
       answer = .success(
@@ -75,21 +75,11 @@ struct TaskHandlers: RouteHandlers {
     } catch {
       answer = .failure(error)
     }
-    await askEnded(in: session)
+    // Of a script that asked outside a turn nothing more is heard.
+    if askers.ends(in: session), !client.tasks.activity(of: session).busy.isBusy {
+      await client.tasks.noteAsked(in: session)
+    }
     return try answer.get()
-  }
-
-  /// Of a script that asked outside a turn nothing more is heard: its session works no more.
-  private func askEnded(in session: SessionID) async {
-    let kind = client.workspace().session(session)?.task?.status.kind
-    guard kind?.isUnderWay != true || kind == .processing, askers.endsAsking(in: session),
-      kind == .processing, !client.tasks.activity(of: session).busy.isBusy
-    else { return }
-    // What cannot be written now is written with the next turn.
-    _ = try? await client.tasks.receive(.wentIdle, in: session)
-    let report = TaskReport(
-      session: session, status: .idle, milliseconds: Int64(Date().timeIntervalSince1970 * 1_000))
-    _ = try? await client.perform(.reportTask(report), isOfPerson: false)
   }
 
   func waiting(

@@ -182,6 +182,23 @@ public struct ClientTasks: Sendable {
     await note(.ended(result), in: session)
   }
 
+  /// Nothing more is heard of a script that asked in a session outside a turn: where nothing else is
+  /// asked there, the session is idle again. Nobody is told of that as of the end of a task.
+  package func noteAsked(in session: SessionID) async {
+    await client.engine.note { core, context, store in
+      guard core.replica.workspace.session(session)?.task?.status.kind == .processing else {
+        return []
+      }
+      let actions = core.taskHeard(.ended(.cancelled), in: session, at: context, store: store)
+      let idle = Command.reportTask(
+        TaskReport(session: session, status: .idle, milliseconds: context.wall))
+      // What cannot be written now is written with the next turn.
+      let done = try? core.commandGiven(
+        idle, recordsUndo: false, waitsForDisk: false, at: context, store: store)
+      return actions + (done?.actions ?? [])
+    }
+  }
+
   func note(_ news: TaskEvent, in session: SessionID) async {
     await client.engine.note { core, context, store in
       core.taskHeard(news, in: session, at: context, store: store)
