@@ -17,7 +17,9 @@ struct BackupSuite {
   /// - Throws: `BenchFailure` where a backup is not whole, or lacks what was acknowledged.
   func measure() throws -> [Result] {
     try SyncSuite().withDirectory { root in
-      let (data, folder) = ("\(root)/server", "\(root)/backups")
+      let data = "\(root)/server"
+      // A folder for each: of one day the rule keeps the last.
+      let folder: @Sendable (Int) -> String = { number in "\(root)/backups-\(number)" }
       try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
       let count = perSecond * loadSeconds
       let seeds = try FleetSeeds.pair(
@@ -27,16 +29,17 @@ struct BackupSuite {
       let fleet = try SyncFleet(seeds, merges: false)
       try fleet.join(port: server.port)
       try fleet.exchangeFirst(perWorkspace: 2)
-      let made = try underLoad(fleet, count: count) {
-        try Self.run(["backup", "create", "--folder", folder, "--data", data])
+      let made = try underLoad(fleet, count: count) { number in
+        try Self.run(["backup", "create", "--folder", folder(number), "--data", data])
       }
       try fleet.close()
       server.stop()
       var lost = 0
       for (index, backup) in made.enumerated() {
-        try Self.run(["backup", "verify", backup.name, "--folder", folder, "--data", data])
+        let place = [backup.name, "--folder", folder(index), "--data"]
+        try Self.run(["backup", "verify"] + place + [data])
         let restored = "\(root)/restored-\(index)"
-        try Self.run(["backup", "restore", backup.name, "--folder", folder, "--data", restored])
+        try Self.run(["backup", "restore"] + place + [restored])
         lost += try Self.lost(of: backup.acknowledged, in: restored)
       }
       try BenchFailure.require(lost == 0, "the backups lack \(lost) entries that were acknowledged")
@@ -59,7 +62,7 @@ struct BackupSuite {
 
   /// Sends at the rate, and makes the backups meanwhile, spread over the time.
   private func underLoad(
-    _ fleet: SyncFleet, count: Int, backUp: @escaping @Sendable () throws -> String
+    _ fleet: SyncFleet, count: Int, backUp: @escaping @Sendable (Int) throws -> String
   ) throws -> [Made] {
     let made = Mutex<[Made]>([])
     let failure = Mutex<String?>(nil)
@@ -73,7 +76,7 @@ struct BackupSuite {
           let acknowledged = try fleet.acknowledgedPositions()
           let clock = ContinuousClock()
           let begin = clock.now
-          let said = try backUp()
+          let said = try backUp(number)
           let seconds = (clock.now - begin) / .seconds(1)
           guard let name = said.firstMatch(of: #/[0-9]{8}T[0-9]{6}Z[-0-9]*/#) else {
             throw BenchFailure("backup create said no name: \(said)")
