@@ -85,6 +85,7 @@ extension ServerDoctorTests {
             showsDetails: false)
         ]
       }
+      try database.takePushOrders(at: 10)
       let due = try #require(try database.dueDeliveries(at: 10, limit: 1).due.first)
       try database.settle(
         [SettledDelivery(key: due.key, result: .dead(reason: "503, ten times"))], at: 10)
