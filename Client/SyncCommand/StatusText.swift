@@ -53,7 +53,9 @@ enum StatusText {
     }
     for (index, device) in sync.devices.enumerated() {
       let connection = device.connected ? "connected" : "offline"
-      let seen = device.seenEverything ? "has everything" : "behind"
+      // After every change a connected device takes a moment.
+      let seen =
+        device.seenEverything ? "has everything" : device.connected ? "catching up" : "behind"
       // While there is no connection, this is what the server told last.
       let doubt = sync.state == .connected ? "" : ", when last heard"
       fields.append(

@@ -87,7 +87,9 @@ extension EndToEnd {
         #expect(failed.position == 1)
         #expect(agent.ends() == Array(sent[..<3]))
         #expect(agent.starts().count == 4)
-        #expect(try await phone.cospool("queue", "list", "-s", "night").contains("stands still"))
+        let list = try await phone.cospool("queue", "list", "-s", "night")
+        #expect(list.contains("stands still"))
+        #expect(list.contains("cospool queue retry \(sent[3].prefix(8).lowercased())"))
         agent.mend()
         try await phone.cospool("queue", "retry", sent[3])
         try await bed.eventually("the rest has run", within: 90) { agent.ends().count == 10 }

@@ -144,6 +144,9 @@ import Testing
       _ = await house.cospool("session", "add", "docs")
       #expect(await house.cospool("complete", "sessions").output == "docs\nreview")
       #expect(await house.cospool("complete", "messages").output == "11111111")
+      #expect(await house.cospool("complete", "devices").output == "this")
+      let settings = await house.cospool("complete", "settings").output.split(separator: "\n")
+      #expect(settings.contains("notifyMeAfter"))
     }
   }
 

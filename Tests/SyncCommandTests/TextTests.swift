@@ -191,7 +191,7 @@ import Testing
         workspace  w
         changes    1 change to send, last in sync 5s ago
         queues     1 session, 4 messages waiting, 3 threads (2 ready, 1 locked)
-        devices    phone: connected, behind
+        devices    phone: connected, catching up
         """)
   }
 

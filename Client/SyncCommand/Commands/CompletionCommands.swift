@@ -7,6 +7,10 @@ extension CompletionKind {
   static let sessions = CompletionKind.shellCommand("cospool complete sessions 2>/dev/null")
   /// The messages that wait.
   static let messages = CompletionKind.shellCommand("cospool complete messages 2>/dev/null")
+  /// The names of settings.
+  static let settings = CompletionKind.shellCommand("cospool complete settings 2>/dev/null")
+  /// `this` and the names of devices.
+  static let devices = CompletionKind.shellCommand("cospool complete devices 2>/dev/null")
 }
 
 /// `cospool completions`
@@ -86,7 +90,7 @@ struct CompleteCommand: LocalCommand {
     commandName: "complete", abstract: "Ids to complete with, one a line.", shouldDisplay: false)
 
   enum What: String, ExpressibleByArgument, CaseIterable {
-    case sessions, messages
+    case sessions, messages, settings, devices
   }
 
   /// The shell that asks, in the environment as the parser's scripts for bash and zsh set it.
@@ -98,7 +102,7 @@ struct CompleteCommand: LocalCommand {
   func run(in environment: Environment) async throws -> String {
     let directory = try environment.dataDirectory(flag: options.data)
     let answer = try await DaemonConnection(dataDirectory: directory)
-      .answer(to: APIRequest(.get, [what.rawValue]))
+      .answer(to: APIRequest(.get, [what == .devices ? "status" : what.rawValue]))
     let shell = environment.variables[CompleteCommand.shellVariable]
     return try ids(in: answer).map { CompleteCommand.written($0, for: shell) }
       .joined(separator: "\n")
@@ -109,6 +113,9 @@ struct CompleteCommand: LocalCommand {
     case .sessions: return try answer.decoded(SessionsAnswer.self).sessions.map(\.id.rawValue)
     case .messages:
       return QueueText.shortened(try answer.decoded(MessageIDsAnswer.self).ids.map(\.description))
+    case .settings: return try answer.decoded(SettingsAnswer.self).settings.map(\.name)
+    case .devices:
+      return ["this"] + (try answer.decoded(StatusAnswer.self).sync.devices.map(\.name))
     }
   }
 

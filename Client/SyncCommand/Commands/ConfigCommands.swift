@@ -50,7 +50,7 @@ struct ConfigCommands: ParsableCommand {
         EXAMPLES
           cospool config get maxQueueSize
         """)
-    @Argument(help: "The setting.") var name: String
+    @Argument(help: "The setting.", completion: .settings) var name: String
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -70,7 +70,7 @@ struct ConfigCommands: ParsableCommand {
           cospool config set maxQueueSize 20
           cospool config set autoRemoveOnView on
         """)
-    @Argument(help: "The setting.") var name: String
+    @Argument(help: "The setting.", completion: .settings) var name: String
     @Argument(help: "Its value.") var value: String
     @OptionGroup var options: GlobalOptions
 
@@ -92,7 +92,7 @@ struct ConfigCommands: ParsableCommand {
         EXAMPLES
           cospool config unset maxQueueSize
         """)
-    @Argument(help: "The setting.") var name: String
+    @Argument(help: "The setting.", completion: .settings) var name: String
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

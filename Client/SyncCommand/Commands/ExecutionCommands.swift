@@ -17,7 +17,7 @@ extension SessionCommands {
         device does so only when somebody says "this" there, unless its setting hosts is any.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
-    @Argument(help: "The device.") var device: String?
+    @Argument(help: "The device.", completion: .devices) var device: String?
     @Flag(help: "On no device: messages wait.") var none = false
     @OptionGroup var options: GlobalOptions
 
