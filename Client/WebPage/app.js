@@ -91,6 +91,11 @@ async function deliverOnce(id, progress) {
   if (!message) return
   model.notes.set(id, { state: 'busy', words: 'sending …' })
   model.touch()
+  if (message.isLost) {
+    // Somebody says that it goes without its files: from here on it is like any other.
+    for (const name of ['isLost', 'attachments', 'attachmentNames']) delete message[name]
+    await model.keepSending(id)
+  }
   try {
     const answer = await source.act('send', { id, ...message }, progress && { progress })
     model.notes.delete(id)

@@ -126,10 +126,12 @@ export class Composer extends HTMLElement {
     // Files take a moment, in which a second press sends nothing twice.
     if (this.#packing) return
     if (!typed.trim()) return this.field.focus()
+    const files = [...this.#files]
+    const urgent = this.urgent.checked
     let attachments
     this.#packing = true
     try {
-      attachments = this.#files.length ? await Promise.all(this.#files.map(packed)) : undefined
+      attachments = files.length ? await Promise.all(files.map(packed)) : undefined
     } catch (error) {
       return toast(error.message)
     } finally {
@@ -140,14 +142,14 @@ export class Composer extends HTMLElement {
       this.bar.value = part
     })
     clearTimeout(this.#timer)
-    const urgent = this.urgent.checked
-    this.field.value = ''
-    this.urgent.checked = false
-    this.#files = []
+    // What was typed and added meanwhile is for the next message.
+    if (this.field.value.startsWith(typed)) this.field.value = this.field.value.slice(typed.length)
+    if (urgent) this.urgent.checked = false
+    this.#files = this.#files.filter((file) => !files.includes(file))
     this.#showFiles()
     this.#keepFiles()
     this.#grow()
-    drafts.set(this.#name, '')
+    drafts.set(this.#name, this.field.value)
     this.field.focus()
     await send(this.#session, typed, { urgent, attachments, progress })
     show(this.bar, false)

@@ -6,6 +6,10 @@ import { drawWeeks, readWeeks } from './weeks.js'
 
 const ROLES = { host: 'that also runs agents', author: 'that queues and answers', viewer: 'that only reads' }
 
+/** How long a link and a code are of use, in milliseconds; the daemon and the server count for themselves. */
+const LINK_LASTS = 60_000
+const CODE_LASTS = 600_000
+
 export class DevicesView extends HTMLElement {
   #over; #codeOver
 
@@ -89,8 +93,7 @@ export class DevicesView extends HTMLElement {
   /** Shows a link that lets one browser in, until it is worth nothing any more. */
   async #invite() {
     try {
-      const { elsewhere, code, expiresAt } = await source.act('ticket')
-      const left = new Date(expiresAt) - Date.now()
+      const { elsewhere, code } = await source.act('ticket')
       this.invite.replaceChildren(
         code ? qrCode(code, 'QR code of the link') : h('p', {}, 'The link is too long for a QR code.'),
         h('p', {}, 'Scan it with the other device, or open this link there:'), h('p.meta', {}, elsewhere),
@@ -98,7 +101,7 @@ export class DevicesView extends HTMLElement {
       show(this.invite, true)
       say('A QR code is shown')
       clearTimeout(this.#over)
-      this.#over = setTimeout(() => (show(this.invite, false), this.#read()), Math.max(0, left))
+      this.#over = setTimeout(() => (show(this.invite, false), this.#read()), LINK_LASTS)
     } catch (error) {
       failed(error)
     }
@@ -111,13 +114,13 @@ export class DevicesView extends HTMLElement {
     clearTimeout(this.#codeOver)
     const over = (words) => this.code.replaceChildren(h('p.quiet', {}, words))
     try {
-      const { code, command, hint, qr, expiresAt } = await source.act('pairCode', { role: this.newRole.value })
+      const { code, command, hint, qr } = await source.act('pairCode', { role: this.newRole.value })
       this.code.replaceChildren(
         qr ? qrCode(qr, 'QR code of the command') : h('p', {}, 'The command is too long for a QR code.'),
         h('p', {}, 'Type this on the new device; it works once, within ten minutes:'), h('p', {}, h('code', {}, command)),
         hint && h('p.note.error', {}, hint))
       say(`The code is ${code}`)
-      this.#codeOver = setTimeout(() => over('The code has ended.'), Math.max(0, new Date(expiresAt) - Date.now()))
+      this.#codeOver = setTimeout(() => over('The code has ended.'), CODE_LASTS)
     } catch (error) {
       if (error.status === 401) failed(error)
       else {

@@ -3,6 +3,7 @@
 import { WORDS } from './actions.js'
 import { drafts, failed, model, perform, send, source } from './app.js'
 import { h, refill, say, show, toast } from './dom.js'
+import { keptText } from './shelf.js'
 
 const HOLD_SECONDS = 20
 
@@ -14,7 +15,7 @@ export function isBegun(message) { return own.has(message) && drafts.get(`edit.$
 
 /** The messages of a session whose edits this page keeps, as they were when they were begun. */
 export function begun(session) {
-  const all = [...own].map((id) => ({ id, ...JSON.parse(drafts.get(`edit.${id}`) || '{}') }))
+  const all = [...own].map((id) => ({ id, ...keptText(drafts.get(`edit.${id}`)) }))
   return all.filter((each) => each.session === session).map(({ id, shown }) => ({ id, content: shown }))
 }
 
@@ -43,7 +44,7 @@ export class Editor {
     const kept = drafts.get(this.#name)
     if (kept) {
       // A reload came in between: the text goes on against what it was begun with.
-      const { text, base, shown } = JSON.parse(kept)
+      const { text, base, shown = this.#shown } = keptText(kept)
       this.field.value = text
       this.#base = base
       this.#shown = shown

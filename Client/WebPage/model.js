@@ -1,6 +1,6 @@
 // A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
 
-import { kept, shelf } from './shelf.js'
+import { kept, keptText, parsed, shelf } from './shelf.js'
 
 const SENDING = 'cospool.sending.'
 
@@ -32,7 +32,7 @@ export class Model extends EventTarget {
   /** Requests that were decided a moment ago: what was asked, and how it ended. */
   decided = new Map()
   /** Requests that are put off in this browser: until when. */
-  later = new Map(JSON.parse(localStorage.getItem('cospool.later') ?? '[]'))
+  later = new Map(Object.entries(parsed(localStorage.getItem('cospool.later')) ?? {}))
   /** Sessions that another device gave this one, and that nobody here let run yet. */
   unconsented = new Set()
   /** Whether that may not be so any more. */
@@ -119,7 +119,8 @@ export class Model extends EventTarget {
       const stored = localStorage.getItem(key)
       // Another tab was faster.
       if (!stored) continue
-      const { hasFiles, ...message } = JSON.parse(stored)
+      const { hasFiles, ...message } = keptText(stored)
+      if (typeof message.session !== 'string' || typeof message.createdAt !== 'string') continue
       const id = key.slice(SENDING.length)
       if (hasFiles) {
         message.attachments = await shelf.get(key)
@@ -184,7 +185,7 @@ export class Model extends EventTarget {
 
   putOff(id, minutes) {
     this.later.set(id, Date.now() + minutes * 60_000)
-    localStorage.setItem('cospool.later', JSON.stringify([...this.later].filter(([, end]) => end > Date.now())))
+    kept('cospool.later', JSON.stringify(Object.fromEntries([...this.later].filter(([, end]) => end > Date.now()))))
     setTimeout(() => this.touch(), minutes * 60_000 + 100)
     this.touch()
   }

@@ -3,19 +3,24 @@
 import { drafts, failed, model, perform, source } from './app.js'
 import { age, h, say, show, text, toast } from './dom.js'
 import { asks } from './model.js'
+import { keptText } from './shelf.js'
 
 const DRAFT = 'answer.'
 /** What was typed for a request and not sent: `{text, asked}`. */
-const typed = (id) => JSON.parse(drafts.get(DRAFT + id) || '{"text":""}')
+const typed = (id) => keptText(drafts.get(DRAFT + id))
 
 /** Words for a request that is over by now, also from before a reload, are shown until somebody has read them. */
 export function tellUnsaid() {
   const open = new Set([...model.tasks.values()].flatMap(asks).map(({ id }) => id))
+  // Its task may have been without it for a moment.
+  for (const [id, { unsaid }] of model.decided) if (unsaid && open.has(id)) model.forgetDecision(id)
   for (const id of drafts.names(DRAFT)) {
     const { text: words, asked } = typed(id)
     const decision = model.decided.get(id)
     if (open.has(id) || !words.trim() || decision?.own || decision?.stays) continue
-    model.decide(id, { session: asked.session, asked, words: `${decision?.words ?? 'It is over'}. Your words: “${words.trim()}”`, stays: true })
+    // Without what was asked no card can be shown.
+    if (!(asked?.request ?? asked?.question)) continue
+    model.decide(id, { session: asked.session, asked, unsaid: true, words: `${decision?.words ?? 'It is over'}. Your words: “${words.trim()}”`, stays: true })
   }
 }
 
@@ -72,7 +77,8 @@ export class RequestCard extends HTMLElement {
     const note = model.notes.get(id)
     const busy = note?.state === 'busy'
     const over = asked.over || Boolean(decision)
-    const elsewhere = !over && !asked.consent && expires <= Date.now()
+    // By the clock of the device that asks: the browser's may be wrong.
+    const elsewhere = !over && !asked.consent && expires <= asked.at
     const hadFocus = this.contains(document.activeElement)
     this.classList.toggle('over', over)
     for (const button of this.buttons.children) {

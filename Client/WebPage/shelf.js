@@ -21,6 +21,21 @@ export const shelf = {
   put: (name, list) => use('readwrite', (store) => (list.length ? store.put(list, name) : store.delete(name))).catch(() => {}),
 }
 
+/** What a kept JSON says; nothing where it is none. */
+export function parsed(stored) {
+  try {
+    return JSON.parse(stored) ?? undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** A kept `{text, …}`. Whatever else stands there is taken for the text: an earlier version may have put it there. */
+export function keptText(stored) {
+  const value = parsed(stored)
+  return typeof value?.text === 'string' ? value : { text: stored ?? '' }
+}
+
 /** Keeps a text over reload and crash; whether the browser had room for it. */
 export function kept(name, text) {
   try {

@@ -9,6 +9,11 @@ def go(page, place):
     page.evaluate("place => { location.hash = place }", place)
 
 
+def ahead(page):
+    """The browser's clock is a day ahead from here on."""
+    page.evaluate("(now => { Date.now = () => now() + 86_400_000 })(Date.now)")
+
+
 def row(page, text):
     return page.locator("queue-row", has_text=text)
 

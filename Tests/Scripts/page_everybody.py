@@ -11,7 +11,7 @@ import zxingcpp
 from PIL import Image
 from playwright.sync_api import expect as shown
 
-from page_common import go, p99, picture
+from page_common import ahead, go, p99, picture
 from page_house import Device, expect, until
 
 
@@ -180,6 +180,7 @@ def check_new_device(browser, house, figures):
     """A code for a new device; the QR code says the command to type there; and no more codes than are good."""
     page = browser.page()
     go(page, "#/devices")
+    ahead(page)
     page.get_by_label("A new device").select_option("viewer")
     button = page.get_by_role("button", name="Show a code for it")
     button.click()

@@ -4,7 +4,7 @@ import statistics
 
 from playwright.sync_api import expect as shown
 
-from page_common import go, p99, picture, row
+from page_common import ahead, go, p99, picture, row
 from page_house import expect, until
 
 
@@ -88,6 +88,57 @@ def check_lost_words(browser, house, figures):
     page.reload()
     shown(page.locator("#sync")).not_to_be_empty()
     shown(left).to_have_count(0)
+
+
+def check_old_words(browser, house, figures):
+    """What an earlier page left behind in another form stops nothing, and what was typed in it is shown."""
+    _, asked = house.desk.ask("ask-o", kind="approval", toolName="Bash", summary="after an older page")
+    edited = house.desk.send("ask-o", "edited by an older page")
+    page = browser.page()
+    card = page.locator("request-card", has_text="after an older page")
+    shown(card).to_be_visible()
+    page.evaluate("""([request, message]) => Object.entries({
+      [`draft.answer.${request}`]: '5', [`draft.edit.${message}`]: 'a plain text', 'draft.answer.gone': 'as plain text',
+      'draft.answer.gone2': '{"text":"without what was asked"}', 'sending.broken': '{', later: '[5',
+    }).forEach(([name, text]) => localStorage.setItem(`cospool.${name}`, text))""", [next(
+        each["request"]["id"] for each in house.desk.api("GET", "tasks")["tasks"] if each["sessionId"] == "ask-o"), edited])
+    page.reload()
+    shown(card.get_by_label("Words to deny with")).to_have_value("5")
+    card.get_by_role("button", name="Deny").click()
+    until(lambda: asked.get("ending") == "denied", "denied")
+    expect(asked["text"] == "5", f"the words are {asked}")
+    go(page, "#/s/ask-o")
+    shown(page.get_by_label("Text of the message")).to_have_value("a plain text")
+    page.get_by_role("button", name="Save").click()
+    until(lambda: house.desk.contents("ask-o") == ["a plain text"], "it is saved")
+
+
+def check_shown_again(browser, house, figures):
+    """A request that its task was without for a moment is answered with the words that were typed."""
+    page = browser.page()
+    _, asked = house.desk.ask("ask-v", kind="approval", toolName="Bash", summary="gone for a moment")
+    card = page.locator("request-card", has_text="gone for a moment")
+    card.get_by_label("Words to deny with").fill("because of this")
+    told = lambda change: page.evaluate("""async (change) => {
+      const { model } = await import('/app.js')
+      window.was ??= model.tasks.get('ask-v')
+      model.take('task', { ...window.was, ...change }) }""", change)
+    told({"status": "processing", "request": None})
+    shown(card).to_contain_text("Your words: “because of this”")
+    told({})
+    shown(card.get_by_text("Your words")).to_be_hidden()
+    card.get_by_role("button", name="Deny").click()
+    until(lambda: asked.get("ending") == "denied", "denied")
+    expect(asked["text"] == "because of this", f"the words are {asked}")
+
+
+def check_clock_ahead(browser, house, figures):
+    """A browser whose clock is wrong answers as any other."""
+    page = browser.page()
+    ahead(page)
+    _, asked = house.desk.ask("ask-z", kind="approval", toolName="Bash", summary="by another clock")
+    page.locator("request-card", has_text="by another clock").get_by_role("button", name="Allow").click()
+    until(lambda: asked.get("ending") == "allowed", "allowed")
 
 
 def check_consent(browser, house, figures):

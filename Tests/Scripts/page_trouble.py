@@ -85,6 +85,28 @@ def check_impatient(browser, house, figures):
            f"there is {house.desk.contents('hasty')}")
 
 
+def check_typed_meanwhile(browser, house, figures):
+    """What is typed and dropped while the files of a message are read is for the next message."""
+    page = browser.page()
+    go(page, "#/s/meanwhile")
+    composer = page.get_by_label("New message")
+    page.locator("#composer-files").set_input_files({"name": "plan.txt", "mimeType": "text/plain", "buffer": b"a plan"})
+    shown(page.locator("queue-composer .files")).to_contain_text("plan.txt")
+    composer.fill("with a plan")
+    composer.evaluate("""field => {
+      field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true }))
+      field.value += 'and the next'
+      field.dispatchEvent(new Event('input', { bubbles: true }))
+      field.closest('queue-composer').add([new File(['more'], 'more.txt')]) }""")
+    until(lambda: house.desk.contents("meanwhile") == ["with a plan"], "it is queued")
+    shown(row(page, "with a plan")).to_contain_text("plan.txt")
+    page.reload()
+    shown(composer).to_have_value("and the next")
+    shown(page.locator("queue-composer .files li")).to_have_count(1)
+    shown(page.locator("queue-composer .files")).to_contain_text("more.txt")
+    composer.fill("")
+
+
 def check_odd_addresses(browser, house, figures):
     """Whatever stands behind the address leads to a view."""
     page = browser.page()
@@ -171,7 +193,14 @@ def check_lost_files(browser, house, figures):
     shown(line.locator(".note.error")).to_contain_text("Its files are not in this browser any more")
     shown(line).to_contain_text("plan.txt")
     expect(house.desk.contents("lost") == ["takes the only place"], "it was sent without its files unasked")
-    line.get_by_role("button", name="Send its words alone").click()
+    # Without a daemon it waits for it as any other.
+    house.desk.stop()
+    try:
+        shown(page.locator("#banner")).to_contain_text("does not answer")
+        line.get_by_role("button", name="Send its words alone").click()
+        shown(line.locator(".note.error")).to_contain_text("sent when it is back")
+    finally:
+        house.desk.start()
     until(lambda: house.desk.contents("lost") == ["takes the only place", "words with a file"], "it is sent")
     shown(page.locator("queue-row.sending")).to_have_count(0)
 
