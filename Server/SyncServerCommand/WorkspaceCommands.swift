@@ -124,6 +124,9 @@ struct WorkspaceRenameCommand: ParsableCommand {
     commandName: "rename",
     abstract: "Give a workspace another name; its devices go on as they are.",
     discussion: """
+      Codes for it name it so from then on: cospool-server pair --workspace NAME makes a new, empty one of \
+      a name that is free.
+
       EXAMPLES
         cospool-server workspace rename default team
       """)

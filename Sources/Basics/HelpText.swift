@@ -8,15 +8,15 @@ package enum HelpText {
   package static let unwrappedColumns = 10_000
   /// The width where nobody says one.
   package static let widthStandard = 80
-  /// A narrower terminal is written to as if it were that wide.
-  private static let widthMin = 30
+  /// A narrower or wider terminal is written to as if it were that wide.
+  private static let widths = 30...1_000
 
   /// Wraps help; another message of the parser, such as a script or an error, is returned as it is.
   ///
   /// - Complexity: O(length of the text).
   package static func wrapped(_ text: String, width: Int?) -> String {
     guard text.hasPrefix("OVERVIEW:") || text.hasPrefix("USAGE:") else { return text }
-    let width = max(width ?? widthStandard, widthMin)
+    let width = min(max(width ?? widthStandard, widths.lowerBound), widths.upperBound)
     var lines: [String] = []
     var paragraph = ""
     func end() {

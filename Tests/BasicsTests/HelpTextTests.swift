@@ -45,7 +45,7 @@ import Testing
     #expect(wide.contains("  tool add one                    adds it\n"))
   }
 
-  @Test(arguments: [1, 30, 41, 80])
+  @Test(arguments: [1, 30, 41, 80, .max])
   func noLineIsWiderAndNoWordIsLost(width: Int) {
     let wrapped = HelpText.wrapped(Self.help, width: width)
     for line in wrapped.split(separator: "\n") where !line.hasPrefix("USAGE:") {

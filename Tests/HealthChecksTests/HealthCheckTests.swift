@@ -14,6 +14,21 @@ import Testing
     #expect(findings.allSatisfy { $0.what == "x" })
   }
 
+  @Test func whatAServerIsTooBusyForIsNoFaultOfItsProxy() throws {
+    let address = try #require(DoctorAddress("ws://127.0.0.1:1"))
+    let severities = [101, 400, 426, 502, 503].map {
+      ServerProbe.upgradeFinding(status: $0, at: address).severity
+    }
+    #expect(severities == [.ok, .error, .error, .error, .warning])
+  }
+
+  /// Something in front of it lets nobody say a word.
+  @Test func aWebSocketThatGetsNoAnswerIsTold() async throws {
+    let address = try #require(DoctorAddress("ws://127.0.0.1:1"))
+    let finding = await ServerProbe(address: address, connectSeconds: 5).upgradeFinding()
+    #expect(finding.code == "serverUpgrade" && finding.severity == .warning)
+  }
+
   @Test func aCheckThatHangsIsNamedAndHoldsNothingUp() async {
     let checks = [
       Check(code: "hangs") { _ in

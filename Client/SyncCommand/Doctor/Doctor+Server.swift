@@ -95,8 +95,7 @@ extension Doctor {
         address: address, certificateFile: file, connectSeconds: context.limits.connectSeconds)
       let reply = try await probe.reply()
       let found = findings(of: reply, at: address, now: context.now, clock: Date())
-      guard reply.status == 200, let upgrade = await probe.upgradeFinding() else { return found }
-      return found + [upgrade]
+      return reply.status == 200 ? found + [await probe.upgradeFinding()] : found
     } catch {
       // A name that is unknown is told by its own check.
       guard error.code != "serverName" else { return [] }

@@ -106,8 +106,8 @@ extension ServerDoctor {
       let reply = try await probe.reply()
       var found = health(reply, of: address)
       found.code = "serverAddress"
-      let upgrade = found.severity == .ok ? await probe.upgradeFinding() : nil
-      return [found] + (upgrade.map { [$0] } ?? [])
+      let upgrade = found.severity == .ok ? [await probe.upgradeFinding()] : []
+      return [found] + upgrade
         + (reply.certificateEnds.map { [certificate(ends: $0, address, now: context.now)] } ?? [])
     } catch {
       let fix =
