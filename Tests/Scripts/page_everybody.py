@@ -139,6 +139,12 @@ def read_code(rows):
     return found[0].text if found else None
 
 
+def scanned(picture):
+    """What a QR code says on the screen; what is above it may still come, and move it under the reader."""
+    found = until(lambda: zxingcpp.read_barcodes(Image.open(io.BytesIO(picture.screenshot()))), "the code is read")
+    return found[0].text
+
+
 def check_elsewhere(browser, house, figures):
     """Over TLS on another address: a browser lets another one in by a QR code, and answers for it."""
     files = house.certificates
@@ -156,7 +162,7 @@ def check_elsewhere(browser, house, figures):
         code = page.locator("svg.qr")
         shown(code).to_be_visible()
         picture(page, "code")
-        read = zxingcpp.read_barcodes(Image.open(io.BytesIO(code.screenshot())))[0].text
+        read = scanned(code)
         expect(read == page.locator(".invite .meta").inner_text(), f"the code says {read}")
         phone = browser.page(link=read, viewport={"width": 375, "height": 740}, **options)
         go(phone, "#/s/by-phone")
@@ -189,7 +195,7 @@ def check_new_device(browser, house, figures):
     shown(command).to_have_text(re.compile(r"^cospool pair ws://127\.0\.0\.1:[0-9]+ [A-Z]{4}-[A-Z]{4}$"))
     shown(box).to_contain_text("127.0.0.1 is this machine alone")
     picture(page, "new-device")
-    read = zxingcpp.read_barcodes(Image.open(io.BytesIO(box.locator("svg.qr").screenshot())))[0].text
+    read = scanned(box.locator("svg.qr"))
     expect(read == command.inner_text(), f"the code says {read}")
     guest = Device(house, "guest")
     try:
