@@ -54,6 +54,9 @@ struct Connection: Sendable {
     }
   }
 
+  /// Somebody looks at the workspace. A viewer is shown it, and may be somebody else than its person.
+  var isLookedAt: Bool { isVisible && session.map { $0.role != .viewer } == true }
+
   var isClosing: Bool { if case .closing = phase { true } else { false } }
 }
 

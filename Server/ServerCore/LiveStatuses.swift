@@ -100,15 +100,18 @@ struct LiveStatuses: Sendable {
     }
   }
 
-  /// What was kept from devices, but for those that are looked at; it is kept no more.
+  /// What was kept from devices, but for those that are looked at, with what each task is by now; it
+  /// is kept no more.
   mutating func takeWithheld(
     except looking: Set<DeviceID>
-  ) -> [(session: SessionID, device: DeviceID, event: LiveStatusOrder.Event)] {
-    var taken: [(session: SessionID, device: DeviceID, event: LiveStatusOrder.Event)] = []
+  ) -> [(task: TaskState, device: DeviceID, event: LiveStatusOrder.Event)] {
+    var taken: [(task: TaskState, device: DeviceID, event: LiveStatusOrder.Event)] = []
     for (session, devices) in withheld.sorted(by: { $0.key < $1.key }) {
       for (device, event) in devices.sorted(by: { $0.key < $1.key })
       where !looking.contains(device) {
-        taken.append((session, device, event))
+        if let task = shown[session]?.waiting ?? shown[session]?.told {
+          taken.append((task, device, event))
+        }
         withheld[session]?[device] = nil
       }
       if withheld[session]?.isEmpty == true { withheld[session] = nil }

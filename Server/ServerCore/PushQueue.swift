@@ -22,9 +22,11 @@ package protocol PushQueue: AnyObject, Sendable {
   /// has changed.
   func hasten(at now: Int64) throws(StorageFault)
 
-  /// The valid targets of devices that may connect.
+  /// The valid targets of devices that may connect; of the person's, those that such a device set.
+  ///
+  /// - Parameter now: milliseconds since 1970.
   func validTargets(
-    of devices: [DeviceID], in workspace: WorkspaceID
+    of devices: [DeviceID], in workspace: WorkspaceID, at now: Int64
   ) throws(StorageFault) -> [PushTargetRecord]
 
   /// Everybody was told of the end of a status, or it was given up. A status of the session that

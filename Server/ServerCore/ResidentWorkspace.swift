@@ -132,9 +132,11 @@ struct ResidentWorkspace: Sendable {
     content = loaded.workspace
     if bookIsLost {
       bookIsLost = false
+      let lookedAt = book.lookedAt
       book = ServerInboxes(
         header.inboxes, patienceMilliseconds: book.patienceMilliseconds,
         uptime: now.uptimeMilliseconds)
+      book.lookedAt = lookedAt
       liveStatus = LiveStatuses(header.inboxes.statuses, now: now)
     }
     quota = header.quota

@@ -13,7 +13,7 @@ extension ServerCore {
     // Most batches tell nothing: a keystroke must not pay for what they do not say.
     if !news.isEmpty, let devices = workspaces[id]?.devices.keys.sorted() {
       let connected = notifiedDevices(of: id)
-      let isLooking = !visibleDevices(of: id).isEmpty
+      let isLooking = isLookedAt(id)
       workspaces[id]?.book.post(
         news, to: devices, connected: connected,
         isLooking: isLooking, uptime: now.uptimeMilliseconds)
@@ -186,6 +186,11 @@ extension ServerCore {
     devices(of: id) { $0.isVisible }
   }
 
+  /// Somebody looks at one of the devices.
+  private func isLookedAt(_ id: WorkspaceID) -> Bool {
+    workspaces[id]?.members.contains { connections[$0]?.isLookedAt == true } == true
+  }
+
   private func devices(
     of id: WorkspaceID, where isMeant: (Connection) -> Bool
   ) -> Set<DeviceID> {
@@ -200,15 +205,26 @@ extension ServerCore {
     if storageFailedAt == nil {
       for id in residents(where: \.bookIsLost) where !isKnownDamaged(id, at: now) { load(id) }
     }
+    for connection in connections.values where connection.isLookedAt {
+      noteLook(on: connection, at: now)
+    }
     for id in residents(where: \.book.awaitsPush) {
       let connected = notifiedDevices(of: id)
       let visible = visibleDevices(of: id)
+      let isLooking = isLookedAt(id)
       workspaces[id]?.book.timePassed(
-        connected: connected, visible: visible, uptime: now.uptimeMilliseconds)
+        connected: connected, visible: visible, isLooking: isLooking,
+        uptime: now.uptimeMilliseconds)
       if workspaces[id]?.book.hasChanges == true { markReady(id) }
     }
     for id in residents(where: { !$0.liveStatus.isEmpty }) { renewLiveStatus(of: id, at: now) }
     findUnpushed(at: now)
+  }
+
+  /// Somebody looks, or looked until now.
+  private mutating func noteLook(on connection: Connection, at now: ServerTime) {
+    guard let workspace = connection.session?.workspace else { return }
+    workspaces[workspace]?.book.lookedAt = now.uptimeMilliseconds
   }
 
   /// The workspaces that need something, by id: with each tick only these few are sorted.
@@ -251,9 +267,15 @@ extension ServerCore {
       stageBook(of: session.workspace, at: now)
       return send(.response(InboxAnswer.unavailable.response(id: request)), to: connection.id)
     }
+    if session.role == .viewer, resident.book.isAboutPerson(question) {
+      let answer = InboxAnswer.unusable(
+        "this device may only view: it sets, tests and removes no push target of its person")
+      return send(.response(answer.response(id: request)), to: connection.id)
+    }
     var answer = InboxAnswer.done
     switch question {
     case .visibility(let isVisible):
+      if connection.isLookedAt { noteLook(on: connection, at: now) }
       connections[connection.id]?.isVisible = isVisible
       return send(.response(answer.response(id: request)), to: connection.id)
     case .targets:
@@ -379,13 +401,10 @@ extension ResidentWorkspace {
     in id: WorkspaceID, looking: Set<DeviceID>, at now: ServerTime
   ) -> [LiveStatusOrder] {
     liveStatus.takeWithheld(except: looking).compactMap { kept in
-      guard let content, let details = book.receivers(of: kept.event)[kept.device] else {
-        return nil
-      }
+      guard let details = book.receivers(of: kept.event)[kept.device] else { return nil }
       return LiveStatusOrder(
-        workspace: id, event: kept.event,
-        task: content.shownTask(of: kept.session, at: now.wallMilliseconds),
-        at: now.wallMilliseconds, receivers: [kept.device: details])
+        workspace: id, event: kept.event, task: kept.task, at: now.wallMilliseconds,
+        receivers: [kept.device: details])
     }
   }
 

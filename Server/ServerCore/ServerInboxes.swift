@@ -10,7 +10,8 @@ struct ServerInboxes: Sendable {
   private struct Entry: Hashable, Sendable {
     var isPushed = false
     var isAcknowledged = false
-    /// From when on it is pushed, unless its device says that it is visible.
+    /// From when on it is pushed, unless its device says that it is visible. The person is told no
+    /// earlier than nobody has looked for the delay.
     var dueAt: Int64
   }
 
@@ -28,6 +29,8 @@ struct ServerInboxes: Sendable {
   /// What is not handed to the store yet.
   private var changes = InboxChanges()
   let patienceMilliseconds: Int64
+  /// When somebody looked at one of the devices last; nil: nobody has since the server started.
+  var lookedAt: Int64?
 
   init(_ records: InboxRecords, patienceMilliseconds: Int64, uptime: Int64) {
     self.patienceMilliseconds = patienceMilliseconds
@@ -42,14 +45,14 @@ struct ServerInboxes: Sendable {
       // Devices that lost their connection with the server have time to come back.
       inboxes[entry.device, default: [:]][entry.position] = Entry(
         isPushed: entry.isPushed, isAcknowledged: entry.isAcknowledged,
-        dueAt: uptime + patience(of: entry.device))
+        dueAt: uptime + patienceMilliseconds)
     }
   }
 
-  /// How long something may wait before it is pushed.
-  private func patience(of device: DeviceID) -> Int64 {
-    device == .person
-      ? Int64(preferences(of: .person).personDelaySeconds) * 1_000 : patienceMilliseconds
+  /// Somebody looked so lately that the person, who has a target, is not told yet.
+  func isLookFresh(uptime: Int64) -> Bool {
+    guard isPushable(.person), let lookedAt else { return false }
+    return uptime - lookedAt < Int64(preferences(of: .person).personDelaySeconds) * 1_000
   }
 
   var hasChanges: Bool { !changes.isEmpty }
@@ -96,13 +99,13 @@ struct ServerInboxes: Sendable {
       note(notification)
       changes.posted.append(notification)
       for device in receivers {
-        let mayWait = device == .person || connected.contains(device)
         inboxes[device, default: [:]][lastPosition] = Entry(
-          dueAt: mayWait ? uptime + patience(of: device) : uptime)
+          dueAt: connected.contains(device) ? uptime + patienceMilliseconds : uptime)
         changes.entries.append(InboxEntry(device: device, position: lastPosition))
-        if !mayWait { push(lastPosition, to: device) }
+        if device != .person, !connected.contains(device) { push(lastPosition, to: device) }
       }
     }
+    tellPerson(isLooking: isLooking, uptime: uptime)
     for device in devices + [.person] { shorten(device) }
   }
 
@@ -200,12 +203,14 @@ struct ServerInboxes: Sendable {
   // MARK: - Pushing
 
   /// Some time has passed: gives to the push service what is due.
+  ///
+  /// - Parameter isLooking: somebody looks at one of the devices, as with `post`.
   mutating func timePassed(
-    connected now: Set<DeviceID>, visible: Set<DeviceID>, uptime: Int64
+    connected now: Set<DeviceID>, visible: Set<DeviceID>, isLooking: Bool, uptime: Int64
   ) {
     let left = connected.subtracting(now)
     connected = now
-    tellPerson(isLooking: !visible.isEmpty, uptime: uptime)
+    tellPerson(isLooking: isLooking, uptime: uptime)
     for device in inboxes.keys.sorted() where device != .person && isPushable(device) {
       let unpushed = (inboxes[device] ?? [:]).filter {
         !$0.value.isPushed && !$0.value.isAcknowledged
@@ -218,22 +223,17 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// The person is told once no device has been looked at for the delay. Whoever looks has seen what
-  /// asks nothing.
+  /// The person is told once no device has been looked at for the delay: at once, where that is so
+  /// already. Whoever looks has seen what asks nothing.
   private mutating func tellPerson(isLooking: Bool, uptime: Int64) {
     guard isPushable(.person) else { return }
     let unpushed = (inboxes[.person] ?? [:]).filter { !$0.value.isPushed }
-    let patience = patience(of: .person)
+    let isTold = !isLooking && !isLookFresh(uptime: uptime)
     for (position, entry) in unpushed.sorted(by: { $0.key < $1.key }) {
       let isRequest = notifications[position]?.isRequest == true
-      if isLooking {
-        inboxes[.person]?[position]?.dueAt = uptime + patience
-      } else if entry.dueAt <= uptime {
-        push(position, to: .person)
-      } else {
-        continue
-      }
-      if !isRequest { remove(position, from: .person) }
+      let isDue = isTold && entry.dueAt <= uptime
+      if isDue { push(position, to: .person) }
+      if !isRequest, isDue || isLooking { remove(position, from: .person) }
     }
   }
 
@@ -320,10 +320,12 @@ struct ServerInboxes: Sendable {
       let whose = target.device == .person ? "a person" : "a device"
       return "\(whose) has at most \(WireLimits.pushTargetsMax) push targets; remove one first"
     }
-    emptyUnreachable()
     // An id is of one target: one that changes its owner leaves the earlier one.
-    let other = target.device == .person ? target.setBy : .person
-    if targets[other]?[target.id] != nil { removeTarget(target.id, of: other) }
+    let others = target.device == .person ? targets.keys.filter { $0 != .person } : [.person]
+    for owner in others.sorted() where targets[owner]?.removeValue(forKey: target.id) != nil {
+      changes.targets.append(.remove(owner, target.id))
+    }
+    emptyUnreachable()
     var target = target
     if let same = known[target.id], same.address == target.address {
       target.deliveredAt = same.deliveredAt
@@ -331,6 +333,15 @@ struct ServerInboxes: Sendable {
     targets[target.device, default: [:]][target.id] = target
     changes.targets.append(.set(target))
     return nil
+  }
+
+  /// Whether a request changes or tests a target of the person's.
+  func isAboutPerson(_ request: InboxRequest) -> Bool {
+    switch request {
+    case .setTarget(let id, _, _, let owner): owner == .person || targets[.person]?[id] != nil
+    case .removeTarget(let id), .testTarget(let id): targets[.person]?[id] != nil
+    case .visibility, .targets, .setPreferences, .code: false
+    }
   }
 
   /// Removes a target of a device, or of the person.

@@ -27,11 +27,11 @@ extension ServerDatabase: PushQueue {
       try db.execute(
         sql: """
           INSERT INTO push_deliveries (order_number, target, attempts, next_at, reason)
-          SELECT o.number, t.id, 0, ?, '' FROM push_orders o
+          SELECT o.number, t.id, 0, ?1, '' FROM push_orders o
           JOIN push_targets t ON t.workspace = o.workspace AND t.device = o.device
           JOIN devices d ON d.workspace = o.workspace AND d.id = t.set_by
           WHERE o.number > (SELECT push_orders_taken FROM server) AND t.is_valid = 1
-            AND d.revoked_at IS NULL
+            AND \(ServerDatabase.hasAccess("?1"))
             AND \(ServerDatabase.takesNotices)
             AND NOT (o.kind = 1 AND EXISTS (
               SELECT 1 FROM push_orders r WHERE r.workspace = o.workspace
@@ -43,8 +43,17 @@ extension ServerDatabase: PushQueue {
             coalesce((SELECT max(number) FROM push_orders), push_orders_taken)
           """)
       try shortenQueues(in: db)
-      try forgetFinishedOrders(in: db)
+      try forgetFinishedOrders(at: now, in: db)
     }
+  }
+
+  /// A condition: the device `d` may connect at a time, the argument of that name.
+  private static func hasAccess(_ now: String) -> String {
+    """
+    (d.revoked_at IS NULL AND EXISTS (
+      SELECT 1 FROM tokens k WHERE k.workspace = d.workspace AND k.device = d.id
+        AND (k.expires_at IS NULL OR k.expires_at > \(now))))
+    """
   }
 
   /// A condition on a target `t`, as `PushTargetRecord.takesNotices` has it.
@@ -67,7 +76,8 @@ extension ServerDatabase: PushQueue {
           JOIN push_targets t
             ON t.workspace = o.workspace AND t.device = o.device AND t.id = p.target
           JOIN devices d ON d.workspace = o.workspace AND d.id = t.set_by
-          WHERE (p.next_at <= ?1 OR p.next_at > ?3) AND t.is_valid = 1 AND d.revoked_at IS NULL
+          WHERE (p.next_at <= ?1 OR p.next_at > ?3) AND t.is_valid = 1
+            AND \(ServerDatabase.hasAccess("?1"))
             AND p.order_number = (
               SELECT min(q.order_number) FROM push_deliveries q WHERE q.target = p.target)
           ORDER BY p.order_number LIMIT ?2
@@ -139,7 +149,8 @@ extension ServerDatabase: PushQueue {
             (SELECT max(number) FROM push_dead_letters) - ?
           """, arguments: [PushSummary.deadLettersMax])
     case .invalid(let reason, let registeredAt):
-      guard try invalidate(settled.key, registeredAt: registeredAt, reason: reason, in: db)
+      guard
+        try invalidate(settled.key, registeredAt: registeredAt, reason: reason, at: now, in: db)
       else { return }
     case .done: break
     }
@@ -150,7 +161,7 @@ extension ServerDatabase: PushQueue {
 
   /// - Returns: whether the target is still the one that the provider spoke of.
   private func invalidate(
-    _ key: DeliveryKey, registeredAt: Int64, reason: String, in db: Database
+    _ key: DeliveryKey, registeredAt: Int64, reason: String, at now: Int64, in db: Database
   ) throws -> Bool {
     try db.execute(
       sql: """
@@ -159,7 +170,7 @@ extension ServerDatabase: PushQueue {
           (SELECT workspace, device FROM push_orders WHERE number = ?)
         """, arguments: [reason, key.target.column, registeredAt, key.order])
     guard db.changesCount > 0 else { return false }
-    try forgetFinishedOrders(in: db)
+    try forgetFinishedOrders(at: now, in: db)
     return true
   }
 
@@ -197,7 +208,7 @@ extension ServerDatabase: PushQueue {
   }
 
   /// Drops deliveries whose target is gone, then orders without any.
-  private func forgetFinishedOrders(in db: Database) throws {
+  private func forgetFinishedOrders(at now: Int64, in db: Database) throws {
     try db.execute(
       sql: """
         DELETE FROM push_deliveries WHERE NOT EXISTS (
@@ -205,8 +216,8 @@ extension ServerDatabase: PushQueue {
             ON t.workspace = o.workspace AND t.device = o.device
           JOIN devices d ON d.workspace = o.workspace AND d.id = t.set_by
           WHERE o.number = order_number AND t.id = target AND t.is_valid = 1
-            AND d.revoked_at IS NULL)
-        """)
+            AND \(ServerDatabase.hasAccess("?1")))
+        """, arguments: [now])
     let finished = try Row.fetchAll(
       db,
       sql: """
@@ -226,7 +237,7 @@ extension ServerDatabase: PushQueue {
   }
 
   package func validTargets(
-    of devices: [DeviceID], in workspace: WorkspaceID
+    of devices: [DeviceID], in workspace: WorkspaceID, at now: Int64
   ) throws(StorageFault) -> [PushTargetRecord] {
     try read { db in
       try devices.flatMap { device in
@@ -235,9 +246,10 @@ extension ServerDatabase: PushQueue {
           sql: """
             SELECT t.* FROM push_targets t JOIN workspaces w ON w.number = t.workspace
             JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
-            WHERE w.id = ? AND t.device = ? AND t.is_valid = 1 AND d.revoked_at IS NULL
+            WHERE w.id = ?1 AND t.device = ?2 AND t.is_valid = 1
+              AND \(ServerDatabase.hasAccess("?3"))
             ORDER BY t.id
-            """, arguments: [workspace.column, device.column]
+            """, arguments: [workspace.column, device.column, now]
         ).map(PushTargetRecord.init(row:))
       }
     }
@@ -283,7 +295,7 @@ extension ServerDatabase: PushQueue {
     package var waiting: Int
   }
 
-  /// The push targets of all devices that may connect.
+  /// The push targets of all devices, but for those that were revoked.
   package func pushTargets() throws(StorageFault) -> [TargetListing] {
     try read { db in
       try Row.fetchAll(

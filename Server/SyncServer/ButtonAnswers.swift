@@ -50,8 +50,11 @@ extension ServerDriver {
       session: session, request: request,
       verdict: ticket.decision == .approve ? .allowed : .denied)
     let bound = bound
+    let now = ProcessClock.wallMilliseconds
     return storeThread.runIfActive(eventLoop: loop) {
-      try !queue.validTargets(of: [device], in: workspace).isEmpty
+      // A notice for the person is answered in the name of the device that set the address.
+      try queue.validTargets(of: [device, .person], in: workspace, at: now)
+        .contains { $0.setBy == device }
     }.flatMap { isPushedTo -> EventLoopFuture<HTTPReply> in
       let driver = bound.value
       // Whoever lost the phone takes its access away, and with it its buttons.

@@ -77,8 +77,9 @@ final class LiveStatusSender {
     let queue = queue
     let bound = bound
     let devices = order.receivers.keys.sorted()
+    let now = now
     storeThread.runIfActive(eventLoop: loop) {
-      try queue.validTargets(of: devices, in: order.workspace)
+      try queue.validTargets(of: devices, in: order.workspace, at: now)
     }.whenSuccess { bound.value.show(order, on: $0) }
   }
 
@@ -204,8 +205,9 @@ final class LiveStatusSender {
     let queue = queue
     let bound = bound
     let (device, workspace) = (line.record.device, line.workspace)
+    let now = now
     storeThread.runIfActive(eventLoop: loop) {
-      try queue.validTargets(of: [device], in: workspace).contains { $0.id == id }
+      try queue.validTargets(of: [device], in: workspace, at: now).contains { $0.id == id }
     }.whenComplete { result in
       let sender = bound.value
       switch result {

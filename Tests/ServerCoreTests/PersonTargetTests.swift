@@ -25,12 +25,97 @@ import WireProtocol
     pair.scene.pass(1)
   }
 
+  /// Somebody looked until now, so that the delay begins.
+  private func lookAndLeave(_ pair: inout NotifiedPair) throws {
+    try look(&pair, true)
+    try look(&pair, false)
+  }
+
+  private func becomesViewer(_ pair: inout NotifiedPair) throws {
+    let phone = pair.phone.id
+    pair.scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.devices[phone]?.record.role = .viewer
+    }
+    pair.phoneLeaves()
+    _ = try pair.phoneReturns()
+  }
+
+  private func setByHost(_ pair: inout NotifiedPair, _ owner: PushTargetOwner = .person) {
+    let request = InboxRequest.setTarget(
+      Self.target, kind: "ntfy", address: "https://n.example/t", owner: owner)
+    pair.scene.send(.request(request.request(id: 9)), on: pair.hostConnection)
+  }
+
+  /// A request that lives no longer than the delay would be over before anybody heard of it.
+  @Test func whereNobodyLookedTheyAreToldAtOnce() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    try pair.report(
+      NotifiedPair.working, NotifiedPair.approval(1, expires: NotifiedPair.wall + 60_000))
+    #expect(told(pair) == [.alert])
+    try lookAndLeave(&pair)
+    pair.scene.pass(60_000)
+    try pair.report(NotifiedPair.working)
+    try pair.report(.completed(.success(summary: "done")))
+    #expect(told(pair) == [.alert, .retract, .alert], "nor has anybody for the delay")
+  }
+
+  @Test func whoLookedIsRememberedAfterEverybodyLeft() throws {
+    var pair = try NotifiedPair()
+    try set(&pair)
+    #expect(
+      try pair.ask(.setPreferences(NotificationPreferences(personDelaySeconds: 600))) == .done)
+    try look(&pair, true)
+    pair.phoneLeaves()
+    pair.scene.drop(pair.hostConnection)
+    for _ in 0..<3 { pair.scene.pass(100_000) }
+    pair.hostConnection = pair.scene.connect(pair.host)
+    try pair.host.take(pair.scene.take(pair.hostConnection))
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    pair.scene.pass(299_000)
+    #expect(told(pair).isEmpty)
+    pair.scene.pass(2_000)
+    #expect(told(pair) == [.alert])
+  }
+
+  /// Who may only view may be somebody else.
+  @Test func aViewerNeitherChangesNorSilencesThePersonsTargets() throws {
+    var pair = try NotifiedPair()
+    setByHost(&pair)
+    try becomesViewer(&pair)
+    let requests: [InboxRequest] = [
+      .setTarget(Self.target, kind: "ntfy", address: "https://v.example/t", owner: .person),
+      .setTarget(Self.target, kind: "ntfy", address: "https://v.example/t"),
+      .setTarget(
+        PushTargetID(high: 8, low: 2), kind: "ntfy", address: "https://v.example/t", owner: .person),
+      .removeTarget(Self.target), .testTarget(Self.target),
+    ]
+    for request in requests {
+      guard case .unusable(let problem)? = try pair.ask(request) else {
+        Issue.record("\(request) was taken")
+        continue
+      }
+      #expect(problem.contains("may only view"))
+    }
+    try pair.addTarget(3)
+    guard case .targets(let listed)? = try pair.ask(.targets) else {
+      Issue.record("no targets")
+      return
+    }
+    #expect(listed.map(\.owner) == [.person, .device])
+    try look(&pair, true)
+    try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
+    #expect(told(pair) == [.alert])
+    #expect(pair.orders.count == 1, "nothing is pushed to the device that its viewer looks at")
+  }
+
   @Test func thePersonIsToldThoughAllDevicesAreConnected() throws {
     var pair = try NotifiedPair()
     try set(&pair)
+    try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     for notification in pair.told() { pair.acknowledge(notification.position) }
-    pair.scene.pass(59_999)
+    pair.scene.pass(59_998)
     #expect(pair.orders.isEmpty)
     pair.scene.pass(1)
     #expect(pair.orders.map(\.device) == [.person])
@@ -71,10 +156,10 @@ import WireProtocol
   @Test func whatAsksNothingWasSeenByWhoeverLooked() throws {
     var pair = try NotifiedPair()
     try set(&pair)
+    try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
     pair.scene.pass(30_000)
-    try look(&pair, true)
-    try look(&pair, false)
+    try lookAndLeave(&pair)
     pair.scene.pass(600_000)
     #expect(told(pair).isEmpty)
     #expect(!pair.entries.contains { $0.device == .person })
@@ -83,6 +168,7 @@ import WireProtocol
   @Test func whatIsSettledMeanwhileIsNotTold() throws {
     var pair = try NotifiedPair()
     try set(&pair)
+    try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     pair.scene.pass(59_000)
     try pair.report(NotifiedPair.working)
@@ -96,9 +182,10 @@ import WireProtocol
     let preferences = NotificationPreferences(
       off: [.taskComplete], showsDetails: true, personDelaySeconds: 5)
     #expect(try pair.ask(.setPreferences(preferences)) == .done)
+    try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1), at: NotifiedPair.wall + 1)
-    pair.scene.pass(4_999)
+    pair.scene.pass(4_998)
     #expect(told(pair).isEmpty)
     pair.scene.pass(1)
     let orders = pair.orders.filter { $0.device == .person }
@@ -109,6 +196,7 @@ import WireProtocol
   @Test func aRestartForgetsNothing() throws {
     var pair = try NotifiedPair()
     try set(&pair)
+    try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     pair.scene.restart(ServerConfiguration())
     pair.scene.pass(1)
@@ -126,6 +214,7 @@ import WireProtocol
       return
     }
     #expect(listed.map(\.owner) == [.person])
+    try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     #expect(try pair.ask(.removeTarget(Self.target)) == .done)
     #expect(!pair.entries.contains { $0.device == .person }, "nobody is left to be told")
@@ -142,6 +231,13 @@ import WireProtocol
       guard case .targets(let listed)? = try pair.ask(.targets) else { return }
       #expect(listed.map(\.owner) == [owner])
     }
+    // The person's takes the place of every device's.
+    setByHost(&pair, .device)
+    try set(&pair)
+    let targets = pair.scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.inboxes.targets ?? []
+    }
+    #expect(targets.map(\.device) == [.person])
   }
 
   @Test func tokensOfLiveActivitiesAndThePersonsIDAreRefused() throws {
@@ -194,5 +290,17 @@ import WireProtocol
     try look(&pair, false)
     pair.scene.pass(20_000)
     #expect(pair.scene.liveOrders.count == 3)
+  }
+
+  @Test func whatWasWithheldIsToldThoughTheContentLeftTheMemory() throws {
+    var pair = try NotifiedPair { $0.connectedIdleMilliseconds = 1_000 }
+    try pair.addTarget()
+    try look(&pair, true)
+    try pair.report(.processing(operation: "a"))
+    pair.scene.pass(20_000)
+    #expect(pair.scene.core.workspaces[ServerScene.workspace]?.content == nil)
+    try look(&pair, false)
+    #expect(pair.scene.liveOrders.map(\.event) == [.started])
+    #expect(pair.scene.liveOrders.last?.task.status == .processing(operation: "a"))
   }
 }

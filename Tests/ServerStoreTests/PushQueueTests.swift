@@ -30,11 +30,11 @@ import WireProtocol
 
   /// A workspace with a device and its targets.
   private func workspace(
-    in database: ServerDatabase, targets: [PushTargetRecord]
+    in database: ServerDatabase, targets: [PushTargetRecord], until end: Int64? = nil
   ) throws -> WorkspaceID {
     let id = try database.addPairingCode(
-      hash: [1], for: Sample.proposal("home"), expiresAt: .max)
-    _ = try database.redeem(Sample.redemption(code: [1], device: Self.phone))
+      hash: [1], for: Sample.proposal("home"), expiresAt: .max, accessMilliseconds: end)
+    _ = try database.redeem(Sample.redemption(code: [1], device: Self.phone, at: 0))
     try change(id, in: database) { $0.targets = targets.map { .set($0) } }
     return id
   }
@@ -56,7 +56,7 @@ import WireProtocol
 
   private func order(
     _ kind: PushOrder.Kind, _ position: UInt64, in workspace: WorkspaceID,
-    of device: DeviceID = phone, _ database: ServerDatabase
+    of device: DeviceID = phone, _ database: ServerDatabase, at now: Int64 = now
   ) throws {
     let notification = try Self.notification(position)
     try change(workspace, in: database) { changes in
@@ -68,7 +68,7 @@ import WireProtocol
         PushOrder(kind: kind, device: device, notification: notification, showsDetails: false)
       ]
     }
-    try database.takePushOrders(at: Self.now)
+    try database.takePushOrders(at: now)
   }
 
   @Test func anOrderBecomesADeliveryForEachTargetThatTakesIt() throws {
@@ -282,7 +282,7 @@ import WireProtocol
       ]
     }
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
-    #expect(try database.validTargets(of: [Self.phone], in: id).isEmpty)
+    #expect(try database.validTargets(of: [Self.phone], in: id, at: Self.now).isEmpty)
     try order(.alert, 2, in: id, database)
     #expect(try database.pushSummary().waiting == 0)
     #expect(try orders(in: database) == 0)
@@ -296,10 +296,32 @@ import WireProtocol
     try order(.alert, 1, in: id, database)
     try database.revoke(Self.phone, in: id, at: 1)
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
-    #expect(try database.validTargets(of: [Self.phone], in: id).isEmpty)
+    #expect(try database.validTargets(of: [Self.phone], in: id, at: Self.now).isEmpty)
     try order(.alert, 2, in: id, database)
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
     #expect(try database.pushSummary().waiting == 0)
+    #expect(try orders(in: database) == 0)
+  }
+
+  /// An access that ended by its time is as one that was taken away, by an address of the person's too.
+  @Test func aDeviceWhoseTimeIsOverGetsNothing() throws {
+    let database = try StoreFolder().open()
+    let persons = PushTargetRecord(
+      device: .person, id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "a",
+      shownAddress: "b", registeredAt: 5, setBy: Self.phone)
+    let end = Self.now + 4_000
+    let id = try workspace(in: database, targets: [Self.target(1), persons], until: end)
+    func valid(at now: Int64) throws -> [PushTargetID] {
+      try database.validTargets(of: [Self.phone, .person], in: id, at: now).map(\.id)
+    }
+    try order(.alert, 1, in: id, database)
+    try order(.alert, 2, in: id, of: .person, database)
+    #expect(try database.dueDeliveries(at: end - 1, limit: 9).due.count == 2)
+    #expect(try valid(at: end - 1) == [Self.target(1).id, persons.id])
+    #expect(try database.dueDeliveries(at: end, limit: 9).due.isEmpty)
+    #expect(try valid(at: end).isEmpty)
+    try order(.alert, 3, in: id, database, at: end)
+    #expect(try database.pushSummary().waiting == 0, "what waited is gone with the next")
     #expect(try orders(in: database) == 0)
   }
 

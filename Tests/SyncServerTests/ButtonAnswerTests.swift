@@ -56,7 +56,9 @@ import WireProtocol
     return nil
   }
 
-  private static func with(_ body: (inout Bed) async throws -> Void) async throws {
+  private static func with(
+    targetOf owner: PushTargetOwner = .device, _ body: (inout Bed) async throws -> Void
+  ) async throws {
     let web = try await FakeWebServer.start()
     try await ServerFixture.with { options in
       options.pushSchedule = BackoffSchedule(
@@ -75,7 +77,8 @@ import WireProtocol
       var phone = try await fixture.pair(2)
       let away = try await fixture.join(&phone)
       let request = InboxRequest.setTarget(
-        PushTargetID(high: 1, low: 1), kind: "ntfy", address: "ntfy+\(web.url)/planted-topic")
+        PushTargetID(high: 1, low: 1), kind: "ntfy", address: "ntfy+\(web.url)/planted-topic",
+        owner: owner)
       try await away.send(.request(request.request(id: 1)))
       _ = try await away.frame { if case .response = $0 { true } else { false } }
       await away.close()
@@ -110,6 +113,19 @@ import WireProtocol
       let denied = try #require(try await bed.told())
       #expect(denied.request == RequestID(high: 5, low: 7), "what changes nothing is not told")
       #expect(denied.given.verdict == .denied)
+    }
+  }
+
+  /// The person's notice is answered in the name of the device that set the address, while it may.
+  @Test func aNoticeForThePersonIsAnswered() async throws {
+    try await Self.with(targetOf: .person) { bed in
+      let (approve, _) = try await bed.ask(6)
+      let answer = try await TestPost.send(approve, to: bed.url)
+      #expect(answer.status == 200 && answer.text == "Allowed.\n", "\(answer)")
+      #expect(try await bed.told()?.given.device == DeviceID(high: 9, low: 2))
+      let (second, _) = try await bed.ask(7)
+      _ = try bed.fixture.administration.revoke(device: "d2", workspaceName: nil)
+      #expect(try await TestPost.send(second, to: bed.url).status == 403)
     }
   }
 
