@@ -133,7 +133,7 @@ extension EndToEnd {
 
         // What is to be had against what is installed.
         func check(_ path: String) async throws -> Output {
-          let more = ["--server", "--check"]
+          let more = target + ["--server", "--check"]
           let process = try bed.launch(
             "/bin/sh", words + more, name: "check",
             environment: ["PATH": "\(path):/usr/sbin:/usr/bin:/sbin:/bin"])
