@@ -15,8 +15,8 @@ enum DatabaseOpening {
     }
     guard !applied.isEmpty, !isDone else { return }
     let copy = "\(path).before-upgrade-\(applied.count)"
-    // Another process may open it at the same time, and have brought it up to date already.
-    let unfinished = "\(copy).\(getpid())"
+    // A copy that was not finished stands in nobody's way.
+    let unfinished = copy + ".new"
     try? FileManager.default.removeItem(atPath: unfinished)
     do {
       guard
