@@ -26,7 +26,7 @@ extension EndToEnd {
         arguments: ["send", "-s", " ", "text"], code: 2, says: "cannot be a session id"),
       Row(
         arguments: ["send", "-s", "other", "--id", id, "text"], code: 5, says: "exists already"),
-      Row(arguments: ["queue", "edit", "1111", "  "], code: 1, says: "The text is blank."),
+      Row(arguments: ["queue", "edit", "1111", "  "], code: 2, says: "The text is blank."),
       Row(arguments: ["queue", "move", "1111", "--to", "0"], code: 1, says: "choose 1 to 1"),
       Row(arguments: ["queue", "move", "1111", "--to=-1"], code: 1, says: "choose 1 to 1"),
       Row(arguments: ["queue", "move", "1111", "--to", "2"], code: 1, says: "choose 1 to 1"),
