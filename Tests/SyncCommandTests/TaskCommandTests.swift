@@ -25,11 +25,14 @@ import Testing
   fileprivate func waits(
     _ fixture: CommandFixture, for status: String, in session: String = "s"
   ) async throws {
-    while true {
-      let output = await fixture.cospool("task", "show", session, "--json").output
+    let deadline = ContinuousClock.now + .seconds(60)
+    var output = ""
+    repeat {
+      output = await fixture.cospool("task", "show", session, "--json").output
       if JSONTree(Array(output.utf8))?["status"]?.text == status { return }
       try await Task.sleep(for: .milliseconds(20))
-    }
+    } while ContinuousClock.now < deadline
+    Issue.record("\(session) never was \(status): \(output)")
   }
 
   private func hook(
@@ -386,14 +389,16 @@ extension TaskCommandTests {
       agent.send([
         "jsonrpc": "2.0", "method": "notifications/cancelled", "params": ["requestId": 2],
       ])
-      try await waits(fixture, for: "processing")
+      // Nothing else goes on in it.
+      try await waits(fixture, for: "idle")
       #expect(await fixture.cospool("approve").exitCode == 1)
 
       // An agent that goes takes with it what it asked.
       agent.prompt(3)
       try await waits(fixture, for: "awaitingApproval")
       #expect(await agent.end() == .init())
-      try await waits(fixture, for: "processing")
+      // Nothing else goes on in it.
+      try await waits(fixture, for: "idle")
       #expect(!agent.answers.contains { $0["id"] == 2 || $0["id"] == 3 })
     }
   }
