@@ -56,11 +56,7 @@ struct PairingCodeCommand: ParsableCommand {
   func run() throws {
     let pairing = try ServerAdministration(dataDirectory: data.resolved)
       .pair(workspaceName: workspace, role: role, accessMilliseconds: accessMilliseconds)
-    if json {
-      try StandardOutput.write(json: pairing)
-    } else {
-      try StandardOutput.write(pairing.text)
-    }
+    try StandardOutput.write(pairing, asJSON: json, text: pairing.text)
   }
 }
 
@@ -113,10 +109,7 @@ struct RevokeCommand: ParsableCommand {
   func run() throws {
     let revoked = try ServerAdministration(dataDirectory: data.resolved)
       .revoke(device: device, workspaceName: workspace)
-    if json {
-      try StandardOutput.write(json: revoked)
-    } else {
-      try StandardOutput.write("Revoked \(ShownName.text(revoked.name)) (\(revoked.id)).")
-    }
+    try StandardOutput.write(
+      revoked, asJSON: json, text: "Revoked \(ShownName.text(revoked.name)) (\(revoked.id)).")
   }
 }

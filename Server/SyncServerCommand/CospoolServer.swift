@@ -127,6 +127,13 @@ enum StandardOutput {
     try write(data + Data("\n".utf8))
   }
 
+  /// Prints a value as programs read it, or what a person reads of it.
+  static func write(
+    _ value: some Encodable, asJSON: Bool, text: @autoclosure () -> String
+  ) throws {
+    if asJSON { try write(json: value) } else { try write(text()) }
+  }
+
   /// The output may be a file on a full disk, or a pipe that nobody reads.
   static func write(_ data: Data) throws(SyncServerError) {
     do {

@@ -48,11 +48,7 @@ struct WorkspaceShowCommand: ParsableCommand {
 
   func run() throws {
     let workspace = try ServerAdministration(dataDirectory: data.resolved).workspace(named: name)
-    if json {
-      try StandardOutput.write(json: workspace)
-    } else {
-      try StandardOutput.write(workspace.text)
-    }
+    try StandardOutput.write(workspace, asJSON: json, text: workspace.text)
   }
 }
 
@@ -111,11 +107,7 @@ struct WorkspaceQuotaCommand: ParsableCommand {
     let workspace = try ServerAdministration(dataDirectory: data.resolved).setQuota(
       ServerAdministration.Quota(storage: storage, units: units, daily: daily, files: files),
       resets: reset, ofWorkspaceNamed: name)
-    if json {
-      try StandardOutput.write(json: workspace)
-    } else {
-      try StandardOutput.write(workspace.text)
-    }
+    try StandardOutput.write(workspace, asJSON: json, text: workspace.text)
   }
 }
 
@@ -124,8 +116,8 @@ struct WorkspaceRenameCommand: ParsableCommand {
     commandName: "rename",
     abstract: "Give a workspace another name; its devices go on as they are.",
     discussion: """
-      Codes for it name it so from then on: cospool-server pair --workspace NAME makes a new, empty one of \
-      a name that is free.
+      New codes need the new name: cospool-server pair --workspace team. The old name is free then: pair \
+      makes a new, empty workspace of it.
 
       EXAMPLES
         cospool-server workspace rename default team
@@ -145,11 +137,7 @@ struct WorkspaceRenameCommand: ParsableCommand {
   func run() throws {
     let renamed = try ServerAdministration(dataDirectory: data.resolved)
       .renameWorkspace(named: name, to: newName)
-    if json {
-      try StandardOutput.write(json: renamed)
-    } else {
-      try StandardOutput.write(renamed.text)
-    }
+    try StandardOutput.write(renamed, asJSON: json, text: renamed.text)
   }
 }
 
@@ -223,11 +211,8 @@ struct WorkspaceDeleteCommand: ParsableCommand {
   func run() throws {
     let deleted = try ServerAdministration(dataDirectory: data.resolved)
       .deleteWorkspace(named: name)
-    if json {
-      try StandardOutput.write(json: deleted)
-    } else {
-      try StandardOutput.write("Deleted workspace \(deleted.name.debugDescription).")
-    }
+    try StandardOutput.write(
+      deleted, asJSON: json, text: "Deleted workspace \(deleted.name.debugDescription).")
   }
 }
 
