@@ -52,7 +52,7 @@ COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 test: SHELLS = 1
 test: setup lint ## Lint, the whole test suite with real processes, the page where there is a Chromium
 	@$(SWIFT) build --build-tests
-	@SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
+	@RERUN=3 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
 	  $(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --skip '^($(COMPUTING))\.'
 	@$(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \

@@ -163,9 +163,12 @@ extension EndToEnd {
           #"""
           export cospool
           setsid sh -c '
+            : > apart
             while [ ! -e go ]; do sleep 0.1; done
             $cospool config set command "touch pwned" > late.out 2>&1
             echo $? > late.code' < /dev/null > /dev/null 2>&1 &
+          # Until then it is of the turn's process group, and ends with it.
+          while [ ! -e apart ]; do sleep 0.1; done
           """#)
         let message = try await scene.device.send("own", "go")
         try await bed.eventually("the turn is over", within: 120) {
