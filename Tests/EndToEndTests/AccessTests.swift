@@ -43,7 +43,7 @@ extension EndToEnd {
         let listed = try await server.command(["devices", "--json"]).succeeded()
         #expect(listed.standardOutput.contains(device))
         _ = try await server.command(["revoke", device]).succeeded()
-        try await bed.eventually("the live connection is refused", within: 5) {
+        try await bed.eventually("the live connection is refused", within: 60) {
           try await a.status().state == "refused"
         }
         #expect(try await a.status().refusalCode == "revoked")

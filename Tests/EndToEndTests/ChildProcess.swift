@@ -81,7 +81,7 @@ final class ChildProcess: Sendable {
   }
 
   /// The first complete line on either stream that holds `text`.
-  func line(holding text: String, within seconds: Double = 30) async throws -> String {
+  func line(holding text: String, within seconds: Double = 120) async throws -> String {
     try await value(within: seconds, waitingFor: "a line with \"\(text)\"") { state in
       for bytes in [state.standardOutput, state.standardError] {
         let lines = String(decoding: bytes, as: UTF8.self)
@@ -93,7 +93,7 @@ final class ChildProcess: Sendable {
   }
 
   /// Waits until it wrote `text` to its standard output, anywhere in a line.
-  func output(holding text: String, within seconds: Double = 30) async throws {
+  func output(holding text: String, within seconds: Double = 120) async throws {
     try await value(within: seconds, waitingFor: "\"\(text)\"") { state in
       let output = String(decoding: state.standardOutput, as: UTF8.self)
       return output.contains(text) ? .success(()) : state.exit == nil ? nil : .failure
@@ -102,7 +102,7 @@ final class ChildProcess: Sendable {
 
   /// How it ended.
   @discardableResult
-  func ended(within seconds: Double = 30) async throws -> Exit {
+  func ended(within seconds: Double = 120) async throws -> Exit {
     try await value(within: seconds, waitingFor: "its end") { state in
       state.exit.map { .success($0) }
     }

@@ -79,7 +79,7 @@ extension EndToEnd {
           try await bed.device("a", of: server), try await bed.device("b", of: server)
         )
         try await a.send("s", "seen at once")
-        try await bed.eventually("b shows what a sent", within: 10) {
+        try await bed.eventually("b shows what a sent", within: 60) {
           try await b.attempt("queue", "list", "-s", "s").standardOutput.contains("seen at once")
         }
       }

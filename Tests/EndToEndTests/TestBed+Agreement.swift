@@ -23,7 +23,7 @@ extension TestBed {
   /// One round is enough where `sync wait` is right on every device in turn; more rounds are
   /// needed only where somebody still reconnects.
   @discardableResult
-  func agreement(_ devices: Device..., within seconds: Double = 60) async throws -> String {
+  func agreement(_ devices: Device..., within seconds: Double = 120) async throws -> String {
     let dumps = try await bounded(seconds) {
       var dumps: [String] = []
       repeat {
@@ -43,7 +43,7 @@ extension TestBed {
 
   /// Asks again and again until `condition` holds.
   func eventually(
-    _ what: String, within seconds: Double = 30,
+    _ what: String, within seconds: Double = 120,
     _ condition: @Sendable @escaping () async throws -> Bool
   ) async throws {
     let held = try await bounded(seconds) {

@@ -91,13 +91,13 @@ final class TestBed: Sendable {
   /// Runs one of the product's executables to its end.
   func run(
     _ executable: String, _ arguments: [String], name: String? = nil, input: String? = nil,
-    within seconds: Double = 90
+    within seconds: Double = 120
   ) async throws -> Output {
     let process = try start(executable, arguments, name: name, input: input)
     return try await finish(process, arguments, within: seconds)
   }
 
-  func finish(_ process: ChildProcess, _ arguments: [String], within seconds: Double = 90)
+  func finish(_ process: ChildProcess, _ arguments: [String], within seconds: Double = 120)
     async throws -> Output
   {
     let exit = try await process.ended(within: seconds)

@@ -53,7 +53,7 @@ private final class Notebook: MessageQueueDelegate {
   }
 }
 
-@Suite(.timeLimit(.minutes(2))) struct OutgoingMessageQueueTests {
+@Suite(.timeLimit(.minutes(5))) struct OutgoingMessageQueueTests {
   private func message(_ number: UInt64, _ text: String = "Test") throws -> OutgoingMessage {
     OutgoingMessage(
       id: MessageID(high: 3, low: number), session: try SessionID("a"), content: text)

@@ -3,7 +3,7 @@ import SyncClient
 import Testing
 
 /// The sync's own outgoing messages: what became of them follows from what the server has.
-@Suite(.timeLimit(.minutes(2))) struct SyncedMessagesTests {
+@Suite(.timeLimit(.minutes(5))) struct SyncedMessagesTests {
   @Test func offlineIsNoFailureAndTheServersAnswerDelivers() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

@@ -4,7 +4,7 @@ import Testing
 @testable import SyncCommand
 
 /// `cospool bugreport` holds no secret, no text and no name.
-@Suite(.timeLimit(.minutes(2))) struct BugReportTests {
+@Suite(.timeLimit(.minutes(5))) struct BugReportTests {
   private static let secrets = [
     "sk-ant-PLANTEDkey0123456789abcdef", "hunter2-planted", "the planted prompt",
     "planted-session", "planted-project", "planted.invalid", "ghp_PLANTED0123456789abcdefgh",

@@ -10,7 +10,7 @@ import Testing
 @testable import SyncCommand
 
 /// The way to the server, in front of servers that fail each in its way.
-@Suite(.timeLimit(.minutes(1))) struct DoctorServerTests {
+@Suite(.timeLimit(.minutes(5))) struct DoctorServerTests {
   private typealias Machine = DoctorTests.Machine
 
   /// Answers everything with one head.

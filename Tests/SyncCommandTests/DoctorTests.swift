@@ -8,7 +8,7 @@ import Testing
 @testable import SyncCommand
 
 /// `cospool doctor` finds what is planted, and names it.
-@Suite(.timeLimit(.minutes(1))) struct DoctorTests {
+@Suite(.timeLimit(.minutes(5))) struct DoctorTests {
   /// A machine that is well, in folders of its own, without a daemon.
   struct Machine {
     let root = "/tmp/csp-doctor-\(UInt32.random(in: .min ... .max))"

@@ -4,7 +4,7 @@ import Testing
 @testable import SyncCommand
 
 /// `cospool service`, before a systemctl that writes down how it is called.
-@Suite(.timeLimit(.minutes(1))) struct ServiceTests {
+@Suite(.timeLimit(.minutes(5))) struct ServiceTests {
   private struct Machine {
     let root = "/tmp/csp-service-\(UInt32.random(in: .min ... .max))"
     var unit: String { root + "/home/.config/systemd/user/cospoold.service" }

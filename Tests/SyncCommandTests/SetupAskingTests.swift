@@ -5,7 +5,7 @@ import Testing
 @testable import SyncCommand
 
 /// What `cospool setup` asks a person at a terminal. EndToEndTests runs all of it with real processes.
-@Suite(.timeLimit(.minutes(2))) struct SetupAskingTests {
+@Suite(.timeLimit(.minutes(5))) struct SetupAskingTests {
   private final class Person: Sendable {
     let answers: Mutex<[String]>
     let asked = Mutex<[String]>([])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncDaemon
 
-@Suite(.timeLimit(.minutes(1))) struct ConnectionEndsTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectionEndsTests {
   @Test func aKeptConnectionKeepsNothingOfRequestsThatAreOver() async throws {
     let ends = ConnectionEnds()
     let closing = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)

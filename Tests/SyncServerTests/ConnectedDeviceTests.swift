@@ -8,7 +8,7 @@ import WireProtocol
 @testable import SyncServer
 
 /// Who is connected, as `status` and `devices` tell it beside the serving process.
-@Suite(.timeLimit(.minutes(2))) struct ConnectedDeviceTests {
+@Suite(.timeLimit(.minutes(5))) struct ConnectedDeviceTests {
   private func connected(_ fixture: ServerFixture) throws -> [String] {
     try fixture.administration.devices(workspaceName: nil).devices
       .filter { $0.connectedSince != nil }.map(\.name)

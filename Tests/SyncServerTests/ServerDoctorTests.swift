@@ -11,7 +11,7 @@ import WireProtocol
 @testable import SyncServer
 
 /// `cospool-server doctor` finds what is planted, and names it.
-@Suite(.timeLimit(.minutes(2))) struct ServerDoctorTests {
+@Suite(.timeLimit(.minutes(5))) struct ServerDoctorTests {
   static func findings(
     of directory: String, _ change: (inout ServerDoctorContext) -> Void = { _ in }
   ) async -> [DoctorFinding] {

@@ -4,7 +4,7 @@ import Testing
 @testable import Systemd
 
 #if os(Linux)
-  @Suite(.timeLimit(.minutes(1))) struct ServiceNotifierTests {
+  @Suite(.timeLimit(.minutes(5))) struct ServiceNotifierTests {
     @Test func whatIsSentArrives() async throws {
       for socket in [
         "/tmp/csp-notify-\(UInt32.random(in: .min ... .max))",
