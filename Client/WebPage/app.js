@@ -2,7 +2,7 @@
 
 import { say, toast } from './dom.js'
 import { Model } from './model.js'
-import { kept } from './shelf.js'
+import { kept } from './storage.js'
 import { DaemonSource, Refusal, Unreachable } from './source.js'
 
 export const model = new Model()

@@ -2,7 +2,7 @@
 
 import { drafts, filesProblem, model, packed, send, source } from './app.js'
 import { h, refill, show, size, text, toast } from './dom.js'
-import { shelf } from './shelf.js'
+import { storedFiles } from './storage.js'
 
 export class Composer extends HTMLElement {
   #session; #files = []; #timer; #packing = false
@@ -42,7 +42,7 @@ export class Composer extends HTMLElement {
   async #restore() {
     this.field.value = drafts.get(this.#name)
     this.#grow()
-    shelf.get(`files.${this.#session}`).then((files) => {
+    storedFiles.get(`files.${this.#session}`).then((files) => {
       this.#files.unshift(...files)
       this.#showFiles()
     })
@@ -109,7 +109,7 @@ export class Composer extends HTMLElement {
     this.#keepFiles()
   }
 
-  #keepFiles() { shelf.put(`files.${this.#session}`, this.#files) }
+  #keepFiles() { storedFiles.put(`files.${this.#session}`, this.#files) }
 
   #showFiles() {
     show(this.list, this.#files.length > 0)

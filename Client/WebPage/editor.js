@@ -3,7 +3,7 @@
 import { WORDS } from './actions.js'
 import { drafts, failed, model, perform, send, source } from './app.js'
 import { h, refill, say, show, toast } from './dom.js'
-import { keptText } from './shelf.js'
+import { keptText } from './storage.js'
 
 const HOLD_SECONDS = 20
 

@@ -1,6 +1,6 @@
 // A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
 
-import { kept, keptText, parsed, shelf } from './shelf.js'
+import { kept, keptText, parsed, storedFiles } from './storage.js'
 
 const SENDING = 'cospool.sending.'
 
@@ -96,7 +96,7 @@ export class Model extends EventTarget {
   settle(id) {
     if (!this.sending.delete(id)) return
     localStorage.removeItem(SENDING + id)
-    shelf.put(SENDING + id, [])
+    storedFiles.put(SENDING + id, [])
   }
 
   /** Another tab of this browser has done with what stood under this key. */
@@ -108,8 +108,8 @@ export class Model extends EventTarget {
   async keepSending(id) {
     const { attachments, ...message } = this.sending.get(id)
     // The files first: without them it is not to be sent.
-    if (attachments) await shelf.put(SENDING + id, attachments)
-    if (!this.sending.has(id)) return shelf.put(SENDING + id, [])
+    if (attachments) await storedFiles.put(SENDING + id, attachments)
+    if (!this.sending.has(id)) return storedFiles.put(SENDING + id, [])
     kept(SENDING + id, JSON.stringify({ ...message, hasFiles: Boolean(attachments) }))
   }
 
@@ -123,7 +123,7 @@ export class Model extends EventTarget {
       if (typeof message.session !== 'string' || typeof message.createdAt !== 'string') continue
       const id = key.slice(SENDING.length)
       if (hasFiles) {
-        message.attachments = await shelf.get(key)
+        message.attachments = await storedFiles.get(key)
         // Another tab was faster.
         if (!localStorage.getItem(key)) continue
         message.isLost = !message.attachments.length

@@ -4,7 +4,7 @@ import { model, perform } from './app.js'
 import { ago, counted, h, reconcile, say, show, text } from './dom.js'
 import './request.js'
 import './row.js'
-import { kept } from './shelf.js'
+import { kept } from './storage.js'
 
 /** Whether a letter alone does something in this browser. */
 const SHORTCUTS = 'cospool.shortcuts'

@@ -3,7 +3,7 @@
 import { drafts, failed, model, perform, source } from './app.js'
 import { age, h, say, show, text, toast } from './dom.js'
 import { asks } from './model.js'
-import { keptText } from './shelf.js'
+import { keptText } from './storage.js'
 
 const DRAFT = 'answer.'
 /** What was typed for a request and not sent: `{text, asked}`. */

@@ -3,9 +3,9 @@ package import Basics
 /// The OpenAPI document, derived from the table of routes and the types that it names.
 package enum APIDescription {
   package static let document: JSONValue = {
-    let book = SchemaCatalog()
-    _ = book.schema(of: RefusalAnswer.self)
-    let paths = APIDescription.paths(book)
+    let catalog = SchemaCatalog()
+    _ = catalog.schema(of: RefusalAnswer.self)
+    let paths = APIDescription.paths(catalog)
     return [
       "openapi": "3.1.0",
       "info": [
@@ -18,7 +18,7 @@ package enum APIDescription {
         ["url": "http://localhost", "description": "Over the Unix socket DIR/cospool.sock."]
       ],
       "paths": paths,
-      "components": ["schemas": .object(book.components)],
+      "components": ["schemas": .object(catalog.components)],
     ]
   }()
 
@@ -28,18 +28,18 @@ package enum APIDescription {
     Every refusal has the shape Refusal, with a stable code.
     """
 
-  private static func paths(_ book: SchemaCatalog) -> JSONValue {
+  private static func paths(_ catalog: SchemaCatalog) -> JSONValue {
     var paths: [String: [String: JSONValue]] = [:]
     for route in Route.all {
-      paths[route.path, default: [:]][route.method.lowercased()] = item(route, book)
+      paths[route.path, default: [:]][route.method.lowercased()] = item(route, catalog)
     }
     return .object(paths.mapValues { .object($0) })
   }
 
-  private static func item(_ route: Route, _ book: SchemaCatalog) -> JSONValue {
+  private static func item(_ route: Route, _ catalog: SchemaCatalog) -> JSONValue {
     var item: [String: JSONValue] = [
       "operationId": .string(route.id), "summary": .string(route.summary),
-      "responses": responses(of: route, book),
+      "responses": responses(of: route, catalog),
     ]
     let parameters =
       route.pathParameters.map { parameter($0, in: "path", pathSchema($0), summary: nil) }
@@ -47,7 +47,7 @@ package enum APIDescription {
         parameter($0.name, in: $0.isHeader ? "header" : "query", $0.schema, summary: $0.summary)
       }
     if !parameters.isEmpty { item["parameters"] = .array(parameters) }
-    if let body = route.body { item["requestBody"] = requestBody(body, book) }
+    if let body = route.body { item["requestBody"] = requestBody(body, catalog) }
     return .object(item)
   }
 
@@ -70,24 +70,24 @@ package enum APIDescription {
     return .object(parameter)
   }
 
-  private static func requestBody(_ body: Route.Body, _ book: SchemaCatalog) -> JSONValue {
+  private static func requestBody(_ body: Route.Body, _ catalog: SchemaCatalog) -> JSONValue {
     switch body {
     case .fields(let type, let isRequired, _):
       [
         "required": .bool(isRequired),
-        "content": ["application/json": ["schema": book.schema(of: type)]],
+        "content": ["application/json": ["schema": catalog.schema(of: type)]],
       ]
     case .document(let type, _):
-      ["required": true, "content": ["application/json": ["schema": book.document(type)]]]
+      ["required": true, "content": ["application/json": ["schema": catalog.document(type)]]]
     case .bytes(let mediaType, _):
       ["required": false, "content": .object([mediaType: [:]])]
     }
   }
 
-  private static func responses(of route: Route, _ book: SchemaCatalog) -> JSONValue {
+  private static func responses(of route: Route, _ catalog: SchemaCatalog) -> JSONValue {
     let schema: JSONValue =
       switch route.answer {
-      case .json(let type): ["application/json": ["schema": book.schema(of: type)]]
+      case .json(let type): ["application/json": ["schema": catalog.schema(of: type)]]
       case .description: ["application/json": ["schema": ["type": "object"]]]
       case .events: ["text/event-stream": ["schema": ["type": "string"]]]
       case .bytes(let mediaType): .object([mediaType: [:]])
@@ -98,7 +98,7 @@ package enum APIDescription {
     for status in route.refusalStatuses {
       responses["\(status)"] = [
         "description": .string(refusalText(status)),
-        "content": ["application/json": ["schema": book.schema(of: RefusalAnswer.self)]],
+        "content": ["application/json": ["schema": catalog.schema(of: RefusalAnswer.self)]],
       ]
     }
     return .object(responses)

@@ -14,7 +14,7 @@ package final class SchemaCatalog {
 
   /// The names that an object of the type may have, sorted.
   package static func fieldNames<Value: Decodable>(of type: Value.Type) -> [String] {
-    let recorder = FieldRecorder(book: SchemaCatalog(), notes: [:])
+    let recorder = FieldRecorder(catalog: SchemaCatalog(), notes: [:])
     // It reads to the end of what it asks for; that the made up values do not fit is no matter.
     _ = try? Value(from: recorder)
     return recorder.properties.keys.sorted()
@@ -38,7 +38,7 @@ package final class SchemaCatalog {
     if let shown = (type as? any SchemaShown.Type)?.shown {
       schema = self.schema(of: shown)
     } else {
-      let recorder = FieldRecorder(book: self, notes: described?.notes ?? [:])
+      let recorder = FieldRecorder(catalog: self, notes: described?.notes ?? [:])
       value = (try? Value(from: recorder)) ?? (type as? any SchemaExample.Type)?.example as? Value
       schema = recorder.schema(isClosed: "\(type)".hasSuffix("Request"))
     }
@@ -84,18 +84,18 @@ protocol SchemaShown {
 }
 
 private protocol ListType {
-  static func schema(in book: SchemaCatalog) -> JSONValue
+  static func schema(in catalog: SchemaCatalog) -> JSONValue
 }
 
 extension Array: ListType where Element: Decodable {
-  static func schema(in book: SchemaCatalog) -> JSONValue {
-    ["type": "array", "items": book.schema(of: Element.self)]
+  static func schema(in catalog: SchemaCatalog) -> JSONValue {
+    ["type": "array", "items": catalog.schema(of: Element.self)]
   }
 }
 
 /// The decoder that writes down what it is asked for.
 private final class FieldRecorder: Decoder {
-  let book: SchemaCatalog
+  let catalog: SchemaCatalog
   let notes: [String: Note]
   var properties: [String: JSONValue] = [:]
   var required: Set<String> = []
@@ -103,8 +103,8 @@ private final class FieldRecorder: Decoder {
   var codingPath: [any CodingKey] { [] }
   var userInfo: [CodingUserInfoKey: Any] { [:] }
 
-  init(book: SchemaCatalog, notes: [String: Note]) {
-    self.book = book
+  init(catalog: SchemaCatalog, notes: [String: Note]) {
+    self.catalog = catalog
     self.notes = notes
   }
 
@@ -119,7 +119,7 @@ private final class FieldRecorder: Decoder {
   func record<Value: Decodable>(
     _ type: Value.Type, _ name: String, isRequired: Bool
   ) -> Value? {
-    let (schema, value) = book.entry(type)
+    let (schema, value) = catalog.entry(type)
     let note = notes[name]
     properties[name] = note.map { schema.merging($0.members) } ?? schema
     if isRequired || note?.isAlwaysThere == true { required.insert(name) }

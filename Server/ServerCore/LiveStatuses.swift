@@ -4,7 +4,7 @@ package import QueueModel
 /// ended. Pure; times are readings of the server's uptime, in milliseconds, unless it says otherwise.
 ///
 /// Which statuses are shown, and since when, is stored with what began or ended them: so a server
-/// that starts anew goes on with them. Like the inboxes the book may be ahead of the store.
+/// that starts anew goes on with them. Like the inboxes they may be ahead of the store.
 struct LiveStatuses: Sendable {
   private struct Shown: Hashable, Sendable {
     var startedAt: Int64

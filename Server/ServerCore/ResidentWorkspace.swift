@@ -63,8 +63,8 @@ struct ResidentWorkspace: Sendable {
   /// The queues have changed since those were looked at.
   var standingIsDue = false
   /// The inboxes of the devices; ahead of the store as the authority is.
-  var book: ServerInboxes
-  /// The store did not take what the book says: it is to be read again.
+  var inboxes: ServerInboxes
+  /// The store did not take what the inboxes say: they are to be read again.
   var bookIsLost = false
   /// What is shown in place of running tasks; ahead of the store as the inboxes are.
   var liveStatus: LiveStatuses
@@ -103,7 +103,7 @@ struct ResidentWorkspace: Sendable {
     devices = [:]
     usedAt = now.uptimeMilliseconds
     authority = Authority()
-    book = ServerInboxes(
+    inboxes = ServerInboxes(
       loaded.header.inboxes, patienceMilliseconds: configuration.notificationMilliseconds,
       uptime: usedAt)
     liveStatus = LiveStatuses(loaded.header.inboxes.statuses, now: now)
@@ -114,7 +114,7 @@ struct ResidentWorkspace: Sendable {
   var hasWork: Bool { !inbox.isEmpty || !requests.isEmpty || hasInboxWork }
   /// Something of the inboxes waits to be stored.
   var hasInboxWork: Bool {
-    book.hasChanges || !inboxAnswers.isEmpty || !stagedStatuses.isEmpty
+    inboxes.hasChanges || !inboxAnswers.isEmpty || !stagedStatuses.isEmpty
   }
 
   /// Nothing is in flight: the content is exactly what is durable.
@@ -132,11 +132,11 @@ struct ResidentWorkspace: Sendable {
     content = loaded.workspace
     if bookIsLost {
       bookIsLost = false
-      let lookedAt = book.lookedAt
-      book = ServerInboxes(
-        header.inboxes, patienceMilliseconds: book.patienceMilliseconds,
+      let lookedAt = inboxes.lookedAt
+      inboxes = ServerInboxes(
+        header.inboxes, patienceMilliseconds: inboxes.patienceMilliseconds,
         uptime: now.uptimeMilliseconds)
-      book.lookedAt = lookedAt
+      inboxes.lookedAt = lookedAt
       liveStatus = LiveStatuses(header.inboxes.statuses, now: now)
     }
     quota = header.quota

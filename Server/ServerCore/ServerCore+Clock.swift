@@ -71,7 +71,7 @@ extension ServerCore {
       let idle = now.uptimeMilliseconds - resident.usedAt
       let isWanted = waitingJoins[id]?.isEmpty == false
       if resident.members.isEmpty, !isWanted, idle >= configuration.idleMilliseconds,
-        !resident.book.awaitsPush, !resident.book.isLookFresh(uptime: now.uptimeMilliseconds),
+        !resident.inboxes.awaitsPush, !resident.inboxes.isLookFresh(uptime: now.uptimeMilliseconds),
         resident.liveStatus.isEmpty
       {
         guard !resident.devices.values.contains(where: \.needsTouch) else { continue }

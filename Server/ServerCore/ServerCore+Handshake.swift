@@ -242,7 +242,7 @@ extension ServerCore {
   }
 
   private mutating func forgetInbox(of device: DeviceID, in workspace: WorkspaceID) {
-    workspaces[workspace]?.book.forget(device)
+    workspaces[workspace]?.inboxes.forget(device)
     // What goes out of the inbox is to be stored.
     if workspaces[workspace]?.hasWork == true { markReady(workspace) }
   }

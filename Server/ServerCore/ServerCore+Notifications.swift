@@ -14,7 +14,7 @@ extension ServerCore {
     if !news.isEmpty, let devices = workspaces[id]?.devices.keys.sorted() {
       let connected = notifiedDevices(of: id)
       let isLooking = isLookedAt(id)
-      workspaces[id]?.book.post(
+      workspaces[id]?.inboxes.post(
         news, to: devices, connected: connected,
         isLooking: isLooking, uptime: now.uptimeMilliseconds)
     }
@@ -24,7 +24,7 @@ extension ServerCore {
   /// Takes requests out of the inboxes that no task awaits any more.
   mutating func endRequests(of id: WorkspaceID) {
     guard let content = workspaces[id]?.content else { return }
-    workspaces[id]?.book.requestsEnded { notification in
+    workspaces[id]?.inboxes.requestsEnded { notification in
       guard let request = notification.request else { return true }
       return !content.awaits(request, in: notification.session)
     }
@@ -32,7 +32,7 @@ extension ServerCore {
 
   /// A request was answered: nobody needs to see it any longer.
   mutating func requestAnswered(_ request: RequestID, in id: WorkspaceID) {
-    workspaces[id]?.book.requestEnded(request)
+    workspaces[id]?.inboxes.requestEnded(request)
   }
 
   /// Adds what changed in the inboxes to a commit, and the answers that depend on it.
@@ -48,13 +48,13 @@ extension ServerCore {
 
   /// What was put into inboxes is durable: tells those that are there.
   mutating func publish(_ changes: InboxChanges, of id: WorkspaceID) {
-    workspaces[id]?.book.becameDurable(changes)
+    workspaces[id]?.inboxes.becameDurable(changes)
     for member in (workspaces[id]?.members ?? []).sorted() {
       guard let connection = connections[member], connection.takesNotifications,
         let device = connection.session?.device
       else { continue }
       for notification in changes.posted
-      where workspaces[id]?.book.holds(notification.position, for: device) == true {
+      where workspaces[id]?.inboxes.holds(notification.position, for: device) == true {
         tell(notification, isMissed: false, to: member)
       }
     }
@@ -68,7 +68,7 @@ extension ServerCore {
     guard let sessions = workspaces[id]?.stagedTasks, !sessions.isEmpty else { return }
     workspaces[id]?.stagedTasks = []
     guard let resident = workspaces[id], let content = resident.content else { return }
-    guard !resident.book.receivers(of: .started).isEmpty || !resident.liveStatus.isEmpty else {
+    guard !resident.inboxes.receivers(of: .started).isEmpty || !resident.liveStatus.isEmpty else {
       return
     }
     for session in sessions.sorted() {
@@ -133,11 +133,11 @@ extension ServerCore {
   mutating func beginNotifying(_ id: ConnectionID, at now: ServerTime) {
     guard let session = connections[id]?.session else { return }
     connections[id]?.takesNotifications = true
-    workspaces[session.workspace]?.book.connected(
+    workspaces[session.workspace]?.inboxes.connected(
       session.device, uptime: now.uptimeMilliseconds)
-    // A lost book lacks what a lost batch had settled: it is told once the inboxes are read again.
+    // A lost inboxes lacks what a lost batch had settled: it is told once the inboxes are read again.
     guard let resident = workspaces[session.workspace], !resident.bookIsLost else { return }
-    for notification in resident.book.waiting(for: session.device) {
+    for notification in resident.inboxes.waiting(for: session.device) {
       tell(notification, isMissed: true, to: id)
     }
   }
@@ -170,7 +170,7 @@ extension ServerCore {
     guard let connection = connections[id],
       connection.noticesAnswered > connection.noticesOutdated
     else { return }
-    workspaces[session.workspace]?.book.acknowledged(through: position, by: session.device)
+    workspaces[session.workspace]?.inboxes.acknowledged(through: position, by: session.device)
     stageBook(of: session.workspace, at: now)
   }
 
@@ -208,14 +208,14 @@ extension ServerCore {
     for connection in connections.values where connection.isLookedAt {
       noteLook(on: connection, at: now)
     }
-    for id in residents(where: \.book.awaitsPush) {
+    for id in residents(where: \.inboxes.awaitsPush) {
       let connected = notifiedDevices(of: id)
       let visible = visibleDevices(of: id)
       let isLooking = isLookedAt(id)
-      workspaces[id]?.book.timePassed(
+      workspaces[id]?.inboxes.timePassed(
         connected: connected, visible: visible, isLooking: isLooking,
         uptime: now.uptimeMilliseconds)
-      if workspaces[id]?.book.hasChanges == true { markReady(id) }
+      if workspaces[id]?.inboxes.hasChanges == true { markReady(id) }
     }
     for id in residents(where: { !$0.liveStatus.isEmpty }) { renewLiveStatus(of: id, at: now) }
     findUnpushed(at: now)
@@ -224,7 +224,7 @@ extension ServerCore {
   /// Somebody looks, or looked until now.
   private mutating func noteLook(on connection: Connection, at now: ServerTime) {
     guard let workspace = connection.session?.workspace else { return }
-    workspaces[workspace]?.book.lookedAt = now.uptimeMilliseconds
+    workspaces[workspace]?.inboxes.lookedAt = now.uptimeMilliseconds
   }
 
   /// The workspaces that need something, by id: with each tick only these few are sorted.
@@ -267,7 +267,7 @@ extension ServerCore {
       stageBook(of: session.workspace, at: now)
       return send(.response(InboxAnswer.unavailable.response(id: request)), to: connection.id)
     }
-    if session.role == .viewer, resident.book.isAboutPerson(question) {
+    if session.role == .viewer, resident.inboxes.isAboutPerson(question) {
       let answer = InboxAnswer.unusable(
         "this device may only view: it sets, tests and removes no push target of its person")
       return send(.response(answer.response(id: request)), to: connection.id)
@@ -279,17 +279,17 @@ extension ServerCore {
       connections[connection.id]?.isVisible = isVisible
       return send(.response(answer.response(id: request)), to: connection.id)
     case .targets:
-      answer = .targets(resident.book.targets(of: session.device).map(\.state))
+      answer = .targets(resident.inboxes.targets(of: session.device).map(\.state))
     case .setTarget(let id, let kind, let address, let owner):
       answer = set(id, kind: kind, address: address, owner, session, at: now)
     case .removeTarget(let id):
-      workspaces[session.workspace]?.book.removeTarget(id, of: session.device)
+      workspaces[session.workspace]?.inboxes.removeTarget(id, of: session.device)
     case .code(let wish):
       return asked(forCode: wish, as: request, by: connection, session, at: now, using: &generator)
     case .setPreferences(let preferences):
-      workspaces[session.workspace]?.book.set(preferences, for: session.device)
+      workspaces[session.workspace]?.inboxes.set(preferences, for: session.device)
     case .testTarget(let id):
-      return test(id, as: request, by: connection, resident.book.targets(of: session.device))
+      return test(id, as: request, by: connection, resident.inboxes.targets(of: session.device))
     }
     workspaces[session.workspace]?.inboxAnswers.append(
       (connection.id, answer.response(id: request)))
@@ -307,7 +307,7 @@ extension ServerCore {
       let record = PushTargetRecord(
         device: owner == .person ? .person : session.device, id: id, kind: kind, address: address,
         shownAddress: shownAddress, registeredAt: now.wallMilliseconds, setBy: session.device)
-      let problem = workspaces[session.workspace]?.book.set(record)
+      let problem = workspaces[session.workspace]?.inboxes.set(record)
       return problem.map(InboxAnswer.unusable) ?? .done
     }
   }
@@ -354,7 +354,7 @@ extension ServerCore {
   }
 
   private mutating func note(_ report: PushTargetReport, at now: ServerTime) {
-    workspaces[report.workspace]?.book.note(report)
+    workspaces[report.workspace]?.inboxes.note(report)
     stageBook(of: report.workspace, at: now)
   }
 
@@ -384,7 +384,7 @@ extension ResidentWorkspace {
   mutating func order(
     of change: LiveStatusChange, in id: WorkspaceID, looking: Set<DeviceID>
   ) -> LiveStatusOrder? {
-    var receivers = book.receivers(of: change.event)
+    var receivers = inboxes.receivers(of: change.event)
     // Whoever hears of an end forgets it in the store.
     if change.event != .ended {
       liveStatus.withhold(
@@ -401,14 +401,14 @@ extension ResidentWorkspace {
     in id: WorkspaceID, looking: Set<DeviceID>, at now: ServerTime
   ) -> [LiveStatusOrder] {
     liveStatus.takeWithheld(except: looking).compactMap { kept in
-      guard let details = book.receivers(of: kept.event)[kept.device] else { return nil }
+      guard let details = inboxes.receivers(of: kept.event)[kept.device] else { return nil }
       return LiveStatusOrder(
         workspace: id, event: kept.event, task: kept.task, at: now.wallMilliseconds,
         receivers: [kept.device: details])
     }
   }
 
-  /// The store has not what the book says: everything is read again.
+  /// The store has not what the inboxes says: everything is read again.
   mutating func bookWasLost() {
     bookIsLost = true
     stagedTasks = []
@@ -418,7 +418,7 @@ extension ResidentWorkspace {
 
   /// Takes what is to be stored of inboxes and statuses.
   mutating func takeInboxChanges() -> InboxChanges {
-    var changes = book.takeChanges()
+    var changes = inboxes.takeChanges()
     changes.statuses = stagedStatuses
     stagedStatuses = []
     return changes

@@ -54,62 +54,62 @@ struct PendingAsksTests {
   @Test(arguments: [Verdict.allowed, .denied]) func anAnswerIsWrittenAndHandedOverOnce(
     _ verdict: Verdict
   ) throws {
-    var book = PendingAsks()
+    var pending = PendingAsks()
     #expect(
-      book.raised(Self.ask(1), now: 100, wall: 5_000)
+      pending.raised(Self.ask(1), now: 100, wall: 5_000)
         == [Self.await([(Self.ask(1), 65_000)], raised: 1)])
-    #expect(book.deadline == 60_100)
+    #expect(pending.deadline == 60_100)
     let expected: [PendingAsks.Action] = [
       .goOn(Self.session, try Self.outcome(1, verdict.ending)),
       .decide(Self.id(1), Self.decision(verdict.ending)),
     ]
-    #expect(book.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0) == expected)
+    #expect(pending.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0) == expected)
     // Told again, by the response and by the frame, closed or timed out later: nothing more.
-    #expect(book.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0).isEmpty)
-    #expect(book.timePassed(now: 100_000, wall: 0).isEmpty)
-    #expect(book.withdrawn(Self.id(1), now: 0, wall: 0).isEmpty)
-    #expect(book.waiting.isEmpty && book.deadline == nil)
+    #expect(pending.answered(Self.id(1), Self.given(verdict), now: 200, wall: 0).isEmpty)
+    #expect(pending.timePassed(now: 100_000, wall: 0).isEmpty)
+    #expect(pending.withdrawn(Self.id(1), now: 0, wall: 0).isEmpty)
+    #expect(pending.waiting.isEmpty && pending.deadline == nil)
   }
 
   @Test func anAgentThatPromptsItselfWaitsOn() throws {
-    var book = PendingAsks()
+    var pending = PendingAsks()
     var ask = Self.ask(1)
     ask.promptsItself = true
-    _ = book.raised(ask, now: 0, wall: 0)
-    _ = book.raised(Self.ask(2), now: 0, wall: 0)
-    _ = book.withdrawn(Self.id(2), now: 0, wall: 0)
+    _ = pending.raised(ask, now: 0, wall: 0)
+    _ = pending.raised(Self.ask(2), now: 0, wall: 0)
+    _ = pending.withdrawn(Self.id(2), now: 0, wall: 0)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
-    #expect(book.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
+    #expect(pending.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
     let closed = AuthorityAnswer.verdict(GivenVerdict(verdict: .closed, device: Self.phone))
     // The agent is told; the register stays until something is heard of it.
     #expect(
-      book.verdictTold(closing, closed, now: 60_002, wall: 0)
+      pending.verdictTold(closing, closed, now: 60_002, wall: 0)
         == [.decide(Self.id(1), Self.decision(.expired))])
-    #expect(book.deadline == nil && book.waiting.isEmpty)
-    #expect(book.prompted(Self.id(3), in: Self.session) == false, "it is known to wait")
+    #expect(pending.deadline == nil && pending.waiting.isEmpty)
+    #expect(pending.prompted(Self.id(3), in: Self.session) == false, "it is known to wait")
     let goesOn = PendingAsks.Action.goOn(Self.session, try Self.outcome(1, .expired))
-    var others = book
+    var others = pending
     #expect(others.turnEnded(Self.session) == [goesOn])
-    others = book
+    others = pending
     #expect(
       others.raised(Self.ask(4), now: 60_003, wall: 0)
         == [goesOn, Self.await([(Self.ask(4), 60_000)], raised: 4)])
-    #expect(book.wentOn(Self.session) == [goesOn])
-    #expect(book.wentOn(Self.session).isEmpty)
-    #expect(book.prompted(Self.id(3), in: Self.session) == true)
+    #expect(pending.wentOn(Self.session) == [goesOn])
+    #expect(pending.wentOn(Self.session).isEmpty)
+    #expect(pending.prompted(Self.id(3), in: Self.session) == true)
     #expect(
-      book.wentOn(Self.session) == [.goOn(Self.session, try Self.outcome(3, .withdrawn))])
+      pending.wentOn(Self.session) == [.goOn(Self.session, try Self.outcome(3, .withdrawn))])
   }
 
   @Test func whatIsAskedBesideARequestAtThePromptStaysShown() throws {
-    var book = PendingAsks()
+    var pending = PendingAsks()
     var ask = Self.ask(1, patience: 10)
     ask.promptsItself = true
-    _ = book.raised(ask, now: 0, wall: 0)
-    _ = book.raised(Self.ask(2), now: 0, wall: 0)
-    _ = book.timePassed(now: 10, wall: 10)
+    _ = pending.raised(ask, now: 0, wall: 0)
+    _ = pending.raised(Self.ask(2), now: 0, wall: 0)
+    _ = pending.timePassed(now: 10, wall: 10)
     #expect(
-      book.timePassed(now: 10 + PendingAsks.closingMillisecondsMax, wall: 5_010)
+      pending.timePassed(now: 10 + PendingAsks.closingMillisecondsMax, wall: 5_010)
         == [
           Self.await([(Self.ask(2), 60_000)], try Self.outcome(1, .expired)),
           .decide(Self.id(1), Self.decision(.expired)),
@@ -117,26 +117,26 @@ struct PendingAsksTests {
   }
 
   @Test func whatADeletedSessionAsksIsClosedAtTheAuthorityAndWithdrawn() throws {
-    var book = PendingAsks()
-    _ = book.raised(Self.ask(1), now: 0, wall: 0)
+    var pending = PendingAsks()
+    _ = pending.raised(Self.ask(1), now: 0, wall: 0)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
-    #expect(book.sessionDeleted(Self.session, now: 50) == [.ask(closing)])
-    #expect(book.sessionDeleted(Self.session, now: 60).isEmpty)
+    #expect(pending.sessionDeleted(Self.session, now: 50) == [.ask(closing)])
+    #expect(pending.sessionDeleted(Self.session, now: 60).isEmpty)
     let withdrawn: [PendingAsks.Action] = [
       .goOn(Self.session, try Self.outcome(1, .withdrawn)),
       .decide(Self.id(1), Self.decision(.withdrawn)),
     ]
     let closed = AuthorityAnswer.verdict(GivenVerdict(verdict: .closed, device: Self.phone))
     for answer in [closed, .notAwaited] {
-      var other = book
+      var other = pending
       #expect(other.verdictTold(closing, answer, now: 70, wall: 0) == withdrawn)
     }
-    var offline = book
+    var offline = pending
     #expect(
       offline.timePassed(now: 50 + PendingAsks.closingMillisecondsMax, wall: 0) == withdrawn)
     // An answer that came before the deletion counts.
     #expect(
-      book.verdictTold(closing, .verdict(Self.given(.allowed)), now: 70, wall: 0)
+      pending.verdictTold(closing, .verdict(Self.given(.allowed)), now: 70, wall: 0)
         == [
           .goOn(Self.session, try Self.outcome(1, .allowed)),
           .decide(Self.id(1), Self.decision(.allowed)),
@@ -144,9 +144,9 @@ struct PendingAsksTests {
   }
 
   @Test func whatADeletedSessionAsksIsClosedOneByOne() throws {
-    var book = PendingAsks()
+    var pending = PendingAsks()
     for number in 1...UInt64(PendingAsks.shownMax + 1) {
-      _ = book.raised(Self.ask(number), now: 0, wall: 0)
+      _ = pending.raised(Self.ask(number), now: 0, wall: 0)
     }
     let hidden = UInt64(PendingAsks.shownMax + 1)
     let closings = (1...UInt64(PendingAsks.shownMax)).map { number in
@@ -154,31 +154,31 @@ struct PendingAsksTests {
     }
     // Nobody saw the last.
     #expect(
-      book.sessionDeleted(Self.session, now: 50)
+      pending.sessionDeleted(Self.session, now: 50)
         == [.decide(Self.id(hidden), Self.decision(.withdrawn))]
         + closings.map(PendingAsks.Action.ask))
     let left = (2...UInt64(PendingAsks.shownMax)).map { (Self.ask($0), Int64?.some(60_000)) }
     #expect(
-      book.verdictTold(closings[0], .verdict(Self.given(.allowed)), now: 70, wall: 0)
+      pending.verdictTold(closings[0], .verdict(Self.given(.allowed)), now: 70, wall: 0)
         == [
           Self.await(left, try Self.outcome(1, .allowed)),
           .decide(Self.id(1), Self.decision(.allowed)),
         ])
     for closing in closings.dropFirst() {
-      _ = book.verdictTold(closing, .notAwaited, now: 80, wall: 0)
+      _ = pending.verdictTold(closing, .notAwaited, now: 80, wall: 0)
     }
-    #expect(book.waiting.isEmpty)
+    #expect(pending.waiting.isEmpty)
   }
 
   @Test func whatExpiresIsClosedAtTheAuthorityFirst() throws {
-    var book = PendingAsks()
-    _ = book.raised(Self.ask(1), now: 0, wall: 0)
-    #expect(book.timePassed(now: 59_999, wall: 0).isEmpty)
+    var pending = PendingAsks()
+    _ = pending.raised(Self.ask(1), now: 0, wall: 0)
+    #expect(pending.timePassed(now: 59_999, wall: 0).isEmpty)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
-    #expect(book.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
-    #expect(book.timePassed(now: 60_001, wall: 0).isEmpty)
+    #expect(pending.timePassed(now: 60_000, wall: 0) == [.ask(closing)])
+    #expect(pending.timePassed(now: 60_001, wall: 0).isEmpty)
     // An answer that came just before the closing counts.
-    var other = book
+    var other = pending
     #expect(
       other.verdictTold(closing, .verdict(Self.given(.allowed)), now: 60_002, wall: 0)
         == [
@@ -187,7 +187,7 @@ struct PendingAsksTests {
         ])
     let closed = GivenVerdict(verdict: .closed, device: Self.phone)
     #expect(
-      book.verdictTold(closing, .verdict(closed), now: 60_002, wall: 0)
+      pending.verdictTold(closing, .verdict(closed), now: 60_002, wall: 0)
         == [
           .goOn(Self.session, try Self.outcome(1, .expired)),
           .decide(Self.id(1), Self.decision(.expired)),
@@ -195,78 +195,78 @@ struct PendingAsksTests {
   }
 
   @Test func aHostThatCannotAskGivesUpAfterFiveSeconds() throws {
-    var book = PendingAsks()
-    _ = book.raised(Self.ask(1, patience: 0), now: 0, wall: 0)
-    _ = book.timePassed(now: 0, wall: 0)
-    #expect(book.deadline == 5_000)
+    var pending = PendingAsks()
+    _ = pending.raised(Self.ask(1, patience: 0), now: 0, wall: 0)
+    _ = pending.timePassed(now: 0, wall: 0)
+    #expect(pending.deadline == 5_000)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
-    #expect(book.connected() == [.ask(closing)])
-    #expect(book.verdictTold(closing, .unavailable, now: 10, wall: 0).isEmpty)
+    #expect(pending.connected() == [.ask(closing)])
+    #expect(pending.verdictTold(closing, .unavailable, now: 10, wall: 0).isEmpty)
     #expect(
-      book.timePassed(now: 5_000, wall: 0)
+      pending.timePassed(now: 5_000, wall: 0)
         == [
           .goOn(Self.session, try Self.outcome(1, .expired)),
           .decide(Self.id(1), Self.decision(.expired)),
         ])
     // A verdict that comes later has no effect.
-    #expect(book.answered(Self.id(1), Self.given(.allowed), now: 5_001, wall: 0).isEmpty)
+    #expect(pending.answered(Self.id(1), Self.given(.allowed), now: 5_001, wall: 0).isEmpty)
   }
 
   @Test func afterEachWelcomeTheVerdictIsAskedFor() {
-    var book = PendingAsks()
-    _ = book.raised(Self.ask(1), now: 0, wall: 0)
-    _ = book.raised(Self.ask(2), now: 0, wall: 0)
+    var pending = PendingAsks()
+    _ = pending.raised(Self.ask(1), now: 0, wall: 0)
+    _ = pending.raised(Self.ask(2), now: 0, wall: 0)
     let question = VerdictRequest(session: Self.session, request: Self.id(1), closes: false)
     let second = VerdictRequest(session: Self.session, request: Self.id(2), closes: false)
-    #expect(book.connected() == [.ask(question), .ask(second)])
-    #expect(book.verdictTold(question, .verdict(nil), now: 1, wall: 0).isEmpty)
-    #expect(book.verdictTold(question, .notAwaited, now: 1, wall: 0).isEmpty)
-    #expect(book.waiting == [Self.id(1), Self.id(2)])
+    #expect(pending.connected() == [.ask(question), .ask(second)])
+    #expect(pending.verdictTold(question, .verdict(nil), now: 1, wall: 0).isEmpty)
+    #expect(pending.verdictTold(question, .notAwaited, now: 1, wall: 0).isEmpty)
+    #expect(pending.waiting == [Self.id(1), Self.id(2)])
   }
 
   @Test func requestsOfOneSessionAreShownAndAnsweredOneByOne() throws {
-    var book = PendingAsks()
-    _ = book.raised(Self.ask(1), now: 0, wall: 0)
+    var pending = PendingAsks()
+    _ = pending.raised(Self.ask(1), now: 0, wall: 0)
     #expect(
-      book.raised(Self.ask(2), now: 10, wall: 10)
+      pending.raised(Self.ask(2), now: 10, wall: 10)
         == [Self.await([(Self.ask(1), 60_000), (Self.ask(2), 60_010)], raised: 2)])
     let other = Self.ask(4, in: .named("other"), patience: nil)
-    #expect(book.raised(other, now: 10, wall: 0) == [Self.await([(other, nil)], raised: 4)])
+    #expect(pending.raised(other, now: 10, wall: 0) == [Self.await([(other, nil)], raised: 4)])
     // The second is answered first.
     #expect(
-      book.answered(Self.id(2), Self.given(.denied), now: 1_010, wall: 7_000)
+      pending.answered(Self.id(2), Self.given(.denied), now: 1_010, wall: 7_000)
         == [
           Self.await([(Self.ask(1), 60_000)], try Self.outcome(2, .denied)),
           .decide(Self.id(2), Self.decision(.denied)),
         ])
     #expect(
-      book.answered(Self.id(1), Self.given(.allowed), now: 1_020, wall: 7_000)
+      pending.answered(Self.id(1), Self.given(.allowed), now: 1_020, wall: 7_000)
         == [
           .goOn(Self.session, try Self.outcome(1, .allowed)),
           .decide(Self.id(1), Self.decision(.allowed)),
         ])
-    #expect(book.waiting == [Self.id(4)])
+    #expect(pending.waiting == [Self.id(4)])
   }
 
   @Test func whatThereIsNoRoomForIsCountedAndShownLater() throws {
-    var book = PendingAsks()
+    var pending = PendingAsks()
     let shown = UInt64(PendingAsks.shownMax)
-    for number in 1...shown { _ = book.raised(Self.ask(number), now: 0, wall: 0) }
+    for number in 1...shown { _ = pending.raised(Self.ask(number), now: 0, wall: 0) }
     let asks = (1...shown).map { (Self.ask($0), Int64?.some(60_000)) }
     let (late, brief) = (Self.id(shown + 1), Self.id(shown + 2))
     #expect(
-      book.raised(Self.ask(shown + 1), now: 10, wall: 10) == [Self.await(asks, more: 1)])
+      pending.raised(Self.ask(shown + 1), now: 10, wall: 10) == [Self.await(asks, more: 1)])
     #expect(
-      book.raised(Self.ask(shown + 2, patience: 20), now: 10, wall: 10)
+      pending.raised(Self.ask(shown + 2, patience: 20), now: 10, wall: 10)
         == [Self.await(asks, more: 2)])
     // One that waits is over before it was shown; an answer to one that was not shown is none.
     #expect(
-      book.timePassed(now: 30, wall: 30)
+      pending.timePassed(now: 30, wall: 30)
         == [Self.await(asks, more: 1), .decide(brief, Self.decision(.expired))])
-    #expect(book.answered(late, Self.given(.allowed), now: 40, wall: 0).isEmpty)
+    #expect(pending.answered(late, Self.given(.allowed), now: 40, wall: 0).isEmpty)
     let left = Array(asks.dropFirst()) + [(Self.ask(shown + 1), 67_000)]
     #expect(
-      book.answered(Self.id(1), Self.given(.denied), now: 1_010, wall: 8_000)
+      pending.answered(Self.id(1), Self.given(.denied), now: 1_010, wall: 8_000)
         == [
           Self.await(left, raised: shown + 1, try Self.outcome(1, .denied)),
           .decide(Self.id(1), Self.decision(.denied)),
@@ -274,32 +274,32 @@ struct PendingAsksTests {
   }
 
   @Test func theEndOfTheTurnWithdrawsAllThatItAsked() throws {
-    var book = PendingAsks()
-    _ = book.raised(Self.ask(1), now: 0, wall: 0)
-    _ = book.raised(Self.ask(2), now: 0, wall: 0)
+    var pending = PendingAsks()
+    _ = pending.raised(Self.ask(1), now: 0, wall: 0)
+    _ = pending.raised(Self.ask(2), now: 0, wall: 0)
     #expect(
-      book.turnEnded(Self.session) == [
+      pending.turnEnded(Self.session) == [
         .goOn(Self.session, try Self.outcome(1, .withdrawn)),
         .decide(Self.id(1), Self.decision(.withdrawn)),
         .decide(Self.id(2), Self.decision(.withdrawn)),
       ])
-    #expect(book.waiting.isEmpty)
-    _ = book.raised(Self.ask(5), now: 0, wall: 0)
+    #expect(pending.waiting.isEmpty)
+    _ = pending.raised(Self.ask(5), now: 0, wall: 0)
     #expect(
-      book.refused(Self.id(5), now: 0, wall: 0) == [
+      pending.refused(Self.id(5), now: 0, wall: 0) == [
         .decide(Self.id(5), Self.decision(.withdrawn))
       ])
   }
 
   @Test func anAgentThatAsksTooMuchIsToldAtOnce() {
-    var book = PendingAsks()
+    var pending = PendingAsks()
     for number in 1...UInt64(PendingAsks.waitingMax) {
-      _ = book.raised(Self.ask(number), now: 0, wall: 0)
+      _ = pending.raised(Self.ask(number), now: 0, wall: 0)
     }
     #expect(
-      book.raised(Self.ask(99), now: 0, wall: 0)
+      pending.raised(Self.ask(99), now: 0, wall: 0)
         == [.decide(Self.id(99), Self.decision(.expired))])
-    #expect(book.waiting.count == PendingAsks.waitingMax)
+    #expect(pending.waiting.count == PendingAsks.waitingMax)
   }
 
   /// Events in any order: every request gets exactly one decision, and what the register says became
@@ -309,7 +309,7 @@ struct PendingAsksTests {
   ) {
     var generator = SeededGenerator(seed: seed)
     for _ in 0..<40 {
-      var book = PendingAsks()
+      var pending = PendingAsks()
       var now: Int64 = 0
       var decided: [RequestID: AskAnswer] = [:]
       var written: [RequestID: AskOutcome.Ending] = [:]
@@ -329,30 +329,30 @@ struct PendingAsksTests {
       }
       let count = UInt64(1 + generator.below(PendingAsks.shownMax + 4))
       for number in 1...count {
-        note(book.raised(Self.ask(number), now: now, wall: now))
+        note(pending.raised(Self.ask(number), now: now, wall: now))
         for _ in 0..<generator.below(4) {
           now += Int64(generator.below(30_000))
           let id = Self.id(UInt64(1 + generator.below(Int(count))))
           let question = VerdictRequest(
             session: Self.session, request: id, closes: generator.chance(50))
           switch generator.below(7) {
-          case 0: note(book.answered(id, Self.given(.allowed), now: now, wall: now))
-          case 1: note(book.withdrawn(id, now: now, wall: now))
-          case 2: note(book.turnEnded(Self.session))
+          case 0: note(pending.answered(id, Self.given(.allowed), now: now, wall: now))
+          case 1: note(pending.withdrawn(id, now: now, wall: now))
+          case 2: note(pending.turnEnded(Self.session))
           case 3:
             note(
-              book.verdictTold(question, .verdict(Self.given(.denied)), now: now, wall: now))
-          case 4: note(book.verdictTold(question, .notAwaited, now: now, wall: now))
-          case 5: note(book.refused(id, now: now, wall: now))
-          default: note(book.timePassed(now: now, wall: now))
+              pending.verdictTold(question, .verdict(Self.given(.denied)), now: now, wall: now))
+          case 4: note(pending.verdictTold(question, .notAwaited, now: now, wall: now))
+          case 5: note(pending.refused(id, now: now, wall: now))
+          default: note(pending.timePassed(now: now, wall: now))
           }
         }
       }
       for _ in 0..<2 * Int(count) + 2 {
         now += 60_000
-        note(book.timePassed(now: now, wall: now))
+        note(pending.timePassed(now: now, wall: now))
       }
-      #expect(decided.count == Int(count) && book.waiting.isEmpty, "seed \(seed)")
+      #expect(decided.count == Int(count) && pending.waiting.isEmpty, "seed \(seed)")
     }
   }
 }

@@ -11,25 +11,25 @@ import Testing
   }
 
   @Test func rowsGoWithTheirFiles() throws {
-    let inbox = try Shelf()
-    let open = try inbox.open()
+    let directory = try StoreDirectory()
+    let open = try directory.open()
     let files = StoredAttachments(store: open.store)
     try files.reconcile()
     try files.keep(Data("a".utf8), as: hash(), isUploaded: true)
     try files.reconcile()
     #expect(try files.all().map(\.isUploaded) == [true])
-    try FileManager.default.removeItem(atPath: inbox.path + "/attachments")
+    try FileManager.default.removeItem(atPath: directory.path + "/attachments")
     try files.reconcile()
     #expect(try files.all().isEmpty)
     try open.store.close()
   }
 
   @Test func aFolderThatCannotBeReadIsNotAnEmptyOne() throws {
-    let inbox = try Shelf()
-    let open = try inbox.open()
+    let directory = try StoreDirectory()
+    let open = try directory.open()
     let files = StoredAttachments(store: open.store)
     try files.keep(Data("a".utf8), as: hash(), isUploaded: true)
-    let folder = inbox.path + "/attachments"
+    let folder = directory.path + "/attachments"
     try FileManager.default.moveItem(atPath: folder, toPath: folder + ".away")
     try Data().write(to: URL(fileURLWithPath: folder))
     #expect(throws: StoreError.self) { try files.reconcile() }

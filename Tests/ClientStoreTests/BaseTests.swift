@@ -13,45 +13,45 @@ import WireProtocol
   }
 
   @Test func baseTakesThePlaceOfTheLogAndSurvivesReopening() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
-    try inbox.send(2, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
+    try directory.send(2, &open)
     let base = base(of: open.replica.workspace)
-    try inbox.send(3, &open)
+    try directory.send(3, &open)
     let before = open.replica.lastEntry
     let size = try open.store.logSize()
-    _ = try open.replica.install(base, at: inbox.context(), store: open.store)
+    _ = try open.replica.install(base, at: directory.context(), store: open.store)
     #expect(try open.store.logSize().entries == 1)
     #expect(try open.store.logSize().bytes < size.bytes)
     #expect(open.replica.lastEntry > before)
     try open.store.close()
-    let again = try inbox.open()
+    let again = try directory.open()
     #expect(again.replica.record == open.replica.record)
     #expect(again.replica.record.prefix == base.prefix)
     #expect(again.replica.record.outbox.ranges.count == 1)
     #expect(again.replica.lastEntry == open.replica.lastEntry)
     let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
     #expect(isEqual)
-    #expect(try inbox.contents(again.replica) == ["text 1", "text 2", "text 3"])
+    #expect(try directory.contents(again.replica) == ["text 1", "text 2", "text 3"])
     try again.store.close()
   }
 
   @Test func whatTheLogToldIsKeptWithinItsBound() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...3 as ClosedRange<UInt64> { try inbox.send(number, &open) }
-    func told(_ open: Shelf.Open) throws -> [HistoryEntry] {
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...3 as ClosedRange<UInt64> { try directory.send(number, &open) }
+    func told(_ open: StoreDirectory.Open) throws -> [HistoryEntry] {
       try open.replica.history(of: .workspace, before: nil, limit: 100, store: open.store).entries
     }
     let before = try told(open)
     _ = try open.replica.install(
-      base(of: open.replica.workspace), at: inbox.context(), store: open.store)
+      base(of: open.replica.workspace), at: directory.context(), store: open.store)
     #expect(try open.store.logSize().entries == 0)
     #expect(try told(open) == before)
-    try inbox.send(4, &open)
+    try directory.send(4, &open)
     try open.store.close()
-    let again = try inbox.open()
+    let again = try directory.open()
     #expect(try told(again).suffix(before.count) == before)
     // More than is kept: the oldest goes.
     var transaction = StoreTransaction(record: again.replica.record)
@@ -73,34 +73,34 @@ import WireProtocol
   }
 
   @Test func emptyLogBehindABaseGoesOn() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
     _ = try open.replica.install(
-      base(of: open.replica.workspace), at: inbox.context(), store: open.store)
+      base(of: open.replica.workspace), at: directory.context(), store: open.store)
     #expect(try open.store.logSize().entries == 0)
     #expect(open.replica.record.outbox.isEmpty)
     let last = open.replica.lastEntry
     try open.store.close()
-    var again = try inbox.open()
+    var again = try directory.open()
     #expect(again.replica.lastEntry == last)
-    try inbox.send(2, &again)
+    try directory.send(2, &again)
     try again.store.close()
-    let third = try inbox.open()
-    #expect(try inbox.contents(third.replica) == ["text 1", "text 2"])
+    let third = try directory.open()
+    #expect(try directory.contents(third.replica) == ["text 1", "text 2"])
     try third.store.close()
   }
 
   @Test func cachedImageOfBeforeIsNotTakenForTheBase() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...4 as ClosedRange<UInt64> { try inbox.send(number, &open) }
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...4 as ClosedRange<UInt64> { try directory.send(number, &open) }
     try open.store.keep(open.replica.workspace, upTo: open.replica.lastEntry)
     _ = try open.replica.install(
-      base(of: open.replica.workspace), at: inbox.context(), store: open.store)
-    try inbox.send(5, &open)
+      base(of: open.replica.workspace), at: directory.context(), store: open.store)
+    try directory.send(5, &open)
     try open.store.close()
-    let again = try inbox.open()
+    let again = try directory.open()
     let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
     #expect(isEqual)
     try again.store.close()
@@ -108,7 +108,7 @@ import WireProtocol
 
   @Test func fullDiskLeavesLogAndRecordAsTheyWere() throws {
     // Another device's text that hardly packs: the base needs more pages than the log frees.
-    let donor = try Shelf(seed: 1 << 50)
+    let donor = try StoreDirectory(seed: 1 << 50)
     var source = try donor.open()
     var text = String.UnicodeScalarView()
     for index in 0..<60_000 as Range<UInt32> {
@@ -118,17 +118,17 @@ import WireProtocol
     try donor.send(9, &source, text: String(text))
     let base = base(of: source.replica.workspace)
     try source.store.close()
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
     let before = open.replica
     try open.store.limitPages(to: try open.store.pageCount())
     #expect(throws: Replica.Fault.self) {
-      _ = try open.replica.install(base, at: inbox.context(), store: open.store)
+      _ = try open.replica.install(base, at: directory.context(), store: open.store)
     }
     #expect(open.replica.record == before.record)
     try open.store.close()
-    let again = try inbox.open()
+    let again = try directory.open()
     #expect(again.replica.record == before.record)
     let isEqual = again.replica.workspace.image() == before.workspace.image()
     #expect(isEqual)

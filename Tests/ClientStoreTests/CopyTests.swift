@@ -24,13 +24,13 @@ import WireProtocol
   }
 
   @Test func reopenedStoreIsTheSameWithAnotherAuthor() throws {
-    let inbox = try Shelf()
-    var first = try inbox.open()
-    let before = try inbox.send(1, &first)
+    let directory = try StoreDirectory()
+    var first = try directory.open()
+    let before = try directory.send(1, &first)
     try first.store.close()
-    var second = try inbox.open()
+    var second = try directory.open()
     #expect(second.replica.record == first.replica.record)
-    let after = try inbox.send(2, &second)
+    let after = try directory.send(2, &second)
     #expect(before.operations[0].id.replica != after.operations[0].id.replica)
     #expect(second.replica.record.outbox.ranges.count == 2)
     #expect(
@@ -40,110 +40,111 @@ import WireProtocol
   }
 
   @Test func restoredDatabaseKeepsUnsentIDsAndUsesNoneTwice() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    let unsent = try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    let unsent = try directory.send(1, &open)
     try open.store.close()
-    let backup = inbox.path + "/backup"
-    try copyDatabase(from: inbox.database, to: backup)
-    var later = try inbox.open()
-    let lost = try inbox.send(2, &later)
+    let backup = directory.path + "/backup"
+    try copyDatabase(from: directory.database, to: backup)
+    var later = try directory.open()
+    let lost = try directory.send(2, &later)
     try later.store.close()
-    try copyDatabase(from: backup, to: inbox.database)
-    var restored = try inbox.open()
+    try copyDatabase(from: backup, to: directory.database)
+    var restored = try directory.open()
     #expect(restored.replica.record == open.replica.record)
-    #expect(try inbox.contents(restored.replica) == ["text 1"])
+    #expect(try directory.contents(restored.replica) == ["text 1"])
     let logged = try restored.store.entries(after: 0, countMax: 100).flatMap(\.operations)
     #expect(Set(logged).isSuperset(of: unsent.operations))
     #expect(ids(unsent).allSatisfy(restored.replica.record.outbox.contains))
-    let fresh = try inbox.send(3, &restored)
+    let fresh = try directory.send(3, &restored)
     #expect(ids(fresh).isDisjoint(with: ids(lost, unsent)))
     try restored.store.close()
   }
 
   @Test func clonedDirectoryIsTheSameStoreWithAnotherAuthor() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    let unsent = try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    let unsent = try directory.send(1, &open)
     try open.store.close()
-    let clone = try Shelf(copying: inbox)
+    let clone = try StoreDirectory(copying: directory)
     var cloned = try clone.open()
     // Leases hang on the store: their tokens tell the two apart.
     #expect(cloned.replica.record == open.replica.record)
     #expect(try clone.contents(cloned.replica) == ["text 1"])
     let there = try clone.send(2, &cloned)
-    var original = try inbox.open()
-    let here = try inbox.send(3, &original)
+    var original = try directory.open()
+    let here = try directory.send(3, &original)
     #expect(ids(here).isDisjoint(with: ids(there, unsent)))
     try cloned.store.close()
     try original.store.close()
   }
 
   @Test func databaseInAnotherDevicesDirectoryIsAnotherStoreOfThatDevice() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    let unsent = try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    let unsent = try directory.send(1, &open)
     try open.store.close()
     try "00000000-0000-0000-0000-0000000000ff\n".write(
-      toFile: inbox.path + "/device", atomically: true, encoding: .utf8)
-    var again = try inbox.open()
+      toFile: directory.path + "/device", atomically: true, encoding: .utf8)
+    var again = try directory.open()
     #expect(again.replica.record.device.low == 0xFF)
     #expect(again.replica.record.store != open.replica.record.store)
     #expect(again.replica.record.outbox == open.replica.record.outbox)
-    let fresh = try inbox.send(2, &again)
+    let fresh = try directory.send(2, &again)
     let workspace = again.replica.workspace
     #expect(workspace.device(of: fresh.operations[0].id.replica)?.id.low == 0xFF)
     #expect(workspace.device(of: unsent.operations[0].id.replica)?.id.low == 1)
     try again.store.close()
     // It is stored.
-    let settled = try inbox.open()
+    let settled = try directory.open()
     #expect(settled.replica.record == again.replica.record)
     try settled.store.close()
   }
 
   @Test func deviceIDIsMadeOnceAndKept() throws {
-    let inbox = try Shelf()
-    let first = try DeviceIdentity.load(directory: inbox.path, fresh: DeviceID(high: 1, low: 2))
-    let second = try DeviceIdentity.load(directory: inbox.path, fresh: DeviceID(high: 3, low: 4))
+    let directory = try StoreDirectory()
+    let first = try DeviceIdentity.load(directory: directory.path, fresh: DeviceID(high: 1, low: 2))
+    let second = try DeviceIdentity.load(
+      directory: directory.path, fresh: DeviceID(high: 3, low: 4))
     #expect(first == second)
-    let attributes = try FileManager.default.attributesOfItem(atPath: inbox.path + "/device")
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory.path + "/device")
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
   }
 
   /// A store that was open when the machine went down may have sent what its disk never had.
   @Test func whatAPowerLossTookIsNotWrittenAgainUnderItsIDs() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
-    let before = try inbox.snapshot()
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
+    let before = try directory.snapshot()
     // Sent, and only then to be waited for: the power fails in between.
-    let sent = try inbox.send(2, &open, waitsForDisk: false)
+    let sent = try directory.send(2, &open, waitsForDisk: false)
     #expect(!open.store.isSynchronized)
     try open.store.close()
-    for (name, bytes) in before { try inbox.overwrite(name, with: bytes) }
-    var after = try inbox.open()
-    #expect(try inbox.contents(after.replica) == ["text 1"])
-    let fresh = try inbox.send(3, &after)
+    for (name, bytes) in before { try directory.overwrite(name, with: bytes) }
+    var after = try directory.open()
+    #expect(try directory.contents(after.replica) == ["text 1"])
+    let fresh = try directory.send(3, &after)
     #expect(ids(sent).isDisjoint(with: ids(fresh)))
     // What the server has of the earlier id comes back under it.
     _ = try after.replica.merge(
       Replica.Delivery(
         operations: sent.operations, prefix: LogPrefix(position: 9, chain: 1)),
-      at: inbox.context(), store: after.store)
-    #expect(try Set(inbox.contents(after.replica)) == ["text 1", "text 2", "text 3"])
+      at: directory.context(), store: after.store)
+    #expect(try Set(directory.contents(after.replica)) == ["text 1", "text 2", "text 3"])
     try after.store.close()
   }
 
   /// Where the process alone dies, the system keeps what it wrote.
   @Test func whatDidNotWaitForTheDiskOutlivesTheProcess() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open, waitsForDisk: false)
-    let left = try inbox.snapshot()
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open, waitsForDisk: false)
+    let left = try directory.snapshot()
     try open.store.close()
-    for (name, bytes) in left { try inbox.overwrite(name, with: bytes) }
-    let again = try inbox.open()
-    #expect(try inbox.contents(again.replica) == ["text 1"])
+    for (name, bytes) in left { try directory.overwrite(name, with: bytes) }
+    let again = try directory.open()
+    #expect(try directory.contents(again.replica) == ["text 1"])
     try again.store.close()
   }
 }

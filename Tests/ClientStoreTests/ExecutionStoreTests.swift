@@ -18,9 +18,10 @@ import WireProtocol
   }
 
   private func report(
-    _ phase: RunPhase, _ intents: IntentChanges, _ inbox: Shelf, _ open: inout Shelf.Open
+    _ phase: RunPhase, _ intents: IntentChanges, _ directory: StoreDirectory,
+    _ open: inout StoreDirectory.Open
   ) throws {
-    let context = inbox.context()
+    let context = directory.context()
     let run = try order().run(phase, milliseconds: context.wall, note: "")
     _ = try open.replica.perform(
       .reportRun(message, run), queueSizeMax: 10, wall: context.wall, intents: intents,
@@ -28,23 +29,23 @@ import WireProtocol
   }
 
   @Test func anIntentIsThereUntilItsEndIsStored() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
     let order = try order()
-    try report(.running, IntentChanges(begun: order), inbox, &open)
+    try report(.running, IntentChanges(begun: order), directory, &open)
     try open.store.close()
-    #expect(try ClientStore.open(directory: inbox.path).loaded.execution.intents == [order])
-    open = try inbox.open()
+    #expect(try ClientStore.open(directory: directory.path).loaded.execution.intents == [order])
+    open = try directory.open()
     #expect(open.replica.workspace.status(message) == .running)
-    try report(.succeeded, IntentChanges(ended: message), inbox, &open)
+    try report(.succeeded, IntentChanges(ended: message), directory, &open)
     try open.store.close()
-    #expect(try ClientStore.open(directory: inbox.path).loaded.execution.intents == [])
+    #expect(try ClientStore.open(directory: directory.path).loaded.execution.intents == [])
   }
 
   @Test func leasesAndDispatchesTakeTheOlderOnesPlaces() throws {
-    let inbox = try Shelf()
-    let open = try inbox.open()
+    let directory = try StoreDirectory()
+    let open = try directory.open()
     let session = try SessionID("a")
     let holder = LeaseHolder(device: DeviceID(high: 1, low: 2), store: StoreID(rawValue: .max))
     func store(_ records: AuthorityRecords) throws {
@@ -63,12 +64,12 @@ import WireProtocol
       dispatches: [Dispatch(message: message, token: 6, attempt: 2, request: 1, content: .max)])
     try store(latest)
     try open.store.close()
-    #expect(try ClientStore.open(directory: inbox.path).loaded.execution.authority == latest)
+    #expect(try ClientStore.open(directory: directory.path).loaded.execution.authority == latest)
   }
 
   @Test func answersAndVerdictsAreThereAfterReopening() throws {
-    let inbox = try Shelf()
-    let open = try inbox.open()
+    let directory = try StoreDirectory()
+    let open = try directory.open()
     func answer(_ number: UInt64) throws -> PendingAnswer {
       PendingAnswer(
         answer: AnswerRequest(
@@ -95,7 +96,7 @@ import WireProtocol
       AnswerChanges(ended: try answer(1).answer.request),
       [try record(3, at: 10 + Authority.verdictMilliseconds)])
     try open.store.close()
-    let loaded = try ClientStore.open(directory: inbox.path).loaded
+    let loaded = try ClientStore.open(directory: directory.path).loaded
     #expect(loaded.answers == [try answer(2)])
     let kept = try [record(2, at: 10), record(3, at: 10 + Authority.verdictMilliseconds)]
     #expect(Set(loaded.execution.authority.verdicts) == Set(kept))
@@ -107,14 +108,14 @@ extension Workspace {
 
   /// A session's choice of an agent, and where its conversations go on, are there side by side.
   @Test func whatIsKeptOfOneAgentLeavesThatOfOthersAlone() throws {
-    let inbox = try Shelf()
+    let directory = try StoreDirectory()
     let session = try SessionID("a")
-    var open = try inbox.open()
+    var open = try directory.open()
     for (agent, text) in [("", "codex"), ("codex", "thread-1"), ("claude", "conv-1")] {
       try open.store.keep(conversation: text, of: session, with: agent)
     }
     try open.store.close()
-    open = try inbox.open()
+    open = try directory.open()
     #expect(
       try open.store.conversations(of: session)
         == ["": "codex", "codex": "thread-1", "claude": "conv-1"])
@@ -122,12 +123,12 @@ extension Workspace {
 
   /// S-6: what somebody at this device said is there after a restart, and only that.
   @Test func consentsAreKept() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
+    let directory = try StoreDirectory()
+    var open = try directory.open()
     for name in ["a", "b"] { try open.store.setConsent(true, to: SessionID(name)) }
     try open.store.setConsent(false, to: SessionID("b"))
     try open.store.close()
-    open = try inbox.open()
+    open = try directory.open()
     #expect(try open.store.consents() == [SessionID("a")])
   }
 }

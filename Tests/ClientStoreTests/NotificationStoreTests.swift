@@ -28,8 +28,8 @@ import WireProtocol
   }
 
   @Test func everythingIsReadAsItWasWritten() throws {
-    let inbox = try Shelf()
-    var opened = try ClientStore.open(directory: inbox.path)
+    let directory = try StoreDirectory()
+    var opened = try ClientStore.open(directory: directory.path)
     let record = ReplicaRecord(
       device: DeviceID(high: 1, low: 1), deviceName: "d", store: StoreID(rawValue: 5))
     let first = notification(1, request: RequestID(high: 3, low: .max), body: "x\u{0}y")
@@ -42,7 +42,7 @@ import WireProtocol
     }
     func reopen() throws -> LoadedNotifications {
       try opened.store.close()
-      opened = try ClientStore.open(directory: inbox.path)
+      opened = try ClientStore.open(directory: directory.path)
       return opened.loaded.notifications
     }
     try commit { changes in
@@ -67,8 +67,8 @@ import WireProtocol
   }
 
   @Test func transactionThatFailsLeavesNothing() throws {
-    let inbox = try Shelf()
-    let opened = try ClientStore.open(directory: inbox.path)
+    let directory = try StoreDirectory()
+    let opened = try ClientStore.open(directory: directory.path)
     let record = ReplicaRecord(
       device: DeviceID(high: 1, low: 1), deviceName: "d", store: StoreID(rawValue: 5))
     var transaction = StoreTransaction(record: record)
@@ -76,7 +76,7 @@ import WireProtocol
     transaction.notifications.received = [notification(1), notification(1)]
     #expect(throws: StoreError.self) { try opened.store.commit(transaction) }
     try opened.store.close()
-    let again = try ClientStore.open(directory: inbox.path)
+    let again = try ClientStore.open(directory: directory.path)
     #expect(again.loaded.notifications == LoadedNotifications())
     try again.store.close()
   }

@@ -13,36 +13,36 @@ import Testing
   }
 
   @Test func aSendIsNotedInTheTransactionOfItsOperations() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
-    try inbox.send(2, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
+    try directory.send(2, &open)
     // The same again is the same message.
-    try inbox.send(2, &open)
+    try directory.send(2, &open)
     let box = try open.store.outgoing(in: ClientStore.syncBox)
     #expect(box.messages.map(\.sequence) == [1, 2])
     #expect(box.messages.map(\.id.low) == [1, 2])
     #expect(box.lastSequence == 2)
     try open.store.close()
-    #expect(try inbox.open().store.outgoing(in: ClientStore.syncBox).messages == box.messages)
+    #expect(try directory.open().store.outgoing(in: ClientStore.syncBox).messages == box.messages)
   }
 
   @Test func whatTheSyncSentLatelyIsBounded() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
+    let directory = try StoreDirectory()
+    var open = try directory.open()
     let last = UInt64(ClientStore.syncBoxMax) + 99
     try open.store.keep(
       OutgoingQueue.Changes(written: [try message(1), try message(100), try message(last)]),
       lastSequence: last, in: ClientStore.syncBox)
-    try inbox.send(1, &open)
+    try directory.send(1, &open)
     let box = try open.store.outgoing(in: ClientStore.syncBox)
     #expect(box.lastSequence == last + 1)
     #expect(box.messages.map(\.sequence) == [last, last + 1])
   }
 
   @Test func boxesAreApart() throws {
-    let inbox = try Shelf()
-    let open = try inbox.open()
+    let directory = try StoreDirectory()
+    let open = try directory.open()
     try open.store.keep(
       OutgoingQueue.Changes(written: [try message(1), try message(2)]), lastSequence: 2, in: "chat")
     #expect(try open.store.outgoing(in: "mail").messages.isEmpty)

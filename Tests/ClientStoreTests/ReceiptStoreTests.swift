@@ -9,9 +9,9 @@ import Testing
 /// What the server acknowledged, in the file: as much as a `BatchReceipts` keeps, not all there ever was.
 @Suite struct ReceiptStoreTests {
   @Test func receiptsDoNotGrowForEver() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    let sent = try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    let sent = try directory.send(1, &open)
     let replica = try #require(sent.operations.first).id.replica
     let last: UInt32 = 2_000
     for seq in 1...last {
@@ -23,20 +23,20 @@ import Testing
       try open.store.commit(transaction)
     }
     try open.store.close()
-    let opened = try ClientStore.open(directory: inbox.path)
+    let opened = try ClientStore.open(directory: directory.path)
     #expect(opened.loaded.receipts.count >= BatchReceipts.receiptsMax)
     #expect(opened.loaded.receipts.count <= 2 * BatchReceipts.receiptsMax)
-    let book = BatchReceipts(opened.loaded.receipts)
+    let receipts = BatchReceipts(opened.loaded.receipts)
     for seq in (last - 255)...last {
-      #expect(book.position(of: replica, seq: seq) == UInt64(seq) * 3)
+      #expect(receipts.position(of: replica, seq: seq) == UInt64(seq) * 3)
     }
     try opened.store.close()
   }
 
   /// Each run writes under another replica id.
   @Test func receiptsOfManyReplicasAreOneList() throws {
-    let inbox = try Shelf()
-    let open = try inbox.open()
+    let directory = try StoreDirectory()
+    let open = try directory.open()
     try open.store.database.write { database in
       for position in 1...3_000 {
         try database.execute(

@@ -9,9 +9,9 @@ import WireProtocol
 @Suite struct ReopeningTests {
   // S0-71.
   @Test func everythingIsThereAfterReopening() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...20 as ClosedRange<UInt64> { try inbox.send(number, &open) }
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...20 as ClosedRange<UInt64> { try directory.send(number, &open) }
     try open.replica.remember(store: open.store) { record in
       record.workspace = WorkspaceID(high: 3, low: 4)
       record.isSyncEnabled = false
@@ -19,7 +19,7 @@ import WireProtocol
       record.repairs = 2
     }
     try open.store.close()
-    let again = try inbox.open()
+    let again = try directory.open()
     #expect(again.replica.record == open.replica.record)
     let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
     #expect(isEqual)
@@ -30,31 +30,32 @@ import WireProtocol
 
   /// Also in a directory that others may read.
   @Test func theFilesAreForTheirOwnerAlone() throws {
-    let inbox = try Shelf()
-    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: inbox.path)
+    let directory = try StoreDirectory()
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
     func modes() throws -> [Int?] {
       try ["", "-wal", "-shm"].map { suffix in
-        try FileManager.default.attributesOfItem(atPath: inbox.database + suffix)[
+        try FileManager.default.attributesOfItem(atPath: directory.database + suffix)[
           .posixPermissions] as? Int
       }
     }
-    var open = try inbox.open()
-    try inbox.send(1, &open)
+    var open = try directory.open()
+    try directory.send(1, &open)
     #expect(try modes() == [0o600, 0o600, 0o600])
     try open.store.close()
     // As earlier versions left it.
-    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: inbox.database)
-    open = try inbox.open()
-    try inbox.send(2, &open)
+    try FileManager.default.setAttributes(
+      [.posixPermissions: 0o644], ofItemAtPath: directory.database)
+    open = try directory.open()
+    try directory.send(2, &open)
     #expect(try modes() == [0o600, 0o600, 0o600])
     try open.store.close()
   }
 
   /// The files of attachments have a queue of their own, which may come after the end.
   @Test func whoReadsAfterTheEndGetsAnError() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
     try open.store.close()
     #expect(throws: StoreError.self) { try StoredAttachments(store: open.store).all() }
     #expect(throws: StoreError.self) {
@@ -63,34 +64,34 @@ import WireProtocol
   }
 
   @Test func storedImageShortensTheTail() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...10 as ClosedRange<UInt64> { try inbox.send(number, &open) }
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...10 as ClosedRange<UInt64> { try directory.send(number, &open) }
     try open.store.keep(open.replica.workspace, upTo: open.replica.lastEntry)
-    try inbox.send(11, &open)
+    try directory.send(11, &open)
     try open.store.close()
-    let loaded = try ClientStore.open(directory: inbox.path)
+    let loaded = try ClientStore.open(directory: directory.path)
     #expect(loaded.loaded.tail.count == 1)
     try loaded.store.close()
-    let again = try inbox.open()
-    #expect(try inbox.contents(again.replica).count == 11)
+    let again = try directory.open()
+    #expect(try directory.contents(again.replica).count == 11)
     let isEqual = again.replica.workspace.image() == open.replica.workspace.image()
     #expect(isEqual)
     try again.store.close()
   }
 
   @Test func acknowledgementsAndReceiptsAreKept() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    let ranges = try inbox.send(1, &open).operations.ranges
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    let ranges = try directory.send(1, &open).operations.ranges
     let prefix = LogPrefix(position: 9, chain: 7)
     try open.replica.acknowledge(
       [OperationRange(replica: ranges[0].replica, first: 1, last: ranges[0].last)],
       prefix: prefix, store: open.store)
     #expect(open.replica.record.outbox.isEmpty)
-    try inbox.send(2, &open)
+    try directory.send(2, &open)
     try open.store.close()
-    let again = try inbox.open()
+    let again = try directory.open()
     #expect(again.replica.record == open.replica.record)
     #expect(again.replica.record.prefix == prefix)
     #expect(again.replica.record.outbox.ranges.map(\.first) == [ranges[0].last + 1])
@@ -100,9 +101,9 @@ import WireProtocol
   }
 
   @Test func outgoingEntriesComeInOrderAndInPages() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...10 as ClosedRange<UInt64> { try inbox.send(number, &open) }
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...10 as ClosedRange<UInt64> { try directory.send(number, &open) }
     var found: [StoredOperations] = []
     while true {
       let page = try open.store.entries(
@@ -119,20 +120,20 @@ import WireProtocol
   }
 
   @Test func installedSnapshotIsTheBaseOfTheLog() throws {
-    let donor = try Shelf(seed: 1 << 50)
+    let donor = try StoreDirectory(seed: 1 << 50)
     var source = try donor.open()
     try donor.send(1, &source)
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(2, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(2, &open)
     _ = try open.replica.install(
       Replica.Base(
         image: source.replica.workspace.image(), prefix: LogPrefix(position: 3, chain: 5)),
-      at: inbox.context(), store: open.store)
+      at: directory.context(), store: open.store)
     try source.store.close()
     try open.store.close()
-    let again = try inbox.open()
-    #expect(try Set(inbox.contents(again.replica)) == ["text 1", "text 2"])
+    let again = try directory.open()
+    #expect(try Set(directory.contents(again.replica)) == ["text 1", "text 2"])
     #expect(again.replica.record.prefix == LogPrefix(position: 3, chain: 5))
     #expect(again.replica.record == open.replica.record)
     #expect(try again.store.base() != nil)
@@ -140,16 +141,16 @@ import WireProtocol
   }
 
   @Test func killAtAnyCommitLosesNothingThatWasAnswered() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
+    let directory = try StoreDirectory()
+    var open = try directory.open()
     var crashes: [(files: [String: Data], answered: Int)] = []
     for number in 1...12 as ClosedRange<UInt64> {
-      try inbox.send(number, &open)
-      crashes.append((try inbox.snapshot(), Int(number)))
+      try directory.send(number, &open)
+      crashes.append((try directory.snapshot(), Int(number)))
     }
     try open.store.close()
     for crash in crashes {
-      let place = try Shelf()
+      let place = try StoreDirectory()
       for (name, data) in crash.files where !name.hasSuffix("-shm") {
         try data.write(to: URL(fileURLWithPath: place.path + "/" + name))
       }
@@ -161,14 +162,14 @@ import WireProtocol
   }
 
   @Test func tornWriteAheadLogGivesAPrefix() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...5 as ClosedRange<UInt64> { try inbox.send(number, &open) }
-    let files = try inbox.snapshot()
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...5 as ClosedRange<UInt64> { try directory.send(number, &open) }
+    let files = try directory.snapshot()
     try open.store.close()
     let wal = try #require(files["cospool.sqlite-wal"])
     for cut in stride(from: wal.count, to: 0, by: -max(1, wal.count / 9)) {
-      let place = try Shelf()
+      let place = try StoreDirectory()
       for (name, data) in files where !name.hasSuffix("-shm") {
         let bytes = name.hasSuffix("-wal") ? data.prefix(cut) : data
         try bytes.write(to: URL(fileURLWithPath: place.path + "/" + name))

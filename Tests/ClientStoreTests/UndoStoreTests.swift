@@ -8,47 +8,49 @@ import Testing
 
 /// What can be undone survives the process, in the transaction of what it takes back.
 @Suite struct UndoStoreTests {
-  private func perform(_ command: Command, _ inbox: Shelf, _ open: inout Shelf.Open) throws {
-    let context = inbox.context()
+  private func perform(
+    _ command: Command, _ directory: StoreDirectory, _ open: inout StoreDirectory.Open
+  ) throws {
+    let context = directory.context()
     _ = try open.replica.perform(
       command, queueSizeMax: 1_000, wall: context.wall, at: context, store: open.store)
   }
 
   @Test func undoAndRedoGoOnAfterReopening() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open, text: "first")
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open, text: "first")
     let id = MessageID(high: 7, low: 1)
-    try perform(.insertText(id, at: 5, text: " émoji 👍"), inbox, &open)
-    try perform(.setPriority(id, .urgent), inbox, &open)
+    try perform(.insertText(id, at: 5, text: " émoji 👍"), directory, &open)
+    try perform(.setPriority(id, .urgent), directory, &open)
     for expected in [Priority.normal, .normal] {
       try open.store.close()
-      open = try inbox.open()
-      try perform(.undo, inbox, &open)
+      open = try directory.open()
+      try perform(.undo, directory, &open)
       #expect(try open.replica.workspace.message(id).priority == expected)
     }
-    #expect(try inbox.contents(open.replica) == ["first"])
+    #expect(try directory.contents(open.replica) == ["first"])
     try open.store.close()
-    open = try inbox.open()
+    open = try directory.open()
     #expect(open.replica.undo.redoable.count == 2)
-    try perform(.redo, inbox, &open)
-    #expect(try inbox.contents(open.replica) == ["first émoji 👍"])
-    try perform(.pause(SessionID("a"), reason: nil), inbox, &open)
+    try perform(.redo, directory, &open)
+    #expect(try directory.contents(open.replica) == ["first émoji 👍"])
+    try perform(.pause(SessionID("a"), reason: nil), directory, &open)
     try open.store.close()
-    open = try inbox.open()
+    open = try directory.open()
     #expect(open.replica.undo.redoable.isEmpty)
     #expect(open.replica.undo.undoable.count == 3)
     try open.store.close()
   }
 
   @Test func aKillLeavesTheListThatFitsTheState() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...4 as ClosedRange<UInt64> { try inbox.send(number, &open) }
-    try perform(.undo, inbox, &open)
-    let files = try inbox.snapshot()
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...4 as ClosedRange<UInt64> { try directory.send(number, &open) }
+    try perform(.undo, directory, &open)
+    let files = try directory.snapshot()
     try open.store.close()
-    let place = try Shelf()
+    let place = try StoreDirectory()
     for (name, data) in files where !name.hasSuffix("-shm") {
       try data.write(to: URL(fileURLWithPath: place.path + "/" + name))
     }
@@ -61,45 +63,45 @@ import Testing
   }
 
   @Test func rowsAreBoundedAndRemoved() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
     for number in 0..<30 {
-      try perform(.renameSession(SessionID("a"), name: "name \(number)"), inbox, &open)
+      try perform(.renameSession(SessionID("a"), name: "name \(number)"), directory, &open)
     }
-    for _ in 0..<10 { try perform(.undo, inbox, &open) }
-    try perform(.renameSession(SessionID("a"), name: "other"), inbox, &open)
+    for _ in 0..<10 { try perform(.undo, directory, &open) }
+    try perform(.renameSession(SessionID("a"), name: "other"), directory, &open)
     try open.store.close()
-    let queue = try DatabaseQueue(path: inbox.database)
+    let queue = try DatabaseQueue(path: directory.database)
     let count = try queue.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM undo") }
     #expect(count == 22)
     try queue.close()
   }
 
   @Test func aListThatCannotBeReadIsLeftOutAndNothingElse() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    try inbox.send(1, &open)
-    try inbox.send(2, &open)
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    try directory.send(1, &open)
+    try directory.send(2, &open)
     try open.store.close()
-    let queue = try DatabaseQueue(path: inbox.database)
+    let queue = try DatabaseQueue(path: directory.database)
     try queue.write { try $0.execute(sql: "UPDATE undo SET steps = x'7b7d' WHERE number = 1") }
     try queue.close()
-    var again = try inbox.open()
+    var again = try directory.open()
     #expect(again.replica.undo.entries.isEmpty)
-    #expect(try inbox.contents(again.replica) == ["text 1", "text 2"])
-    try perform(.setPriority(MessageID(high: 7, low: 1), .urgent), inbox, &again)
+    #expect(try directory.contents(again.replica) == ["text 1", "text 2"])
+    try perform(.setPriority(MessageID(high: 7, low: 1), .urgent), directory, &again)
     try again.store.close()
-    again = try inbox.open()
-    try perform(.undo, inbox, &again)
+    again = try directory.open()
+    try perform(.undo, directory, &again)
     #expect(try again.replica.workspace.message(MessageID(high: 7, low: 1)).priority == .normal)
     try again.store.close()
   }
 
   @Test func entriesComeLatestFirst() throws {
-    let inbox = try Shelf()
-    var open = try inbox.open()
-    for number in 1...5 as ClosedRange<UInt64> { try inbox.send(number, &open) }
+    let directory = try StoreDirectory()
+    var open = try directory.open()
+    for number in 1...5 as ClosedRange<UInt64> { try directory.send(number, &open) }
     let all = try open.store.entries(after: 0, countMax: 100)
     let back = try open.store.entries(before: .max, countMax: 100)
     #expect(back == all.reversed())

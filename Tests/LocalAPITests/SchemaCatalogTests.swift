@@ -11,9 +11,9 @@ import Testing
   }
 
   @Test func fieldsTypesAndNotesAreDerived() throws {
-    let book = SchemaCatalog()
-    #expect(book.schema(of: SendRequest.self) == ["$ref": "#/components/schemas/SendRequest"])
-    let send = try #require(book.components["SendRequest"])
+    let catalog = SchemaCatalog()
+    #expect(catalog.schema(of: SendRequest.self) == ["$ref": "#/components/schemas/SendRequest"])
+    let send = try #require(catalog.components["SendRequest"])
     #expect(send["required"] == ["text"])
     #expect(send["additionalProperties"] == false)
     let fields = properties(send)
@@ -22,13 +22,13 @@ import Testing
     #expect(fields["id"] == ["type": "string", "format": "uuid"])
     #expect(fields["priority"]?["enum"] == ["urgent", "normal"])
     #expect(fields["attachments"]?["items"]?["$ref"] == "#/components/schemas/AttachmentRequest")
-    #expect(book.components["AttachmentRequest"] != nil)
+    #expect(catalog.components["AttachmentRequest"] != nil)
   }
 
   @Test func answersMayGrow() throws {
-    let book = SchemaCatalog()
-    _ = book.schema(of: MessageAnswer.self)
-    let message = try #require(book.components["Message"])
+    let catalog = SchemaCatalog()
+    _ = catalog.schema(of: MessageAnswer.self)
+    let message = try #require(catalog.components["Message"])
     #expect(message["additionalProperties"] == nil)
     let fields = properties(message)
     #expect(fields["device"]?["type"] == ["string", "null"])
@@ -43,30 +43,30 @@ import Testing
   }
 
   @Test func fieldsOfTasksAreAllShown() throws {
-    let book = SchemaCatalog()
-    _ = book.schema(of: TasksAnswer.self)
-    let task = try #require(book.components["Task"])
+    let catalog = SchemaCatalog()
+    _ = catalog.schema(of: TasksAnswer.self)
+    let task = try #require(catalog.components["Task"])
     #expect(
       properties(task).keys.sorted() == [
         "alsoAwaits", "error", "lastUpdateTime", "moreRequests", "operation", "outcome",
         "projectPath", "question", "request", "result", "sessionId", "startTime", "status",
         "todoProgress",
       ])
-    #expect(book.components["Tasks"]?["required"] == ["tasks"])
+    #expect(catalog.components["Tasks"]?["required"] == ["tasks"])
   }
 
   @Test func valuesInsideOfOthersAreWhole() {
-    let book = SchemaCatalog()
-    _ = book.schema(of: AttachedAnswer.self)
-    #expect(book.components["Attached"]?["required"] == ["attachment", "isNew"])
-    _ = book.schema(of: StatusAnswer.self)
+    let catalog = SchemaCatalog()
+    _ = catalog.schema(of: AttachedAnswer.self)
+    #expect(catalog.components["Attached"]?["required"] == ["attachment", "isNew"])
+    _ = catalog.schema(of: StatusAnswer.self)
     #expect(
-      book.components["Status"]?["required"] == ["daemon", "queues", "sync", "unconsented"])
-    _ = book.schema(of: SettingRequest.self)
-    #expect(book.components["SettingRequest"]?["required"] == ["value"])
-    _ = book.schema(of: WorkspaceDocument.self)
+      catalog.components["Status"]?["required"] == ["daemon", "queues", "sync", "unconsented"])
+    _ = catalog.schema(of: SettingRequest.self)
+    #expect(catalog.components["SettingRequest"]?["required"] == ["value"])
+    _ = catalog.schema(of: WorkspaceDocument.self)
     #expect(
-      book.components["Document"]?["required"] == ["format", "sessions", "threads", "version"])
+      catalog.components["Document"]?["required"] == ["format", "sessions", "threads", "version"])
   }
 
   @Test func namesOfFieldsAreKnown() {

@@ -222,9 +222,9 @@ import Testing
     #expect(LabelTable.id(of: id).description == id)
     let ids = Set((0..<10_000).map { LabelTable.id(of: "m\($0)") })
     #expect(ids.count == 10_000)
-    var book = LabelTable()
-    let first = book.note("first")
-    #expect(book.label(of: first) == "first")
-    #expect(book.label(of: LabelTable.id(of: "x")) == LabelTable.id(of: "x").description)
+    var labels = LabelTable()
+    let first = labels.note("first")
+    #expect(labels.label(of: first) == "first")
+    #expect(labels.label(of: LabelTable.id(of: "x")) == LabelTable.id(of: "x").description)
   }
 }

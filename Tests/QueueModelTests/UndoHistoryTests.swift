@@ -7,7 +7,7 @@ import Testing
 /// The list of what can be undone: its limits, what is stored of it, and other names for operations.
 struct UndoHistoryTests {
   /// What a store would hold after the changes.
-  private struct Shelf {
+  private struct StoredHistory {
     var rows: [Int64: UndoHistory.Entry] = [:]
 
     mutating func store(_ changes: UndoHistory.Changes) throws {
@@ -20,7 +20,7 @@ struct UndoHistoryTests {
     }
   }
 
-  /// Three devices; every command's changes go to a inbox, from which the history is taken up again
+  /// Three devices; every command's changes go to what is stored, from which the history is taken up again
   /// now and then.
   @Test(arguments: TestSeeds.list(standard: 25, from: 2_000))
   func whatIsStoredIsWhatIsThere(seed: UInt64) throws {
@@ -28,7 +28,7 @@ struct UndoHistoryTests {
     var commands = CommandGenerator(sessionCount: 2, executes: false)
     var devices = (1...3).map { TestDevice(UInt64($0)) }
     var histories = devices.map { _ in UndoHistory() }
-    var inboxes = devices.map { _ in Shelf() }
+    var stored = devices.map { _ in StoredHistory() }
     var sent = [0, 0, 0]
     var undone = 0
     for _ in 0..<150 {
@@ -37,7 +37,7 @@ struct UndoHistoryTests {
         for receiver in devices.indices where receiver != index {
           let operations = Array(devices[index].made[sent[index]...])
           let outcome = try devices[receiver].merge(operations)
-          try inboxes[receiver].store(
+          try stored[receiver].store(
             histories[receiver].noteForeign(
               outcome.applied, in: devices[receiver].workspace))
         }
@@ -50,13 +50,13 @@ struct UndoHistoryTests {
       do {
         let changes = try devices[index].perform(command, history: &histories[index])
         if command == .undo { undone += 1 }
-        try inboxes[index].store(changes)
+        try stored[index].store(changes)
       } catch is QueueError { continue }
       if generator.chance(20) {
-        histories[index] = UndoHistory(inboxes[index].rows.values)
+        histories[index] = UndoHistory(stored[index].rows.values)
       }
       #expect(
-        UndoHistory(inboxes[index].rows.values).entries == histories[index].entries,
+        UndoHistory(stored[index].rows.values).entries == histories[index].entries,
         "seed \(seed)")
     }
     #expect(undone > 0)
@@ -66,14 +66,14 @@ struct UndoHistoryTests {
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "s"))
     var history = UndoHistory()
-    var inbox = Shelf()
+    var stored = StoredHistory()
     for number in 0..<Limits.undoGroupsMax + 5 {
       let changes = try device.perform(
         .renameSession(.named("s"), name: "name \(number)"), history: &history)
-      try inbox.store(changes)
+      try stored.store(changes)
     }
     #expect(history.undoable.count == Limits.undoGroupsMax)
-    #expect(inbox.rows.count == Limits.undoGroupsMax)
+    #expect(stored.rows.count == Limits.undoGroupsMax)
     for _ in 0..<Limits.undoGroupsMax { _ = try device.perform(.undo, history: &history) }
     #expect(throws: QueueError.nothingToUndo) {
       try device.perform(.undo, history: &history)

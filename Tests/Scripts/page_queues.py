@@ -236,7 +236,7 @@ def check_upload(browser, house, figures):
     page.locator("#composer-files").set_input_files(
         {"name": "note.txt", "mimeType": "text/plain", "buffer": b"hello " * 100_000})
     shown(page.get_by_text("note.txt (600 kB)")).to_be_visible()
-    until(lambda: page.evaluate("""async () => (await (await import('/shelf.js')).shelf.get('files.files')).length"""),
+    until(lambda: page.evaluate("""async () => (await (await import('/storage.js')).storedFiles.get('files.files')).length"""),
           "the file is kept")
     page.reload()
     shown(page.get_by_text("note.txt (600 kB)")).to_be_visible()

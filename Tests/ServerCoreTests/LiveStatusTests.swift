@@ -17,41 +17,41 @@ import WireProtocol
 
   @Test func statusBeginsChangesAndEnds() throws {
     // S4-7, S4-8
-    var book = LiveStatuses()
-    #expect(book.changed(try Self.task(.idle), uptime: 0) == nil)
-    #expect(book.changed(try Self.at("a"), uptime: 0) == .started)
-    #expect(book.changed(try Self.at("a"), uptime: 20_000) == nil, "nothing changed")
-    #expect(book.changed(try Self.at("b"), uptime: 20_000) == .updated)
-    #expect(book.changed(try Self.task(.completed(.cancelled)), uptime: 20_001) == .ended)
-    #expect(book.changed(try Self.task(.idle), uptime: 20_002) == nil)
-    #expect(book.isEmpty)
+    var statuses = LiveStatuses()
+    #expect(statuses.changed(try Self.task(.idle), uptime: 0) == nil)
+    #expect(statuses.changed(try Self.at("a"), uptime: 0) == .started)
+    #expect(statuses.changed(try Self.at("a"), uptime: 20_000) == nil, "nothing changed")
+    #expect(statuses.changed(try Self.at("b"), uptime: 20_000) == .updated)
+    #expect(statuses.changed(try Self.task(.completed(.cancelled)), uptime: 20_001) == .ended)
+    #expect(statuses.changed(try Self.task(.idle), uptime: 20_002) == nil)
+    #expect(statuses.isEmpty)
   }
 
   @Test func changesWaitFifteenSecondsAndTheLatestIsTold() throws {
     // N-8
-    var book = LiveStatuses()
-    _ = book.changed(try Self.at("a"), uptime: 0)
+    var statuses = LiveStatuses()
+    _ = statuses.changed(try Self.at("a"), uptime: 0)
     for (index, operation) in ["b", "c", "d"].enumerated() {
-      #expect(book.changed(try Self.at(operation), uptime: Int64(index) * 5_000) == nil)
+      #expect(statuses.changed(try Self.at(operation), uptime: Int64(index) * 5_000) == nil)
     }
-    #expect(book.timePassed(uptime: 14_999).isEmpty)
-    let due = book.timePassed(uptime: 15_000)
+    #expect(statuses.timePassed(uptime: 14_999).isEmpty)
+    let due = statuses.timePassed(uptime: 15_000)
     #expect(due.map(\.event) == [.updated])
     #expect(due.map(\.task) == [try Self.at("d")])
-    #expect(book.timePassed(uptime: 60_000).isEmpty)
-    #expect(book.changed(try Self.at("e"), uptime: 16_000) == nil)
-    #expect(book.changed(try Self.at("d"), uptime: 17_000) == nil, "back to what was told")
-    #expect(book.timePassed(uptime: 60_000).isEmpty)
+    #expect(statuses.timePassed(uptime: 60_000).isEmpty)
+    #expect(statuses.changed(try Self.at("e"), uptime: 16_000) == nil)
+    #expect(statuses.changed(try Self.at("d"), uptime: 17_000) == nil, "back to what was told")
+    #expect(statuses.timePassed(uptime: 60_000).isEmpty)
   }
 
   @Test func statusIsRenewedBeforeEightHours() throws {
     // S4-7
-    var book = LiveStatuses()
-    _ = book.changed(try Self.at("a"), uptime: 0)
-    #expect(book.timePassed(uptime: 26_999_999).isEmpty)
-    #expect(book.timePassed(uptime: 27_000_000).map(\.event) == [.renewed])
-    #expect(book.timePassed(uptime: 53_999_999).isEmpty)
-    #expect(book.timePassed(uptime: 54_000_000).map(\.event) == [.renewed])
+    var statuses = LiveStatuses()
+    _ = statuses.changed(try Self.at("a"), uptime: 0)
+    #expect(statuses.timePassed(uptime: 26_999_999).isEmpty)
+    #expect(statuses.timePassed(uptime: 27_000_000).map(\.event) == [.renewed])
+    #expect(statuses.timePassed(uptime: 53_999_999).isEmpty)
+    #expect(statuses.timePassed(uptime: 54_000_000).map(\.event) == [.renewed])
   }
 
   @Test func onlyThoseWhoWantItAndCanShowItAreTold() throws {

@@ -60,8 +60,8 @@ import Testing
     "ChannelCensus", "Defect", "Hindrance", "LabelBook", "LiveSeats", "LiveStatusBook", "Moment",
     "NotificationBook", "NotificationNews", "NotificationShelf", "Objection", "Occasion",
     "OpeningTrouble", "OutgoingBoxes", "PairVerdict", "PushGear", "ReceiptBook", "SchemaBook",
-    "Seat", "SequenceBox", "SettingsKeeper", "SharedNews", "SocketPlace", "SoughtRun", "TaskNews",
-    "ThreadStanding", "Trouble", "WebGate",
+    "Seat", "SequenceBox", "SettingsKeeper", "SharedNews", "Shelf", "SocketPlace", "SoughtRun",
+    "TaskNews", "ThreadStanding", "Trouble", "WebGate", "book", "shelf",
   ]
 
   @Test func theFieldsWordsAreUsed() throws {

@@ -40,7 +40,8 @@ extension TaskMachine {
     switch news {
     case .began:
       actions += carryOut(
-        book.turnEnded(session), with: execution, over: &connection, at: context, store: store)
+        pendingAsks.turnEnded(session), with: execution, over: &connection, at: context,
+        store: store)
       if status(of: session, connection) != .processing {
         actions += report(
           .processing(operation: nil), of: session, with: execution, over: &connection,
@@ -49,7 +50,7 @@ extension TaskMachine {
     case .prompted(let matter, let request):
       let time = connection.time(at: context)
       guard ![.awaitingApproval, .awaitingAnswer].contains(status(of: session, connection)),
-        book.prompted(request, in: session)
+        pendingAsks.prompted(request, in: session)
       else { return [] }
       let ask = Ask(session: session, id: request, matter: matter, patienceMilliseconds: 0)
       let unwritten = self.unwritten[session]
@@ -61,11 +62,11 @@ extension TaskMachine {
       if !connection.replica.workspace.awaits(request, in: session) {
         // It could not be written: nobody is to see it later, when the agent has long gone on.
         self.unwritten[session] = unwritten
-        _ = book.wentOn(session)
+        _ = pendingAsks.wentOn(session)
       }
     case .wentOn:
       actions += carryOut(
-        book.wentOn(session), with: execution, over: &connection, at: context, store: store)
+        pendingAsks.wentOn(session), with: execution, over: &connection, at: context, store: store)
     case .operation(let name):
       actions += noteProgress(
         session, operation: .some(name), with: execution, over: &connection, at: context,
@@ -75,7 +76,8 @@ extension TaskMachine {
         session, todo: todo, with: execution, over: &connection, at: context, store: store)
     case .ended(let result):
       actions += carryOut(
-        book.turnEnded(session), with: execution, over: &connection, at: context, store: store)
+        pendingAsks.turnEnded(session), with: execution, over: &connection, at: context,
+        store: store)
       actions += flush(session, with: execution, over: &connection, at: context, store: store)
       self.progress[session] = nil
       // The end of a turn whose beginning nobody heard of tells nothing new of an ended task.
@@ -98,7 +100,8 @@ extension TaskMachine {
     switch news {
     case .began, .ended:
       var actions = carryOut(
-        book.turnEnded(session), with: execution, over: &connection, at: context, store: store)
+        pendingAsks.turnEnded(session), with: execution, over: &connection, at: context,
+        store: store)
       self.progress[session] = nil
       if case .ended(let result) = news, isOwn(session, connection), isUnderWay(session, connection)
       {
@@ -109,7 +112,7 @@ extension TaskMachine {
       return actions
     case .wentOn:
       return carryOut(
-        book.wentOn(session), with: execution, over: &connection, at: context, store: store)
+        pendingAsks.wentOn(session), with: execution, over: &connection, at: context, store: store)
     case .prompted, .operation, .progress:
       return []
     }
@@ -127,7 +130,7 @@ extension TaskMachine {
     guard mayReport(ask.session, connection) else {
       return [.decided(ask.id, AskAnswer(ending: .withdrawn))]
     }
-    let actions = book.raised(ask, now: context.now, wall: connection.time(at: context))
+    let actions = pendingAsks.raised(ask, now: context.now, wall: connection.time(at: context))
     return carryOut(actions, with: execution, over: &connection, at: context, store: store)
   }
 
@@ -138,7 +141,7 @@ extension TaskMachine {
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     carryOut(
-      book.withdrawn(request, now: context.now, wall: connection.time(at: context)),
+      pendingAsks.withdrawn(request, now: context.now, wall: connection.time(at: context)),
       with: execution, over: &connection, at: context,
       store: store)
   }
@@ -169,7 +172,7 @@ extension TaskMachine {
         asked = id
         questions = [:]
         actions += carryOut(
-          book.connected(), with: execution, over: &connection, at: context, store: store)
+          pendingAsks.connected(), with: execution, over: &connection, at: context, store: store)
         self.retryAt = context.now
       }
     } else if connection.current == nil {
@@ -191,20 +194,20 @@ extension TaskMachine {
     while !connection.authority.verdicts.isEmpty {
       let (request, given) = connection.authority.verdicts.removeFirst()
       actions += carryOut(
-        book.answered(
+        pendingAsks.answered(
           request, given, now: context.now, wall: connection.time(at: context)),
         with: execution, over: &connection, at: context, store: store)
     }
     // Nobody is to answer in a session that was deleted; an answer of before was told above.
-    for session in book.sessions.sorted()
+    for session in pendingAsks.sessions.sorted()
     where connection.replica.workspace.host(of: session) == nil {
       actions += carryOut(
-        book.sessionDeleted(session, now: context.now), with: execution, over: &connection,
+        pendingAsks.sessionDeleted(session, now: context.now), with: execution, over: &connection,
         at: context, store: store)
     }
     actions += dropOldAnswers(with: execution, over: &connection, at: context, store: store)
     actions += carryOut(
-      book.timePassed(now: context.now, wall: connection.time(at: context)), with: execution,
+      pendingAsks.timePassed(now: context.now, wall: connection.time(at: context)), with: execution,
       over: &connection, at: context,
       store: store)
     actions += writeAgain(with: execution, over: &connection, at: context, store: store)
@@ -279,9 +282,10 @@ extension TaskMachine {
         if let raised = awaited.raised,
           !connection.replica.workspace.awaits(raised, in: session)
         {
-          let refused = book.refused(raised, now: context.now, wall: connection.time(at: context))
+          let refused = pendingAsks.refused(
+            raised, now: context.now, wall: connection.time(at: context))
           // The agent does not wait for it: nobody is to see it later.
-          if book.awaited(in: session) == nil { self.unwritten[session] = unwritten }
+          if pendingAsks.awaited(in: session) == nil { self.unwritten[session] = unwritten }
           actions += carryOut(
             refused, with: execution, over: &connection, at: context, store: store)
         }
@@ -329,7 +333,7 @@ extension TaskMachine {
     switch question {
     case .verdict(let verdict):
       return carryOut(
-        book.verdictTold(
+        pendingAsks.verdictTold(
           verdict, answer, now: context.now, wall: connection.time(at: context)),
         with: execution, over: &connection, at: context, store: store)
     case .answer(let given):
@@ -394,7 +398,7 @@ extension TaskMachine {
       }
       // What is awaited may be more or less by now.
       actions +=
-        book.awaited(in: session).map {
+        pendingAsks.awaited(in: session).map {
           report(
             $0, of: session, outcome: unwritten.outcome, with: execution, over: &connection,
             at: context, store: store)
@@ -434,8 +438,8 @@ extension TaskMachine {
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     var actions: [Action] = []
-    for session in book.sessions.sorted() where unwritten[session] == nil {
-      guard let awaited = book.awaited(in: session), mayReport(session, connection),
+    for session in pendingAsks.sessions.sorted() where unwritten[session] == nil {
+      guard let awaited = pendingAsks.awaited(in: session), mayReport(session, connection),
         let task = connection.replica.workspace.task(of: session),
         !awaited.requests.allSatisfy({ task.awaits($0.id) })
       else { continue }

@@ -113,7 +113,7 @@ struct TaskMachine: Sendable {
   /// An answer that the authority could not store is asked about again after so long.
   static let retryMilliseconds: Int64 = 2_000
 
-  var book = PendingAsks()
+  var pendingAsks = PendingAsks()
   /// Answers of this device that are under way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
   /// Verdicts that the registers may not show yet, the latest last; bounded.
@@ -166,7 +166,7 @@ struct TaskMachine: Sendable {
       now + min(max(0, answer.givenAt + TaskMachine.answerMilliseconds - wall), 10_000)
     }
     let retries = unwritten.values.map(\.retryAt)
-    return ([book.deadline, retryAt].compactMap { $0 } + writes + drops + retries).min()
+    return ([pendingAsks.deadline, retryAt].compactMap { $0 } + writes + drops + retries).min()
   }
 }
 
@@ -178,7 +178,7 @@ extension TaskMachine {
     func require(_ holds: Bool, _ reason: String) throws(InvariantViolation) {
       if !holds { throw InvariantViolation(reason: reason) }
     }
-    try book.checkInvariants()
+    try pendingAsks.checkInvariants()
     for (request, pending) in answers {
       try require(
         pending.answer.request == request, "an answer to another request is kept for \(request)")

@@ -12,7 +12,7 @@ struct ExpectationView {
   }
 
   let workspace: Workspace
-  let book: LabelTable
+  let labels: LabelTable
 
   /// `error` and `equal` are not questions to one state; they are found to be as expected.
   func found(_ check: Expectation.Check) -> Found {
@@ -43,7 +43,7 @@ struct ExpectationView {
   private func queue(_ label: Scenario.Label) -> String {
     do {
       let view = try workspace.messageQueue(SessionID(label.name))
-      return Self.list(view.messages.map { book.label(of: $0.id) })
+      return Self.list(view.messages.map { labels.label(of: $0.id) })
     } catch {
       return Self.words(error)
     }

@@ -40,7 +40,7 @@ struct ScenarioRunner {
   private let isStrict: Bool
   private var indexes: [String: Int] = [:]
   private var names: [String] = []
-  private(set) var book = LabelTable()
+  private(set) var labels = LabelTable()
   private var report: ScenarioReport
   /// Devices that a step turned off, so that "all" means the others.
   private var lastError: [String: String] = [:]
@@ -105,7 +105,7 @@ struct ScenarioRunner {
   private mutating func perform(_ verb: DeviceVerb, on device: Label, _ step: Scenario.Step) {
     complainOfRefusal(on: device.name)
     lastError[device.name] = nil
-    switch simulation.apply(.perform(device: index(device), verb.action(&book))) {
+    switch simulation.apply(.perform(device: index(device), verb.action(&labels))) {
     case .done, .performed:
       break
     case .refused(let error):
@@ -236,7 +236,7 @@ struct ScenarioRunner {
     guard let workspace = try? simulation.workspace(of: indexes[device] ?? -1) else {
       return fail(step, "state of \(device)", "it cannot be read")
     }
-    let view = ExpectationView(workspace: workspace, book: book)
+    let view = ExpectationView(workspace: workspace, labels: labels)
     let found = view.found(check)
     if found.actual != found.expected {
       fail(step, "\(found.what) on \(device)", expected: found.expected, found.actual)

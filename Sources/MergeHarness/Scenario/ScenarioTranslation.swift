@@ -51,33 +51,33 @@ extension ScenarioWorld {
 
 extension DeviceVerb {
   /// What the person does, with ids for labels.
-  func action(_ book: inout LabelTable) -> UserAction {
+  func action(_ labels: inout LabelTable) -> UserAction {
     switch self {
     case .open(let message):
-      .open(book.note(message.name))
+      .open(labels.note(message.name))
     case .edit(let message, let text, let againstOpened):
       .edit(
-        book.note(message.name), content: text.full,
+        labels.note(message.name), content: text.full,
         against: againstOpened ? .opened : .current)
     case .send(let send):
       .command(
         .send(
           Command.Send(
-            session: .labelled(send.session), id: book.note(send.id.name), text: send.text.full,
+            session: .labelled(send.session), id: labels.note(send.id.name), text: send.text.full,
             priority: send.isUrgent ? .urgent : .normal, project: send.project,
             requeuesThread: send.requeuesThread)))
     case .insertText(let message, let at, let text):
-      .command(.insertText(book.note(message.name), at: at, text: text.full))
+      .command(.insertText(labels.note(message.name), at: at, text: text.full))
     case .deleteText(let message, let at, let count):
-      .command(.deleteText(book.note(message.name), at..<at + count))
+      .command(.deleteText(labels.note(message.name), at..<at + count))
     case .move(let messages, let place):
-      .command(.move(messages.map { book.note($0.name) }, to: place.target(&book)))
+      .command(.move(messages.map { labels.note($0.name) }, to: place.target(&labels)))
     case .cancel(let messages):
-      .command(.cancel(messages.map { book.note($0.name) }))
+      .command(.cancel(messages.map { labels.note($0.name) }))
     case .restore(let message):
-      .command(.restore(book.note(message.name)))
+      .command(.restore(labels.note(message.name)))
     case .priority(let message, let priority):
-      .command(.setPriority(book.note(message.name), priority))
+      .command(.setPriority(labels.note(message.name), priority))
     case .clear(let session):
       .command(.clear(.labelled(session)))
     case .pause(let session, let reason):
@@ -104,13 +104,13 @@ extension DeviceVerb {
       .command(
         .setHost(.labelled(session), number.map { DeviceID(high: 0xD, low: UInt64($0)) }))
     case .retry(let message):
-      .command(.retry(book.note(message.name)))
+      .command(.retry(labels.note(message.name)))
     case .skip(let message):
-      .command(.skip(book.note(message.name)))
+      .command(.skip(labels.note(message.name)))
     case .hold(let message, let time):
-      .command(.hold(book.note(message.name), until: time))
+      .command(.hold(labels.note(message.name), until: time))
     case .notBefore(let message, let time):
-      .command(.setNotBefore(book.note(message.name), time))
+      .command(.setNotBefore(labels.note(message.name), time))
     case .undo:
       .command(.undo)
     case .redo:
@@ -128,11 +128,11 @@ extension DeviceVerb.Place {
     }
   }
 
-  fileprivate func target(_ book: inout LabelTable) -> MoveTarget {
+  fileprivate func target(_ labels: inout LabelTable) -> MoveTarget {
     switch self {
     case .to(let position): .position(position)
-    case .before(let message): .before(book.note(message.name))
-    case .after(let message): .after(book.note(message.name))
+    case .before(let message): .before(labels.note(message.name))
+    case .after(let message): .after(labels.note(message.name))
     }
   }
 }

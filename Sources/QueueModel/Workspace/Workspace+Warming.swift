@@ -100,7 +100,10 @@ extension Command {
     case .send(let send): [send.session]
     case .reportTask(let report): [report.session]
     case .addThreads(let ids), .moveThreads(let ids, _): ids
-    default: []
+    case .edit, .insertText, .deleteText, .move, .cancel, .restore, .setPriority, .attach, .detach,
+      .removeThreads, .clearThreads, .retry, .skip, .setNotBefore, .hold, .reportRun,
+      .importDocument, .undo, .redo:
+      []
     }
   }
 
@@ -115,7 +118,10 @@ extension Command {
     case .move(let ids, .before(let neighbour)), .move(let ids, .after(let neighbour)):
       ids + [neighbour]
     case .move(let ids, .position): ids
-    default: []
+    case .addSession, .renameSession, .deleteSession, .clear, .pause, .resume, .addThreads,
+      .moveThreads, .removeThreads, .clearThreads, .requeueThread, .unlockThread, .setHost,
+      .reportTask, .importDocument, .undo, .redo:
+      []
     }
   }
 }

@@ -3,19 +3,19 @@
 /** The browser's database, which takes files; a browser that has none for pages keeps nothing. */
 function use(mode, step) {
   return new Promise((resolve, reject) => {
-    const opening = indexedDB.open('cospool', 1)
-    opening.onupgradeneeded = () => opening.result.createObjectStore('shelf')
+    const opening = indexedDB.open('cospool.files', 1)
+    opening.onupgradeneeded = () => opening.result.createObjectStore('files')
     opening.onerror = () => reject(opening.error)
     opening.onsuccess = () => {
-      const transaction = opening.result.transaction('shelf', mode)
-      const request = step(transaction.objectStore('shelf'))
+      const transaction = opening.result.transaction('files', mode)
+      const request = step(transaction.objectStore('files'))
       transaction.oncomplete = () => (opening.result.close(), resolve(request.result))
       transaction.onabort = () => (opening.result.close(), reject(transaction.error))
     }
   })
 }
 
-export const shelf = {
+export const storedFiles = {
   /** A list by its name; empty where nothing was put there. */
   get: (name) => use('readonly', (store) => store.get(name)).then((list) => list ?? [], () => []),
   put: (name, list) => use('readwrite', (store) => (list.length ? store.put(list, name) : store.delete(name))).catch(() => {}),

@@ -6,7 +6,7 @@ import SequenceCRDT
 import Testing
 
 /// A data directory of a test, removed with the value.
-final class Shelf {
+final class StoreDirectory {
   let path: String
   private var random: UInt64
 
@@ -18,7 +18,7 @@ final class Shelf {
       atPath: path, withIntermediateDirectories: true)
   }
 
-  init(copying other: Shelf) throws {
+  init(copying other: StoreDirectory) throws {
     path = NSTemporaryDirectory() + "cospool-store-\(UUID().uuidString)"
     try FileManager.default.copyItem(atPath: other.path, toPath: path)
     random = 1 << 40
@@ -47,7 +47,7 @@ final class Shelf {
     let device = try DeviceIdentity.load(directory: path, fresh: DeviceID(high: 1, low: 1))
     let replica = try Replica(
       Replica.Opening(
-        loaded: opened.loaded, device: device, deviceName: "inbox"),
+        loaded: opened.loaded, device: device, deviceName: "directory"),
       at: context(), store: opened.store)
     return Open(store: opened.store, replica: replica)
   }
