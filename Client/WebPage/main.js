@@ -63,6 +63,7 @@ async function begin() {
   setInterval(saySeen, 45_000)
   for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, () => (saySeen.at = Date.now()), { passive: true })
   addEventListener('pointerdown', () => (keys.typedAt = 0), { passive: true })
+  for (const kind of ['focusin', 'focusout']) addEventListener(kind, typing)
   for (const kind of ['dragover', 'drop']) addEventListener(kind, dragged)
   document.querySelector('.skip').addEventListener('click', (event) => {
     // The address is the view's.
@@ -141,6 +142,7 @@ async function go() {
   const id = decoded(part)
   const kind = name === 's' && !id ? 'sessions-view' : { needs: 'needs-view', s: 'session-view', devices: 'devices-view', sessions: 'sessions-view' }[name] ?? 'needs-view'
   const next = document.createElement(kind)
+  main.className = kind
   main.replaceChildren(next)
   view = next
   view.open(id)
@@ -188,6 +190,8 @@ function update() {
   const locked = model.link === 'locked'
   const focused = banner.contains(document.activeElement)
   show(banner, model.link === 'down' && go.seen === true || locked)
+  document.body.classList.toggle('told', !banner.hidden)
+  typing()
   if (model.link === 'live') go.seen = true
   else if (!go.seen) go.waits ??= setTimeout(() => (go.seen = true, model.touch()), 800)
   const words = locked ? model.lockWords ?? 'This browser has no key.' : 'The daemon does not answer. What you type is kept here and sent when it is back.'
@@ -238,6 +242,11 @@ function fillSessions(list) {
       else row.firstChild.removeAttribute('aria-current')
     },
   })
+}
+
+/** The composer makes room for what is typed elsewhere. A class: `:has()` would have each row looked at for each event. */
+function typing() {
+  document.body.classList.toggle('typing', document.activeElement?.matches('.editor *, request-card textarea') === true)
 }
 
 /** Files that are dragged here; one that is let go where nothing takes it must not take the page's place. */
