@@ -16,23 +16,18 @@ struct BatchCosts {
   private let content: Workspace
   /// Elements that the batch introduces, by operation.
   private var fresh: [OperationID: ElementName] = [:]
+  /// How many operations introduce an element, those in the content included.
   private var introductions: [ElementName: Int] = [:]
-  /// Tags that the batch puts and leaves.
-  private var tags: [Field: Set<OperationID>] = [:]
+  /// Tags that the batch put and did not clear, and how many are in the content.
+  private var tags: [Field: (fresh: Set<OperationID>, before: Int)] = [:]
+  /// An element would have more tags in one field, or more introductions, than it may, if only until a
+  /// later operation clears them.
+  private(set) var isTooMuch = false
 
-  /// - Complexity: O(operations + cleared tags).
+  /// - Complexity: O(operations + cleared tags), up to the one that is too much.
   init(_ operations: [Operation], on content: Workspace) {
     self.content = content
-    for operation in operations { count(operation) }
-  }
-
-  /// Whether an element would have more tags in one field, or more introductions, than it may.
-  var isTooMuch: Bool {
-    let most = WireLimits.elementTagsMax
-    return introductions.contains { $1 + content.introductionCount(of: $0) > most }
-      || tags.contains {
-        !$1.isEmpty && $1.count + content.tagCount(of: $0.element, $0.field) > most
-      }
+    for operation in operations where !isTooMuch { count(operation) }
   }
 
   private mutating func count(_ operation: Operation) {
@@ -64,7 +59,9 @@ struct BatchCosts {
 
   private mutating func introduce(_ element: ElementName, by id: OperationID) {
     fresh[id] = element
-    introductions[element, default: 0] += 1
+    let count = (introductions[element] ?? content.introductionCount(of: element)) + 1
+    introductions[element] = count
+    isTooMuch = isTooMuch || count > WireLimits.elementTagsMax
   }
 
   private mutating func change(
@@ -73,7 +70,12 @@ struct BatchCosts {
     // What names no element is refused by the merge.
     guard let element else { return }
     let field = Field(element: element, field: field)
-    if tags[field] != nil { tags[field]?.subtract(clears) }
-    if let tag { tags[field, default: []].insert(tag) }
+    tags[field]?.fresh.subtract(clears)
+    guard let tag else { return }
+    var found =
+      tags.removeValue(forKey: field) ?? ([], content.tagCount(of: field.element, field.field))
+    found.fresh.insert(tag)
+    isTooMuch = isTooMuch || found.fresh.count + found.before > WireLimits.elementTagsMax
+    tags[field] = found
   }
 }

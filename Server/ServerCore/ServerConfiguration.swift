@@ -36,7 +36,7 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var commitBytesMax = 8 << 20
   /// How many operations are looked at before a transaction, refused ones too; a batch is looked at as a
   /// whole. All workspaces wait that long.
-  package var commitOperationsMax = 16_384
+  package var commitOperationsMax = 1_024
   /// Log entries after which a snapshot is due, and after which it is due however small they are.
   package var snapshotEntries = 256
   package var snapshotEntriesMax = 4_096

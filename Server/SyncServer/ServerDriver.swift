@@ -56,6 +56,8 @@ final class ServerDriver {
   /// TCP connections, upgraded or not, and where they come from.
   private var channels: [ObjectIdentifier: (channel: any Channel, source: String)] = [:]
   private var places: Places
+  /// Whose input is looked at next.
+  private(set) lazy var turns = makeTurns()
   private var actions: CircularBuffer<ServerAction> = []
   private var isActing = false
   /// When the store was given what it has not done yet, uptime.
@@ -150,6 +152,18 @@ final class ServerDriver {
     return promise.futureResult
   }
 
+  private func makeTurns() -> InputTurns {
+    InputTurns { [unowned self] afterSockets in
+      let bound = bound
+      // The loop looks at sockets once no task is due.
+      if afterSockets {
+        loop.scheduleTask(in: .microseconds(20)) { bound.value.turns.giveTurns() }
+      } else {
+        loop.execute { bound.value.turns.giveTurns() }
+      }
+    }
+  }
+
   // MARK: - TCP
 
   /// A TCP connection was accepted.
@@ -242,6 +256,9 @@ final class ServerDriver {
   func joined(_ id: ConnectionID, _ device: DeviceID, of workspace: WorkspaceID) {
     peers[id]?.device = ConnectedDevice(
       workspace: workspace, device: device, since: clock.now.wallMilliseconds)
+    // A channel that is closed has no handlers any more.
+    try? peers[id]?.channel.pipeline.syncOperations.handler(type: TurnHandler.self).group =
+      .workspace(workspace)
     said.hasChanged = true
   }
 

@@ -237,7 +237,7 @@ package final class SyncServer: Sendable {
         }
       }
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-      .childChannelOption(.maxMessagesPerRead, value: 16)
+      .childChannelOption(.maxMessagesPerRead, value: 1)
       // Each channel keeps a buffer of the size it reads into, which grows with what comes. Most
       // connections send a keystroke now and then.
       .childChannelOption(
@@ -277,6 +277,7 @@ package final class SyncServer: Sendable {
     }
     try pipeline.addHandler(counter)
     try pipeline.addHandler(gate)
+    try pipeline.addHandler(TurnHandler(turns: driver.turns))
     try pipeline.configureHTTPServerPipeline(
       withServerUpgrade: (
         upgraders: [upgrader],

@@ -34,6 +34,8 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
   private let counter: ConnectionCounter
   private var pings: RepeatedTask?
   private var isClosing = false
+  /// A ping that waits for its pong.
+  private var latestPing: WebSocketFrame?
 
   init(driver: ServerDriver, id: ConnectionID, counter: ConnectionCounter) {
     self.driver = driver
@@ -69,10 +71,7 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
       driver.received(Array(frame.unmaskedData.readableBytesView), on: id)
     case .ping:
       driver.receivedControl(frame.data.readableBytes, on: id)
-      // A client that does not read its pongs gets none.
-      guard context.channel.isWritable else { return }
-      let pong = WebSocketFrame(fin: true, opcode: .pong, data: frame.unmaskedData)
-      context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+      latestPing = frame
     case .pong:
       driver.receivedControl(frame.data.readableBytes, on: id)
     case .connectionClose:
@@ -86,6 +85,19 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
       isClosing = true
       context.closeWebSocket(.protocolError, within: driver.options.lingerMilliseconds)
     }
+  }
+
+  /// Answers the latest ping of those that came together (RFC 6455, section 5.5.3).
+  func channelReadComplete(context: ChannelHandlerContext) {
+    if let ping = latestPing {
+      latestPing = nil
+      // A client that does not read its pongs gets none.
+      if context.channel.isWritable, !isClosing {
+        let pong = WebSocketFrame(fin: true, opcode: .pong, data: ping.unmaskedData)
+        context.writeAndFlush(wrapOutboundOut(pong), promise: nil)
+      }
+    }
+    context.fireChannelReadComplete()
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {

@@ -71,6 +71,26 @@ import WireProtocol
     #expect(author.send(chain) == nil)
   }
 
+  /// Until they are cleared they make the batch itself dear: its work would grow with their square.
+  @Test func tagsThatPileUpUntilTheEndOfTheirBatchAreRefused() throws {
+    var author = try Author()
+    let first = author.device.workspace.vector[author.device.replica] + 1
+    let pile = (0..<UInt32(most) + 1).map {
+      OperationID(replica: author.device.replica, seq: first + $0)
+    }
+    let message = author.message
+    var bodies: [(OperationID) -> Operation.Body] = pile.map { _ in
+      { _ in .addTag(element: message, field: .attachment, clears: [], note: "x") }
+    }
+    bodies.append { _ in .clearTags(element: message, field: .attachment, clears: pile) }
+    #expect(author.send(bodies) == .limitReached)
+    bodies.removeFirst()
+    let rest = Array(pile.dropLast())
+    bodies[bodies.count - 1] = { _ in .clearTags(element: message, field: .attachment, clears: rest)
+    }
+    #expect(author.send(bodies) == nil)
+  }
+
   @Test func oneMessageIsIntroducedOnlySoOften() throws {
     var author = try Author()
     let add = { [session = author.session] (id: OperationID) in

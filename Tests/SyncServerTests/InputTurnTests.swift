@@ -1,0 +1,79 @@
+import NIOCore
+import QueueModel
+import Testing
+
+@testable import SyncServer
+
+/// In which order input is looked at, whoever sends how much.
+@Suite struct InputTurnTests {
+  /// A connection whose input is a number of pieces.
+  private final class Sender: TurnTaker {
+    let name: String
+    var pieces: Int
+    let served: (String) -> Void
+
+    init(_ name: String, _ pieces: Int, served: @escaping (String) -> Void) {
+      (self.name, self.pieces, self.served) = (name, pieces, served)
+    }
+
+    func takeTurn() -> Bool {
+      pieces -= 1
+      served(name)
+      return pieces > 0
+    }
+  }
+
+  /// Turns under a clock of the test's own.
+  private final class Scene {
+    var time = NIODeadline.uptimeNanoseconds(0)
+    var order: [String] = []
+    var calls: [Bool] = []
+    /// How long a turn takes.
+    var turn = TimeAmount.microseconds(1)
+    lazy var turns = InputTurns(clock: { [unowned self] in time }) { [unowned self] in
+      calls.append($0)
+    }
+
+    func send(_ name: String, _ pieces: Int, in group: TurnGroup) {
+      let sender = Sender(name, pieces) { [unowned self] name in
+        order.append(name)
+        time = time + turn
+      }
+      turns.wait(sender, in: group)
+    }
+  }
+
+  private let busy = TurnGroup.workspace(WorkspaceID(high: 1, low: 1))
+  private let quiet = TurnGroup.workspace(WorkspaceID(high: 1, low: 2))
+
+  @Test func workspacesTakeTurnsAndConnectionsWithinThem() {
+    let scene = Scene()
+    scene.send("a1", 3, in: busy)
+    scene.send("a2", 2, in: busy)
+    for index in 1...3 { scene.send("s\(index)", 1, in: .strangers) }
+    scene.send("b", 2, in: quiet)
+    scene.turns.giveTurns()
+    #expect(
+      scene.order == ["a1", "s1", "b", "a2", "s2", "b", "a1", "s3", "a2", "a1"])
+    #expect(scene.calls == [false])
+  }
+
+  /// Sockets are looked at while somebody has very much waiting, and who came has the next turn but one.
+  @Test func whoComesMeanwhileWaitsForOnePieceOfEach() {
+    let scene = Scene()
+    scene.turn = .milliseconds(5)
+    scene.send("a", 100, in: busy)
+    scene.turns.giveTurns()
+    #expect(scene.order == ["a"])
+    #expect(scene.calls == [false, true])
+    scene.send("b", 1, in: quiet)
+    #expect(scene.calls == [false, true])
+    scene.turns.giveTurns()
+    scene.turns.giveTurns()
+    #expect(scene.order == ["a", "a", "b"])
+    scene.turn = .microseconds(1)
+    scene.turns.giveTurns()
+    #expect(scene.order.count == 101)
+    #expect(scene.calls.last == true)
+  }
+}
