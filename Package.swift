@@ -133,7 +133,7 @@ let rooms: [Room] = [
     name: "PushNotices", path: "Protocol/PushNotices", rooms: ["Basics"], articles: ["README.md"]),
   Room(name: "NetworkAddresses", path: "Protocol/NetworkAddresses", articles: ["README.md"]),
   Room(
-    name: "HealthChecks", path: "Protocol/HealthChecks",
+    name: "HealthChecks", path: "Protocol/HealthChecks", rooms: ["Basics"],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], articles: ["README.md"]),
   Room(
     name: "DispatchAuthority", path: "Sources/DispatchAuthority",
@@ -321,8 +321,9 @@ let rooms: [Room] = [
   test(
     "SyncServerTests",
     [
-      "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices", "NetworkAddresses",
-      "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "SyncServer", "SyncClient",
+      "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices",
+      "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "SyncServer",
+      "SyncClient",
       "SyncTestSupport", "PushTestSupport", "Observability", "ProcessResources",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],

@@ -28,8 +28,10 @@ extension ClientStore {
         for receipt in transaction.receipts { try write(receipt, to: database) }
         try shortenReceipts(by: transaction.receipts.count, in: database)
         try write(transaction.undo, to: database)
-        try endDraft(transaction.endedDraft, in: database)
-        try note(transaction.sent, in: database)
+        if let (message, milliseconds) = transaction.sent {
+          try endDraft(message, in: database)
+          try note(message, at: milliseconds, in: database)
+        }
         try write(transaction.intents, to: database)
         try write(transaction.authority, to: database)
         try writeVerdicts(of: transaction.authority, to: database)

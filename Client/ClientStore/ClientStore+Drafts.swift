@@ -63,8 +63,7 @@ extension ClientStore {
 
   /// In the transaction of a send: ends the session's draft where what was sent has all of it. Another
   /// one is a text that nobody sent.
-  func endDraft(_ sent: SentText?, in database: Database) throws {
-    guard let sent else { return }
+  func endDraft(_ sent: Command.Send, in database: Database) throws {
     let row = try Row.fetchOne(
       database.cachedStatement(
         sql: "SELECT session, text, updated_at FROM drafts WHERE session = ?"),

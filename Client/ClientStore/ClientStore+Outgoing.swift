@@ -59,9 +59,8 @@ extension ClientStore {
     }
   }
 
-  /// In the transaction of the operations that send it.
-  func note(_ message: QueuedMessage?, in database: Database) throws {
-    guard var message else { return }
+  /// Numbers a message, in the transaction of the operations that send it, which have its text.
+  func note(_ message: Command.Send, at milliseconds: Int64, in database: Database) throws {
     let box = ClientStore.syncBox
     let sequence = try Int64.fetchOne(
       database.cachedStatement(
@@ -71,8 +70,16 @@ extension ClientStore {
           """),
       arguments: [box])
     guard let sequence else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
-    message.sequence = UInt64(clamping: sequence)
-    try write(message, to: box, in: database)
+    try database.cachedStatement(
+      sql: """
+        INSERT OR REPLACE INTO outgoing (box, sequence, message, session, content, status,
+          retry_count, queued_at)
+        VALUES (?, ?, ?, ?, x'', ?, 0, ?)
+        """
+    ).execute(arguments: [
+      box, sequence, message.id.description, message.session.rawValue,
+      QueueStatus.queued.rawValue, milliseconds,
+    ])
     guard sequence % 100 == 0 else { return }
     // What the server does not have is in the log whether it stands here or not.
     try database.execute(

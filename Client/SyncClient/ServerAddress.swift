@@ -1,13 +1,9 @@
+import Basics
 import Foundation
 import NetworkAddresses
 
 /// Where a server listens.
 struct ServerAddress: Hashable, Sendable {
-  /// The path of the WebSocket; PROTOCOL, section "Transport".
-  static let path = "/v1/sync"
-  /// The WebSocket subprotocol.
-  static let subprotocol = "cospool.v1"
-
   var isSecure: Bool
   var host: String
   var port: Int
@@ -17,7 +13,7 @@ struct ServerAddress: Hashable, Sendable {
     let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
     guard let parts = URLComponents(string: trimmed), let scheme = parts.scheme?.lowercased(),
       scheme == "ws" || scheme == "wss", let host = parts.host, !host.isEmpty,
-      ["", "/", ServerAddress.path].contains(parts.path), parts.query == nil,
+      ["", "/", SyncEndpoint.path].contains(parts.path), parts.query == nil,
       parts.user == nil
     else { throw .invalidServerURL(text) }
     isSecure = scheme == "wss"

@@ -1,3 +1,4 @@
+import Basics
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -120,8 +121,8 @@ final class Transport: Sendable {
       maxFrameSize: WireLimits.frameBytesMax,
       upgradePipelineHandler: { channel, head in
         channel.eventLoop.makeCompletedFuture {
-          guard head.headers["sec-websocket-protocol"] == [ServerAddress.subprotocol] else {
-            throw Failure(description: "\(url) does not speak \(ServerAddress.subprotocol)")
+          guard head.headers["sec-websocket-protocol"] == [SyncEndpoint.subprotocol] else {
+            throw Failure(description: "\(url) does not speak \(SyncEndpoint.subprotocol)")
           }
           try self.installInbox(on: channel)
         }
@@ -129,10 +130,10 @@ final class Transport: Sendable {
     var headers = HTTPHeaders()
     headers.add(name: "Host", value: address.hostField)
     headers.add(name: "Content-Length", value: "0")
-    headers.add(name: "Sec-WebSocket-Protocol", value: ServerAddress.subprotocol)
+    headers.add(name: "Sec-WebSocket-Protocol", value: SyncEndpoint.subprotocol)
     let upgrade = NIOTypedHTTPClientUpgradeConfiguration<Void>(
       upgradeRequestHead: HTTPRequestHead(
-        version: .http1_1, method: .GET, uri: ServerAddress.path, headers: headers),
+        version: .http1_1, method: .GET, uri: SyncEndpoint.path, headers: headers),
       upgraders: [upgrader],
       notUpgradingCompletionHandler: { channel in
         channel.close(promise: nil)

@@ -60,16 +60,23 @@ package struct ByteReader: Sendable {
     }
   }
 
-  /// A number that counts something, at most `max`.
+  /// A number, at most `max`.
+  package mutating func number<Value: FixedWidthInteger & UnsignedInteger>(
+    max: Value, _ what: @autoclosure () -> String
+  ) throws(DecodingFault) -> Value {
+    let start = position
+    let value = try number()
+    guard value <= max else {
+      throw DecodingFault(.limitExceeded, at: start, "\(what()): \(value), at most \(max)")
+    }
+    return Value(truncatingIfNeeded: value)
+  }
+
+  /// A number that counts something in memory, at most `max`.
   package mutating func count(
     max: Int, _ what: @autoclosure () -> String
   ) throws(DecodingFault) -> Int {
-    let start = position
-    let value = try number()
-    guard value <= UInt64(max) else {
-      throw DecodingFault(.limitExceeded, at: start, "\(what()): \(value), at most \(max)")
-    }
-    return Int(value)
+    Int(try number(max: UInt(max), what()))
   }
 
   /// A count of things of which each takes at least `bytesEach` bytes of what is left.
@@ -85,7 +92,7 @@ package struct ByteReader: Sendable {
     return value
   }
 
-  package mutating func signed() throws(DecodingFault) -> Int {
+  package mutating func signed() throws(DecodingFault) -> Int64 {
     ByteReader.unzigzag(try number())
   }
 
@@ -204,7 +211,7 @@ package struct ByteReader: Sendable {
     DecodingFault(.truncated, at: end, "the bytes end inside a field")
   }
 
-  package static func unzigzag(_ value: UInt64) -> Int {
-    Int(truncatingIfNeeded: Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1))
+  package static func unzigzag(_ value: UInt64) -> Int64 {
+    Int64(bitPattern: value >> 1) ^ -Int64(bitPattern: value & 1)
   }
 }

@@ -28,7 +28,7 @@ package struct ByteWriter: Hashable, Sendable {
   }
 
   /// 0, −1, 1, −2, 2 … as 0, 1, 2, 3, 4 …
-  package mutating func signed(_ value: Int) {
+  package mutating func signed(_ value: Int64) {
     number(ByteWriter.zigzag(value))
   }
 
@@ -65,7 +65,7 @@ package struct ByteWriter: Hashable, Sendable {
     raw(value.utf8)
   }
 
-  package static func zigzag(_ value: Int) -> UInt64 {
-    UInt64(bitPattern: Int64(value << 1 ^ value >> 63))
+  package static func zigzag(_ value: Int64) -> UInt64 {
+    UInt64(bitPattern: value << 1 ^ value >> 63)
   }
 }

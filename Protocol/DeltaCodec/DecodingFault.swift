@@ -64,16 +64,15 @@ package struct DecodingBudget: Hashable, Sendable {
 
   /// Hidden scalars and dead slots take no bytes in a snapshot, but memory in a workspace: so many
   /// are taken on trust, and so many more for each byte.
-  package static let claimedItemsMax = 1 << 25
-  package static let claimedItemsPerByte = 1_000
+  package static let claimedItemsMax: Int64 = 1 << 25
+  package static let claimedItemsPerByte: Int64 = 1_000
 
   /// The budget for a snapshot of so many bytes.
   func limited(toSnapshotOf byteCount: Int) -> DecodingBudget {
     var limited = self
-    let claimed = byteCount.multipliedReportingOverflow(by: DecodingBudget.claimedItemsPerByte)
-    if !claimed.overflow {
-      limited.itemsMax = min(itemsMax, claimed.partialValue + DecodingBudget.claimedItemsMax)
-    }
+    let claimed =
+      DecodingBudget.claimedItemsMax + Int64(byteCount) * DecodingBudget.claimedItemsPerByte
+    limited.itemsMax = Int(min(Int64(itemsMax), claimed))
     return limited
   }
 }

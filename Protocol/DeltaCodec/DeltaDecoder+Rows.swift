@@ -32,13 +32,13 @@ extension DeltaDecoder {
       : LocalID(replica: context.author, seq: context[.text, context.author])
     var count = 1
     if head & 4 != 0 {
-      count = try source[.counts].count(max: Int(Limits.sequenceMax) - 2, "deletions") + 2
+      count = try readRepetitions("deletions")
     } else if backwards {
       throw DecodingFault(.invalidValue, at: offset, "a single deletion has no direction")
     }
     try reserve(count, ofText: true)
-    let first = backwards ? target.seq - count + 1 : target.seq
-    guard first >= 1, first + count - 1 <= Int(Limits.sequenceMax) else {
+    let first = backwards ? target.seq - Int64(count) + 1 : target.seq
+    guard first >= 1, first + Int64(count) - 1 <= DeltaFormat.sequenceMax else {
       throw DecodingFault(.invalidValue, at: offset, "deletes what cannot exist")
     }
     context[.text, target.replica] = first - 1
@@ -242,7 +242,7 @@ extension DeltaDecoder {
     case DeltaFormat.RightTag.end:
       return LocalOrigins(left: left, right: nil)
     case DeltaFormat.RightTag.besideLeft:
-      guard let left, left.seq < Int(Limits.sequenceMax) else {
+      guard let left, left.seq < DeltaFormat.sequenceMax else {
         throw invalid(.heads, "a right origin beside no left one")
       }
       return LocalOrigins(
@@ -250,8 +250,9 @@ extension DeltaDecoder {
     case DeltaFormat.RightTag.ahead:
       guard let left else { throw invalid(.heads, "a right origin ahead of no left one") }
       let distance =
-        try source[.rights].count(max: Int(Limits.sequenceMax), "a right origin's distance") + 2
-      guard distance <= Int(Limits.sequenceMax) - left.seq else {
+        Int64(
+          try source[.rights].number(max: Limits.sequenceMax, "a right origin's distance")) + 2
+      guard distance <= DeltaFormat.sequenceMax - left.seq else {
         throw invalid(.rights, "a right origin that cannot exist")
       }
       return LocalOrigins(
@@ -263,7 +264,7 @@ extension DeltaDecoder {
   }
 
   mutating func inserted(_ origins: LocalOrigins, _ focus: DeltaFormat.Focus, _ length: Int) {
-    context[focus, context.author] = context.nextSequences[context.author] + length - 1
+    context[focus, context.author] = context.nextSequences[context.author] + Int64(length) - 1
   }
 
   mutating func readReference(
@@ -293,7 +294,7 @@ extension DeltaDecoder {
     var base = context[focus, replica]
     if let neighbour, neighbour.replica == replica { base = neighbour.seq }
     let (seq, overflow) = base.addingReportingOverflow(ByteReader.unzigzag(value))
-    guard !overflow, seq >= 1, seq <= Int(Limits.sequenceMax) else {
+    guard !overflow, seq >= 1, seq <= DeltaFormat.sequenceMax else {
       throw DecodingFault(.invalidValue, at: offset, "a reference to what cannot exist")
     }
     return LocalID(replica: replica, seq: seq)
@@ -319,7 +320,7 @@ extension DeltaDecoder {
     if let previous = context.milliseconds {
       value = try source[.times].number()
       let (sum, overflow) = previous.addingReportingOverflow(
-        Int64(ByteReader.unzigzag(value >> 1)))
+        ByteReader.unzigzag(value >> 1))
       guard !overflow else { throw DecodingFault(.invalidValue, at: offset, "no such time") }
       milliseconds = sum
     } else {
@@ -333,11 +334,11 @@ extension DeltaDecoder {
       throw DecodingFault(.invalidValue, at: offset, "no stamp holds that time")
     }
     guard value & 1 == 1 else { return Stamp(milliseconds: milliseconds) }
-    let counter = try source[.counters].count(max: Int(UInt16.max), "a stamp's counter")
+    let counter = try source[.counters].number(max: UInt16.max, "a stamp's counter")
     guard counter > 0 else {
       throw DecodingFault(.invalidValue, at: offset, "a stamp's counter is there and 0")
     }
-    return Stamp(milliseconds: milliseconds, counter: UInt16(truncatingIfNeeded: counter))
+    return Stamp(milliseconds: milliseconds, counter: counter)
   }
 
   mutating func readName(_ what: String) throws(DecodingFault) -> String {

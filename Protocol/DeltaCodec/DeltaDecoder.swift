@@ -39,7 +39,7 @@ struct DeltaDecoder: ~Copyable {
   /// The replicas that the rows name.
   private struct Table {
     private(set) var replicas: [ReplicaID] = []
-    private(set) var bases: [Int] = []
+    private(set) var bases: [Int64] = []
 
     init(start: UInt64, from reader: inout ByteReader, replicasMax: Int) throws(DecodingFault) {
       guard start & 2 == 0 else {
@@ -73,11 +73,11 @@ struct DeltaDecoder: ~Copyable {
       return ReplicaID(rawValue: value)
     }
 
-    private static func base(_ value: UInt64, at offset: Int) throws(DecodingFault) -> Int {
+    private static func base(_ value: UInt64, at offset: Int) throws(DecodingFault) -> Int64 {
       guard value < UInt64(Limits.sequenceMax) else {
         throw DecodingFault(.invalidValue, at: offset, "a sequence number is too large")
       }
-      return Int(value) + 1
+      return Int64(value) + 1
     }
   }
 
@@ -97,7 +97,7 @@ struct DeltaDecoder: ~Copyable {
         let distance = try source[.structure].signed()
         let (sum, overflow) = context.nextSequences[context.author].addingReportingOverflow(
           distance)
-        guard !overflow, distance != 0, sum >= 1, sum <= Int(Limits.sequenceMax) else {
+        guard !overflow, distance != 0, sum >= 1, sum <= DeltaFormat.sequenceMax else {
           throw DecodingFault(.invalidValue, at: offset, "no sequence number lies there")
         }
         context.nextSequences[context.author] = sum
@@ -106,7 +106,7 @@ struct DeltaDecoder: ~Copyable {
         guard repeats == 1 else {
           throw DecodingFault(.invalidValue, at: offset, "a repetition is itself repeated")
         }
-        repeats = try source[.counts].count(max: Int(Limits.sequenceMax) - 2, "repetitions") + 2
+        repeats = try readRepetitions("repetitions")
         try checkLeft(repeats, ofText: false)
         guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }
       default:
@@ -156,12 +156,18 @@ struct DeltaDecoder: ~Copyable {
     }
   }
 
+  /// A count of at least two, which is written less two.
+  mutating func readRepetitions(_ what: String) throws(DecodingFault) -> Int {
+    let most = min(DeltaFormat.sequenceMax, Int64(Int.max))
+    return try source[.counts].count(max: Int(most) - 2, what) + 2
+  }
+
   /// Takes `count` units from the budget and checks that their ids exist.
   ///
   /// - Parameter ofText: whether they insert or delete text.
   mutating func reserve(_ count: Int, ofText: Bool = false) throws(DecodingFault) {
     let seq = context.nextSequences[context.author]
-    guard count <= Int(Limits.sequenceMax) - seq + 1 else {
+    guard count <= DeltaFormat.sequenceMax - seq + 1 else {
       throw DecodingFault(
         .limitExceeded, at: source.offset(.heads), "\(count) ids after \(seq) are too many")
     }
@@ -194,8 +200,8 @@ struct DeltaDecoder: ~Copyable {
     let seq = context.nextSequences[context.author]
     let operation = Operation(id: global(LocalID(replica: context.author, seq: seq)), body: body)
     operations.append(operation)
-    context.nextSequences[context.author] += length
-    return global(LocalID(replica: context.author, seq: seq + length - 1))
+    context.nextSequences[context.author] += Int64(length)
+    return global(LocalID(replica: context.author, seq: seq + Int64(length) - 1))
   }
 
   private mutating func readOpenSession() throws(DecodingFault) {

@@ -60,7 +60,7 @@ struct DeltaEncoder {
       self[.heads].byte(Head.skipSequence)
       self[.structure].signed(id.seq - expected)
     }
-    context.nextSequences[id.replica] = id.seq + length
+    context.nextSequences[id.replica] = id.seq + Int64(length)
     return id
   }
 }
@@ -91,7 +91,7 @@ extension DeltaEncoder {
     write(place)
     if lengthTag == 1 { self[.counts].count(row.length - 2) }
     self[.texts].raw(row.text.utf8)
-    inserted(place, upTo: id.seq + row.length - 1)
+    inserted(place, upTo: id.seq + Int64(row.length) - 1)
   }
 
   private mutating func write(_ deletion: Operation.DeleteText) {
@@ -102,7 +102,7 @@ extension DeltaEncoder {
     let backwards = deletion.backwards && deletion.count > 1
     let startsAtEnd = backwards || deletion.count == 1
     let target = LocalID(
-      replica: first.replica, seq: startsAtEnd ? first.seq + deletion.count - 1 : first.seq)
+      replica: first.replica, seq: startsAtEnd ? first.seq + Int64(deletion.count) - 1 : first.seq)
     let isFocus =
       target.replica == context.author && target.seq == context[.text, context.author]
     let targetTag: UInt8 = isFocus ? 0 : 1
@@ -115,7 +115,7 @@ extension DeltaEncoder {
   }
 
   private mutating func writeBody(of row: DeltaRow, id: LocalID) {
-    let last = id.seq + row.length - 1
+    let last = id.seq + Int64(row.length) - 1
     switch row.body {
     case .announceDevice(let device, let name):
       self[.heads].byte(Head.announceDevice)
@@ -331,13 +331,13 @@ extension DeltaEncoder {
     var base = context[place.focus, right.replica]
     if let left = place.left, left.replica == right.replica { base = left.seq }
     if place.rightTag == DeltaFormat.RightTag.ahead {
-      self[.rights].count(right.seq - base - 2)
+      self[.rights].number(UInt64(right.seq - base - 2))
     } else if place.rightTag == DeltaFormat.RightTag.explicit {
       write(right, base: base, to: .rights)
     }
   }
 
-  private mutating func inserted(_ place: Place, upTo last: Int) {
+  private mutating func inserted(_ place: Place, upTo last: Int64) {
     context[place.focus, context.author] = last
   }
 
@@ -348,7 +348,7 @@ extension DeltaEncoder {
     context[focus, id.replica] = id.seq
   }
 
-  private mutating func write(_ id: LocalID, base: Int, to column: DeltaFormat.Column) {
+  private mutating func write(_ id: LocalID, base: Int64, to column: DeltaFormat.Column) {
     let distance = ByteWriter.zigzag(id.seq - base)
     if table.replicas.count == 1 {
       self[column].number(distance)
@@ -369,7 +369,7 @@ extension DeltaEncoder {
     let sinceEpoch = stamp.milliseconds - DeltaFormat.epochMilliseconds
     var writesCounter = hasCounter == 1
     if let previous = context.milliseconds {
-      let distance = ByteWriter.zigzag(Int(stamp.milliseconds - previous))
+      let distance = ByteWriter.zigzag(stamp.milliseconds - previous)
       self[.times].number(distance << 1 | hasCounter)
     } else if sinceEpoch >= 0, UInt64(sinceEpoch) < DeltaFormat.longStamp >> 1 {
       self[.times].fixed(UInt64(sinceEpoch) << 1 | hasCounter, bytes: 5)
@@ -378,7 +378,7 @@ extension DeltaEncoder {
       self[.times].fixed(stamp.rawValue)
       writesCounter = false
     }
-    if writesCounter { self[.counters].count(Int(stamp.counter)) }
+    if writesCounter { self[.counters].number(UInt64(stamp.counter)) }
     context.milliseconds = stamp.milliseconds
     context.counter = stamp.counter
   }

@@ -1,4 +1,9 @@
+import QueueModel
+
 /// The numbers of the delta format; SPECIFICATION.md, section "Delta".
+///
+/// Sequence numbers are counted in 64 bits: what is reckoned on the way may lie past the last one, which an
+/// `Int` of 32 bits does not even hold.
 enum DeltaFormat {
   /// Up to so many rows the fields of each row stand together; above, each field has its column.
   static let rowsInRowFormMax = 24
@@ -7,7 +12,9 @@ enum DeltaFormat {
   /// The first stamp's five bytes when it does not fit them.
   static let longStamp: UInt64 = (1 << 40) - 1
   /// The sequence number of the session that is meant before any was named.
-  static let firstSession = 2
+  static let firstSession: Int64 = 2
+  /// The last sequence number that can be named.
+  static let sequenceMax = Int64(Limits.sequenceMax)
   /// Columns from here on may be skipped by readers that do not know them.
   static let optionalColumnsFrom: UInt8 = 64
 
@@ -73,15 +80,15 @@ enum DeltaFormat {
   /// An operation id with its replica as an index into the delta's table.
   struct LocalID: Hashable {
     var replica: Int
-    var seq: Int
+    var seq: Int64
   }
 
   /// What both sides remember from row to row.
   struct Context {
     /// One for each focus of the first replica, then of the second, and so on.
-    private var focuses: [Int]
+    private var focuses: [Int64]
     /// The sequence number each replica's next row has unless it says otherwise.
-    var nextSequences: [Int]
+    var nextSequences: [Int64]
     var author = 0
     /// The content that text rows speak of.
     var message: LocalID?
@@ -91,14 +98,14 @@ enum DeltaFormat {
     var counter: UInt16 = 0
 
     /// - Parameter bases: the first sequence number in the table, per replica.
-    init(bases: [Int]) {
+    init(bases: [Int64]) {
       nextSequences = bases
       focuses = bases.flatMap { base in
         Focus.allCases.map { $0 == .session ? DeltaFormat.firstSession : base - 1 }
       }
     }
 
-    subscript(focus: Focus, replica: Int) -> Int {
+    subscript(focus: Focus, replica: Int) -> Int64 {
       get { focuses[replica * Focus.count + focus.rawValue] }
       set { focuses[replica * Focus.count + focus.rawValue] = newValue }
     }

@@ -45,7 +45,7 @@ struct DeltaRow {
 
   /// Takes `next` in where it continues the row; otherwise leaves the row as it is.
   private mutating func absorb(_ next: Operation) -> Bool {
-    guard next.id.replica == id.replica, Int(next.id.seq) == Int(id.seq) + length else {
+    guard next.id.replica == id.replica, Int64(next.id.seq) == Int64(id.seq) + Int64(length) else {
       return false
     }
     let lastID = OperationID(replica: id.replica, seq: next.id.seq - 1)
@@ -100,9 +100,9 @@ extension Operation.DeleteText {
     let goesBackwards = (backwards || count == 1) && (next.backwards || next.count == 1)
     var joined = self
     joined.count += next.count
-    if goesForwards, Int(next.first.seq) - Int(first.seq) == count {
+    if goesForwards, Int64(next.first.seq) - Int64(first.seq) == count {
       joined.backwards = false
-    } else if goesBackwards, Int(first.seq) - Int(next.first.seq) == next.count {
+    } else if goesBackwards, Int64(first.seq) - Int64(next.first.seq) == next.count {
       joined.first = next.first
       joined.backwards = true
     } else {

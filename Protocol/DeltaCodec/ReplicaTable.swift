@@ -6,7 +6,7 @@ import SequenceCRDT
 struct ReplicaTable {
   private(set) var replicas: [ReplicaID] = []
   /// The first authored sequence number, or, for replicas without rows, the first named one.
-  private(set) var bases: [Int] = []
+  private(set) var bases: [Int64] = []
   private var isAuthor: [Bool] = []
   private var indexes: [ReplicaID: Int] = [:]
 
@@ -20,11 +20,11 @@ struct ReplicaTable {
 
   /// - Precondition: the id's replica is in the table.
   func local(_ id: OperationID) -> DeltaFormat.LocalID {
-    if id.replica == replicas.first { return DeltaFormat.LocalID(replica: 0, seq: Int(id.seq)) }
+    if id.replica == replicas.first { return DeltaFormat.LocalID(replica: 0, seq: Int64(id.seq)) }
     guard let index = indexes[id.replica] else {
       preconditionFailure("every replica was noted before")
     }
-    return DeltaFormat.LocalID(replica: index, seq: Int(id.seq))
+    return DeltaFormat.LocalID(replica: index, seq: Int64(id.seq))
   }
 
   /// The start of a delta. One replica, as in nearly every delta that a person's keystroke makes,
@@ -39,7 +39,7 @@ struct ReplicaTable {
     writer.number(UInt64(replicas.count) << 2 | form)
     for (replica, base) in zip(replicas, bases) {
       writer.fixed(replica.rawValue)
-      writer.count(base - 1)
+      writer.number(UInt64(base - 1))
     }
   }
 
@@ -50,13 +50,13 @@ struct ReplicaTable {
       precondition(id.replica.rawValue != 0 && id.seq >= 1, "0 names no replica and no operation")
       indexes[id.replica] = replicas.count
       replicas.append(id.replica)
-      bases.append(Int(id.seq))
+      bases.append(Int64(id.seq))
       isAuthor.append(authored)
       return
     }
     guard authored, !isAuthor[index] else { return }
     isAuthor[index] = true
-    bases[index] = Int(id.seq)
+    bases[index] = Int64(id.seq)
   }
 
   private mutating func note(_ origins: Operation.Origins) {

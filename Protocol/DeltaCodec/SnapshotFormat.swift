@@ -71,10 +71,10 @@ enum SnapshotFormat {
   /// What both sides remember from reference to reference within a part.
   struct Context {
     /// The kinds of the first replica, of the second, and so on.
-    private var focuses: [Int] = []
+    private var focuses: [Int64] = []
     private var lastReplicas = [Int](repeating: 0, count: Kind.allCases.count)
     /// The highest sequence number named of each replica; 0 where none was.
-    private(set) var highest: [Int] = []
+    private(set) var highest: [Int64] = []
     /// Milliseconds since 1970.
     var milliseconds = DeltaFormat.epochMilliseconds
 
@@ -87,7 +87,7 @@ enum SnapshotFormat {
     }
 
     /// The sequence number that references of a kind to a replica count from.
-    func focus(_ kind: Kind, _ replica: Int) -> Int {
+    func focus(_ kind: Kind, _ replica: Int) -> Int64 {
       focuses[replica * Context.kindCount + kind.rawValue]
     }
 
@@ -96,7 +96,7 @@ enum SnapshotFormat {
     }
 
     /// Takes note of a reference. The first one to a replica counts for all kinds.
-    mutating func note(_ kind: Kind, _ replica: Int, _ seq: Int) {
+    mutating func note(_ kind: Kind, _ replica: Int, _ seq: Int64) {
       expect(kind, replica, seq)
       if highest[replica] == 0 {
         for kind in Kind.allCases { focuses[replica * Context.kindCount + kind.rawValue] = seq }
@@ -105,12 +105,12 @@ enum SnapshotFormat {
     }
 
     /// Takes note of an id that is implied.
-    mutating func cover(_ replica: Int, _ seq: Int) {
+    mutating func cover(_ replica: Int, _ seq: Int64) {
       highest[replica] = max(highest[replica], seq)
     }
 
     /// Lets the next reference of a kind count from an id that needs no mention.
-    mutating func expect(_ kind: Kind, _ replica: Int, _ seq: Int) {
+    mutating func expect(_ kind: Kind, _ replica: Int, _ seq: Int64) {
       lastReplicas[kind.rawValue] = replica
       focuses[replica * Context.kindCount + kind.rawValue] = seq
     }

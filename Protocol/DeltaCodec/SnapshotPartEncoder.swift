@@ -65,9 +65,9 @@ struct SnapshotPartEncoder {
     numbers.count(list.count)
     for (replica, place) in zip(list, places) {
       identifiers.fixed(replica.id.rawValue)
-      numbers.count(Int(replica.seq))
+      numbers.number(UInt64(replica.seq))
       numbers.count(place)
-      if let announcement = replica.announcement { numbers.count(Int(announcement.seq)) }
+      if let announcement = replica.announcement { numbers.number(UInt64(announcement.seq)) }
     }
   }
 
@@ -100,7 +100,7 @@ struct SnapshotPartEncoder {
     if !isPlain { writeRuns(session.slots, visible: nil) }
     for index in isExplicit.indices where isExplicit[index] {
       for addition in whole.message(index).additions where addition.form == .explicit {
-        context.expect(.slot, self.index(of: addition.id.replica), Int(addition.id.seq) + 1)
+        context.expect(.slot, self.index(of: addition.id.replica), Int64(addition.id.seq) + 1)
         writeRuns(addition.runs.map(\.slots), visible: addition.runs.map(\.isVisible))
       }
     }
@@ -177,9 +177,9 @@ struct SnapshotPartEncoder {
   }
 
   private mutating func write(_ stamp: Stamp) {
-    let distance = ByteWriter.zigzag(Int(stamp.milliseconds - context.milliseconds))
+    let distance = ByteWriter.zigzag(stamp.milliseconds - context.milliseconds)
     numbers.number(distance << 1 | (stamp.counter == 0 ? 0 : 1))
-    if stamp.counter != 0 { numbers.count(Int(stamp.counter)) }
+    if stamp.counter != 0 { numbers.number(UInt64(stamp.counter)) }
     context.milliseconds = stamp.milliseconds
   }
 
@@ -196,7 +196,7 @@ extension SnapshotPartEncoder {
     for run in list { runs.count(run.length) }
     for run in list {
       writeUnit(run.id, .slot)
-      context.expect(.slot, index(of: run.id.replica), Int(run.id.seq) + run.length)
+      context.expect(.slot, index(of: run.id.replica), Int64(run.id.seq) + Int64(run.length))
     }
     let shapes = list.indices.map { shape(of: list[$0], at: $0, in: list) }
     for (index, shape) in shapes.enumerated() {
@@ -248,14 +248,14 @@ extension SnapshotPartEncoder {
     _ seq: UInt32, _ replica: Int, _ kind: SnapshotFormat.Kind, to writer: inout ByteWriter,
     _ context: inout SnapshotFormat.Context
   ) {
-    let distance = ByteWriter.zigzag(Int(seq) - context.focus(kind, replica))
+    let distance = ByteWriter.zigzag(Int64(seq) - context.focus(kind, replica))
     if replica == context.lastReplica(kind) {
       writer.number(distance << 1)
     } else {
       writer.number(distance << 1 | 1)
       writer.count(replica)
     }
-    context.note(kind, replica, Int(seq))
+    context.note(kind, replica, Int64(seq))
   }
 
   /// The place in the part's table, where the replica is put if it is new.

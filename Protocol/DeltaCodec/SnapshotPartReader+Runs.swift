@@ -57,14 +57,14 @@ extension SnapshotPartReader {
         throw DecodingFault(.limitExceeded, at: outline.text.lowerBound, "a text is too long")
       }
       if let replica = replicas.firstIndex(of: outline.id.replica) {
-        context.cover(replica, Int(outline.id.seq) + length)
+        context.cover(replica, Int64(outline.id.seq) + Int64(length))
       }
       let run = WorkspaceImage.SlotRun(
         id: first, length: length, origins: .init(left: nil, right: nil))
       addition.runs = [WorkspaceImage.TextRun(slots: run, isVisible: true)]
     case .explicit:
       if let replica = replicas.firstIndex(of: outline.id.replica) {
-        context.expect(.slot, replica, Int(outline.id.seq) + 1)
+        context.expect(.slot, replica, Int64(outline.id.seq) + 1)
       }
       addition.runs = try readRuns(areText: true)
     }
@@ -80,7 +80,7 @@ extension SnapshotPartReader {
   }
 
   private func fits(_ id: OperationID, length: Int) -> Bool {
-    length - 1 <= Int(Limits.sequenceMax) - Int(id.seq)
+    Int64(length) - 1 <= DeltaFormat.sequenceMax - Int64(id.seq)
   }
 }
 
@@ -122,10 +122,11 @@ extension SnapshotPartReader {
     lengths.reserveCapacity(count)
     for _ in 0..<count {
       let offset = runs.position
-      let length = try runs.count(max: Int(Limits.sequenceMax), "a run's length")
-      guard length >= 1 else {
+      let units = try runs.number(max: Limits.sequenceMax, "a run's length")
+      guard units >= 1 else {
         throw DecodingFault(.invalidValue, at: offset, "a run is empty")
       }
+      let length = Int(clamping: units)
       try budget.takeItems(length, at: offset)
       lengths.append(length)
     }
@@ -137,8 +138,8 @@ extension SnapshotPartReader {
         throw DecodingFault(.limitExceeded, at: runs.position, "a run's ids are too many")
       }
       let replica = context.lastReplica(.slot)
-      context.cover(replica, Int(id.seq) + length - 1)
-      context.expect(.slot, replica, Int(id.seq) + length)
+      context.cover(replica, Int64(id.seq) + Int64(length) - 1)
+      context.expect(.slot, replica, Int64(id.seq) + Int64(length))
       ids.append(id)
     }
     return try readRuns(ids: ids, lengths: lengths, areText: areText)
@@ -169,7 +170,7 @@ extension SnapshotPartReader {
     }
     let (seq, overflow) = context.focus(kind, replica).addingReportingOverflow(
       ByteReader.unzigzag(value >> 1))
-    guard !overflow, seq >= 1, seq <= Int(Limits.sequenceMax) else {
+    guard !overflow, seq >= 1, seq <= DeltaFormat.sequenceMax else {
       throw DecodingFault(.invalidValue, at: offset, "a reference to what cannot exist")
     }
     context.note(kind, replica, seq)
@@ -180,17 +181,17 @@ extension SnapshotPartReader {
     let offset = numbers.position
     let value = try numbers.number()
     let (milliseconds, overflow) = context.milliseconds.addingReportingOverflow(
-      Int64(ByteReader.unzigzag(value >> 1)))
+      ByteReader.unzigzag(value >> 1))
     guard !overflow, milliseconds >= 0, milliseconds <= Stamp.millisecondsMax else {
       throw DecodingFault(.invalidValue, at: offset, "no stamp holds that time")
     }
     context.milliseconds = milliseconds
     guard value & 1 == 1 else { return Stamp(milliseconds: milliseconds) }
-    let counter = try numbers.count(max: Int(UInt16.max), "a stamp's counter")
+    let counter = try numbers.number(max: UInt16.max, "a stamp's counter")
     guard counter > 0 else {
       throw DecodingFault(.invalidValue, at: offset, "a stamp's counter is there and 0")
     }
-    return Stamp(milliseconds: milliseconds, counter: UInt16(truncatingIfNeeded: counter))
+    return Stamp(milliseconds: milliseconds, counter: counter)
   }
 
   /// A count of records, within the budget.

@@ -73,19 +73,17 @@ struct SnapshotPartReader {
     of devices: [(id: DeviceID, name: String)]
   ) throws(DecodingFault) -> WorkspaceImage.Replica {
     let id = try SnapshotPartReader.replica(from: &identifiers)
-    let seq = try numbers.count(max: Int(Limits.sequenceMax), "a sequence number")
-    var replica = WorkspaceImage.Replica(
-      id: id, seq: UInt32(truncatingIfNeeded: seq), announcement: nil)
+    let seq = try numbers.number(max: Limits.sequenceMax, "a sequence number")
+    var replica = WorkspaceImage.Replica(id: id, seq: seq, announcement: nil)
     let offset = numbers.position
     let place = try numbers.count(max: devices.count, "a device's place")
     guard place > 0 else { return replica }
-    let announced = try numbers.count(max: seq, "a sequence number")
+    let announced = try numbers.number(max: seq, "a sequence number")
     guard announced > 0 else {
       throw DecodingFault(.invalidValue, at: offset, "an announcement has no number")
     }
     replica.announcement = WorkspaceImage.Announcement(
-      seq: UInt32(truncatingIfNeeded: announced), device: devices[place - 1].id,
-      name: devices[place - 1].name)
+      seq: announced, device: devices[place - 1].id, name: devices[place - 1].name)
     return replica
   }
 
@@ -151,8 +149,8 @@ struct SnapshotPartReader {
       first: SnapshotOutline.Addition(id: addition, stamp: stamp, form: .none, text: 0..<0),
       stamp: stamp)
     if form & Form.explicitPosition != 0 {
-      message.deadSlotsBefore = try numbers.count(
-        max: Int(Limits.sequenceMax), "dead slots before a message")
+      message.deadSlotsBefore = Int(
+        clamping: try numbers.number(max: Limits.sequenceMax, "dead slots before a message"))
       message.stamp = try readStamp()
     }
     if form & Form.tags == Form.explicitTags { message.explicitTags = try readTags() }

@@ -38,7 +38,7 @@ package final class SnapshotSessions: PackedSessions {
   /// Checks that all ids read so far were written by somebody.
   func checkKnown(_ part: SnapshotPartReader) throws(DecodingFault) {
     for (replica, highest) in zip(part.replicas, part.context.highest)
-    where highest > Int(known[replica] ?? 0) {
+    where highest > Int64(known[replica] ?? 0) {
       throw DecodingFault(
         .invalidValue, at: part.numbers.position, "a part holds something nobody wrote")
     }

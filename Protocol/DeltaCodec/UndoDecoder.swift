@@ -16,7 +16,7 @@ struct UndoDecoder {
     }
     try readReplicas()
     let label = try readLabel()
-    var group = UndoGroup(label: label, milliseconds: Int64(try reader.signed()))
+    var group = UndoGroup(label: label, milliseconds: try reader.signed())
     let offset = reader.position
     let lists = UndoCodec.Lists(rawValue: try reader.byte())
     guard lists.isSubset(of: .all) else {
@@ -138,7 +138,7 @@ struct UndoDecoder {
 
   private mutating func readQueuedAt() throws(DecodingFault) -> UndoGroup.QueuedAtStep {
     UndoGroup.QueuedAtStep(
-      of: try readSession(), before: Int64(try reader.signed()),
+      of: try readSession(), before: try reader.signed(),
       beforeWriter: try readID(), writer: try readID())
   }
 
@@ -199,11 +199,12 @@ struct UndoDecoder {
   private mutating func readRange() throws(DecodingFault) -> OperationRange {
     let first = try readID()
     let offset = reader.position
-    let further = try reader.count(max: Int(UInt32.max), "ids of a range")
-    guard let last = first.advanced(by: further) else {
+    let further = try reader.number(max: UInt32.max, "ids of a range")
+    let (last, overflow) = first.seq.addingReportingOverflow(further)
+    guard !overflow else {
       throw invalid(at: offset, "a range of ids ends past the last one")
     }
-    return OperationRange(replica: first.replica, first: first.seq, last: last.seq)
+    return OperationRange(replica: first.replica, first: first.seq, last: last)
   }
 
   private mutating func readFlag() throws(DecodingFault) -> Bool {

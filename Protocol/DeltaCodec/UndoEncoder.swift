@@ -8,7 +8,7 @@ struct UndoEncoder {
 
   mutating func write(_ group: UndoGroup) {
     write(group.label)
-    body.signed(Int(group.milliseconds))
+    body.signed(group.milliseconds)
     var lists: UndoCodec.Lists = []
     if !group.tags.isEmpty { lists.insert(.tags) }
     if !group.registers.isEmpty { lists.insert(.registers) }
@@ -91,7 +91,7 @@ struct UndoEncoder {
 
   private mutating func write(_ step: UndoGroup.QueuedAtStep) {
     body.text(step.session.rawValue)
-    body.signed(Int(step.before))
+    body.signed(step.before)
     write(step.beforeWriter)
     write(step.writer)
   }
@@ -134,7 +134,7 @@ struct UndoEncoder {
       replicas.append(id.replica)
     }
     body.count(index + 1)
-    body.count(Int(id.seq))
+    body.number(UInt64(id.seq))
   }
 
   /// A list that is left out where it is empty.

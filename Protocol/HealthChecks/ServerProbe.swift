@@ -1,3 +1,4 @@
+import Basics
 import NIOCore
 import NIOHTTP1
 import NIOPosix
@@ -43,9 +44,6 @@ package struct ServerProbe: Sendable {
   }
 
   package static let path = "/healthz"
-  /// Where devices ask to speak WebSocket, and in which words.
-  static let upgradePath = "/v1/sync"
-  static let upgradeProtocol = "cospool.v1"
 
   private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
@@ -58,11 +56,11 @@ package struct ServerProbe: Sendable {
   /// front of the server lets that through (RFC 6455, section 4.1).
   package func upgradeReply() async throws(Failure) -> Reply {
     try await reply(
-      to: Self.upgradePath,
+      to: SyncEndpoint.path,
       [
         "connection": "upgrade", "upgrade": "websocket", "sec-websocket-version": "13",
         "sec-websocket-key": "Y29zcG9vbC1kb2N0b3ItLQ==",
-        "sec-websocket-protocol": Self.upgradeProtocol,
+        "sec-websocket-protocol": SyncEndpoint.subprotocol,
       ])
   }
 

@@ -56,7 +56,7 @@ package final class SchemaCatalog {
     case is UInt32.Type: (["type": "integer", "minimum": 0], UInt32(0))
     case is UInt64.Type: (["type": "integer", "minimum": 0], UInt64(0))
     case is Int64.Type: (["type": "integer"], Int64(0))
-    case let type as any UniqueIdentifier.Type:
+    case let type as any (UniqueIdentifier & Decodable).Type:
       (["type": "string", "format": "uuid"], type.init(high: 0, low: 0))
     case let type as any SchemaGiven.Type: type.example.map { (type.schema, $0) }
     default: nil

@@ -262,8 +262,7 @@ extension AuthorityAnswer {
       case (0, .lease):
         self = .leased(
           token: try reader.leaseToken(),
-          milliseconds: UInt32(
-            truncatingIfNeeded: try reader.count(max: Int(UInt32.max), "a lease's time")))
+          milliseconds: try reader.number(max: UInt32.max, "a lease's time"))
       case (0, .release): self = .released
       case (0, .dispatch): self = .go
       case (0, .next):
@@ -288,8 +287,7 @@ extension AuthorityAnswer {
       case (2, _):
         self = .held(
           by: try reader.identifier(DeviceID.self),
-          milliseconds: UInt32(
-            truncatingIfNeeded: try reader.count(max: Int(UInt32.max), "a lease's time")))
+          milliseconds: try reader.number(max: UInt32.max, "a lease's time"))
       case (3, _):
         self = .otherHost(try reader.byte() == 0 ? nil : try reader.identifier(DeviceID.self))
       case (4, _): self = .noSession
@@ -322,7 +320,7 @@ extension ByteReader {
   }
 
   fileprivate mutating func attempt() throws(DecodingFault) -> UInt16 {
-    UInt16(truncatingIfNeeded: try count(max: Int(UInt16.max), "an attempt"))
+    try number(max: UInt16.max, "an attempt")
   }
 
   fileprivate mutating func dispatchRequest() throws(DecodingFault) -> DispatchRequest {
@@ -336,8 +334,7 @@ extension ByteReader {
       tags.append(
         OperationID(
           replica: ReplicaID(rawValue: try fixed()),
-          seq: UInt32(truncatingIfNeeded: try self.count(max: Int(UInt32.max), "a sequence number"))
-        ))
+          seq: try number(max: UInt32.max, "a sequence number")))
     }
     return DispatchRequest(
       session: session, message: message, token: token, attempt: attempt, tags: tags,

@@ -133,7 +133,7 @@ extension ByteWriter {
     number(UInt64(welcome.version))
     prefix(welcome.head)
     fixed(welcome.nonce)
-    signed(Int(welcome.serverMilliseconds))
+    signed(welcome.serverMilliseconds)
     number(UInt64(welcome.pingSeconds))
     number(UInt64(welcome.backoffMillisecondsMin))
   }
@@ -143,7 +143,7 @@ extension ByteWriter {
     number(UInt64(refusal.code.rawValue))
     number(refusal.batch)
     number(refusal.retryAfterMilliseconds.map { UInt64($0) + 1 } ?? 0)
-    signed(Int(refusal.serverMilliseconds))
+    signed(refusal.serverMilliseconds)
     message(refusal.message)
   }
 

@@ -47,11 +47,11 @@ extension ByteReader {
   }
 
   private mutating func short(_ what: String) throws(DecodingFault) -> UInt16 {
-    UInt16(truncatingIfNeeded: try count(max: Int(UInt16.max), what))
+    try number(max: UInt16.max, what)
   }
 
   private mutating func word(_ what: String) throws(DecodingFault) -> UInt32 {
-    UInt32(truncatingIfNeeded: try count(max: Int(UInt32.max), what))
+    try number(max: UInt32.max, what)
   }
 
   private mutating func message() throws(DecodingFault) -> String {
@@ -109,15 +109,15 @@ extension ByteReader {
   private mutating func welcome() throws(DecodingFault) -> Welcome {
     Welcome(
       version: try short("a version"), head: try prefix(), nonce: try fixed(),
-      serverMilliseconds: Int64(try signed()), pingSeconds: try short("seconds"),
+      serverMilliseconds: try signed(), pingSeconds: try short("seconds"),
       backoffMillisecondsMin: try word("milliseconds"))
   }
 
   private mutating func refusal() throws(DecodingFault) -> Refusal {
     let code = RefusalCode(rawValue: try short("a code"))
     let batch = try number()
-    let retry = try count(max: Int(UInt32.max) + 1, "milliseconds")
-    let serverMilliseconds = Int64(try signed())
+    let retry = try number(max: UInt64(UInt32.max) + 1, "milliseconds")
+    let serverMilliseconds = try signed()
     return Refusal(
       code: code, message: try message(), batch: batch,
       retryAfterMilliseconds: retry == 0 ? nil : UInt32(truncatingIfNeeded: retry - 1),

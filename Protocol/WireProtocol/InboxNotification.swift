@@ -78,7 +78,7 @@ extension ByteWriter {
     byte(notification.isMissed ? 1 : 0)
     text(notification.session.rawValue)
     identifier(notification.request ?? RequestID(high: 0, low: 0))
-    signed(Int(notification.milliseconds))
+    signed(notification.milliseconds)
     text(notification.title)
     text(notification.body)
   }
@@ -95,7 +95,7 @@ extension ByteReader {
     return InboxNotification(
       position: position, name: name, category: category, isMissed: isMissed, session: session,
       request: request == RequestID(high: 0, low: 0) ? nil : request,
-      milliseconds: Int64(try signed()),
+      milliseconds: try signed(),
       title: try text(max: WireLimits.notificationTitleBytesMax, "a title"),
       body: try text(max: WireLimits.notificationBodyBytesMax, "a body"))
   }
@@ -103,12 +103,11 @@ extension ByteReader {
   private mutating func operationName() throws(DecodingFault) -> OperationID {
     let offset = self.position
     let replica = try fixed()
-    let seq = try count(max: Int(Limits.sequenceMax), "a sequence number")
+    let seq = try number(max: Limits.sequenceMax, "a sequence number")
     guard replica != 0, seq >= 1 else {
       throw DecodingFault(.invalidValue, at: offset, "no operation has this id")
     }
-    return OperationID(
-      replica: ReplicaID(rawValue: replica), seq: UInt32(truncatingIfNeeded: seq))
+    return OperationID(replica: ReplicaID(rawValue: replica), seq: seq)
   }
 
   mutating func flag() throws(DecodingFault) -> Bool {

@@ -15,7 +15,7 @@ package struct TransferPace: Hashable, Sendable {
 
   /// So many bytes of the file went over.
   package mutating func moved(_ count: Int, at now: Int64) {
-    let bytes = Int64(min(max(0, count), 1 << 40))
+    let bytes = min(Int64(max(0, count)), 1 << 40)
     let time = bytes * 1_000 / Int64(WireLimits.blobBytesPerSecondMin)
     // Never later than the grace from now on: haste gives no leave to stall.
     deadline = max(deadline, min(deadline + time, now + graceMilliseconds))

@@ -1,3 +1,4 @@
+import Basics
 import NIOCore
 import NIOHTTP1
 import PushDelivery
@@ -178,9 +179,9 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
       headers.add(name: "content-type", value: "application/json")
       // Devices compare their clock with it.
       headers.add(name: "date", value: HTTPRequestHandler.date(time(nil)))
-    } else if path == SyncServer.path {
+    } else if path == SyncEndpoint.path {
       status = .upgradeRequired
-      body = "This is a WebSocket endpoint, subprotocol \(SyncServer.subprotocol).\n"
+      body = "This is a WebSocket endpoint, subprotocol \(SyncEndpoint.subprotocol).\n"
       headers.add(name: "content-type", value: "text/plain; charset=utf-8")
       headers.add(name: "upgrade", value: "websocket")
     } else {

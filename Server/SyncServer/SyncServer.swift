@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 package import Logging
 import NIOCore
@@ -16,13 +17,9 @@ import WireProtocol
 /// A running server: one listening socket, one event loop, one store thread.
 ///
 /// Plain NIO: there is one route that upgrades to WebSocket, and three more are too few for a
-/// router. All sockets and the core live on one event loop, so that the core needs no lock and its events have one order.
+/// router. All sockets and the core live on one event loop, so that the core needs no lock and its
+/// events have one order.
 package final class SyncServer: Sendable {
-  /// Where clients connect.
-  package static let path = "/v1/sync"
-  /// What they speak there.
-  package static let subprotocol = "cospool.v1"
-
   /// The address as given, and the port that was bound.
   package let host: String
   package let port: Int
@@ -290,10 +287,10 @@ package final class SyncServer: Sendable {
 
   private static func upgradeHeaders(for head: HTTPRequestHead) -> HTTPHeaders? {
     let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
-    guard path == SyncServer.path,
-      head.headers[canonicalForm: "sec-websocket-protocol"].contains(subprotocol[...])
+    guard path == SyncEndpoint.path,
+      head.headers[canonicalForm: "sec-websocket-protocol"].contains(SyncEndpoint.subprotocol[...])
     else { return nil }
-    return ["Sec-WebSocket-Protocol": subprotocol]
+    return ["Sec-WebSocket-Protocol": SyncEndpoint.subprotocol]
   }
 
   private static func upgraded(

@@ -1,9 +1,7 @@
 /// A 128-bit identifier with the text form of RFC 9562: `8-4-4-4-12` hexadecimal digits.
 ///
 /// The rooms without Foundation carry UUIDs through this protocol; values come in from outside.
-public protocol UniqueIdentifier: Hashable, Comparable, Sendable, Codable,
-  CustomStringConvertible
-{
+public protocol UniqueIdentifier: Hashable, Comparable, Sendable, CustomStringConvertible {
   /// The first eight bytes, big-endian.
   var high: UInt64 { get }
   /// The last eight bytes, big-endian.
@@ -53,7 +51,9 @@ extension UniqueIdentifier {
   public static func < (left: Self, right: Self) -> Bool {
     (left.high, left.low) < (right.high, right.low)
   }
+}
 
+extension UniqueIdentifier where Self: Codable {
   /// Reads the text form from a single value.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
@@ -244,6 +244,12 @@ public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible
     left.rawValue.utf8.lexicographicallyPrecedes(right.rawValue.utf8)
   }
 }
+
+extension MessageID: Codable {}
+extension DeviceID: Codable {}
+extension WorkspaceID: Codable {}
+extension RequestID: Codable {}
+extension PushTargetID: Codable {}
 
 extension SessionID: Codable {
   /// Reads and checks a single string.

@@ -39,10 +39,13 @@ public struct OperationID: Hashable, Comparable, Sendable {
 
   /// The id `distance` places later in the same replica, or nil where none can exist.
   package func advanced(by distance: Int) -> OperationID? {
-    let (sum, overflow) = Int(seq).addingReportingOverflow(distance)
-    guard !overflow, sum >= 1, sum <= Int(UInt32.max) else { return nil }
-    return OperationID(replica: replica, seq: UInt32(sum))
+    let (sum, overflow) = Int64(seq).addingReportingOverflow(Int64(distance))
+    guard !overflow, sum >= 1, let seq = UInt32(exactly: sum) else { return nil }
+    return OperationID(replica: replica, seq: seq)
   }
+
+  /// How many ids there are from this one to number `last` of its replica; below 1 where none is.
+  package func count(through last: UInt32) -> Int { Int(clamping: Int64(last) - Int64(seq) + 1) }
 }
 
 /// A stretch of consecutive operation ids of one replica.
@@ -63,7 +66,7 @@ public struct OperationRange: Hashable, Sendable {
   }
 
   /// How many ids the range holds.
-  public var count: Int { Int(last) - Int(first) + 1 }
+  public var count: Int { Int(clamping: Int64(last) - Int64(first) + 1) }
 
   /// Whether the range holds `id`.
   public func contains(_ id: OperationID) -> Bool {

@@ -148,22 +148,20 @@ extension SequenceCore {
     var node = root
     while node != SequenceCore.none {
       // The last child whose first entry goes before; the first one if none does.
-      var (from, to) = (UInt32(0), nodes[node].count)
-      while to - from > 1 {
-        let middle = from + (to - from) / 2
-        let first = firstPlace(below: nodeChildren[node * SequenceCore.fanout + middle], of: node)
-        if isBefore(self, first) { from = middle } else { to = middle }
+      let child = (1..<nodes[node].count).partitioningIndex { child in
+        let first = firstPlace(below: nodeChildren[node * SequenceCore.fanout + child], of: node)
+        return !isBefore(self, first)
       }
-      leaf = nodeChildren[node * SequenceCore.fanout + from]
+      leaf = nodeChildren[node * SequenceCore.fanout + child - 1]
       if nodes[node].isBottom { break }
       node = leaf
     }
-    var (from, to) = (UInt32(0), leaves[leaf].count)
-    while to - from > 1 {
-      let middle = from + (to - from) / 2
-      if isBefore(self, Place(leaf: leaf, entry: middle)) { from = middle } else { to = middle }
+    let entry = (1..<max(1, leaves[leaf].count)).partitioningIndex {
+      !isBefore(self, Place(leaf: leaf, entry: $0))
     }
-    guard let found = place(behind: Place(leaf: leaf, entry: from)) else { return newcomer.right }
+    guard let found = place(behind: Place(leaf: leaf, entry: entry - 1)) else {
+      return newcomer.right
+    }
     let unit = runs[run(at: found)].unit
     guard found == high else { return unit }
     // The right origin's run may begin before it, with units that nothing was asked about yet.

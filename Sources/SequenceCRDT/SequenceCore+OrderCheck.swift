@@ -44,16 +44,10 @@ extension SequenceCore {
   ///
   /// - Precondition: neither unit descends from the other.
   private func siblings(above first: UInt32, _ second: UInt32) -> (UInt32, UInt32) {
-    var low: UInt32 = 0
-    var high = min(depth(of: first), depth(of: second))
-    while high - low > 1 {
-      let middle = low + (high - low) / 2
-      if ancestor(of: first, atDepth: middle) == ancestor(of: second, atDepth: middle) {
-        low = middle
-      } else {
-        high = middle
-      }
+    // At the lesser depth at the latest, since neither descends from the other.
+    let depth = (1..<min(depth(of: first), depth(of: second))).partitioningIndex {
+      ancestor(of: first, atDepth: $0) != ancestor(of: second, atDepth: $0)
     }
-    return (ancestor(of: first, atDepth: high), ancestor(of: second, atDepth: high))
+    return (ancestor(of: first, atDepth: depth), ancestor(of: second, atDepth: depth))
   }
 }

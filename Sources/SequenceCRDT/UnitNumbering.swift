@@ -100,12 +100,7 @@ struct UnitNumbering: BitwiseCopyable {
 
   /// The first place whose replica is not below this one.
   private func sortedPlace(of replica: UInt64) -> UInt32 {
-    var (low, high) = (UInt32(0), sortedReplicas.count)
-    while low < high {
-      let middle = low + (high - low) / 2
-      if sortedReplicas[middle].replica < replica { low = middle + 1 } else { high = middle }
-    }
-    return low
+    (0..<sortedReplicas.count).partitioningIndex { sortedReplicas[$0].replica >= replica }
   }
 
   private mutating func addReplica(_ replica: ReplicaID) {
@@ -146,19 +141,15 @@ extension UnitNumbering {
 extension UnitNumbering.ReplicaSpans {
   func stretch(from seq: UInt32) -> (unit: UInt32, length: UInt32) {
     guard spans.count > 0, seq >= spans[0].seq else { return (SequenceCore.none, 0) }
-    var low = spans.count - 1
-    if seq < spans[low].seq {
+    var index = spans.count - 1
+    if seq < spans[index].seq {
       let bucket = (seq - spans[0].seq) >> shift
-      var high = low
-      low = buckets[bucket]
-      if bucket + 1 < buckets.count { high = min(high, buckets[bucket + 1] + 1) }
-      // The span sought begins at or behind `low` and before `high`.
-      while high - low > 1 {
-        let middle = low + (high - low) / 2
-        if spans[middle].seq <= seq { low = middle } else { high = middle }
-      }
+      // The span sought is that of the bucket or one behind it, up to that of the next bucket.
+      let first = buckets[bucket]
+      let end = bucket + 1 < buckets.count ? min(index, buckets[bucket + 1] + 1) : index
+      index = (first + 1..<max(first + 1, end)).partitioningIndex { spans[$0].seq > seq } - 1
     }
-    let span = spans[low]
+    let span = spans[index]
     let offset = seq - span.seq
     guard offset < span.length else { return (SequenceCore.none, 0) }
     return (span.unit + offset, span.length - offset)
@@ -229,13 +220,9 @@ extension UnitNumbering {
     precondition(unit < count, "a unit has a number")
     if let last = spans.last, unit >= last.unit { return spans.count - 1 }
     let block = unit >> 6
-    var low = blocks[block]
-    var high = block + 1 < blocks.count ? blocks[block + 1] + 1 : spans.count
-    while high - low > 1 {
-      let middle = low + (high - low) / 2
-      if spans[middle].unit <= unit { low = middle } else { high = middle }
-    }
-    return low
+    let first = blocks[block]
+    let end = block + 1 < blocks.count ? blocks[block + 1] + 1 : spans.count
+    return (first + 1..<max(first + 1, end)).partitioningIndex { spans[$0].unit > unit } - 1
   }
 
   /// Whether the id of the second unit, standing for some other number, follows that of the first.

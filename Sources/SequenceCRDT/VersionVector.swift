@@ -43,12 +43,7 @@ public struct VersionVector: Hashable, Sendable {
 
   /// The first index whose replica is not below this one.
   private func index(of replica: ReplicaID) -> Int {
-    var (low, high) = (0, entries.count)
-    while low < high {
-      let middle = low + (high - low) / 2
-      if entries[middle].replica < replica { low = middle + 1 } else { high = middle }
-    }
-    return low
+    entries.indices.partitioningIndex { entries[$0].replica >= replica }
   }
 
   /// The number of replicas with at least one known operation.

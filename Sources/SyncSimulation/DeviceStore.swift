@@ -189,14 +189,7 @@ final class DeviceStore: ReplicaStore {
 
   func baseState() throws(StoreError) -> Workspace? { try files.stored() }
 
-  /// Entries rise, so the place is found by halving.
   private func firstIndex(after id: Int64) -> Int {
-    var low = 0
-    var high = files.database.entries.count
-    while low < high {
-      let middle = (low + high) / 2
-      if files.database.entries[middle].id <= id { low = middle + 1 } else { high = middle }
-    }
-    return low
+    files.database.entries.indices.partitioningIndex { files.database.entries[$0].id > id }
   }
 }

@@ -11,12 +11,22 @@ struct VarintTests {
     #expect(reader.isAtEnd)
   }
 
-  @Test(arguments: [0, -1, 1, -64, 64, Int.min, Int.max])
-  func everySignedNumberComesBack(number: Int) throws {
+  @Test(arguments: [0, -1, 1, -64, 64, Int64.min, Int64.max])
+  func everySignedNumberComesBack(number: Int64) throws {
     var writer = ByteWriter()
     writer.signed(number)
     var reader = ByteReader(writer.bytes)
     #expect(try reader.signed() == number)
+  }
+
+  @Test func aNumberIsHeldAgainstWhatItsTypeHolds() throws {
+    var writer = ByteWriter()
+    for _ in 0..<2 { writer.number(1 << 16) }
+    var reader = ByteReader(writer.bytes)
+    #expect(try reader.number(max: UInt32(1 << 16), "a number") == 1 << 16)
+    #expect(throws: DecodingFault(.limitExceeded, at: 3, "a number: 65536, at most 65535")) {
+      try reader.number(max: UInt16.max, "a number")
+    }
   }
 
   @Test(

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import NIOCore
 import NIOHTTP1
@@ -39,7 +40,7 @@ final class RawClient: Sendable {
   }
 
   static func connect(
-    port: Int, path: String = SyncServer.path, subprotocol: String? = SyncServer.subprotocol,
+    port: Int, path: String = SyncEndpoint.path, subprotocol: String? = SyncEndpoint.subprotocol,
     answersPings: Bool = true, slowly: SlowSending? = nil, from address: String? = nil,
     forwardedFor: String? = nil
   ) async throws -> RawClient {

@@ -46,7 +46,7 @@ enum RoomTable {
     RoomRule(name: "PushNotices", folder: "Protocol/PushNotices", rooms: ["Basics"]),
     RoomRule(name: "NetworkAddresses", folder: "Protocol/NetworkAddresses"),
     RoomRule(
-      name: "HealthChecks", folder: "Protocol/HealthChecks",
+      name: "HealthChecks", folder: "Protocol/HealthChecks", rooms: ["Basics"],
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"], system: platform),
     RoomRule(name: "DispatchAuthority", folder: "Sources/DispatchAuthority", rooms: wire),
     RoomRule(

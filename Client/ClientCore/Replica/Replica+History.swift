@@ -153,13 +153,8 @@ extension Replica {
     /// - Complexity: O(log stamps), so that a page of a thousand changes without a time is not a
     ///   thousand walks through the log.
     static func next(to range: OperationRange, in stamps: [Stamped]) -> Stamped? {
-      var low = 0
-      var high = stamps.count
-      while low < high {
-        let middle = (low + high) / 2
-        if stamps[middle].seq < range.first { low = middle + 1 } else { high = middle }
-      }
-      return low > 0 ? stamps[low - 1] : stamps.first
+      let index = stamps.indices.partitioningIndex { stamps[$0].seq >= range.first }
+      return index > 0 ? stamps[index - 1] : stamps.first
     }
   }
 
@@ -186,7 +181,7 @@ extension Replica {
       guard let end = page.last else { throw .history(.incompleteVersion) }
       last = end.id
       let parts = page.flatMap(\.operations).compactMap { operation in
-        operation.keepingFirst(Int(version[operation.id.replica]) - Int(operation.id.seq) + 1)
+        operation.keepingFirst(operation.id.count(through: version[operation.id.replica]))
       }
       let outcome = try merged { () throws(MergeError) in try state.merge(parts) }
       guard outcome.waiting == 0 else { throw .history(.incompleteVersion) }

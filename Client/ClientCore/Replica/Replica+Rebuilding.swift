@@ -201,7 +201,7 @@ private struct Renaming {
     let id = operation.id
     if !isTaken(id), operation.dependencies.contains(where: isTaken) { cuts[id.replica] = id.seq }
     guard let cut = cuts[id.replica] else { return operation }
-    let count = max(0, Int(cut) - Int(id.seq))
+    let count = max(0, id.count(through: cut - 1))
     if count < operation.length, let rest = operation.droppingFirst(count) { taken.append(rest) }
     return operation.keepingFirst(count)
   }

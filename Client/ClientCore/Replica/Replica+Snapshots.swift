@@ -141,7 +141,7 @@ extension Workspace {
   /// The first id of an operation under which the state shows something else; nil where it shows
   /// nothing else under those that it knows.
   fileprivate func firstUnlike(_ operation: Operation) -> OperationID? {
-    let count = Int(vector[operation.id.replica]) - Int(operation.id.seq) + 1
+    let count = operation.id.count(through: vector[operation.id.replica])
     guard let known = operation.keepingFirst(count), contradicts(known) else { return nil }
     let units = (0..<known.length).lazy.compactMap { known.droppingFirst($0)?.keepingFirst(1) }
     return units.first(where: contradicts)?.id ?? known.id

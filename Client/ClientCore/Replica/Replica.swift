@@ -144,14 +144,14 @@ package struct Replica: Sendable {
   }
 
   func commitLocal(
-    _ operations: [Operation], undo: UndoHistory.Changes = .init(), endedDraft: SentText? = nil,
-    sent: QueuedMessage? = nil, intents: IntentChanges = .init(), waitsForDisk: Bool = true,
+    _ operations: [Operation], undo: UndoHistory.Changes = .init(),
+    sent: (message: Command.Send, milliseconds: Int64)? = nil, intents: IntentChanges = .init(),
+    waitsForDisk: Bool = true,
     next: inout Replica, store: some ReplicaStore
   ) throws(Fault) {
     var transaction = StoreTransaction(record: next.record)
     transaction.waitsForDisk = waitsForDisk
     transaction.undo = undo
-    transaction.endedDraft = endedDraft
     transaction.sent = sent
     transaction.intents = intents
     if !operations.isEmpty {
@@ -245,17 +245,10 @@ package struct Replica: Sendable {
     } else {
       next.noteTime(of: &outcome, in: context)
     }
-    var ended: SentText?
-    var sent: QueuedMessage?
-    if case .send(let send) = command {
-      ended = SentText(session: send.session, text: send.text)
-      // The text is in the log; the store gives it its number.
-      let message = OutgoingMessage(id: send.id, session: send.session, content: "")
-      sent = QueuedMessage(message: message, sequence: 0, queuedAt: wall)
-    }
+    var sent: (message: Command.Send, milliseconds: Int64)?
+    if case .send(let message) = command { sent = (message, wall) }
     try commitLocal(
-      announcement + outcome.operations, undo: undo, endedDraft: ended, sent: sent,
-      intents: intents,
+      announcement + outcome.operations, undo: undo, sent: sent, intents: intents,
       waitsForDisk: waitsForDisk, next: &next, store: store)
     self = next
     return outcome

@@ -97,10 +97,9 @@ package struct StoreTransaction: Sendable {
   package var record: ReplicaRecord
   package var receipts: [Receipt] = []
   package var forgetsReceipts = false
-  /// What was sent in a session; a draft of the session that is in it ends with it (S2-44).
-  package var endedDraft: SentText?
-  /// A message that a local command sends on its way.
-  package var sent: QueuedMessage?
+  /// A message that a local command sends, and when, milliseconds since 1970. A draft of its session that is
+  /// in it ends with it (S2-44), and it gets a number among what this device sent.
+  package var sent: (message: Command.Send, milliseconds: Int64)?
   /// What changed of what can be undone and redone.
   package var undo = UndoHistory.Changes()
   /// What the entries told that are removed.
@@ -213,16 +212,5 @@ package struct StoreError: Error, Hashable, Sendable {
   package init(code: Code, message: String) {
     self.code = code
     self.message = message
-  }
-}
-
-/// A text that was sent in a session.
-package struct SentText: Hashable, Sendable {
-  package var session: SessionID
-  package var text: String
-
-  package init(session: SessionID, text: String) {
-    self.session = session
-    self.text = text
   }
 }

@@ -141,15 +141,11 @@ extension RunSequence.Run {
 extension [RunSequence.Run] {
   /// The one that holds a unit, of runs by id.
   fileprivate func runIndex(of id: OperationID) -> Int? {
-    var (low, high) = (-1, count)
-    while high - low > 1 {
-      let middle = (low + high) / 2
-      if self[middle].id <= id { low = middle } else { high = middle }
-    }
-    guard low >= 0, self[low].id.replica == id.replica,
-      Int(id.seq - self[low].id.seq) < self[low].length
+    let index = indices.partitioningIndex { self[$0].id > id } - 1
+    guard index >= 0, self[index].id.replica == id.replica,
+      Int(id.seq - self[index].id.seq) < self[index].length
     else { return nil }
-    return low
+    return index
   }
 
   /// The number of a unit of runs by id; nil where it is not among them.

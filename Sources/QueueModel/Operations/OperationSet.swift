@@ -40,8 +40,8 @@ package struct OperationSet: Hashable, Sendable {
     var end = start
     var absent: [OperationRange] = []
     var left: [OperationRange] = []
-    var next = Int(range.first)
-    func span(_ first: Int, _ last: Int) -> [OperationRange] {
+    var next = Int64(range.first)
+    func span(_ first: Int64, _ last: Int64) -> [OperationRange] {
       guard first <= last, let first = UInt32(exactly: first), let last = UInt32(exactly: last)
       else { return [] }
       return [OperationRange(replica: range.replica, first: first, last: last)]
@@ -50,13 +50,13 @@ package struct OperationSet: Hashable, Sendable {
       ranges[end].first <= range.last
     {
       let known = ranges[end]
-      absent += span(next, Int(known.first) - 1)
-      left += span(Int(known.first), Int(range.first) - 1)
-      left += span(Int(range.last) + 1, Int(known.last))
-      next = Int(known.last) + 1
+      absent += span(next, Int64(known.first) - 1)
+      left += span(Int64(known.first), Int64(range.first) - 1)
+      left += span(Int64(range.last) + 1, Int64(known.last))
+      next = Int64(known.last) + 1
       end += 1
     }
-    absent += span(next, Int(range.last))
+    absent += span(next, Int64(range.last))
     ranges.replaceSubrange(start..<end, with: left)
     return absent
   }
@@ -75,16 +75,8 @@ package struct OperationSet: Hashable, Sendable {
 
   /// The first range that ends at `seq` of the replica or behind.
   private func firstIndex(endingFrom seq: UInt32, of replica: ReplicaID) -> Int {
-    var low = 0
-    var high = ranges.count
-    while low < high {
-      let middle = (low + high) / 2
-      if (ranges[middle].replica, ranges[middle].last) < (replica, seq) {
-        low = middle + 1
-      } else {
-        high = middle
-      }
+    ranges.indices.partitioningIndex {
+      (ranges[$0].replica, ranges[$0].last) >= (replica, seq)
     }
-    return low
   }
 }

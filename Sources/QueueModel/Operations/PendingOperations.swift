@@ -62,13 +62,8 @@ struct PendingOperations: Sendable {
       throw .tooManyPending(max: Limits.pendingOperationsMax)
     }
     let seqs = lists[id.replica]?.seqs ?? []
-    var low = 0
-    var high = seqs.count
-    while low < high {
-      let middle = (low + high) / 2
-      if seqs[middle] > id.seq { low = middle + 1 } else { high = middle }
-    }
-    lists[id.replica, default: List()].seqs.insert(id.seq, at: low)
+    let index = seqs.indices.partitioningIndex { seqs[$0] <= id.seq }
+    lists[id.replica, default: List()].seqs.insert(id.seq, at: index)
     lists[id.replica]?.operations[id.seq] = operation
     count += 1
   }
@@ -86,18 +81,18 @@ struct PendingOperations: Sendable {
     }
     var missing: [OperationRange] = []
     for (replica, last) in needed.sorted(by: { $0.key < $1.key }) {
-      var next = Int(vector[replica]) + 1
-      for operation in operations(of: replica) where Int(operation.id.seq) <= Int(last) {
-        append(&missing, replica, from: next, to: Int(operation.id.seq) - 1)
-        next = max(next, Int(operation.id.seq) + operation.length)
+      var next = Int64(vector[replica]) + 1
+      for operation in operations(of: replica) where operation.id.seq <= last {
+        append(&missing, replica, from: next, to: Int64(operation.id.seq) - 1)
+        next = max(next, Int64(operation.id.seq) + Int64(operation.length))
       }
-      append(&missing, replica, from: next, to: Int(last))
+      append(&missing, replica, from: next, to: Int64(last))
     }
     return missing
   }
 
   private func append(
-    _ ranges: inout [OperationRange], _ replica: ReplicaID, from first: Int, to last: Int
+    _ ranges: inout [OperationRange], _ replica: ReplicaID, from first: Int64, to last: Int64
   ) {
     guard first <= last, let first = UInt32(exactly: first), let last = UInt32(exactly: last)
     else { return }

@@ -28,7 +28,7 @@ struct PackedText: Sendable {
       let known = replicas.lastIndex(of: id.replica)
       if known == nil { replicas.append(id.replica) }
       columns.append(UInt64(known ?? replicas.count - 1))
-      columns.append(signed: Int(id.seq) - Int(expected))
+      columns.append(signed: Int64(id.seq) - Int64(expected))
     }
     for (place, run) in runs.enumerated() {
       let before = place > 0 ? runs[place - 1] : nil
@@ -57,7 +57,7 @@ struct PackedText: Sendable {
     var reader = NumberColumnReader(columns)
     func id(from expected: UInt32) -> OperationID {
       let replica = replicas[Int(reader.next())]
-      return OperationID(replica: replica, seq: UInt32(Int(expected) + reader.nextSigned()))
+      return OperationID(replica: replica, seq: UInt32(Int64(expected) + reader.nextSigned()))
     }
     var awaitsNext = false
     var count = 0

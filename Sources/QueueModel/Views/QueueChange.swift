@@ -1,3 +1,5 @@
+import SequenceCRDT
+
 /// A view item that stands in a list and knows its derived place there.
 public protocol PositionedView: Identifiable, Hashable, Sendable where ID: Sendable {
   /// Place from 1.
@@ -84,14 +86,9 @@ private func longestIncreasingSubsequence(_ values: [Int]) -> [Int] {
   var tails: [Int] = []
   var previous = [Int?](repeating: nil, count: values.count)
   for (index, value) in values.enumerated() {
-    var low = 0
-    var high = tails.count
-    while low < high {
-      let middle = (low + high) / 2
-      if values[tails[middle]] < value { low = middle + 1 } else { high = middle }
-    }
-    previous[index] = low > 0 ? tails[low - 1] : nil
-    if low == tails.count { tails.append(index) } else { tails[low] = index }
+    let length = tails.indices.partitioningIndex { values[tails[$0]] >= value }
+    previous[index] = length > 0 ? tails[length - 1] : nil
+    if length == tails.count { tails.append(index) } else { tails[length] = index }
   }
   var sequence: [Int] = []
   var next = tails.last

@@ -134,14 +134,9 @@ private struct TimeNotes {
   /// - Complexity: O(log notes)
   func milliseconds(of id: OperationID) -> Int64? {
     guard let notes = notes[id.replica] else { return nil }
-    var low = 0
-    var high = notes.count
-    while low < high {
-      let middle = (low + high) / 2
-      if notes[middle].units.upperBound <= id.seq { low = middle + 1 } else { high = middle }
-    }
-    guard low < notes.count, notes[low].units.contains(id.seq) else { return nil }
-    return notes[low].milliseconds
+    let index = notes.indices.partitioningIndex { notes[$0].units.upperBound > id.seq }
+    guard index < notes.count, notes[index].units.contains(id.seq) else { return nil }
+    return notes[index].milliseconds
   }
 }
 

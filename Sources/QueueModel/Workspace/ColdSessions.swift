@@ -173,13 +173,7 @@ final class ColdSessions: Sendable {
   }
 
   private func session(ofMessage number: Int) -> Int {
-    var low = 0
-    var high = keys.count
-    while low < high {
-      let middle = (low + high) / 2
-      if Int(messageStarts[middle + 1]) <= number { low = middle + 1 } else { high = middle }
-    }
-    return low
+    keys.indices.partitioningIndex { Int(messageStarts[$0 + 1]) > number }
   }
 
   func exists(_ index: Int) -> Bool { flags[index].contains(.exists) }

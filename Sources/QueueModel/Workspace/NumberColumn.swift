@@ -12,8 +12,8 @@ struct NumberColumn: Sendable {
     bytes.append(UInt8(truncatingIfNeeded: rest))
   }
 
-  mutating func append(signed value: Int) {
-    append(UInt64(bitPattern: Int64(value << 1 ^ value >> 63)))
+  mutating func append(signed value: Int64) {
+    append(UInt64(bitPattern: value << 1 ^ value >> 63))
   }
 
   /// Gives the room back that was made for more.
@@ -47,8 +47,8 @@ struct NumberColumnReader {
     }
   }
 
-  mutating func nextSigned() -> Int {
+  mutating func nextSigned() -> Int64 {
     let value = next()
-    return Int(Int64(bitPattern: value >> 1)) ^ -Int(value & 1)
+    return Int64(bitPattern: value >> 1) ^ -Int64(value & 1)
   }
 }

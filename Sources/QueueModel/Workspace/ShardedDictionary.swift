@@ -16,9 +16,10 @@ struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   }
 
   private func place(of key: Key) -> (row: Int, shard: Int) {
-    // The dictionary inside uses the low bits of the same hash; these are others.
-    let bits = Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) >> 40)
-    return ((bits / Self.rowLength) & (Self.rowCount - 1), bits & (Self.rowLength - 1))
+    // The dictionary inside uses the low bits of the same hash; these are the highest, however many there
+    // are.
+    let bits = Int(truncatingIfNeeded: UInt(bitPattern: key.hashValue) >> (UInt.bitWidth - 8))
+    return (bits / Self.rowLength, bits % Self.rowLength)
   }
 
   /// Whether there is a value of a key.

@@ -66,13 +66,7 @@ struct SlotOwners<Owner: Sendable>: Sendable {
   }
 
   private func firstRestored(from index: Int) -> Int {
-    var low = 0
-    var high = restoredIndexes.count
-    while low < high {
-      let middle = (low + high) / 2
-      if restoredIndexes[middle] < index { low = middle + 1 } else { high = middle }
-    }
-    return low
+    restoredIndexes.indices.partitioningIndex { restoredIndexes[$0] >= index }
   }
 }
 

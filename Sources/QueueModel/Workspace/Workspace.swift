@@ -130,9 +130,8 @@ extension Workspace {
   private mutating func applyUnknownPart(
     of operation: Operation, into outcome: inout MergeOutcome
   ) throws(MergeError) {
-    let known = vector[operation.id.replica]
-    let cut = Int(known) + 1 - Int(operation.id.seq)
-    guard let rest = operation.droppingFirst(cut) else {
+    let known = operation.id.count(through: vector[operation.id.replica])
+    guard let rest = operation.droppingFirst(known) else {
       throw .invalidOperation(
         operation: operation.id, reason: "it overlaps known operations and cannot be cut")
     }

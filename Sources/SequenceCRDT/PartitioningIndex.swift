@@ -1,0 +1,20 @@
+extension Range where Bound: FixedWidthInteger & Sendable {
+  /// The first number that belongs behind a boundary, `upperBound` where none does: a binary search
+  /// over whatever the numbers index.
+  ///
+  /// - Precondition: numbers behind one that belongs there belong there, too.
+  /// - Complexity: O(log count) calls.
+  @inlinable
+  @inline(__always)
+  package func partitioningIndex<Failure: Error>(
+    where isBehind: (Bound) throws(Failure) -> Bool
+  ) throws(Failure) -> Bound {
+    var (low, high) = (lowerBound, upperBound)
+    while low < high {
+      // Half the distance: the sum of both might not fit.
+      let middle = low + (high - low) / 2
+      if try isBehind(middle) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+}

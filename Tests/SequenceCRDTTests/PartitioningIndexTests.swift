@@ -1,0 +1,31 @@
+import SequenceCRDT
+import Testing
+
+struct PartitioningIndexTests {
+  /// Every boundary of every short range, against looking from the front.
+  @Test func theFirstThatBelongsBehindIsFound() {
+    for count in 0...20 {
+      for boundary in 0...count + 1 {
+        let numbers = 3..<3 + count
+        let expected = numbers.first { $0 >= 3 + boundary } ?? numbers.upperBound
+        #expect(numbers.partitioningIndex { $0 >= 3 + boundary } == expected)
+      }
+    }
+  }
+
+  /// Twice the middle of such a range does not fit its type.
+  @Test func theLargestNumbersAreFound() {
+    let numbers = UInt32.max - 5..<UInt32.max
+    #expect(numbers.partitioningIndex { $0 >= .max - 2 } == .max - 2)
+    #expect(numbers.partitioningIndex { _ in false } == .max)
+  }
+
+  @Test func aThousandNumbersTakeTenQuestions() {
+    var asked = 0
+    _ = (0..<1_000).partitioningIndex {
+      asked += 1
+      return $0 >= 700
+    }
+    #expect(asked <= 10)
+  }
+}

@@ -1,0 +1,43 @@
+import Testing
+
+/// What keeps the rooms that are to run in a browser fit for it, where `Int` has 32 bits and nothing is
+/// decoded by reflection; and facts that stand in one place.
+@Suite struct PureRoomTests {
+  private static let rooms: Set<String> = [
+    "Sources/SequenceCRDT", "Sources/QueueModel", "Protocol/DeltaCodec", "Protocol/WireProtocol",
+    "Sources/DispatchAuthority", "Client/ClientCore",
+  ]
+
+  private func occurrences(of pattern: Regex<Substring>) throws -> [String] {
+    try Repository.swiftFiles().filter { Self.rooms.contains($0.folder) }.flatMap { file in
+      file.code.matches(of: pattern).map { "\(file.path): \($0.output)" }
+    }
+  }
+
+  @Test func noSequenceHidesItsType() throws {
+    #expect(try occurrences(of: /\bAny(?:Sequence|Collection|Iterator|Hashable)\b/) == [])
+  }
+
+  /// A sequence number may be 2^31, which is more than 32 bits with a sign hold.
+  @Test func sequenceNumbersAreNoIndexes() throws {
+    #expect(try occurrences(of: /\bInt\(Limits\.sequenceMax/) == [])
+    #expect(try occurrences(of: /\bInt\([a-z.]*\b(?:seq|milliseconds)\)/) == [])
+  }
+
+  @Test func codingStandsInExtensionsOfItsOwn() throws {
+    let declared = try occurrences(
+      of: /\b(?:struct|enum|class|protocol) [A-Za-z]+: [^{]*\b(?:Codable|Decodable|Encodable)\b/)
+    #expect(declared.allSatisfy { $0.contains("enum Kind") }, "\(declared)")
+  }
+
+  @Test(arguments: ["/v1/sync", "cospool.v1"])
+  func whereDevicesReachAServerStandsOnce(word: String) throws {
+    let files = try Repository.swiftFiles().filter { file in
+      !file.path.hasPrefix("Tests/") && SwiftText.literals(file.text).contains(word)
+    }
+    #expect(
+      files.map(\.path).filter { !$0.hasPrefix("Protocol/LocalAPI/") } == [
+        "Sources/Basics/SyncEndpoint.swift"
+      ])
+  }
+}
