@@ -38,6 +38,8 @@ actor Engine {
     /// Who waits for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
     var waiters = Waiters()
+    /// What the log says of the connection: whether there is one, and what is wrong.
+    var logged = (isConnected: false, problem: String?.none)
     /// Who waits for an answer about notifications.
     var inquiries: [UInt64: CheckedContinuation<InboxAnswer, Never>] = [:]
 
@@ -176,7 +178,9 @@ actor Engine {
     send(state.core.ownNewsFollowing(at: context(), store: store))
     publish()
     for action in local { run(action) }
-    state.observers.show(latest.status)
+    let status = latest.status
+    state.observers.show(status)
+    log(status)
     schedule()
     if state.tailCount >= Engine.tailMax { keepImage() }
   }
@@ -201,7 +205,10 @@ actor Engine {
         state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
       packLater()
     case .report(let problem):
-      logger.warning("\(problem.message)")
+      // Each try of a night without a server says the same.
+      let isNews = state.logged.problem != problem.message
+      logger.log(level: isNews ? .warning : .debug, "\(problem.message)")
+      state.logged.problem = problem.message
     case .agent(let order):
       tell(order)
     case .told(let answer, let id):
@@ -222,6 +229,16 @@ actor Engine {
     case .connectionMissed(let since):
       tellsDevice(.waitingForConnection(since: since))
     }
+  }
+
+  /// Says when the connection comes and when it ends.
+  private func log(_ status: SyncStatus) {
+    let isConnected = status.state == .connected
+    guard isConnected != state.logged.isConnected else { return }
+    state.logged.isConnected = isConnected
+    if isConnected { state.logged.problem = nil }
+    let server = status.server ?? "its server"
+    logger.notice("\(isConnected ? "connected to" : "not connected any more to") \(server)")
   }
 
   /// One pending wake-up at a time; one that comes too early does nothing.

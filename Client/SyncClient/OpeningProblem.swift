@@ -35,7 +35,8 @@ struct OpeningProblem {
         + "and that there is a network"
     }
     if (first as? IOError)?.errnoCode == ECONNREFUSED {
-      return "nothing answers at \(address.url). Check the address, and that the server runs"
+      let port = [80, 443].contains(address.port) ? "; without a proxy it is at port 7420" : ""
+      return "nothing answers at \(address.url). Check the address, and that the server runs\(port)"
     }
     let reason = (first as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(first)"
     return "\(address.url) cannot be reached: \(reason)"

@@ -108,9 +108,7 @@ enum ActivityText {
     switch task.status {
     case .awaitingApproval: "asks leave"
     case .awaitingAnswer: "asks"
-    case .completed(.failure): "failed"
-    case .completed(.cancelled): "cancelled"
-    case .idle, .processing, .completed(.success), .error: task.status.kind.rawValue
+    case .idle, .processing, .completed, .error: task.status.words
     }
   }
 

@@ -136,7 +136,8 @@ struct CommandRunner: Sendable {
     let message = message(for: error)
     if Cospool.exitCode(for: error) == .success { return Outcome(output: message) }
     guard let suggestion = CommandSuggestion.text(for: arguments) else {
-      return Outcome(exitCode: 2, errors: message)
+      let hint = CommandSuggestion.hint(onText: arguments, refused: message)
+      return Outcome(exitCode: 2, errors: message + (hint.map { "\n" + $0 } ?? ""))
     }
     // What the parser says of a command that there is not is about its arguments, or about the command
     // that stands for none; the usage stays.

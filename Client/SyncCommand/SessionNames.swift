@@ -65,7 +65,7 @@ struct SessionNames: Sendable {
     switch match(text) {
     case .one(let id): return id.rawValue
     case .none: return text
-    case .several(let sessions): throw SessionNames.ambiguous(text, sessions)
+    case .several(let sessions): throw ambiguous(text, sessions)
     }
   }
 
@@ -121,13 +121,27 @@ struct SessionNames: Sendable {
     return found.count == 1 ? found[0].id : nil
   }
 
-  static func ambiguous(_ text: String, _ sessions: [SessionAnswer]) -> CommandFailure {
-    let lines = sessions.prefix(10).map { session in
-      "  \(session.id)" + (session.name == session.id.rawValue ? "" : "   \(session.name)")
+  /// Says of each what can be typed for it alone: its name, or the shortest beginning of its id.
+  func ambiguous(_ text: String, _ found: [SessionAnswer]) -> CommandFailure {
+    let lines = found.prefix(10).map { session in
+      var words = [typed(for: session)]
+      if session.name != words[0] { words.append(session.name) }
+      if !session.project.isEmpty { words.append(session.project) }
+      if session.waiting > 0 { words.append("\(session.waiting) waiting") }
+      return "  " + words.joined(separator: "  ")
     }
+    let more = found.count > 10 ? ["  and \(found.count - 10) more"] : []
     return CommandFailure(
       code: "sessionAmbiguous",
-      message: "Several sessions are meant by \(text):\n" + lines.joined(separator: "\n"),
-      exitCode: 1, candidates: sessions.map(\.id.rawValue))
+      message: "Several sessions are meant by \(text):\n"
+        + (lines + more).joined(separator: "\n"),
+      exitCode: 1, candidates: found.map(\.id.rawValue))
+  }
+
+  private func typed(for session: SessionAnswer) -> String {
+    if wholeMatch(session.name) == .one(session.id) { return session.name }
+    let id = session.id.rawValue
+    let lengths = min(4, id.count)...id.count
+    return lengths.lazy.map { String(id.prefix($0)) }.first { match($0) == .one(session.id) } ?? id
   }
 }

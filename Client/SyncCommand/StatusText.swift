@@ -47,6 +47,11 @@ enum StatusText {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
       fields.append(.init("problem", problem + code, .red))
     }
+    if let fault = status.settingsFault {
+      fields.append(
+        .init("settings", "\(fault) The daemon goes on without it, and does not start again.", .red)
+      )
+    }
     if sync.repairs > 0 {
       fields.append(
         .init("repairs", "\(sync.repairs), after a copy of the running daemon worked too"))

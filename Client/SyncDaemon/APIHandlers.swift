@@ -126,11 +126,13 @@ struct APIHandlers: RouteHandlers {
     var daemon = daemon
     daemon.threadQueue = client.settings.queueEnabled
     daemon.queueSizeMax = client.settings.maxQueueSize
-    return StatusAnswer(
+    var answer = StatusAnswer(
       daemon: daemon, sync: client.syncStatus(), sessions: sessions,
       threads: try await client.threads.queue(),
       awaited: await client.tasks.awaitedRequests().count,
       agentless: agentless.map(\.id), unconsented: try await unconsented())
+    answer.settingsFault = settings.file.faults().first?.description
+    return answer
   }
 
   /// To ask for sync where there can be none is a mistake to hear about.

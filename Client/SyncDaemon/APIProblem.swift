@@ -73,7 +73,9 @@ struct APIProblem: Error, Equatable {
     self.init(
       APIProblem.status(of: error), code: error.code, message: error.description,
       exitCode: error.exitCode)
-    if case .queue(.messageAmbiguous(_, let candidates)) = error { self.candidates = candidates }
+    if case .queue(.messageAmbiguous(_, let candidates)) = error {
+      self.candidates = candidates.map(\.id.description)
+    }
   }
 
   /// What any error of a handler becomes.

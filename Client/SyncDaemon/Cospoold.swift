@@ -48,10 +48,11 @@ struct Cospoold {
       let daemon = Daemon(
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
         notifier: notifier,
-        ready: { path in
+        ready: { [logger] path in
           // All that is made from here on has its mode named, or lies in a private folder.
           umask(inheritedMask)
           write("ready on \(path)", to: .standardOutput)
+          logger.info("version \(Version.number), data in \(directory)")
           notifier?.send("READY=1\nSTATUS=answers on \(path)")
         })
       try await daemon.run(stop: await StopSignals.stream())

@@ -93,6 +93,11 @@ struct SettingsHandlers: RouteHandlers {
         of: settings.current.deviceSettings.agents,
         path: ProcessInfo.processInfo.environment["PATH"] ?? "")
     }
+    if name == .notifyMeAfter {
+      answer.warning =
+        "It counts on the device that gave your push address (cospool push add … --me) last; where that "
+        + "was another one, set it there."
+    }
     if SettingName.ofPage.contains(name) {
       await self.api.followWeb(context)
       answer.warning = api.web.problem

@@ -90,6 +90,8 @@ struct ThreadHandlers: RouteHandlers {
     case .noHost: "no host"
     case .noAgent: "no agent"
     case .hostAway(let device): "\(name(of: device)) is away"
+    case .stopped: "stands still"
+    case .nothingWaits: "nothing waits"
     }
   }
 

@@ -48,6 +48,9 @@ package struct StatusAnswer: APIValue {
   package var queues: Counts
   /// Sessions that another device gave this one to run, and that nobody here has let it.
   package var unconsented: [SessionID]
+  /// What is wrong with the settings file as it is on disk: it does not hold, and the next start of the
+  /// daemon fails. Left out where nothing is.
+  package var settingsFault: String?
 
   package init(
     daemon: DaemonAnswer, sync: SyncStatus, sessions: [SessionView], threads: ThreadQueueView,
@@ -72,6 +75,7 @@ package struct StatusAnswer: APIValue {
     answer.queues.unhosted = kept(queues.unhosted)
     answer.queues.agentless = kept(queues.agentless)
     answer.unconsented = unconsented.filter(isNamed)
+    answer.settingsFault = nil
     return answer
   }
 }

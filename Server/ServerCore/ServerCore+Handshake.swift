@@ -71,7 +71,8 @@ extension ServerCore {
       of: connection.source, uptimeMilliseconds: now.uptimeMilliseconds)
     if let pause {
       return refuse(
-        id, .tooManyAttempts, "too many wrong codes; wait and get a fresh code",
+        id, .tooManyAttempts,
+        "too many wrong codes; wait \((pause + 999) / 1_000) s and get a fresh code",
         retryAfter: UInt32(clamping: pause), at: now)
     }
     guard request.deviceName.isUsableName else {

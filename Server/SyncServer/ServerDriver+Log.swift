@@ -21,7 +21,7 @@ extension ServerDriver {
       audit(.paired, workspace, device, source: source, detail: maker ?? "")
     case .joined(let id, let workspace, let device, let name):
       self.joined(id, device, of: workspace)
-      logger.debug(
+      logger.info(
         "joined as \(ShownName.text(name))",
         metadata: [
           "connection": "\(id.rawValue)", "device": "\(device)", "workspace": "\(workspace)",

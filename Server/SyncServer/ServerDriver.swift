@@ -248,7 +248,15 @@ final class ServerDriver {
 
   func closed(_ id: ConnectionID) {
     guard let peer = peers.removeValue(forKey: id) else { return }
-    if peer.device != nil { said.hasChanged = true }
+    if let peer = peer.device {
+      said.hasChanged = true
+      logger.info(
+        "left",
+        metadata: [
+          "connection": "\(id.rawValue)", "device": "\(peer.device)",
+          "workspace": "\(peer.workspace)",
+        ])
+    }
     run(core.connectionClosed(id, at: clock.now))
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Logging
 import ServiceLifecycle
@@ -21,7 +22,7 @@ struct ServerService: Service {
       logger.warning("\(error.message)")
     }
     if let port = server.metricsPort { logger.notice("numbers are served on port \(port)") }
-    logger.info("serving \(options.dataDirectory)")
+    logger.notice("version \(Version.number) serves \(options.dataDirectory) on \(server.url)")
     notifier?.send("READY=1\nSTATUS=listening on \(server.url)")
     await withTaskGroup(of: Void.self) { tasks in
       tasks.addTask { await notifier?.keepAlive { await server.takesWork() } }

@@ -4,6 +4,27 @@ import Testing
 extension EndToEnd {
   /// What scripts rely on: exit codes, shapes, ids, options.
   @Suite struct CommandLineTests {
+    /// What an upgrade replaces is what the link leads to.
+    @Test func hooksNameTheLinkThatTheProgramWasCalledBy() async throws {
+      try await TestBed.run { bed in
+        let link = bed.path("bin/cospool")
+        try FileManager.default.createDirectory(
+          atPath: bed.path("bin"), withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+          atPath: link, withDestinationPath: try Executables.path(of: "cospool"))
+        for (program, settings) in [(link, "a.json"), ("cospool", "b.json")] {
+          let arguments = ["hooks", "install", "claude", "--file", bed.path(settings)]
+          // A shell gives a program that it found in PATH its plain name.
+          let process = try bed.launch(
+            "/bin/sh", ["-c", "\(program) \(arguments.joined(separator: " "))"], name: program,
+            environment: ["PATH": bed.path("bin") + ":/usr/bin:/bin"])
+          _ = try await bed.finish(process, arguments).succeeded()
+          let text = try String(contentsOfFile: bed.path(settings), encoding: .utf8)
+          #expect(text.contains("\"\(link) hook"), "\(text)")
+        }
+      }
+    }
+
     @Test func usageErrorsExitWithTwo() async throws {
       try await TestBed.run { bed in
         for arguments in [

@@ -29,6 +29,32 @@ extension EndToEnd {
       }
     }
 
+    /// Whoever reads the logs in the morning sees when what came and went, and a night without a server
+    /// as one line.
+    @Test func logsSayWhenAConnectionComesAndGoes() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let daemon = try #require(a.daemon)
+        @Sendable func lines(_ words: String) -> Int {
+          daemon.standardError.split(separator: "\n").count { $0.contains(words) }
+        }
+        try await a.synchronise()
+        #expect(lines("connected to \(server.url)") == 1, "\(daemon.standardError)")
+        #expect(lines("version 0.1.0") == 1)
+        #expect(server.process?.standardError.contains("version 0.1.0 serves") == true)
+        #expect(try await server.stop() == .code(0))
+        for _ in 1...3 { _ = try await a.attempt("sync", "now") }
+        try await bed.eventually("it is told") { lines("nothing answers at") > 0 }
+        for _ in 1...3 { _ = try await a.attempt("sync", "now") }
+        #expect(lines("not connected any more to") == 1, "\(daemon.standardError)")
+        try await server.start()
+        try await a.synchronise()
+        #expect(lines("nothing answers at") == 1, "\(daemon.standardError)")
+        #expect(lines("connected to \(server.url)") == 2, "\(daemon.standardError)")
+      }
+    }
+
     @Test func interruptionIsCleanToo() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -278,12 +278,37 @@ struct MessageCommandTests {
     #expect(try workspace.messageID(fromPrefix: ids[1].description) == ids[1])
     #expect(
       throws: QueueError.messageAmbiguous(
-        prefix: "abcd", candidates: ids.sorted().map(\.description))
+        prefix: "abcd",
+        candidates: zip(ids.sorted(), ["abcd0000", "abcdef01"]).map {
+          MessageCandidate(id: $0, beginning: $1, session: .named("s"), text: "text")
+        })
     ) { try workspace.messageID(fromPrefix: "abcd") }
     for unknown in ["abce", "", "-", "zz", "abcd%", MessageID.numbered(5).description] {
       #expect(throws: QueueError.messageNotFound(id: unknown)) {
         try workspace.messageID(fromPrefix: unknown)
       }
+    }
+  }
+
+  @Test func aShortenedIdThatFitsSeveralTellsWhatCanBeTyped() throws {
+    var device = TestDevice(1)
+    let texts: [(UInt64, String)] = [(0x11, "one\nand more"), (0x12, "two"), (0x2F, "three")]
+    for (low, text) in texts {
+      let id = MessageID(high: 0xABCD_EF01_2345_4678, low: low)
+      try device.perform(.send(.init(session: .named("s"), id: id, text: text)))
+    }
+    let workspace = device.workspace
+    let error = #expect(throws: QueueError.self) { try workspace.messageID(fromPrefix: "ab") }
+    guard case .messageAmbiguous(_, let candidates)? = error else {
+      Issue.record("not ambiguous")
+      return
+    }
+    #expect(candidates.map(\.text) == ["one", "two", "three"])
+    for candidate in candidates {
+      #expect(try workspace.messageID(fromPrefix: candidate.beginning) == candidate.id)
+      #expect(
+        error?.description.contains("\(candidate.beginning)  s: \(candidate.text)\n") == true
+          || error?.description.hasSuffix("\(candidate.beginning)  s: \(candidate.text)") == true)
     }
   }
 

@@ -186,6 +186,20 @@ struct TaskTests {
     #expect(other.workspace.task(of: .named("s")) == nil)
   }
 
+  /// What failed did not complete, in no place where people read.
+  @Test func theHistoryOfAFailedTaskDoesNotSayCompleted() throws {
+    var device = try device()
+    for (result, told) in [
+      (TaskResult.failure(error: "boom"), "task: failed, boom"),
+      (.cancelled, "task: cancelled"), (.success(summary: "done"), "task: completed, done"),
+    ] {
+      let operations = try [report(.processing(operation: nil)), report(.completed(result))]
+        .flatMap { try device.perform($0).operations }
+      let history = device.workspace.history(of: operations)
+      #expect(history.map(\.action.description).contains(told), "\(history)")
+    }
+  }
+
   @Test func observersAreToldOfTheTaskAlone() throws {
     var device = try device()
     var tracker = ChangeTracker(workspace: device.workspace)

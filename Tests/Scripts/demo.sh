@@ -74,12 +74,11 @@ for _ in $(seq 100); do
 done
 cat "$home/waited"
 
-say "The laptop's queues"
-cat "$home/laptop.json"
-say "The phone's queues"
-cat "$home/phone.json"
-say "Both edits of one prompt were kept"
-phone queue list -s login-page
+for device in laptop phone; do
+  say "What the $device has now: both edits of one prompt, among others"
+  on "$device" queue list
+  on "$device" thread list --all
+done
 
 if cmp "$home/laptop.json" "$home/phone.json"; then
   say "Equal: both devices hold the same queues."

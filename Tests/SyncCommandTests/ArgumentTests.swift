@@ -137,6 +137,17 @@ import Testing
   }
 
   @Test(arguments: [
+    ["send", "-s", "a", "-v foo"], ["send", "-s", "a", "-v", "foo"],
+    ["queue", "edit", "3f", "-v foo"], ["ask", "-s", "a", "-- then"], ["answer", "-no"],
+  ])
+  func whereATextLooksLikeAnOptionItIsSaidHow(arguments: [String]) async {
+    let outcome = await CommandFixture.cospool(arguments)
+    #expect(outcome.exitCode == 2)
+    #expect(
+      outcome.errors.contains("A text that begins with - stands behind --"), "\(outcome.errors)")
+  }
+
+  @Test(arguments: [
     ["--help"], ["queue", "--help"], ["queue", "move", "--help"], ["help", "send"], ["queue"],
     ["--version"],
   ])

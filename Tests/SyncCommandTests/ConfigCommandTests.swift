@@ -25,6 +25,27 @@ import Testing
     }
   }
 
+  /// The daemon that runs goes on; the next one would not start.
+  @Test func aFileThatIsBrokenMeanwhileIsInStatus() async throws {
+    try await CommandFixture.run { house in
+      _ = await house.cospool("config", "set", "maxQueueSize", "3")
+      #expect(!(await house.cospool("status").output.contains("settings ")))
+      let path = house.directory + "/config.json"
+      try Data("{\"maxQueueSize\": oops}".utf8).write(to: URL(fileURLWithPath: path))
+      let status = await house.cospool("status").output
+      #expect(status.contains("settings ") && status.contains("line 1"), "\(status)")
+      #expect(status.contains("does not start again"), "\(status)")
+    }
+  }
+
+  @Test func theDelayOfAPersonsAddressIsSaidToBeOneDevices() async throws {
+    try await CommandFixture.run { house in
+      let set = await house.cospool("config", "set", "notifyMeAfter", "300")
+      #expect(set.exitCode == 0)
+      #expect(set.errors.contains("push address"), "\(set.errors)")
+    }
+  }
+
   @Test func anAgentThatCannotBeStartedIsTold() async throws {
     try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
       let missing = await house.cospool("config", "set", "agent", "command")

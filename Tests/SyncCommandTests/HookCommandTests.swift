@@ -263,7 +263,9 @@ import Testing
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o640)
     #expect(
       try String(contentsOfFile: path + HookFile.backupSuffix, encoding: .utf8) == before)
-    #expect(await cospool("hooks", "status").output.contains("installed, feeding"))
+    #expect(
+      await cospool("hooks", "status").output.contains(
+        "claude: installed, feeding, \(path), but /opt/my tools/cospool is not there"))
     #expect(
       await cospool("hooks", "install", "claude", "--feed", "--program", "/opt/my tools/cospool")
         .output.contains("nothing changed"))
@@ -287,6 +289,33 @@ import Testing
     let codex = await cospool("hooks", "install", "codex", "--program", "cospool", "--json")
     #expect(codex.output.contains("\"changed\":true"))
     #expect(FileManager.default.fileExists(atPath: home + "/.codex/hooks.json"))
+  }
+
+  @Test func whatWasThereBeforeAnyHooksIsKeptAndWhatTheyDoIsShown() async throws {
+    let home = "/tmp/csp-home-\(UInt32.random(in: .min ... .max))"
+    defer { try? FileManager.default.removeItem(atPath: home) }
+    let path = home + "/.claude/settings.json"
+    try FileManager.default.createDirectory(
+      atPath: home + "/.claude/bin", withIntermediateDirectories: true)
+    try Data("{\"model\": \"opus\"}".utf8).write(to: URL(fileURLWithPath: path))
+    let program = home + "/.claude/bin/cospool"
+    #expect(
+      FileManager.default.createFile(
+        atPath: program, contents: nil, attributes: [.posixPermissions: 0o755]))
+    func hooks(_ arguments: String...) async -> String {
+      await Self.run(["hooks"] + arguments, variables: ["HOME": home]).outcome.output
+    }
+    _ = await hooks("install", "claude", "--approvals", "--program", program)
+    #expect(await hooks("status") == "claude: installed, asking for leave, \(path)")
+    #expect(await hooks("status", "--json").contains("\"asks\":true"))
+    #expect(
+      await hooks("install", "claude", "--feed", "--program", program)
+        .contains("without --approvals now"))
+    #expect(await hooks("status") == "claude: installed, feeding, \(path)")
+    _ = await hooks("uninstall", "claude")
+    #expect(
+      try String(contentsOfFile: path + HookFile.backupSuffix, encoding: .utf8)
+        == "{\"model\": \"opus\"}")
   }
 
   /// The agents' own variables say where their settings are.

@@ -90,7 +90,7 @@ import Testing
         Set(tools.compactMap { $0["name"]?.text }) == [
           "queue_list", "queue_add", "queue_edit", "queue_move", "queue_cancel", "queue_pause",
           "queue_resume", "queue_retry", "queue_skip", "thread_list", "thread_remove",
-          "task_state", "permission_prompt",
+          "session_list", "task_state", "ask_person", "permission_prompt",
         ])
       for tool in tools {
         #expect(tool["inputSchema"]?["type"] == "object")
@@ -109,7 +109,7 @@ import Testing
           call("queue_add", ["text": "two"]), call("queue_add", ["text": "now", "urgent": true]),
           call("queue_list", [:]), call("task_state", [:]),
           call("queue_pause", ["reason": "lunch"]),
-          call("thread_list", [:]),
+          call("thread_list", [:]), call("session_list", [:]),
         ], session: "review")
       let ids = try first.prefix(3).map { try #require(try content($0)["id"]?.text) }
       let list = try content(first[3])
@@ -120,6 +120,7 @@ import Testing
       _ = try content(first[5])
       // Nobody works in it, so it shows.
       #expect(try content(first[6])["threads"]?.elements.first?["session"] == "review")
+      #expect(try content(first[7])["sessions"]?.elements.map { $0["id"] } == ["review"])
 
       let second = try await serve(
         fixture,

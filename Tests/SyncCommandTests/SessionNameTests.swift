@@ -39,6 +39,25 @@ import Testing
     #expect(throws: CommandFailure.self) { try names.id(of: "") }
   }
 
+  @Test func ofSeveralItIsSaidWhatCanBeTyped() throws {
+    let names = try Self.names([
+      ("0198aabb-77aa-4000", "shop", "/home/ada/shop"), ("0198aabb-81aa-4000", "shop", "/srv/shop"),
+      ("0198", "shop", ""), ("shop-docs", "shop-docs", ""),
+    ])
+    let failure = #expect(throws: CommandFailure.self) { try names.id(of: "Shop") }
+    let lines = (failure?.message ?? "").split(separator: "\n").dropFirst().map(String.init)
+    #expect(
+      lines == [
+        "  0198aabb-7  shop  /home/ada/shop", "  0198aabb-8  shop  /srv/shop", "  0198  shop",
+      ])
+    for line in lines {
+      let word = String(line.split(separator: " ")[0])
+      #expect(throws: Never.self) { try names.id(of: word) }
+    }
+    let beginning = #expect(throws: CommandFailure.self) { try names.id(of: "sho") }
+    #expect(beginning?.message.contains("\n  shop-docs") == true)
+  }
+
   @Test func whoNamesNoneMeansTheVariableElseTheFolder() throws {
     let sessions = [
       (id: "app", name: "app", project: "/home/ada/app"),

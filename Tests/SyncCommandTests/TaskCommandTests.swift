@@ -304,6 +304,39 @@ import Testing
   }
 }
 
+extension TaskCommandTests {
+  /// An agent without a tool of its own for questions asks by this one.
+  @Test func anAgentAsksItsPersonByTool() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let agent = LiveMCP(fixture)
+      for (id, words, told) in [
+        (1, ["answer", "s", "the second"], #"{"answer":"the second"}"#),
+        (
+          2, ["answer", "s", "--cancel"],
+          #"{"answer":null,"why":"The person cancelled: stop here."}"#
+        ),
+      ] as [(Int, [String], String)] {
+        agent.send([
+          "jsonrpc": "2.0", "id": .whole(Int64(id)), "method": "tools/call",
+          "params": [
+            "name": "ask_person",
+            "arguments": ["question": "Which branch?", "options": ["main", "next"]],
+          ],
+        ])
+        try await waits(fixture, for: "awaitingAnswer")
+        #expect(await fixture.cospool("task", "show", "s").output.contains("Which branch?"))
+        #expect(
+          await CommandFixture.cospool(words, variables: ["COSPOOL_DATA": fixture.directory])
+            .exitCode == 0)
+        let answer = try await agent.answer(to: .whole(Int64(id)))
+        #expect(answer["result"]?["content"]?.elements.first?["text"]?.text == told)
+      }
+      #expect(await agent.end() == .init())
+    }
+  }
+}
+
 /// `cospool mcp` with an agent that goes on talking.
 private struct LiveMCP {
   private let lines: AsyncStream<[UInt8]>.Continuation

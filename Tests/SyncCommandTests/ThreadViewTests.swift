@@ -171,6 +171,34 @@ import Testing
     }
   }
 
+  // S2-54: behind a failure, and where all that waited was cancelled, nothing works, either.
+  @Test func aSendBehindAFailureHidesNoThread() async throws {
+    try await CommandFixture.run { house async throws in
+      _ = await house.cospool("config", "set", "command", "false")
+      _ = await house.cospool("config", "set", "agent", "command")
+      _ = await house.cospool("session", "add", "a")
+      _ = await house.cospool("session", "host", "a", "this")
+      _ = await house.cospool("send", "-s", "a", "this fails")
+      let deadline = ContinuousClock.now + .seconds(60)
+      while await !house.cospool("queue", "list", "-s", "a").output.contains("stands still") {
+        try #require(ContinuousClock.now < deadline, "it never failed")
+        try await Task.sleep(for: .milliseconds(50))
+      }
+      _ = await house.cospool("send", "-s", "a", "--id", Self.second, "then this")
+      #expect(await house.cospool("thread", "list").output.contains("stands still"))
+      #expect(await house.cospool("thread", "next").output.hasPrefix("thread   a\n"))
+      _ = await house.cospool("queue", "pause", "-s", "a")
+      _ = await house.cospool("queue", "clear", "-s", "a")
+      _ = await house.cospool("send", "-s", "a", "--id", Self.third, "and this")
+      #expect(try await shown(house).map(\.locked) == [true])
+      #expect(await house.cospool("queue", "cancel", Self.third).exitCode == 0)
+      #expect(await house.cospool("thread", "list").output.contains("nothing waits"))
+    }
+  }
+
+  private static let second = "22222222-0000-4000-8000-000000000002"
+  private static let third = "33333333-0000-4000-8000-000000000003"
+
   // S1-26: a thread in work takes further prompts, and they wait in their order.
   @Test func sendingIsNeverBlockedByWorkInProgress() async throws {
     try await CommandFixture.run { house async throws in

@@ -9,6 +9,10 @@ public enum LiftedLock: Hashable, Sendable {
   case noAgent
   /// The device that runs it is not connected: its lease is gone, or ends within seconds.
   case hostAway(DeviceID)
+  /// Its queue stands still until a person decides.
+  case stopped
+  /// No message waits, and no agent works.
+  case nothingWaits
 }
 
 extension ThreadQueueView {
@@ -46,10 +50,17 @@ extension ClientThreads {
     var lifted: [SessionID: LiftedLock] = [:]
     for thread in workspace.threadQueue().threads where thread.locked {
       guard let session = workspace.session(thread.session) else { continue }
-      lifted[session.id] = lift(
-        of: session, kinds[session.id] ?? client.settings.agents.kind, away: away)
+      lifted[session.id] =
+        lift(of: session, kinds[session.id] ?? client.settings.agents.kind, away: away)
+        ?? standstill(of: session, workspace)
     }
     return lifted
+  }
+
+  private func standstill(of session: SessionView, _ workspace: Workspace) -> LiftedLock? {
+    if session.task?.status.kind.isUnderWay == true { return nil }
+    guard session.waiting > 0 else { return .nothingWaits }
+    return (try? workspace.messageQueue(session.id))?.currentError == nil ? nil : .stopped
   }
 
   private func lift(

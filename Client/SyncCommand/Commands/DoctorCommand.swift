@@ -50,9 +50,10 @@ struct DoctorCommand: LocalCommand {
         ? try report.json() : Self.text(report, showsAll: all, style: environment.style))
   }
 
-  /// This program: as it was called, found in `PATH` where that is a name.
+  /// This program: as it was called, found in `PATH` where that is a name. Links stay what they are, for
+  /// an upgrade leads them elsewhere; Foundation would follow them.
   static func program(_ variables: [String: String]) -> String {
-    let called = ProcessInfo.processInfo.arguments.first ?? "cospool"
+    let called = CommandLine.arguments.first ?? "cospool"
     if called.contains("/") { return Paths.absolute(called) }
     return ProgramRun.path(of: called, in: variables) ?? called
   }

@@ -56,7 +56,7 @@ struct SendCommand: SessionCommand {
     session.name = text
     switch names.wholeMatch(text) {
     case .one(let id): session.name = id.rawValue
-    case .several(let sessions): throw SessionNames.ambiguous(text, sessions)
+    case .several(let sessions): throw names.ambiguous(text, sessions)
     case .none:
       try checkNew(text, names, environment)
       makesSession = session.name == text

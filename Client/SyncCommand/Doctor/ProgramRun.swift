@@ -40,9 +40,11 @@ struct ProgramRun: Equatable, Sendable {
   static func path(
     of name: String, beside program: String, in variables: [String: String]
   ) -> String? {
-    let beside = program.lastIndex(of: "/").map { program[...$0] + name }
-    if let beside, isExecutable(String(beside)) { return String(beside) }
-    return path(of: name, in: variables)
+    // Whoever links one of them need not have linked the other.
+    let places = [program, Paths.resolved(program)].compactMap { program in
+      program.lastIndex(of: "/").map { String(program[...$0] + name) }
+    }
+    return places.first { isExecutable($0) } ?? path(of: name, in: variables)
   }
 
   /// Starts it, and waits for it on a thread of its own.

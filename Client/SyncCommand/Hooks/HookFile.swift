@@ -45,7 +45,8 @@ struct HookFile {
     }
   }
 
-  /// Writes other bytes in place of those that are there, of which a copy is kept.
+  /// Writes other bytes in place of those that are there, of which a copy is kept: not in the place of an
+  /// earlier one where they have hooks of Cospool, for the file as it was before them is in that.
   func replace(with bytes: [UInt8]) throws {
     let files = FileManager.default
     let target = target
@@ -57,9 +58,12 @@ struct HookFile {
       if exists {
         mode = try files.attributesOfItem(atPath: target)[.posixPermissions] ?? mode
         let old = try Data(contentsOf: URL(fileURLWithPath: target))
-        try old.write(to: URL(fileURLWithPath: target + HookFile.backupSuffix), options: .atomic)
-        try files.setAttributes(
-          [.posixPermissions: mode], ofItemAtPath: target + HookFile.backupSuffix)
+        let copy = target + HookFile.backupSuffix
+        let hasOwn = (try? HookSettings(Array(old)))?.installed.isEmpty == false
+        if !(hasOwn && files.fileExists(atPath: copy)) {
+          try old.write(to: URL(fileURLWithPath: copy), options: .atomic)
+          try files.setAttributes([.posixPermissions: mode], ofItemAtPath: copy)
+        }
       }
       try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)
       try files.setAttributes([.posixPermissions: mode], ofItemAtPath: target)

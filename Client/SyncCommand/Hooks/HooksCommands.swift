@@ -59,8 +59,9 @@ struct HooksCommands: ParsableCommand {
           cospool hooks install claude
           cospool hooks install claude --feed --project
 
-        Other hooks keep their bytes, and a copy of the file is kept beside it. A file that is no
-        JSON is refused with its line and left as it is.
+        Other hooks keep their bytes, and a copy of the file as it was before any hooks is kept beside
+        it. A file that is no JSON is refused with its line and left as it is. The hooks name this
+        program as it was called: a link stays one, for upgrades.
         """)
     @Argument(help: "claude or codex.") var agent: HookAgent
     @Flag(help: "Let the agent get the next queued prompt when its turn ends.") var feed = false
@@ -95,7 +96,7 @@ struct HooksCommands: ParsableCommand {
 
     func run(in environment: Environment) async throws -> String {
       let path = try file.path(of: agent, in: environment)
-      let named = program ?? ProcessInfo.processInfo.arguments.first ?? "cospool"
+      let named = program ?? DoctorCommand.program(environment.variables)
       // The agent runs it in whatever folder it works in. A plain name is looked for in PATH.
       let program = named.contains("/") ? Paths.absolute(named) : named
       var words = [Shell.quoted(program), "hook", "--timeout", "\(Self.seconds)"]
@@ -127,6 +128,7 @@ struct HooksCommands: ParsableCommand {
       let file = HookFile(path: path)
       var settings = try file.settings()
       let before = settings.bytes
+      let wished = Self.options(of: settings.installed.map(\.command))
       do { try settings.install(handlers) } catch { throw HooksCommands.unexpected(error, path) }
       let isNew = settings.bytes != before || !file.exists
       if isNew { try file.replace(with: settings.bytes) }
@@ -140,8 +142,13 @@ struct HooksCommands: ParsableCommand {
       let what = isNew ? "installed in \(path)" : "\(path) has them already; nothing changed"
       let next = feed ? "\nSessions that are to be fed: cospool config set agent hooks" : ""
       let twice = others.map { "\n" + TextStyle.line("feeding too: \($0); one of them is enough") }
-      return TextStyle.line(what) + (isNew ? "\n" + agent.advice : "") + next
-        + twice.joined()
+      let now = Self.options(of: handlers.map(\.command))
+      let dropped = wished.filter { !now.contains($0) }.map { "\nas asked, without \($0) now" }
+      let missing = HooksCommands.missingProgram(of: [command], environment).map {
+        "\n" + TextStyle.line("\($0) is not there")
+      }
+      return TextStyle.line(what) + (missing ?? "") + (isNew ? "\n" + agent.advice : "") + next
+        + dropped.joined() + twice.joined()
     }
 
     /// Other settings that the agent reads here, the person's or the project's, whose hooks feed it.
@@ -213,19 +220,40 @@ struct HooksCommands: ParsableCommand {
           }
           let found = installed.isEmpty ? "none" : missing.isEmpty ? "installed" : "incomplete"
           let state = settings == nil ? "unreadable" : found
-          let feeds = installed.contains { $0.command.contains(" --feed") }
-          lines.append(
-            TextStyle.line("\(agent.rawValue): \(state)\(feeds ? ", feeding" : ""), \(path)"))
-          rows.append([
+          let options = Install.options(of: installed.map(\.command))
+          let (feeds, asks) = (options.contains("--feed"), options.contains("--approvals"))
+          let missingProgram = HooksCommands.missingProgram(
+            of: installed.map(\.command), environment)
+          var line = "\(agent.rawValue): \(state)"
+          if feeds { line += ", feeding" }
+          if asks { line += ", asking for leave" }
+          line += ", \(path)"
+          if let missingProgram { line += ", but \(missingProgram) is not there" }
+          lines.append(TextStyle.line(line))
+          var row: [String: JSONTree] = [
             "agent": .string(agent.rawValue), "file": .string(path), "state": .string(state),
-            "feeds": .boolean(feeds),
-          ])
+            "feeds": .boolean(feeds), "asks": .boolean(asks),
+          ]
+          row["missingProgram"] = missingProgram.map { .string($0) }
+          rows.append(.object(row))
         }
       }
       if options.json { return JSONTree.object(["files": .array(rows)]).line }
       return lines.isEmpty
         ? "none: install them with cospool hooks install claude" : lines.joined(separator: "\n")
     }
+  }
+
+  /// The first program that commands run and that nobody can; nil where there is none.
+  private static func missingProgram(of commands: [String], _ environment: Environment) -> String? {
+    commands.lazy.compactMap { command -> String? in
+      let words = (try? CommandWords.split(command)) ?? []
+      let program = words.first { $0 == "cospool" || $0.hasSuffix("/cospool") }
+      guard let program, ProgramRun.path(of: program, in: environment.variables) == nil else {
+        return nil
+      }
+      return program
+    }.first
   }
 
   /// A change that would break the file; the file was not touched.

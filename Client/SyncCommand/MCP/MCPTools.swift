@@ -4,7 +4,7 @@ import QueueModel
 
 /// The tools of `cospool mcp`, each one request to the daemon.
 enum MCPTools {
-  static let all = queueTools + changeTools + threadTools + approvalTools
+  static let all = queueTools + changeTools + threadTools + approvalTools + askTools
 
   private static let approvalTools = [
     MCPTool(
@@ -192,7 +192,54 @@ enum MCPTools {
       request: { APIRequest(.post, ["messages", try $0.needed("id"), "skip"]) }),
   ]
 
+  private static let askTools = [
+    MCPTool(
+      name: "ask_person",
+      description: "Asks the session's person something, on all devices, and waits for the answer. "
+        + "Without one in time it says so: go on as well as you can, or stop.",
+      fields: [
+        session,
+        .init(name: "question", kind: .text, description: "What is asked.", isRequired: true),
+        .init(name: "options", kind: .texts, description: "Answers to choose from, if any."),
+      ], changes: false, waits: true,
+      request: { arguments in
+        var body = AskRequest(kind: "question")
+        body.question = try arguments.needed("question")
+        let options = arguments.texts("options")
+        body.options = options.isEmpty ? nil : options
+        body.patienceSeconds = arguments.patienceSeconds
+        var request = try APIRequest(
+          .post, ["sessions", try arguments.sessionID(), "asks"], body: body)
+        request.timeoutSeconds = arguments.patienceSeconds + HookApproval.closingSeconds
+        return request
+      },
+      answer: { answer, _ in
+        switch answer["ending"]?.text {
+        case "answered": .object(["answer": .string(answer["text"]?.text ?? "")])
+        case "cancelled": .object(["answer": .null, "why": "The person cancelled: stop here."])
+        case "withdrawn": .object(["answer": .null, "why": "It was withdrawn."])
+        default: .object(["answer": .null, "why": "Nobody answered in time."])
+        }
+      })
+  ]
+
   private static let threadTools = [
+    MCPTool(
+      name: "session_list",
+      description: "The sessions that you may know, with their names, projects and how many "
+        + "prompts wait in each.",
+      fields: [
+        .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
+        .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
+      ], changes: false,
+      request: { arguments in
+        APIRequest(
+          .get, ["sessions"],
+          query: [
+            ("limit", arguments.number("limit").map(String.init)),
+            ("after", arguments.text("after")),
+          ])
+      }),
     MCPTool(
       name: "thread_list", description: "The sessions that wait for their person, in order.",
       fields: [

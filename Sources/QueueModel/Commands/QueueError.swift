@@ -11,7 +11,7 @@ public enum QueueError: Error, Hashable, Sendable {
   /// The agent failed on a message; its session waits for a person (S0-60).
   case executionFailed(message: String)
   /// A shortened message id fits several messages.
-  case messageAmbiguous(prefix: String, candidates: [String])
+  case messageAmbiguous(prefix: String, candidates: [MessageCandidate])
   /// No session has this id.
   case sessionNotFound(id: String)
   /// The session is not in the thread queue.
@@ -112,7 +112,8 @@ extension QueueError: CustomStringConvertible {
     case .executionFailed(let message):
       "The agent failed: \(message). Retry, skip, edit or cancel the message."
     case .messageAmbiguous(let prefix, let candidates):
-      "\(prefix) fits several messages: \(candidates.joined(separator: ", ")). Give more digits."
+      "\(prefix) fits several messages. Give more of the id:"
+        + candidates.map { "\n  \($0.beginning)  \($0.session): \($0.text)" }.joined()
     case .sessionNotFound(let id):
       "No session \(id). List the sessions to see their ids, or add it."
     case .threadNotQueued(let session):
@@ -206,5 +207,25 @@ extension MergeError {
       operation
     case .tooManyPending, .invalidImage: nil
     }
+  }
+}
+
+/// One of the messages that a shortened id fits.
+public struct MessageCandidate: Hashable, Sendable {
+  /// The message.
+  public var id: MessageID
+  /// The beginning of its id that no other message has, of eight digits or more.
+  public var beginning: String
+  /// Its session.
+  public var session: SessionID
+  /// The beginning of its text, of one line.
+  public var text: String
+
+  /// Puts the parts together.
+  public init(id: MessageID, beginning: String, session: SessionID, text: String) {
+    self.id = id
+    self.beginning = beginning
+    self.session = session
+    self.text = text
   }
 }

@@ -45,6 +45,16 @@ public enum TaskStatus: Hashable, Sendable {
     request.map { [$0] + others } ?? []
   }
 
+  /// The name as people read it: how it ended, where it did, for what failed did not complete.
+  public var words: String {
+    switch self {
+    case .completed(.failure): "failed"
+    case .completed(.cancelled): "cancelled"
+    case .idle, .processing, .awaitingApproval, .awaitingAnswer, .completed(.success), .error:
+      kind.words
+    }
+  }
+
   /// What there is to say besides its name: what is done, asked, or was the result.
   public var note: String {
     switch self {

@@ -89,8 +89,9 @@ public enum HistoryAction: Hashable, Sendable {
   case skipped
   /// The message waits for a time, or for an edit; nothing more to wait for where it is 0.
   case postponed(until: Int64)
-  /// The session's agent came into this state; a note says what it does, asks, or ended with.
-  case task(TaskStatus.Kind, note: String)
+  /// The session's agent came into this state, by its name for people: what failed did not complete. A
+  /// note says what it does, asks, or ended with.
+  case task(TaskStatus.Kind, words: String, note: String)
   /// A newer version did something that this one does not know.
   case unknown
 
@@ -167,7 +168,8 @@ extension HistoryAction: CustomStringConvertible {
     case .skipped: "went on without the message"
     case .postponed(let time):
       time == 0 ? "let the message go" : "let the message wait until \(time) ms after 1970"
-    case .task(let kind, let note): "task: \(kind.words)" + (note.isEmpty ? "" : ", \(note)")
+    case .task(_, let words, let note):
+      "task: \(words)" + (note.isEmpty || note == words ? "" : ", \(note)")
     case .unknown: "did something that this version does not know"
     }
   }

@@ -75,7 +75,7 @@ extension Workspace {
       name(element, in: &entry)
     case .setRegister(let element, .task, let value, _):
       let text = TaskText(value)
-      entry.action = .task(text.status.kind, note: text.status.note)
+      entry.action = .task(text.status.kind, words: text.status.words, note: text.status.note)
       entry.milliseconds = text.milliseconds
       name(element, in: &entry)
     case .setRegister(_, let field, _, _) where RegisterField.taskPieces.contains(field):
@@ -242,7 +242,7 @@ extension HistoryEntry {
       entry.message = next.message
       entry.isSignOfLife = false
     case (.restored, .addedSession) where session == next.session: break
-    case (.task(.processing, _), .task(.processing, _)) where session == next.session:
+    case (.task(.processing, _, _), .task(.processing, _, _)) where session == next.session:
       entry.action = next.action
     case (.movedThread, .queuedThread), (.removedThread, .queuedThread):
       guard session == next.session, case .setRegister = operation.body else { return nil }

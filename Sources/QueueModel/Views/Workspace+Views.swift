@@ -149,10 +149,25 @@ extension Workspace {
     let candidates = messageStates.keys.filter(prefix.matches).sorted()
     guard let id = candidates.first else { throw .messageNotFound(id: String(text)) }
     guard candidates.count == 1 else {
-      throw .messageAmbiguous(
-        prefix: String(text), candidates: candidates.prefix(10).map(\.description))
+      let named = candidates.prefix(10).indices.compactMap {
+        candidate(at: $0, of: candidates)
+      }
+      throw .messageAmbiguous(prefix: String(text), candidates: named)
     }
     return id
+  }
+
+  /// - Parameter ids: all that begin alike, in order.
+  private func candidate(at index: Int, of ids: [MessageID]) -> MessageCandidate? {
+    guard let message = shownMessage(ids[index]) else { return nil }
+    let (id, digits) = (ids[index], Array(ids[index].description))
+    let alike = [index - 1, index + 1].filter(ids.indices.contains).map { other in
+      zip(digits, ids[other].description).prefix { $0 == $1 }.count
+    }
+    let line = message.text().prefix { !$0.isNewline }
+    return MessageCandidate(
+      id: id, beginning: String(digits.prefix(max(8, (alike.max() ?? 0) + 1))),
+      session: message.session, text: line.cut(toUTF8Bytes: 60))
   }
 
   /// Every session that exists, by id.
