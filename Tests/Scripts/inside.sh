@@ -42,7 +42,16 @@ works() {
   local account=$1 before after
   person "$account"
   mkdir -p /usr/local/bin
-  printf '#!/bin/sh\necho "$1" >> "$HOME/done"\n' >/usr/local/bin/my-agent
+  cat >/usr/local/bin/my-agent <<'SCRIPT'
+#!/bin/sh
+case $1 in
+Long*)
+  touch "$HOME/began"
+  until [ -e "$HOME/go" ]; do sleep 0.1; done
+  ;;
+esac
+echo "$1" >> "$HOME/done"
+SCRIPT
   chmod 0755 /usr/local/bin/my-agent
   before=$(date +%s%N)
   as "$account" cospool setup --yes --server "$2" --code "$3"
@@ -95,9 +104,15 @@ packages() {
   # An upgrade keeps what a person changed, and the data.
   echo 'COSPOOL_SERVER_OPTIONS="--port 7500"' >/etc/default/cospool-server
   port=$(echo "$granted" | value server | sed 's/.*://')
+  # A turn goes on while the package under it is replaced.
+  as ada cospool send -s work-ada "Long turn"
+  eventually 60 [ -e /home/ada/began ]
+  dpkg -i "cospool_$version-2_$suffix.deb"
+  as ada touch /home/ada/go
+  eventually 60 grep -q "Long turn" /home/ada/done
   kill -TERM "$server"
   wait "$server" || true
-  dpkg -i "cospool_$version-2_$suffix.deb" "cospool-server_$version-2_$suffix.deb"
+  dpkg -i "cospool-server_$version-2_$suffix.deb"
   grep -q 7500 /etc/default/cospool-server || fail "the options were overwritten"
   serve "$port"
   as ada cospool send -s work-ada "After the upgrade"
