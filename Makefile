@@ -7,7 +7,7 @@ SCRIPTS = Tests/Scripts
 PREFIX = /usr/local
 DESTDIR =
 
-.PHONY: help setup build release install dist deb dist-check run demo test test-pure api-check mcp-check agents-check page page-test site library-docs consumer bench backup-check harness hostile fuzz sanitize man lint format clean
+.PHONY: help setup build release install dist deb dist-check run demo previous-check test test-pure api-check mcp-check agents-check page page-test site library-docs consumer bench backup-check harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -42,6 +42,10 @@ run: setup build ## Starts a server and one paired daemon; the data stay in .run
 
 demo: setup build ## Two devices edit offline, come back, and hold the same queues
 	@$(SCRIPTS)/demo.sh
+
+previous-check: setup build ## The demo with a server, then with a device of the version before: PREVIOUS=DIR has its executables
+	@SERVER_BIN="$(PREVIOUS)" $(SCRIPTS)/demo.sh
+	@PHONE_BIN="$(PREVIOUS)" $(SCRIPTS)/demo.sh
 
 # Tests with sockets, daemons and deadlines run apart from those that compute for minutes, which
 # would keep them from their threads. A few of them at a time: with hundreds at once each waits so

@@ -288,6 +288,9 @@ extension Engine {
     state.runner = nil
   }
 
+  /// Of the connection's peer, in seconds since 1970; nil without one, or TLS.
+  var certificateEnd: Int64? { state.transports.values.lazy.compactMap(\.certificateEnd).first }
+
   /// Registers a transport before it is opened, so that the core can give it up at any time.
   func register(_ transport: Transport, as id: TransportID) -> Bool {
     guard !state.isClosed, state.core.expects(id) else { return false }

@@ -26,6 +26,8 @@ final class Transport: Sendable {
     /// Every channel that was tried for a name with several addresses, until one has won.
     var tried: [any Channel] = []
     var inbox: NIOLoopBound<FrameInbox>?
+    /// When the peer's certificate ends, seconds since 1970.
+    var certificateEnd: Int64?
     var isClosed = false
     var reason = "the connection ended"
   }
@@ -51,6 +53,9 @@ final class Transport: Sendable {
 
   /// Why the connection ended, once `incoming` has ended.
   var reason: String { state.withLock { $0.reason } }
+
+  /// When the server's certificate ends, seconds since 1970; nil without TLS.
+  var certificateEnd: Int64? { state.withLock { $0.certificateEnd } }
 
   /// Connects and upgrades; the caller sees to it that this does not take for ever.
   func open() async throws(Failure) {
@@ -151,7 +156,10 @@ final class Transport: Sendable {
         self.state.withLock { $0.reason = reason }
         self.continuation.finish()
       })
+    let security = try? channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+    let certificateEnd = (security?.peerCertificate?.notValidAfter).map { Int64($0) }
     let isClosed = state.withLock { state in
+      state.certificateEnd = certificateEnd
       // A name with several addresses can have several channels that were tried; this one won.
       state.channel = channel
       state.tried = []

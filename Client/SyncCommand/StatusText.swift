@@ -9,15 +9,22 @@ enum StatusText {
       .init("device", "\(sync.deviceName) (\(sync.device.prefix(8)))"),
       .init(
         "daemon",
-        "version \(status.daemon.version), process \(status.daemon.processID), "
-          + "data in \(status.daemon.dataDirectory)"),
+        "version \(status.daemon.version), process \(status.daemon.processID), up for "
+          + uptime(of: status.daemon, style: style)),
+      .init("data", data(of: status.daemon)),
       .init("sync", connection(of: sync, style: style), colour(of: sync.state)),
     ]
     if let server = sync.server {
       fields.append(.init("server", server + (isReadable(server) ? ", not encrypted" : "")))
     }
+    if let ends = status.certificateEndsAt {
+      let days = style.days(until: ends)
+      let words = days < 0 ? "of the server, has ended" : "of the server, good for \(days) days"
+      fields.append(.init("certificate", words, days < Doctor.certificateDaysLow ? .yellow : nil))
+    }
+    if let page = status.daemon.page { fields.append(.init("page", page)) }
     if let workspace = sync.workspace { fields.append(.init("workspace", workspace)) }
-    fields.append(.init("changes", changes(of: sync, style: style)))
+    fields.append(.init("changes", changes(of: status, style: style)))
     fields.append(.init("queues", queues(of: status)))
     if status.queues.awaited > 0 {
       let requests = ReceiptText.counted(status.queues.awaited, "request")
@@ -100,12 +107,28 @@ enum StatusText {
     }
   }
 
-  private static func changes(of sync: SyncStatus, style: TextStyle) -> String {
+  private static func uptime(of daemon: DaemonAnswer, style: TextStyle) -> String {
+    let age = style.age(milliseconds: daemon.startedAt)
+    return age == "now" ? "0s" : age
+  }
+
+  private static func data(of daemon: DaemonAnswer) -> String {
+    let free = daemon.diskFree.map { ", \($0 >> 20) MiB free on the disk" } ?? ""
+    return "\(daemon.dataDirectory)\(free)"
+  }
+
+  private static func changes(of status: StatusAnswer, style: TextStyle) -> String {
+    let sync = status.sync
     var parts = [
       sync.outgoing == 0
         ? "all sent" : "\(ReceiptText.counted(sync.outgoing, "change")) to send"
     ]
-    if sync.server == nil { parts = ["kept on this device"] }
+    if sync.server == nil {
+      parts = ["kept on this device"]
+    } else if let oldest = status.oldestUnsentAt {
+      let age = style.age(milliseconds: oldest)
+      parts.append("the oldest from \(age == "now" ? "now" : age + " ago")")
+    }
     if let last = sync.lastSyncedAt {
       let age = style.age(milliseconds: last)
       parts.append("last in sync \(age == "now" ? "now" : age + " ago")")

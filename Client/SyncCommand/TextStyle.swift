@@ -55,6 +55,13 @@ struct TextStyle: Sendable {
     age(Date(timeIntervalSince1970: Double(milliseconds) / 1_000))
   }
 
+  /// Whole days from now on; negative for what is over.
+  func days(until milliseconds: Int64) -> Int {
+    Int(
+      (Date(timeIntervalSince1970: Double(milliseconds) / 1_000).timeIntervalSince(now) / 86_400)
+        .rounded(.down))
+  }
+
   func hasPassed(milliseconds: Int64) -> Bool {
     Date(timeIntervalSince1970: Double(milliseconds) / 1_000) <= now
   }

@@ -37,7 +37,7 @@ private struct DeviceMetrics {
     page.gauge(
       "cospool_device_unsent_age_seconds",
       "Since when the server lacks something; nothing where that is not known.",
-      unsentAge(of: sync))
+      unsentAge)
     page.gauge(
       "cospool_device_last_sync_time_seconds", "When all was in sync last, since 1970.",
       sync.lastSyncedAt.map { Double($0) / 1_000 })
@@ -75,8 +75,8 @@ private struct DeviceMetrics {
       counts.unknown)
   }
 
-  private func unsentAge(of sync: SyncStatus) -> Double? {
-    guard sync.outgoing > 0 else { return 0 }
-    return sync.lastSyncedAt.map { max(0, Double(client.time - $0) / 1_000) }
+  private var unsentAge: Double? {
+    guard status.sync.outgoing > 0 else { return 0 }
+    return status.oldestUnsentAt.map { max(0, Double(client.time - $0) / 1_000) }
   }
 }

@@ -2,6 +2,7 @@ import Foundation
 import Hummingbird
 import LocalAPI
 import NIOCore
+import ProcessResources
 import QueueModel
 import ServiceLifecycle
 import SyncClient
@@ -54,6 +55,7 @@ struct APIHandlers: RouteHandlers {
     router.get("events", use: events)
     let api = router.group("v1")
     addDeviceRoutes(to: api)
+    SyncHandlers(client: client).addRoutes(to: api)
     PairingHandlers(client: client).addRoutes(to: api)
     addOverviewRoutes(to: api)
     addSessionRoutes(to: api)
@@ -83,30 +85,6 @@ struct APIHandlers: RouteHandlers {
     }
     api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
     api.get("events", use: events)
-    api.put("sync") { request, _ in
-      let body = try await decoded(SyncRequest.self, from: request)
-      try await client.setSyncEnabled(body.enabled)
-      return CanonicalJSON.response(client.syncStatus())
-    }
-    api.post("sync/now") { _, _ in
-      try requireSync()
-      await client.syncNow()
-      return CanonicalJSON.response(client.syncStatus())
-    }
-    api.post("sync/wait") { request, _ in
-      let seconds = try await decoded(WaitRequest.self, from: request).timeoutSeconds
-      guard seconds >= 0, seconds <= Double(WaitRequest.secondsMax) else {
-        throw APIProblem(
-          .unprocessableContent, code: "invalidTimeout",
-          message: "The timeout must be 0 to \(WaitRequest.secondsMax) seconds.",
-          exitCode: 2)
-      }
-      try await cancelWhenGracefulShutdown {
-        try await client.waitUntilSynced(timeout: .milliseconds(Int64(seconds * 1_000)))
-        try Task.checkCancellation()
-      }
-      return CanonicalJSON.response(SyncedAnswer(synced: true))
-    }
   }
 
   private func events(_ request: Request, _ context: Context) async throws -> Response {
@@ -126,21 +104,15 @@ struct APIHandlers: RouteHandlers {
     var daemon = daemon
     daemon.threadQueue = client.settings.queueEnabled
     daemon.queueSizeMax = client.settings.maxQueueSize
+    daemon.page = web.served?.address.description
+    daemon.diskFree = FreeSpace(of: daemon.dataDirectory).bytesLeft.map(Int64.init(clamping:))
     var answer = StatusAnswer(
-      daemon: daemon, sync: client.syncStatus(), sessions: sessions,
+      daemon: daemon, sync: client.syncStatus(), oldestUnsentAt: await client.oldestUnsent(),
+      certificateEndsAt: await client.serverCertificateEnd(), sessions: sessions,
       threads: try await client.threads.queue(),
       awaited: await client.tasks.awaitedRequests().count,
       agentless: agentless.map(\.id), unconsented: try await unconsented())
     answer.settingsFault = settings.file.faults().first?.description
     return answer
-  }
-
-  /// To ask for sync where there can be none is a mistake to hear about.
-  private func requireSync() throws {
-    switch client.syncStatus().state {
-    case .notPaired: throw ClientError.notPaired
-    case .disabled: throw ClientError.syncDisabled
-    case .connecting, .connected, .waiting, .refused: return
-    }
   }
 }

@@ -55,8 +55,9 @@ struct Cospoold {
           logger.info("version \(Version.number), data in \(directory)")
           notifier?.send("READY=1\nSTATUS=answers on \(path)")
         })
-      try await daemon.run(stop: await StopSignals.stream())
-      exit(0)
+      let end = try await daemon.run(
+        stop: await StopSignals.stream(), whenIdle: await StopSignals.stream(of: [SIGUSR1]))
+      exit(end == .idle ? ExitStatus.tryLater : 0)
     } catch let fault as SettingFault {
       write("cospoold: \(fault)", to: .standardError)
       exit(2)

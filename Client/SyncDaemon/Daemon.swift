@@ -8,6 +8,7 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 import SyncClient
+import Synchronization
 import Systemd
 
 /// Why the daemon ended.
@@ -35,8 +36,25 @@ struct Daemon: Sendable {
   /// More connections than this wait to be accepted.
   static let connectionsMax = 256
 
-  /// Opens the store and serves until `stop` yields; then ends cleanly.
-  func run(stop: AsyncStream<Void>) async throws(DaemonFailure) {
+  /// Why it ended well.
+  enum End: Hashable, Sendable {
+    /// It was told to.
+    case stopped
+    /// It was told to once nothing runs, to be started anew.
+    case idle
+  }
+
+  /// How it came to its end, once something led to it.
+  private final class Ending: Sendable {
+    let end = Mutex<End?>(nil)
+  }
+
+  /// Opens the store and serves until `stop` yields, or nothing runs any more after `whenIdle` did; then ends
+  /// cleanly.
+  @discardableResult
+  func run(
+    stop: AsyncStream<Void>, whenIdle: AsyncStream<Void> = AsyncStream { $0.finish() }
+  ) async throws(DaemonFailure) -> End {
     // Chosen before the store is opened, so that a path that cannot work leaves nothing behind.
     let place = try SocketPath.choose(
       dataDirectory: dataDirectory,
@@ -44,10 +62,11 @@ struct Daemon: Sendable {
     let client = try await open()
     do {
       try place.prepare(dataDirectory: dataDirectory)
-      try await serve(client, at: place, stop: stop)
+      let end = try await serve(client, at: place, stop: stop, whenIdle: whenIdle)
       // The lock is still held: this is our socket, not that of a next daemon.
       place.remove()
       await client.close()
+      return end
     } catch {
       place.remove()
       await client.close()
@@ -69,8 +88,9 @@ struct Daemon: Sendable {
   }
 
   private func serve(
-    _ client: QueueClient, at place: SocketPath, stop: AsyncStream<Void>
-  ) async throws(DaemonFailure) {
+    _ client: QueueClient, at place: SocketPath, stop: AsyncStream<Void>,
+    whenIdle: AsyncStream<Void>
+  ) async throws(DaemonFailure) -> End {
     let output = OutputFolder(dataDirectory: dataDirectory)
     let slots = HookSlots()
     let executor = LoopExecutor()
@@ -97,7 +117,9 @@ struct Daemon: Sendable {
     ) { agentsMayStart.finish() }
     // Ended in reverse order: the API first, then the agents, then the connection, which takes
     // their reports along.
-    let agents = agentService(client, output: output, slots: slots, turns: turns)
+    let (idle, isIdle) = AsyncStream<Void>.makeStream()
+    let agents = agentService(
+      client, output: output, slots: slots, turns: turns, drained: { isIdle.finish() })
     var services = ServiceGroupConfiguration(
       services: [
         WatchdogService(notifier: notifier, executor: executor),
@@ -112,13 +134,17 @@ struct Daemon: Sendable {
       logger: apiLogger)
     services.maximumGracefulShutdownDuration = stopGrace + agents.grace + AgentService.stopLimit
     let group = ServiceGroup(configuration: services)
+    let stopTime = services.maximumGracefulShutdownDuration ?? .zero
+    let ending = Ending()
     do {
       try await withThrowingTaskGroup(of: Void.self) { tasks in
         tasks.addTask { try await group.run() }
         tasks.addTask {
           for await _ in stop {
             logger.info("stopping")
-            notifier?.send("STOPPING=1")
+            ending.end.withLock { $0 = .stopped }
+            // What runs has its time, however long: a service manager would give it 90 seconds.
+            notifier?.send("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(Int64(stopTime / .microseconds(1)))")
             // First: the services stop one after the other, and requests may take their time.
             await client.execution.drain()
             await group.triggerGracefulShutdown()
@@ -126,15 +152,27 @@ struct Daemon: Sendable {
           // Ends when the group ends, which cancels this task.
           while !Task.isCancelled { try await Task.sleep(for: .seconds(3600)) }
         }
+        tasks.addTask {
+          for await _ in whenIdle {
+            logger.info("ending as soon as nothing runs")
+            notifier?.send("STATUS=ends as soon as nothing runs; nothing begins")
+            await client.execution.drain()
+            for await _ in idle {}
+            ending.end.withLock { $0 = $0 ?? .idle }
+            await group.triggerGracefulShutdown()
+          }
+          while !Task.isCancelled { try await Task.sleep(for: .seconds(3600)) }
+        }
         try await tasks.next()
         tasks.cancelAll()
       }
     } catch is CancellationError {
-      return
+      return ending.end.withLock { $0 } ?? .stopped
     } catch {
       throw DaemonFailure(
         message: "the local API cannot be served on \(place.path): \(error)", exitCode: 1)
     }
+    return ending.end.withLock { $0 } ?? .stopped
   }
 }
 
@@ -142,7 +180,7 @@ extension Daemon {
   /// What it says of itself.
   private func answer(of client: QueueClient, at place: SocketPath) -> DaemonAnswer {
     DaemonAnswer(
-      version: Version.number, processID: Int(getpid()),
+      version: Version.number, processID: Int(getpid()), startedAt: client.time,
       dataDirectory: dataDirectory, socket: place.path,
       threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize)
   }
@@ -171,12 +209,13 @@ extension Daemon {
   }
 
   private func agentService(
-    _ client: QueueClient, output: OutputFolder, slots: HookSlots, turns: TurnAccess
+    _ client: QueueClient, output: OutputFolder, slots: HookSlots, turns: TurnAccess,
+    drained: @escaping @Sendable () -> Void
   ) -> AgentService {
     AgentService(
       client: client, settings: settings, output: output, slots: slots, access: turns,
       environment: environment, grace: .seconds(client.settings.agents.graceSeconds),
-      logger: logger)
+      logger: logger, drained: drained)
   }
 }
 

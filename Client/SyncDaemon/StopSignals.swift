@@ -2,18 +2,20 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// SIGTERM and SIGINT as a stream, instead of their sudden ends.
+/// Signals as streams, instead of their sudden ends.
 enum StopSignals {
   /// A source that nobody holds stops; these are held for as long as the process lives.
   private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
+  /// Those that end the daemon: SIGTERM and SIGINT where nothing is said.
+  ///
   /// Returns once the signals are caught: one that comes earlier ends the process as usual, and
   /// none is lost in between.
-  static func stream() async -> AsyncStream<Void> {
+  static func stream(of numbers: [Int32] = [SIGTERM, SIGINT]) async -> AsyncStream<Void> {
     // A peer that hangs up must not end the daemon either.
     signal(SIGPIPE, SIG_IGN)
     let (stream, stop) = AsyncStream<Void>.makeStream()
-    for number in [SIGTERM, SIGINT] {
+    for number in numbers {
       await withCheckedContinuation { isRegistered in
         catchSignal(number, isRegistered: { isRegistered.resume() }, received: { stop.yield() })
       }

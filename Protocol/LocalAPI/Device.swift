@@ -4,21 +4,30 @@ package import QueueModel
 /// About the daemon itself.
 package struct DaemonAnswer: APIValue {
   package static let schemaName: String? = nil
+  package static let notes: [String: Note] = [
+    "startedAt": .milliseconds,
+    "page": .text("Where browsers find the page; left out where nowhere."),
+    "diskFree": .text("Bytes that are left for the data directory."),
+  ]
 
   package var version: String
   package var processID: Int
+  package var startedAt: Int64
   package var dataDirectory: String
+  package var diskFree: Int64?
   package var socket: String
+  package var page: String?
   /// Whether the thread queue is on on this device.
   package var threadQueue: Bool
   package var queueSizeMax: Int
 
   package init(
-    version: String, processID: Int, dataDirectory: String, socket: String, threadQueue: Bool,
-    queueSizeMax: Int
+    version: String, processID: Int, startedAt: Int64, dataDirectory: String, socket: String,
+    threadQueue: Bool, queueSizeMax: Int
   ) {
     self.version = version
     self.processID = processID
+    self.startedAt = startedAt
     self.dataDirectory = dataDirectory
     self.socket = socket
     self.threadQueue = threadQueue
@@ -43,8 +52,16 @@ package struct StatusAnswer: APIValue {
     package var agentless: [SessionID]?
   }
 
+  package static let notes: [String: Note] = [
+    "oldestUnsentAt": .milliseconds, "certificateEndsAt": .milliseconds,
+  ]
+
   package var daemon: DaemonAnswer
   package var sync: SyncStatus
+  /// When the oldest change was made that the server is not known to have.
+  package var oldestUnsentAt: Int64?
+  /// When the certificate ends under which the connected server answers; nil without TLS.
+  package var certificateEndsAt: Int64?
   package var queues: Counts
   /// Sessions that another device gave this one to run, and that nobody here has let it.
   package var unconsented: [SessionID]
@@ -53,11 +70,14 @@ package struct StatusAnswer: APIValue {
   package var settingsFault: String?
 
   package init(
-    daemon: DaemonAnswer, sync: SyncStatus, sessions: [SessionView], threads: ThreadQueueView,
-    awaited: Int, agentless: [SessionID], unconsented: [SessionID]
+    daemon: DaemonAnswer, sync: SyncStatus, oldestUnsentAt: Int64?, certificateEndsAt: Int64?,
+    sessions: [SessionView], threads: ThreadQueueView, awaited: Int, agentless: [SessionID],
+    unconsented: [SessionID]
   ) {
     self.daemon = daemon
     self.sync = sync
+    self.oldestUnsentAt = oldestUnsentAt
+    self.certificateEndsAt = certificateEndsAt
     self.unconsented = unconsented
     let unhosted = sessions.filter { $0.waiting > 0 && $0.host == nil }.map(\.id)
     queues = Counts(
@@ -180,6 +200,30 @@ package struct WaitRequest: APIValue {
   package var timeoutSeconds: Double
 
   package init(timeoutSeconds: Double) { self.timeoutSeconds = timeoutSeconds }
+}
+
+/// What became of a frame of the greatest size that was sent to the server, to have it back.
+package struct ProbeAnswer: APIValue {
+  package enum Outcome: String, Codable, CaseIterable, Hashable, Sendable {
+    case returned
+    /// The connection ended meanwhile.
+    case connectionEnded
+    /// It is still on its way.
+    case late
+  }
+
+  package static let notes: [String: Note] = ["outcome": .choice(Outcome.allCases.map(\.rawValue))]
+
+  package var outcome: Outcome
+  /// The size of the frame, and how long it was waited for.
+  package var bytes: Int
+  package var milliseconds: Int
+
+  package init(outcome: Outcome, bytes: Int, milliseconds: Int) {
+    self.outcome = outcome
+    self.bytes = bytes
+    self.milliseconds = milliseconds
+  }
 }
 
 /// The answer to `sync wait`.

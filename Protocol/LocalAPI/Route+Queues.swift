@@ -65,6 +65,10 @@ extension Route {
       method: "POST", path: "/v1/sync/now", id: "syncNow", summary: "Connects at once.",
       answer: .json(SyncStatus.self), refusals: [409]),
     Route(
+      method: "POST", path: "/v1/sync/probe", id: "probeSync",
+      summary: "Sends the server a frame of the greatest size, and has it back.",
+      answer: .json(ProbeAnswer.self), refusals: [409, 502]),
+    Route(
       method: "POST", path: "/v1/sync/wait", id: "waitForSync",
       summary: "Answers when everything is in sync.",
       body: .fields(WaitRequest.self, isRequired: true), answer: .json(SyncedAnswer.self),

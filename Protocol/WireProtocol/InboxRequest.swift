@@ -1,8 +1,8 @@
 import DeltaCodec
 package import QueueModel
 
-/// A request of a device about itself: its notifications, and whom it lets in; SPECIFICATION.md,
-/// sections "Notifications" and "Pairing".
+/// A request of a device about itself: its notifications, whom it lets in, and its connection;
+/// SPECIFICATION.md, sections "Notifications", "Pairing" and "Transport".
 package enum InboxRequest: Hashable, Sendable {
   /// Whether the person looks at the device, as far as this connection knows.
   case visibility(Bool)
@@ -15,6 +15,8 @@ package enum InboxRequest: Hashable, Sendable {
   case testTarget(PushTargetID)
   /// A pairing code for a new device.
   case code(CodeWish)
+  /// Bytes to be sent back: whether a large frame gets through both ways.
+  case echo([UInt8])
 
   /// The number on the wire.
   package var kind: UInt16 {
@@ -26,6 +28,7 @@ package enum InboxRequest: Hashable, Sendable {
     case .setPreferences: 11
     case .testTarget: 15
     case .code: 16
+    case .echo: 17
     }
   }
 }
@@ -106,6 +109,7 @@ package enum InboxAnswer: Hashable, Sendable {
   case targets([PushTargetState])
   /// A pairing code as people type it, and when it ends, in milliseconds since 1970.
   case code(String, expiresAt: Int64)
+  case echo([UInt8])
   /// The server cannot store now: ask again.
   case unavailable
   /// What is wrong with the request.
@@ -117,7 +121,7 @@ package enum InboxAnswer: Hashable, Sendable {
 extension InboxRequest {
   /// The frame that asks.
   ///
-  /// - Precondition: kind, address and delay are within their limits.
+  /// - Precondition: kind, address, delay and bytes are within their limits.
   package func request(id: UInt64) -> Request {
     var writer = ByteWriter()
     switch self {
@@ -143,6 +147,8 @@ extension InboxRequest {
     case .code(let wish):
       writer.byte(UInt8(wish.role.rawValue))
       writer.number(UInt64(clamping: wish.accessMilliseconds ?? 0))
+    case .echo(let bytes):
+      writer.blob(bytes)
     }
     return Request(id: id, kind: kind, payload: writer.bytes)
   }
@@ -171,6 +177,8 @@ extension InboxRequest {
         self = .testTarget(try reader.identifier(PushTargetID.self))
       case 16:
         self = .code(try reader.codeWish())
+      case 17:
+        self = .echo(try reader.echoed())
       default:
         return nil
       }
@@ -200,6 +208,8 @@ extension InboxAnswer {
     case .code(let code, let expiresAt):
       writer.text(code)
       writer.number(UInt64(clamping: expiresAt))
+    case .echo(let bytes):
+      writer.blob(bytes)
     case .unusable(let problem):
       writer.message(problem)
     case .done, .unavailable, .unknown:
@@ -210,7 +220,7 @@ extension InboxAnswer {
 
   private var status: UInt16 {
     switch self {
-    case .done, .targets, .code: 0
+    case .done, .targets, .code, .echo: 0
     case .unavailable: 11
     case .unusable: 14
     case .unknown(let status): status
@@ -229,6 +239,7 @@ extension InboxAnswer {
         self = .code(
           try reader.text(max: WireLimits.codeBytesMax, "a code"),
           expiresAt: Int64(clamping: try reader.number()))
+      case (0, .echo): self = .echo(try reader.echoed())
       case (0, _): self = .done
       case (11, _): self = .unavailable
       case (14, _):
@@ -257,6 +268,10 @@ extension ByteReader {
       throw DecodingFault(.invalidValue, at: offset, "no such role")
     }
     return CodeWish(role: role, accessMilliseconds: try time())
+  }
+
+  fileprivate mutating func echoed() throws(DecodingFault) -> [UInt8] {
+    try blob(max: WireLimits.echoBytesMax, "bytes to be sent back")
   }
 
   fileprivate mutating func pushKind() throws(DecodingFault) -> String {

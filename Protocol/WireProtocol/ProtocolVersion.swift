@@ -9,12 +9,14 @@ package enum ProtocolVersion {
   /// The oldest version this code speaks; raised only with a note in the change log.
   package static let floor: UInt16 = 1
 
-  /// What a client offers.
+  /// What a client offers, and a server takes.
   package static var spoken: ClosedRange<UInt16> { floor...current }
 
   /// The highest version that both sides speak, nil where there is none.
-  package static func choose(_ offered: ClosedRange<UInt16>) -> UInt16? {
-    let highest = min(offered.upperBound, current)
-    return highest >= max(offered.lowerBound, floor) ? highest : nil
+  package static func choose(
+    _ offered: ClosedRange<UInt16>, of spoken: ClosedRange<UInt16> = spoken
+  ) -> UInt16? {
+    let highest = min(offered.upperBound, spoken.upperBound)
+    return highest >= max(offered.lowerBound, spoken.lowerBound) ? highest : nil
   }
 }

@@ -6,6 +6,8 @@ package enum WireLimits {
   package static let frameBytesMax = 1 << 20
   /// Bytes of one delta as it is sent: a frame adds less than the rest.
   package static let deltaBytesMax = frameBytesMax - 64
+  /// Bytes of one request to send them back, and of the answer: a frame adds less than the rest.
+  package static let echoBytesMax = frameBytesMax - 32
   /// Units that one delta may stand for: a message of the greatest length and what comes with it.
   package static let deltaItemsMax = 1_200_000
   /// Of these, units of operations other than insertText and deleteText, and the tags they clear:

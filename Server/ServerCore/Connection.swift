@@ -9,7 +9,7 @@ struct Connection: Sendable {
     /// The store looks the pairing code up.
     case pairing(PairRequest, token: [UInt8])
     /// The store looks the token up.
-    case authenticating(Hello, nonce: UInt64, tokenHash: [UInt8])
+    case authenticating(Hello, version: UInt16, nonce: UInt64, tokenHash: [UInt8])
     /// Authenticated; waits for its workspace to be read, or to be quiet.
     case joining(Hello, Session)
     /// Welcomed.
@@ -67,6 +67,7 @@ struct Session: Hashable, Sendable {
   var deviceName: String
   var store: StoreID
   /// For `welcome`.
+  var version: UInt16
   var nonce: UInt64
   var tokenHash: [UInt8]
   var role: DeviceRole

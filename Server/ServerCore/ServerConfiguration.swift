@@ -3,6 +3,8 @@ import WireProtocol
 
 /// Every limit and interval of the server in one place. All durations are milliseconds.
 package struct ServerConfiguration: Hashable, Sendable {
+  /// The versions of the protocol that it speaks.
+  package var versions = ProtocolVersion.spoken
   /// How long a connection may take to authenticate, counted from its acceptance.
   package var authenticationMilliseconds: Int64 = 10_000
   /// Bytes a connection may send before it has authenticated.

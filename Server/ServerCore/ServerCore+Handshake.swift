@@ -61,7 +61,7 @@ extension ServerCore {
     using generator: inout some RandomNumberGenerator
   ) {
     let id = connection.id
-    guard ProtocolVersion.choose(request.versions) != nil else {
+    guard ProtocolVersion.choose(request.versions, of: configuration.versions) != nil else {
       return refuseVersion(id, offered: request.versions, at: now)
     }
     guard stopping == nil else {
@@ -96,7 +96,7 @@ extension ServerCore {
     _ connection: Connection, with hello: Hello, nonce: UInt64, at now: ServerTime
   ) {
     let id = connection.id
-    guard ProtocolVersion.choose(hello.versions) != nil else {
+    guard let version = ProtocolVersion.choose(hello.versions, of: configuration.versions) else {
       return refuseVersion(id, offered: hello.versions, at: now)
     }
     guard hello.token.count == 32 else {
@@ -107,17 +107,20 @@ extension ServerCore {
         id, .malformed, "hello: the device's name is empty, too long or holds control characters")
     }
     let hash = secretHash(hello.token)
-    connections[id]?.phase = .authenticating(hello, nonce: nonce, tokenHash: hash)
+    connections[id]?.phase = .authenticating(
+      hello, version: version, nonce: nonce, tokenHash: hash)
     ask(.authenticate(tokenHash: hash), for: .authenticate(id))
   }
 
   private mutating func refuseVersion(
     _ id: ConnectionID, offered: ClosedRange<UInt16>, at now: ServerTime
   ) {
+    let spoken = configuration.versions
+    let older = offered.upperBound < spoken.lowerBound ? "the device" : "the server"
     refuse(
       id, .unsupportedVersion,
-      "the client speaks versions \(offered.lowerBound) to \(offered.upperBound), the server "
-        + "\(ProtocolVersion.floor) to \(ProtocolVersion.current)", at: now)
+      "the device speaks versions \(offered.lowerBound) to \(offered.upperBound) of the protocol, the server "
+        + "\(spoken.lowerBound) to \(spoken.upperBound): \(older) needs a newer Cospool", at: now)
   }
 
   /// The store looked a pairing code up.
@@ -161,7 +164,7 @@ extension ServerCore {
   /// The store looked a token up.
   mutating func authenticated(_ id: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime) {
     guard let connection = connections[id],
-      case .authenticating(let hello, let nonce, let tokenHash) = connection.phase
+      case .authenticating(let hello, let version, let nonce, let tokenHash) = connection.phase
     else { return }
     let record: TokenRecord?
     switch outcome {
@@ -191,7 +194,8 @@ extension ServerCore {
     }
     let session = Session(
       workspace: hello.workspace, device: hello.device, deviceName: hello.deviceName,
-      store: hello.store, nonce: nonce, tokenHash: tokenHash, role: record.device.role,
+      store: hello.store, version: version, nonce: nonce, tokenHash: tokenHash,
+      role: record.device.role,
       expiresAt: record.expiresAt)
     connections[id]?.phase = .joining(hello, session)
     act(.authenticated(id))

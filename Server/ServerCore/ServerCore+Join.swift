@@ -96,7 +96,7 @@ extension ServerCore {
     send(
       .welcome(
         Welcome(
-          version: ProtocolVersion.current, head: resident.head, nonce: session.nonce,
+          version: session.version, head: resident.head, nonce: session.nonce,
           serverMilliseconds: now.wallMilliseconds,
           pingSeconds: configuration.pingSeconds,
           backoffMillisecondsMin: configuration.backoffMillisecondsMin)),

@@ -288,6 +288,8 @@ extension ServerCore {
       return asked(forCode: wish, as: request, by: connection, session, at: now, using: &generator)
     case .setPreferences(let preferences):
       workspaces[session.workspace]?.inboxes.set(preferences, for: session.device)
+    case .echo(let bytes):
+      return send(.response(InboxAnswer.echo(bytes).response(id: request)), to: connection.id)
     case .testTarget(let id):
       return test(id, as: request, by: connection, resident.inboxes.targets(of: session.device))
     }

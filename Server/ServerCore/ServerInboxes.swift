@@ -340,7 +340,7 @@ struct ServerInboxes: Sendable {
     switch request {
     case .setTarget(let id, _, _, let owner): owner == .person || targets[.person]?[id] != nil
     case .removeTarget(let id), .testTarget(let id): targets[.person]?[id] != nil
-    case .visibility, .targets, .setPreferences, .code: false
+    case .visibility, .targets, .setPreferences, .code, .echo: false
     }
   }
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+package import ProcessResources
 import QueueModel
 import SQLiteAccess
 package import ServerCore

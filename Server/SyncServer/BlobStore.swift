@@ -1,7 +1,7 @@
 import Crypto
 import Foundation
+package import ProcessResources
 package import QueueModel
-package import ServerStore
 import Synchronization
 
 /// The files of attachments, by workspace and hash: `blobs/WORKSPACE/SHA-256` in the data directory.

@@ -1,5 +1,6 @@
 import Foundation
 import HealthChecks
+import ProcessResources
 import ServerStore
 
 /// The part of the command `status` that is about the server itself.

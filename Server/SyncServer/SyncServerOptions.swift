@@ -1,7 +1,7 @@
 package import NetworkAddresses
+package import ProcessResources
 package import PushNotices
 package import ServerCore
-package import ServerStore
 import WireProtocol
 
 /// What a server process is started with.

@@ -6,12 +6,13 @@ import Synchronization
 ///
 /// While it eats, the client's bytes still reach the server, and the server's bytes go nowhere:
 /// the server stores, and its acknowledgement is lost with the connection that `cut` closes. It can
-/// also write other words into what the server sends.
+/// also write other words into what the server sends, and end connections that carry much.
 final class AckEatingProxy: Sendable {
   private struct State {
     var isEating = false
     var eatenBytes = 0
     var forgery: (words: String, others: String)?
+    var clientBytesMax = Int.max
     var connections: [any Channel] = []
   }
 
@@ -47,6 +48,11 @@ final class AckEatingProxy: Sendable {
     state.withLock { $0.forgery = (words, others) }
   }
 
+  /// Ends a connection as soon as its client has sent more than so many bytes.
+  func end(after bytes: Int) {
+    state.withLock { $0.clientBytesMax = bytes }
+  }
+
   /// Closes every connection; later ones are passed on whole.
   func cut() async {
     let connections = state.withLock { state in
@@ -73,7 +79,14 @@ final class AckEatingProxy: Sendable {
       }
       .connect(host: "127.0.0.1", port: port)
       .flatMapThrowing { server in
-        try client.pipeline.syncOperations.addHandler(Relay(to: server) { $0 })
+        var sent = 0
+        try client.pipeline.syncOperations.addHandler(
+          Relay(to: server) { bytes in
+            sent += bytes.readableBytes
+            guard sent > self.state.withLock(\.clientBytesMax) else { return bytes }
+            client.close(promise: nil)
+            return nil
+          })
       }
   }
 

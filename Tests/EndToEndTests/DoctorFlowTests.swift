@@ -96,6 +96,28 @@ extension EndToEnd {
       }
     }
 
+    @Test func aProxyThatEndsConnectionsOnLargeFramesIsNamed() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let proxy = try await AckEatingProxy.start(to: server.port)
+        let a = Device(bed, "a")
+        try await a.start()
+        try await a.pair(url: proxy.url, code: try await server.code())
+        try await a.synchronise()
+        let whole = try await Self.report(a).findings.filter { $0.code == "frameSize" }
+        #expect(whole.map(\.severity) == ["ok"], "\(whole)")
+        proxy.end(after: 512 << 10)
+        #expect(try await fix("frameSize", of: a, in: bed).contains("proxy"))
+        proxy.end(after: .max)
+        try await bed.eventually("large frames go through", within: 60) {
+          try await Self.report(a).findings.contains {
+            $0.code == "frameSize" && $0.severity == "ok"
+          }
+        }
+        await proxy.stop()
+      }
+    }
+
     @Test func aQuotaAndAPortThatIsTakenAreNamed() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

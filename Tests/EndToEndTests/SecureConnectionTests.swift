@@ -35,6 +35,10 @@ extension EndToEnd {
         try await a.pair(url: url, code: code)
         try await a.synchronise()
         #expect(try await a.status().outgoing == 0)
+        let status = try await a.cospool("status")
+        #expect(status.contains(#/certificate +of the server, good for \d+ days/#), "\(status)")
+        #expect(status.contains(#/data .* MiB free on the disk/#), "\(status)")
+        #expect(status.contains(#/daemon .* up for \d/#), "\(status)")
         try await a.stop()
         // Without the root it says why, and the queues go on working.
         try await a.start()
@@ -43,6 +47,9 @@ extension EndToEnd {
         }
         try await a.send("s", "meanwhile")
         #expect(try await a.contents("s") == ["over TLS", "meanwhile"])
+        let alone = try await a.cospool("status")
+        #expect(alone.contains(#/to send, the oldest from (now|\d+s ago)/#), "\(alone)")
+        #expect(!alone.contains("certificate "))
       }
     }
 

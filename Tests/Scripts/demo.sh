@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # `make demo`: two devices and a server. Both devices go offline, change the same queues in ways
-# that conflict, come back, and hold the same queues. Exit code 1 where they do not.
+# that conflict, come back, and hold the same queues. Exit code 1 where they do not. SERVER_BIN and PHONE_BIN
+# have the executables of another version, for the server and for one device (`make previous-check`).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 bin=${COSPOOL_BIN:-.build/debug}
+declare -A bins=([server]=${SERVER_BIN:-$bin} [laptop]=$bin [phone]=${PHONE_BIN:-$bin})
 source Tests/Scripts/processes.sh
 
 home=$(mktemp -d "${TMPDIR:-/tmp}/cospool.XXXXXX")
@@ -20,19 +22,19 @@ on() {
   printf '%-6s $ cospool' "$device"
   printf ' %q' "$@"
   printf '\n'
-  "$bin/cospool" "$@" --data "$home/$device"
+  "${bins[$device]}/cospool" "$@" --data "$home/$device"
 }
 
 say "A server and two paired devices"
-start "$home/server.log" "$bin/cospool-server" serve \
+start "$home/server.log" "${bins[server]}/cospool-server" serve \
   --data "$home/server" --host 127.0.0.1 --port 0
 url=$(await_line "$started" "$home/server.log" "listening on ws://" |
   sed 's|.*listening on \(ws://[^ ]*\).*|\1|')
 for device in laptop phone; do
-  "$bin/cospool" init --data "$home/$device" >/dev/null
-  start "$home/$device.log" "$bin/cospoold" --data "$home/$device" --name "$device"
+  "${bins[$device]}/cospool" init --data "$home/$device" >/dev/null
+  start "$home/$device.log" "${bins[$device]}/cospoold" --data "$home/$device" --name "$device"
   await_line "$started" "$home/$device.log" "ready on" >/dev/null
-  on "$device" pair "$url" "$(pairing_code "$home/server")"
+  on "$device" pair "$url" "$(bin=${bins[server]} pairing_code "$home/server")"
 done
 
 say "Work queued on the laptop arrives on the phone"
@@ -69,7 +71,7 @@ for _ in $(seq 100); do
   laptop sync wait --timeout 60 >"$home/waited"
   phone sync wait --timeout 60 >>"$home/waited"
   "$bin/cospool" dump --data "$home/laptop" >"$home/laptop.json"
-  "$bin/cospool" dump --data "$home/phone" >"$home/phone.json"
+  "${bins[phone]}/cospool" dump --data "$home/phone" >"$home/phone.json"
   cmp -s "$home/laptop.json" "$home/phone.json" && break
 done
 cat "$home/waited"

@@ -75,6 +75,43 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.unsupportedVersion])
   }
 
+  /// What a release keeps to: one that speaks a version more serves those of the release before.
+  @Test(
+    arguments: [
+      (1...1, 1...1, 1), (1...1, 1...2, 1), (1...2, 1...1, 1), (1...2, 1...2, 2), (1...2, 2...3, 2),
+    ] as [(ClosedRange<UInt16>, ClosedRange<UInt16>, UInt16)])
+  func theHighestVersionOfBothIsChosen(
+    server: ClosedRange<UInt16>, device: ClosedRange<UInt16>, chosen: UInt16
+  ) {
+    var scene = ServerScene { $0.versions = server }
+    var hello = scene.device(1).hello
+    hello.versions = device
+    let id = scene.open()
+    scene.send(.hello(hello), on: id)
+    #expect(scene.take(id).welcomes.map(\.version) == [chosen])
+  }
+
+  @Test(
+    arguments: [(2...2, 1...1, "the device needs"), (1...1, 2...3, "the server needs")]
+      as [(ClosedRange<UInt16>, ClosedRange<UInt16>, String)])
+  func whoIsTooOldIsTold(
+    server: ClosedRange<UInt16>, device: ClosedRange<UInt16>, words: String
+  ) throws {
+    var scene = ServerScene { $0.versions = server }
+    var hello = scene.device(1).hello
+    hello.versions = device
+    let id = scene.open()
+    scene.send(.hello(hello), on: id)
+    let pairing = scene.open()
+    let request = PairRequest(
+      versions: device, code: "BBBB-BBBB", device: hello.device, deviceName: "d")
+    scene.send(.pair(request), on: pairing)
+    for connection in [id, pairing] {
+      let refusal = try #require(scene.take(connection).refusals.first)
+      #expect(refusal.code == .unsupportedVersion && refusal.message.contains(words))
+    }
+  }
+
   @Test func otherFramesBeforeHelloAreFaults() {
     var scene = ServerScene()
     let id = scene.open()

@@ -212,6 +212,12 @@ import WireProtocol
     try pair.addTarget(8)
   }
 
+  @Test func bytesComeBackAsTheyWere() throws {
+    var pair = try NotifiedPair()
+    let bytes = (0..<WireLimits.echoBytesMax).map { UInt8(truncatingIfNeeded: $0) }
+    #expect(try pair.ask(.echo(bytes)) == .echo(bytes))
+  }
+
   @Test func testOfATargetIsAnsweredByItsProvider() throws {
     var pair = try NotifiedPair()
     try pair.addTarget(1)

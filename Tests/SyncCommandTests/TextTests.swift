@@ -172,7 +172,9 @@ import Testing
 
   @Test func statusIsOneScreen() throws {
     let json = #"""
-      {"daemon":{"dataDirectory":"/d","processID":7,"queueSizeMax":10,"socket":"/d/s",
+      {"certificateEndsAt":1768000000000,"oldestUnsentAt":1767311990000,
+       "daemon":{"dataDirectory":"/d","diskFree":5242880,"page":"http://127.0.0.1:7421",
+        "processID":7,"queueSizeMax":10,"socket":"/d/s","startedAt":1767304800000,
         "threadQueue":true,"version":"0.1.0"},
        "queues":{"awaited":0,"messages":4,"sessions":1,"threads":3,"threadsReady":2},
        "sync":{"connectedSince":1767311940000,"device":"11111111-1111-4111-8111-111111111111",
@@ -184,14 +186,17 @@ import Testing
       """#
     #expect(
       try text("status", of: json) == """
-        device     desk (11111111)
-        daemon     version 0.1.0, process 7, data in /d
-        sync       connected for 1m
-        server     ws://h:1, not encrypted
-        workspace  w
-        changes    1 change to send, last in sync 5s ago
-        queues     1 session, 4 messages waiting, 3 threads (2 ready, 1 locked)
-        devices    phone: connected, catching up
+        device       desk (11111111)
+        daemon       version 0.1.0, process 7, up for 2h
+        data         /d, 5 MiB free on the disk
+        sync         connected for 1m
+        server       ws://h:1, not encrypted
+        certificate  of the server, good for 7 days
+        page         http://127.0.0.1:7421
+        workspace    w
+        changes      1 change to send, the oldest from 10s ago, last in sync 5s ago
+        queues       1 session, 4 messages waiting, 3 threads (2 ready, 1 locked)
+        devices      phone: connected, catching up
         """)
   }
 

@@ -199,6 +199,7 @@ import Testing
         ("POST", "/v1/messages/1111/restore", nil, 409, "messageNotCancelled", 1),
         ("POST", "/v1/threads/none/move", #"{"to":1}"#, 404, "sessionNotFound", 1),
         ("POST", "/v1/sync/now", nil, 409, "notPaired", 1),
+        ("POST", "/v1/sync/probe", nil, 409, "notPaired", 1),
         ("POST", "/v1/sync/wait", #"{"timeoutSeconds":1}"#, 409, "notPaired", 1),
         ("POST", "/v1/sync/wait", #"{"timeoutSeconds":-1}"#, 422, "invalidTimeout", 2),
         ("POST", "/v1/sync/wait", #"{"timeoutSeconds":1e300}"#, 422, "invalidTimeout", 2),

@@ -122,7 +122,7 @@ struct RunningDaemon: Sendable {
         keys: WebKeys(dataDirectory: directory.path), executor: nil, logger: Logger(label: "test")),
       turns: TurnAccess(socket: "", dataDirectory: directory.path),
       daemon: DaemonAnswer(
-        version: "", processID: 0, dataDirectory: "", socket: "", threadQueue: true,
+        version: "", processID: 0, startedAt: 0, dataDirectory: "", socket: "", threadQueue: true,
         queueSizeMax: 10))
   }
 

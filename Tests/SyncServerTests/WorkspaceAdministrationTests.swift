@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import ProcessResources
 import QueueModel
 import ServerCore
 import ServerStore

@@ -17,7 +17,8 @@ import Testing
       address: String(repeating: "a", count: WireLimits.pushAddressBytesMax)),
     .setTarget(target, kind: "ntfy", address: "https://ntfy.example/phone", owner: .person),
     .removeTarget(target), .targets, .testTarget(target),
-    .code(CodeWish(role: .viewer)), .code(CodeWish(role: .host, accessMilliseconds: .max)),
+    .echo([]), .echo([1, 2, 3]), .code(CodeWish(role: .viewer)),
+    .code(CodeWish(role: .host, accessMilliseconds: .max)),
     .setPreferences(NotificationPreferences()),
     .setPreferences(
       NotificationPreferences(
@@ -42,7 +43,7 @@ import Testing
     (.setTarget(target, kind: "x", address: ""), .unusable("no such kind of target")),
     (.targets, .unknown(status: 999)),
     (.code(CodeWish(role: .author)), .code("BCDF-GHJK", expiresAt: 1_790_000_000_000)),
-    (.code(CodeWish(role: .author)), .unusable("no")),
+    (.code(CodeWish(role: .author)), .unusable("no")), (.echo([7, 8]), .echo([7, 8])),
   ]
 
   private func code(_ kind: UInt16, _ payload: [UInt8]) -> WireError.Code? {
@@ -119,6 +120,12 @@ import Testing
     for role in [0, 4, 255] as [UInt8] {
       #expect(code(16, [role, 0]) == .malformed, "no such role")
     }
+    // The largest takes a whole frame, as near as its number goes.
+    let largest = InboxRequest.echo(Array(repeating: 7, count: WireLimits.echoBytesMax))
+    let frame = FrameCodec.encode(.request(largest.request(id: .max)))
+    #expect(frame.count <= WireLimits.frameBytesMax && frame.count > WireLimits.frameBytesMax - 32)
+    let over = InboxRequest.echo(Array(repeating: 7, count: WireLimits.echoBytesMax + 1))
+    #expect(code(17, over.request(id: 1).payload) == .limitExceeded)
     let nine = [9] + Array(repeating: UInt8(0), count: 400)
     #expect(throws: WireError.self) {
       try InboxAnswer(Response(id: 1, status: 0, payload: nine), to: .targets)
@@ -169,7 +176,7 @@ import Testing
     for _ in 0..<20_000 {
       let bytes = (0..<generator.below(60)).map { _ in UInt8(generator.below(256)) }
       _ = try? InboxRequest(
-        Request(id: 1, kind: UInt16(7 + generator.below(7)), payload: bytes))
+        Request(id: 1, kind: UInt16(7 + generator.below(11)), payload: bytes))
       _ = try? InboxAnswer(Response(id: 1, status: 0, payload: bytes), to: .targets)
     }
   }

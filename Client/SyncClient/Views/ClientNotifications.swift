@@ -135,7 +135,7 @@ extension QueueClient {
   ) async throws(ClientError) -> InboxAnswer {
     let answer = await engine.inquire(request, within: limit)
     switch answer {
-    case .done, .targets, .code: return answer
+    case .done, .targets, .code, .echo: return answer
     case .unusable(let reason): throw refused(reason)
     case .unavailable:
       throw .unreachable(message: "the server cannot be asked now; try again when connected")

@@ -18,6 +18,7 @@ struct ServiceCommands: ParsableCommand {
         cospool service install --dry-run
         cospool service status
         cospool service logs --lines 200
+        cospool service restart
         cospool service uninstall
 
       The daemon becomes a unit of yours (systemctl --user; on macOS a launch
@@ -25,7 +26,7 @@ struct ServiceCommands: ParsableCommand {
       in the PATH of now.
       The queues stay where they are, whatever becomes of the unit.
       """,
-    subcommands: [Install.self, Uninstall.self, Status.self, Logs.self])
+    subcommands: [Install.self, Uninstall.self, Status.self, Logs.self, Restart.self])
 
   @OptionGroup var options: GlobalOptions
 
@@ -102,7 +103,9 @@ struct ServiceCommands: ParsableCommand {
           cospool service install
           cospool service install --data ~/queues --dry-run
 
-        Again is harmless: the unit is written anew, and started again.
+        Again is harmless: a unit that runs and is as it would be written is left
+        alone; one that changes is started again, where what runs gets agentGrace
+        seconds. For a newer cospoold: cospool service restart.
         """)
     @Flag(help: "Print the unit, and do nothing.") var dryRun = false
     @OptionGroup var options: GlobalOptions
@@ -120,6 +123,10 @@ struct ServiceCommands: ParsableCommand {
       if dryRun { return "# \(path)\n\(text)" }
       let isActive = try await ServiceCommands.isActive(in: environment)
       if !isActive { try await refuseBesideAnother(directory) }
+      if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
+        if options.json { return JSONText.object(["unit": path]) }
+        return TextStyle.line("it runs, and nothing changed: \(path)")
+      }
       // Where systemd does not answer, nothing is changed.
       try await ServiceCommands.systemctl("daemon-reload", in: environment)
       do {
@@ -281,7 +288,7 @@ extension String {
 }
 
 /// Small answers of commands that ask no daemon.
-private enum JSONText {
+enum JSONText {
   static func object<Value: Encodable>(_ members: [String: Value]) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

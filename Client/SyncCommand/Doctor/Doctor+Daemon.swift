@@ -29,8 +29,8 @@ extension Doctor {
 
   /// What waits for longer than this is told.
   static let outboxSecondsMax: Double = 3_600
-  /// So many of the messages that wait are looked at.
-  static let outboxLooked = 8
+  /// So many of the messages that were refused are named.
+  static let refusedNamed = 8
 
   private static func daemon(_ context: DoctorContext) -> [DoctorFinding] {
     let status: StatusAnswer
@@ -60,7 +60,9 @@ extension Doctor {
         .error(
           "daemonVersion",
           "the daemon has version \(status.daemon.version), this program \(Version.number)",
-          fix: "Restart the daemon with the cospoold that belongs to \(context.program)."))
+          fix:
+            "With the cospoold that belongs to \(context.program) installed: cospool service restart; "
+            + "it waits for what runs."))
     }
     var socket = stat()
     if stat(context.connection.socketPath, &socket) == 0, socket.st_mode & 0o077 != 0 {
@@ -129,32 +131,18 @@ extension Doctor {
     guard context.server != nil, let status = try? context.status.get(),
       let unsent = try? await context.answer(["messages", "unsent"], as: UnsentAnswer.self)
     else { return [] }
-    var findings = refused(unsent)
-    var oldest = unsent.messages.isEmpty ? nil : status.sync.lastSyncedAt
-    for message in unsent.messages.prefix(outboxLooked) {
-      guard
-        let shown = try? await context.answer(
-          ["messages", message.id.description], as: MessageAnswer.self),
-        let time = milliseconds(shown.createdAt)
-      else { continue }
-      oldest = min(oldest ?? time, time)
-    }
-    findings.append(
-      outbox(count: status.sync.outgoing, oldestMilliseconds: oldest, now: context.now))
-    return findings
+    return refused(unsent) + [
+      outbox(
+        count: status.sync.outgoing, oldestMilliseconds: status.oldestUnsentAt, now: context.now)
+    ]
   }
 
   static func refused(_ unsent: UnsentAnswer) -> [DoctorFinding] {
-    unsent.messages.filter { $0.delivery == .refused }.prefix(outboxLooked).map {
+    unsent.messages.filter { $0.delivery == .refused }.prefix(refusedNamed).map {
       .warning(
         "outboxRefused", "the server refused message \($0.id): \($0.error ?? "no reason given")",
         fix: "Do what the reason says, then cospool sync now; or cospool queue cancel \($0.id).")
     }
-  }
-
-  private static func milliseconds(_ time: String) -> Int64? {
-    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
-    return (try? format.parse(time)).map { Int64($0.timeIntervalSince1970 * 1_000) }
   }
 
   static func outbox(count: Int, oldestMilliseconds: Int64?, now: Date) -> DoctorFinding {

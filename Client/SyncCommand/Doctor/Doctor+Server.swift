@@ -14,7 +14,7 @@ import QueueModel
 extension Doctor {
   static let serverChecks = [
     Check(code: "server", run: server), local("sync", sync),
-    Check(code: "serverHealth", run: serverHealth),
+    Check(code: "serverHealth", run: serverHealth), Check(code: "frameSize", run: frameSize),
   ]
 
   /// A certificate should have been renewed by then.
@@ -84,6 +84,41 @@ extension Doctor {
           "token", "\(server) refuses this device: \(reason)",
           fix: "Get a code (cospool-server pair) and pair it again: cospool pair \(server) CODE")
       ]
+    }
+  }
+
+  /// Whether what stands between carries what devices send: over the daemon's own connection.
+  private static func frameSize(_ context: DoctorContext) async -> [DoctorFinding] {
+    guard let sync = (try? context.status.get())?.sync, sync.state == .connected,
+      let server = sync.server
+    else { return [] }
+    var request = context.limits.request(["sync", "probe"], .post)
+    request.timeoutSeconds = context.limits.frameSeconds
+    do {
+      let answer = try await context.connection.answer(to: request).decoded(ProbeAnswer.self)
+      return [finding(of: answer, at: server)]
+    } catch {
+      let failure = CommandRunner.failure(of: error)
+      return [.info("frameSize", "no large frame was sent: \(failure.message)")]
+    }
+  }
+
+  static func finding(of answer: ProbeAnswer, at server: String) -> DoctorFinding {
+    let frame = "a frame of \(answer.bytes >> 10) KiB"
+    switch answer.outcome {
+    case .returned:
+      return .ok(
+        "frameSize", "\(frame) went to \(server) and back in \(answer.milliseconds) ms")
+    case .late:
+      return .info(
+        "frameSize",
+        "\(frame) was not back from \(server) after \(answer.milliseconds) ms: the way is slow")
+    case .connectionEnded:
+      return .error(
+        "frameSize",
+        "the connection to \(server) ended on \(frame): what is large never arrives",
+        fix: "Have the proxy in front of the server let messages of 1 MiB through on WebSockets: "
+          + "limits of sizes, buffers and filters are in its settings.")
     }
   }
 

@@ -112,6 +112,8 @@ struct DoctorLimits: Sendable {
   var daemonSeconds: Double = 1.5
   /// The server's address, to be connected to.
   var connectSeconds: Int64 = 2
+  /// The daemon, to have a large frame back from the server; it gives up a little earlier.
+  var frameSeconds: Double = 2.8
   /// An agent, to say its version.
   var versionSeconds: Double = 2.5
 

@@ -22,7 +22,8 @@ struct SystemdUnit: Equatable, Sendable {
   ///
   /// The daemon alone is asked to stop, since it lets its agents end; what is left after it is killed, and
   /// an agent that takes too much memory does not end the daemon. A mistake in its arguments (2) stays one
-  /// however often it is started, and a store that was set aside (6) is for a person to see. Nothing here
+  /// however often it is started, and a store that was set aside (6) is for a person to see. One that ended to
+  /// be started anew (75) is. Its control group is its own to divide, a part for each turn. Nothing here
   /// confines: agents would inherit it, and they run, compile and confine things of their own.
   ///
   /// - Throws: `CommandFailure` where a path holds a control character, which no unit can name.
@@ -47,8 +48,11 @@ struct SystemdUnit: Equatable, Sendable {
       Restart=on-failure
       RestartSec=2
       RestartPreventExitStatus=2 6
+      RestartForceExitStatus=75
+      SuccessExitStatus=75
       WatchdogSec=60
       KillMode=mixed
+      Delegate=yes
       OOMPolicy=continue
 
       [Install]

@@ -17,6 +17,8 @@ struct AgentService: Service {
   /// What runs may end in peace for so long when the daemon stops.
   var grace: Duration
   var logger: Logger
+  /// Called when nothing begins any more and nothing runs.
+  var drained: @Sendable () -> Void = {}
 
   private var dataDirectory: String { access.dataDirectory }
 
@@ -28,8 +30,12 @@ struct AgentService: Service {
 
   func run() async throws {
     // Before anything begins: what an earlier daemon left behind must not go on unseen.
-    let dead = await OrphanedAgents.end(
-      client.execution.unfinished, dataDirectory: dataDirectory, logger: logger)
+    let unfinished = client.execution.unfinished
+    let dead = await OrphanedAgents.end(unfinished, dataDirectory: dataDirectory, logger: logger)
+    for start in unfinished {
+      await AttemptGroups.own?.group(of: start.message, attempt: start.attempt)
+        .end(within: OrphanedAgents.killLimit)
+    }
     let orders = try await client.execution.start(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     folders.removeAll()
@@ -54,6 +60,7 @@ struct AgentService: Service {
             break
           }
         }
+        drained()
         // Where the daemon's patience is over, what ends now must not let the next one begin.
         await client.execution.drain()
         group.cancelAll()

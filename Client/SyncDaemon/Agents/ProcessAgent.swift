@@ -24,6 +24,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   var timeoutSeconds: Int?
   /// Between SIGTERM and SIGKILL.
   var stopGrace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds)
+  /// Where turns have control groups.
+  var groups = AttemptGroups.own
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
 
@@ -52,13 +54,17 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     } catch {
       return .notStarted("\(error)")
     }
-    let outcome = await ended(line, turn, pipes, report)
+    let group = groups?.make(of: turn.message, attempt: turn.attempt)
+    let outcome = await ended(line, turn, pipes, in: group, report)
     if outcome.isCut || Task.isCancelled {
       // A task of its own: this one may be cancelled, and could not wait.
       await Task {
         // The agent itself had its time.
         await OrphanedAgents.end(turn, grace: min(stopGrace, .seconds(1)))
+        await group?.end(within: OrphanedAgents.killLimit)
       }.value
+    } else {
+      group?.remove()
     }
     // Whatever the process left behind and still holds a pipe must not keep the turn open.
     await pipes.finish(within: .seconds(1))
@@ -128,13 +134,13 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func ended(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes, in group: AttemptGroup?,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
-    guard let timeoutSeconds else { return await process(line, turn, pipes, report) }
-    return await withTaskGroup(of: Outcome?.self) { group in
-      group.addTask { await process(line, turn, pipes, report) }
-      group.addTask {
+    guard let timeoutSeconds else { return await process(line, turn, pipes, in: group, report) }
+    return await withTaskGroup(of: Outcome?.self) { tasks in
+      tasks.addTask { await process(line, turn, pipes, in: group, report) }
+      tasks.addTask {
         do {
           try await Task.sleep(for: .seconds(timeoutSeconds))
           return .timedOut(seconds: timeoutSeconds)
@@ -145,17 +151,17 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       var first: Outcome?
       // A stop ends the sleep before the process, and says nothing of how that ended. The process is
       // gone when its task ends.
-      for await outcome in group where first == nil {
+      for await outcome in tasks where first == nil {
         guard let outcome else { continue }
         first = outcome
-        group.cancelAll()
+        tasks.cancelAll()
       }
       return first ?? .ended(.signalled(SIGTERM))
     }
   }
 
   private func process(
-    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes,
+    _ line: AgentCommandLine, _ turn: AgentTurn, _ pipes: OutputPipes, in group: AttemptGroup?,
     _ report: @escaping @Sendable (TurnEvent) -> Void
   ) async -> Outcome {
     guard let program = line.words.first else { return .notStarted("no command is set") }
@@ -195,7 +201,9 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         output: .fileDescriptor(ends.output, closeAfterSpawningProcess: true),
         error: .fileDescriptor(ends.errors, closeAfterSpawningProcess: true)
       ) { execution in
-        leader.withLock { $0 = execution.processIdentifier.value }
+        let id = execution.processIdentifier.value
+        leader.withLock { $0 = id }
+        group?.add(id)
         report(.started)
         try pipes.read()
       }

@@ -1,5 +1,6 @@
 import Foundation
 import HealthChecks
+import ProcessResources
 import QueueModel
 import ServerCore
 import ServerStore

@@ -1,4 +1,5 @@
 import Observability
+import ProcessResources
 import ServerStore
 
 /// What the server counts while it runs; integers on its event loop, read when somebody asks.

@@ -1,0 +1,74 @@
+import ClientCore
+import ClientStore
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// What a person who looks after a device asks of its connection.
+extension QueueClient {
+  /// What became of a large frame.
+  package enum ProbeOutcome: Hashable, Sendable {
+    case returned
+    /// The connection ended while it was on its way.
+    case connectionEnded
+    case late
+  }
+
+  /// How many bytes a probe sends, and has back: a frame of the greatest size.
+  package static let probeBytes = WireLimits.frameBytesMax
+
+  /// Sends the server a frame of the greatest size over the connection that there is, and has it back:
+  /// proxies on the way may end connections that carry such frames.
+  ///
+  /// - Throws: `.unreachable` where there is no connection, or the server is of an earlier version.
+  package func probe(within limit: Duration) async throws(ClientError) -> ProbeOutcome {
+    let before = syncStatus()
+    guard before.state == .connected else {
+      throw .unreachable(message: "there is no connection to a server now")
+    }
+    let bytes = (0..<WireLimits.echoBytesMax).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    let statuses = syncStatusUpdates()
+    let answer = await withTaskGroup(of: InboxAnswer?.self) { group in
+      group.addTask { await self.engine.inquire(.echo(bytes), within: limit) }
+      group.addTask {
+        for await status in statuses where !status.isSameConnection(as: before) { return nil }
+        // It was cancelled: the answer is there.
+        return nil
+      }
+      let first = await group.next() ?? nil
+      group.cancelAll()
+      return first
+    }
+    switch answer {
+    case .echo(bytes): return .returned
+    case .unknown: throw .unreachable(message: "the server is older: it sends no frame back")
+    default: return syncStatus().isSameConnection(as: before) ? .late : .connectionEnded
+    }
+  }
+
+  /// When the certificate ends under which the server answers, in milliseconds since 1970; nil without a
+  /// connection, or TLS.
+  package func serverCertificateEnd() async -> Int64? {
+    await engine.certificateEnd.map { $0 * 1_000 }
+  }
+
+  /// When the oldest change was made that the server is not known to have, in milliseconds since 1970; nil
+  /// where there is none, or it does not say.
+  package func oldestUnsent() async -> Int64? {
+    guard syncStatus().outgoing > 0 else { return nil }
+    // A store that cannot be read says so elsewhere.
+    return try? await engine.submit { core, _, store throws(Replica.Fault) in
+      do throws(StoreError) {
+        let ranges = core.replica.record.outbox.ranges
+        let first = try store.entries(in: ranges, after: 0, countMax: 1).first
+        return (first?.operations.lazy.compactMap(\.stamp?.milliseconds).first, [])
+      } catch { throw .store(error) }
+    }
+  }
+}
+
+extension SyncStatus {
+  fileprivate func isSameConnection(as other: SyncStatus) -> Bool {
+    state == .connected && connectedSince == other.connectedSince
+  }
+}

@@ -1,0 +1,109 @@
+import ArgumentParser
+import LocalAPI
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+extension ServiceCommands {
+  /// Starts the daemon anew between two attempts.
+  struct Restart: LocalCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Start the daemon anew, once what runs has ended.",
+      discussion: """
+        EXAMPLES
+          cospool service restart
+
+        For after an upgrade: no agent is cut off. Nothing begins meanwhile, and
+        messages wait; what runs is in cospool overview. A daemon that was started
+        by hand is started anew, too. Where this command is broken off, the daemon
+        ends all the same once nothing runs; a service starts again by itself.
+        Not to wait (agents get agentGrace seconds):
+          systemctl --user restart \(SystemdUnit.name)
+        """)
+    @OptionGroup var options: GlobalOptions
+
+    /// How long the next one may take to answer, in seconds.
+    private static let startSeconds = 60
+
+    func run(in environment: Environment) async throws -> String {
+      let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
+      let connection = environment.connection(directory)
+      let before = try await status(connection)
+      let process = pid_t(clamping: before.daemon.processID)
+      let isService = try await isOfService(process, in: environment)
+      let program = isService ? nil : try ServiceCommands.daemon(environment.variables)
+      guard process > 1, kill(process, SIGUSR1) == 0 else {
+        throw CommandFailure(
+          code: "noDaemon", message: "Process \(before.daemon.processID) cannot be told to end.",
+          exitCode: 1)
+      }
+      try await waitForEnd(of: process, in: environment)
+      if let program {
+        _ = try DetachedProcess.start(
+          [program, "--data", directory], variables: environment.variables,
+          log: directory + "/cospoold.log")
+      }
+      let after = try await started(after: process, connection)
+      if options.json { return JSONText.object(["processID": after.daemon.processID]) }
+      return TextStyle.line(
+        "restarted: version \(after.daemon.version), process \(after.daemon.processID)")
+    }
+
+    private func status(_ connection: DaemonConnection) async throws -> StatusAnswer {
+      try await connection.answer(to: APIRequest(.get, ["status"])).decoded(StatusAnswer.self)
+    }
+
+    /// Whether systemd or launchd started it, and starts the next one.
+    private func isOfService(_ process: pid_t, in environment: Environment) async throws -> Bool {
+      let words =
+        LaunchAgent.isUsed(environment.variables)
+        ? ["launchctl", "print", LaunchAgent.target]
+        : ["systemctl", "--user", "show", "--property=MainPID", SystemdUnit.name]
+      let run = await ProgramRun.run(
+        words, variables: environment.variables, seconds: 10, withErrors: false)
+      let lines = (run?.output ?? "").split(separator: "\n").map {
+        $0.filter { !$0.isWhitespace }.lowercased()
+      }
+      return lines.contains("mainpid=\(process)") || lines.contains("pid=\(process)")
+    }
+
+    private func waitForEnd(of process: pid_t, in environment: Environment) async throws {
+      let begin = ContinuousClock.now
+      var isTold = false
+      while kill(process, 0) == 0 {
+        if !isTold, ContinuousClock.now - begin > .seconds(2) {
+          isTold = true
+          environment.complain(
+            "The daemon ends as soon as nothing runs (cospool overview); nothing begins meanwhile.")
+        }
+        try await Task.sleep(for: .milliseconds(100))
+      }
+    }
+
+    private func started(
+      after process: pid_t, _ connection: DaemonConnection
+    ) async throws -> StatusAnswer {
+      let limit = ContinuousClock.now + .seconds(Self.startSeconds)
+      while ContinuousClock.now < limit {
+        if let answer = try? await status(connection), answer.daemon.processID != Int(process) {
+          return answer
+        }
+        try await Task.sleep(for: .milliseconds(100))
+      }
+      throw CommandFailure(
+        code: "noDaemon",
+        message: "The daemon ended, and the next one does not answer. See cospool doctor.",
+        exitCode: 4)
+    }
+  }
+}

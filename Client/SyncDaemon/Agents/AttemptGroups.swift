@@ -1,0 +1,100 @@
+import Foundation
+import QueueModel
+
+/// Control groups of the turns' processes, where systemd leaves the daemon's own to it: whatever a process of a
+/// turn does, it stays in the turn's group, and ends with it; cgroups(7), systemd.resource-control(5) (`Delegate`).
+struct AttemptGroups: Sendable {
+  /// The daemon's own group, in which those of turns are made.
+  private let folder: String
+
+  /// Those of this process; nil where it is not in the group of its unit, which says `Delegate`, or the kernel
+  /// cannot end groups (before 5.14).
+  static let own: AttemptGroups? = {
+    #if os(Linux)
+      func text(_ path: String) -> String {
+        (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
+      }
+      guard
+        let folder = ownFolder(
+          groups: text("/proc/self/cgroup"), mounts: text("/proc/self/mountinfo")),
+        access(folder, W_OK) == 0, access(folder + "/cgroup.kill", W_OK) == 0
+      else { return nil }
+      return AttemptGroups(folder: folder)
+    #else
+      return nil
+    #endif
+  }()
+
+  /// What `cospool service install` and the package call the daemon's unit.
+  private static let unit = "/cospoold.service"
+
+  /// Where a process finds its unit's group of the second version; nil where it is in none.
+  ///
+  /// - Parameters:
+  ///   - groups: what proc_pid_cgroup(5) says.
+  ///   - mounts: what proc_pid_mountinfo(5) says.
+  static func ownFolder(groups: String, mounts: String) -> String? {
+    let line = groups.split(separator: "\n").first { $0.hasPrefix("0::/") }
+    guard let path = line?.dropFirst(3), path.hasSuffix(unit) else { return nil }
+    for mount in mounts.split(separator: "\n") {
+      let fields = mount.split(separator: " ")
+      guard let end = fields.firstIndex(of: "-"), end > 4, fields.count > end + 1,
+        fields[end + 1] == "cgroup2", fields[3] == "/"
+      else { continue }
+      return String(fields[4]) + path
+    }
+    return nil
+  }
+
+  /// A turn's.
+  func group(of message: MessageID, attempt: UInt16) -> AttemptGroup {
+    AttemptGroup(folder: "\(folder)/turn-\(message)-\(attempt)")
+  }
+
+  /// Makes a turn's, and removes those of earlier ones whose last process has ended; nil where it cannot be made.
+  func make(of message: MessageID, attempt: UInt16) -> AttemptGroup? {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    for name in names where name.hasPrefix("turn-") { rmdir("\(folder)/\(name)") }
+    let made = group(of: message, attempt: attempt)
+    return mkdir(made.folder, 0o700) == 0 || errno == EEXIST ? made : nil
+  }
+}
+
+/// The control group of one turn.
+struct AttemptGroup: Sendable {
+  fileprivate let folder: String
+
+  /// Takes a process in that has just begun, with what it has started already. A process that left its parent
+  /// before that is not found.
+  func add(_ process: pid_t) {
+    guard write("\(process)", to: "cgroup.procs") else { return }
+    // What it starts from here on is in the group; a child that came before may have children of its own.
+    let children = try? String(
+      contentsOfFile: "/proc/\(process)/task/\(process)/children", encoding: .utf8)
+    for child in (children ?? "").split(separator: " ").compactMap({ pid_t($0) }) { add(child) }
+  }
+
+  /// Ends all that is in it (SIGKILL), and removes it.
+  ///
+  /// - Parameter limit: one that hangs in the system may never go; it is not waited for longer.
+  func end(within limit: Duration) async {
+    guard write("1", to: "cgroup.kill") else { return }
+    let last = ContinuousClock.now + limit
+    while !remove(), ContinuousClock.now < last {
+      // A wait that was cancelled would end at once, and this must not be cut short.
+      await Task { try? await Task.sleep(for: .milliseconds(10)) }.value
+    }
+  }
+
+  /// - Returns: whether nothing lived in it any more.
+  @discardableResult
+  func remove() -> Bool { rmdir(folder) == 0 || errno == ENOENT }
+
+  private func write(_ text: String, to name: String) -> Bool {
+    let file = open("\(folder)/\(name)", O_WRONLY | O_CLOEXEC)
+    guard file >= 0 else { return false }
+    defer { close(file) }
+    let bytes = Array(text.utf8)
+    return Foundation.write(file, bytes, bytes.count) == bytes.count
+  }
+}

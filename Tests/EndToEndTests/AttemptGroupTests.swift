@@ -1,0 +1,123 @@
+#if os(Linux)
+  import Foundation
+  import Testing
+
+  extension EndToEnd {
+    /// Agents of a daemon whose control group is its own, as systemd gives it by `Delegate`. Needs root and
+    /// a file system of control groups of the second version; elsewhere nothing is tested.
+    @Suite struct AttemptGroupTests {
+      /// A control group that is made as systemd would make it; nil where that cannot be.
+      private struct Delegated {
+        let folder: String
+
+        init?(_ bed: TestBed) throws {
+          let mounts = try String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)
+          guard
+            let mount = mounts.split(separator: "\n").first(where: { $0.contains(" - cgroup2 ") }),
+            mount.split(separator: " ")[3] == "/"
+          else { return nil }
+          let name = URL(filePath: bed.directory).lastPathComponent
+          let folder = "\(mount.split(separator: " ")[4])/cospool-test-\(name)"
+          guard mkdir(folder, 0o755) == 0, mkdir(folder + "/cospoold.service", 0o755) == 0 else {
+            return nil
+          }
+          self.folder = folder + "/cospoold.service"
+          bed.atEnd {
+            try? Data("1".utf8).write(to: URL(filePath: folder + "/cgroup.kill"))
+            // What was killed takes a moment to go.
+            for _ in 1...200 {
+              let unit = folder + "/cospoold.service"
+              for name in (try? FileManager.default.contentsOfDirectory(atPath: unit)) ?? []
+              where name.hasPrefix("turn-") {
+                rmdir(unit + "/" + name)
+              }
+              rmdir(unit)
+              if rmdir(folder) == 0 { return }
+              try? await Task.sleep(for: .milliseconds(20))
+            }
+          }
+          guard FileManager.default.fileExists(atPath: folder + "/cgroup.kill") else { return nil }
+        }
+
+        /// Starts a daemon in it, and waits until it takes commands.
+        func start(_ data: String, in bed: TestBed) async throws -> ChildProcess {
+          let process = try bed.launch(
+            "/bin/sh",
+            [
+              "-c", "echo $$ > '\(folder)/cgroup.procs' && exec \"$0\" \"$@\"",
+              try Executables.path(of: "cospoold"), "--data", data, "--name", "a",
+            ], name: "a cospoold")
+          _ = try await process.line(holding: "ready on")
+          return process
+        }
+
+        var turns: [String] {
+          let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+          return names.filter { $0.hasPrefix("turn-") }
+        }
+      }
+
+      /// Those that this process may not name are alive, and zombies are not.
+      private func isAlive(_ process: pid_t) -> Bool {
+        let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+        return stat.map { !$0.contains(") Z ") } ?? false
+      }
+
+      @Test func whatIsStoppedIsGoneHoweverItHides() async throws {
+        try await TestBed.run { bed in
+          guard let group = try Delegated(bed) else {
+            print("control groups cannot be made here: nothing was tested")
+            return
+          }
+          let a = Device(bed, "a")
+          var daemon = try await group.start(a.data, in: bed)
+          // What it leaves has a session of its own, and says nothing in its environment.
+          let left = bed.path("left")
+          let script = bed.path("agent")
+          try """
+          #!/bin/sh
+          setsid env -i /bin/sleep 1000 &
+          echo $! > '\(left).new' && mv '\(left).new' '\(left)'
+          while :; do sleep 0.1; done
+          """.write(toFile: script, atomically: true, encoding: .utf8)
+          try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script)
+          try await a.cospool("config", "set", "command", script)
+          try await a.cospool("config", "set", "agent", "command")
+          try await a.cospool("config", "set", "onUnknown", "skip")
+          func hidden() async throws -> pid_t {
+            try await bed.eventually("the agent runs", within: 60) {
+              FileManager.default.fileExists(atPath: left)
+            }
+            let text = try String(contentsOfFile: left, encoding: .utf8)
+            try FileManager.default.removeItem(atPath: left)
+            let id = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
+            // From the beginning of its shell on it hides.
+            try await bed.eventually("it hides", within: 60) {
+              let line = FileManager.default.contents(atPath: "/proc/\(id)/cmdline")
+              return line.map { String(decoding: $0, as: UTF8.self).contains("1000") } ?? false
+            }
+            #expect(isAlive(id) && group.turns.count == 1)
+            return id
+          }
+          try await a.send("s", "one")
+          try await a.cospool("session", "host", "s", "this")
+          let first = try await hidden()
+          try await a.cospool("queue", "stop", "-s", "s")
+          try await bed.eventually("it is gone", within: 60) { !isAlive(first) }
+          try await bed.eventually("its group is", within: 60) { group.turns.isEmpty }
+
+          // One whose daemon was killed is ended by the next.
+          try await a.send("s", "two")
+          let second = try await hidden()
+          daemon.send(SIGKILL)
+          try await daemon.ended()
+          #expect(isAlive(second))
+          daemon = try await group.start(a.data, in: bed)
+          try await bed.eventually("that is gone, too", within: 60) { !isAlive(second) }
+          daemon.send(SIGTERM)
+          #expect(try await daemon.ended() == .code(0))
+        }
+      }
+    }
+  }
+#endif

@@ -1,0 +1,80 @@
+import Foundation
+import Testing
+
+extension EndToEnd {
+  /// `cospool service restart`: a newer daemon takes over between two attempts.
+  @Suite struct DaemonRestartTests {
+    private struct Restarted: Decodable {
+      var processID: Int32
+    }
+
+    @Test func aDaemonStartsAnewOnceWhatRunsHasEnded() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s", "other"], on: a)
+        let first = try await a.send("s", "stuck here")
+        try await bed.eventually("it runs", within: 60) { agent.starts().count == 1 }
+        let daemon = try #require(a.daemon)
+        let restart = try bed.start("cospool", ["service", "restart", "--json", "--data", a.data])
+        _ = try await restart.line(holding: "as soon as nothing runs")
+        // It goes on, and nothing begins beside it.
+        let second = try await a.send("other", "behind it")
+        #expect(daemon.exit == nil && agent.ends().isEmpty && agent.starts().count == 1)
+        FileManager.default.createFile(atPath: agent.folder + "/go", contents: nil)
+        let output = try await bed.finish(restart, ["service", "restart"])
+        let next = try output.decoded(Restarted.self).processID
+        bed.atEnd { kill(next, SIGKILL) }
+        #expect(try await daemon.ended() == .code(75))
+        #expect(next != daemon.id)
+        #expect(try await a.message(first).status == "succeeded")
+        try await bed.eventually("what waited is done", within: 60) {
+          try await a.message(second).status == "succeeded"
+        }
+        #expect(agent.starts().map(\.attempt) == [1, 1])
+      }
+    }
+
+    /// Where a service manager started the daemon, it starts the next one.
+    @Test func aServiceIsLeftToItsManager() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        let daemon = try #require(a.daemon)
+        let programs = bed.path("programs")
+        try FileManager.default.createDirectory(
+          atPath: programs, withIntermediateDirectories: true)
+        try "#!/bin/sh\necho MainPID=\(daemon.id)\n".write(
+          toFile: programs + "/systemctl", atomically: true, encoding: .utf8)
+        try FileManager.default.setAttributes(
+          [.posixPermissions: 0o755], ofItemAtPath: programs + "/systemctl")
+        let restart = try bed.start(
+          "cospool", ["service", "restart", "--data", a.data],
+          environment: ["PATH": programs + ":/usr/bin:/bin"])
+        #expect(try await daemon.ended() == .code(75))
+        #expect(restart.exit == nil)
+        try await a.start()
+        let output = try await bed.finish(restart, ["service", "restart"]).succeeded()
+        #expect(output.standardOutput.contains("process \(try #require(a.daemon).id)"))
+      }
+    }
+
+    @Test func whoWaitsMayStillBeStopped() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server)
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s"], on: a, settings: ["agentGrace": "0"])
+        try await a.send("s", "stuck here")
+        try await bed.eventually("it runs", within: 60) { agent.starts().count == 1 }
+        let daemon = try #require(a.daemon)
+        daemon.send(SIGUSR1)
+        _ = try await daemon.line(holding: "as soon as nothing runs")
+        daemon.send(SIGTERM)
+        #expect(try await daemon.ended() == .code(0))
+        #expect(agent.ends().isEmpty)
+      }
+    }
+  }
+}
