@@ -22,7 +22,7 @@ extension EndToEnd {
         // It goes on, and nothing begins beside it.
         let second = try await a.send("other", "behind it")
         #expect(daemon.exit == nil && agent.ends().isEmpty && agent.starts().count == 1)
-        FileManager.default.createFile(atPath: agent.folder + "/go", contents: nil)
+        try Data().write(to: URL(filePath: agent.folder + "/go"))
         let output = try await bed.finish(restart, ["service", "restart"])
         let next = try output.decoded(Restarted.self).processID
         bed.atEnd { kill(next, SIGKILL) }
