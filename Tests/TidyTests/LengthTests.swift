@@ -34,7 +34,7 @@ import Testing
     .init(room: "Server/ServerCore", type: "ResidentWorkspace"): (1_000, 28),
     .init(room: "Server/ServerCore", type: "Connection"): (1_000, 19),
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 17),
-    .init(room: "Server/ServerCore", type: "ServerConfiguration"): (1_000, 44),
+    .init(room: "Server/ServerCore", type: "ServerConfiguration"): (1_000, 45),
     .init(room: "Server/ServerStore", type: "ServerDatabase"): (1_155, 15),
     .init(room: "Server/SyncServer", type: "ServerDriver"): (1_000, 30),
     .init(room: "Server/SyncServer", type: "SyncServerOptions"): (1_000, 20),
