@@ -28,6 +28,7 @@ extension QueueClient {
     }
     let bytes = (0..<WireLimits.echoBytesMax).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
     let statuses = syncStatusUpdates()
+    let begin = ContinuousClock.now
     let answer = await withTaskGroup(of: InboxAnswer?.self) { group in
       group.addTask { await self.engine.inquire(.echo(bytes), within: limit) }
       group.addTask {
@@ -42,7 +43,10 @@ extension QueueClient {
     switch answer {
     case .echo(bytes): return .returned
     case .unknown: throw .unreachable(message: "the server is older: it sends no frame back")
-    default: return syncStatus().isSameConnection(as: before) ? .late : .connectionEnded
+    default:
+      guard syncStatus().isSameConnection(as: before) else { return .connectionEnded }
+      guard ContinuousClock.now - begin < limit else { return .late }
+      throw .unreachable(message: "the server has no time for it; try again")
     }
   }
 

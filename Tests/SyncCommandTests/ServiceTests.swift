@@ -76,6 +76,21 @@ import Testing
     }
   }
 
+  /// What runs in it would be cut off.
+  @Test func aServiceThatRunsIsStartedAgainOnlyWhereItChanges() async throws {
+    try await with(systemctl: "exit 0") { machine in
+      let restart = "--user restart cospoold.service"
+      _ = await machine.cospool("service", "install")
+      #expect(machine.calls.last == restart)
+      let again = await machine.cospool("service", "install")
+      #expect(again.exitCode == 0 && again.output.contains("nothing changed"), "\(again)")
+      #expect(machine.calls.count { $0 == restart } == 1)
+      try "[Service]\n".write(toFile: machine.unit, atomically: true, encoding: .utf8)
+      _ = await machine.cospool("service", "install")
+      #expect(machine.calls.count { $0 == restart } == 2)
+    }
+  }
+
   @Test func uninstallingStopsItAndTakesTheUnitAway() async throws {
     try await with { machine in
       let nothing = await machine.cospool("service", "uninstall")

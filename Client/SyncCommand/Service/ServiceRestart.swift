@@ -80,7 +80,7 @@ extension ServiceCommands {
     private func waitForEnd(of process: pid_t, in environment: Environment) async throws {
       let begin = ContinuousClock.now
       var isTold = false
-      while kill(process, 0) == 0 {
+      while isAlive(process) {
         if !isTold, ContinuousClock.now - begin > .seconds(2) {
           isTold = true
           environment.complain(
@@ -88,6 +88,12 @@ extension ServiceCommands {
         }
         try await Task.sleep(for: .milliseconds(100))
       }
+    }
+
+    /// One that nobody has taken notice of yet has ended, too.
+    private func isAlive(_ process: pid_t) -> Bool {
+      let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+      return kill(process, 0) == 0 && stat?.contains(") Z ") != true
     }
 
     private func started(
