@@ -68,7 +68,7 @@ struct Answer: Equatable, Sendable {
       throw CommandFailure(
         code: "unexpectedAnswer",
         message: "The daemon's answer is not understood (\(error)). Are cospool and cospoold of "
-          + "the same version?", exitCode: 1)
+          + "the same version?", exitCode: ExitStatus.failed)
     }
   }
 }

@@ -19,7 +19,7 @@ struct CommandRunner: Sendable {
     if arguments.first == "help",
       let suggestion = CommandSuggestion.text(for: Array(arguments.dropFirst()))
     {
-      return Outcome(exitCode: 2, errors: "Error: " + suggestion)
+      return Outcome(exitCode: ExitStatus.usage, errors: "Error: " + suggestion)
     }
     let parsed: any ParsableCommand
     do {
@@ -126,8 +126,8 @@ struct CommandRunner: Sendable {
     switch error {
     case let failure as CommandFailure: failure
     case let error as QueueError:
-      CommandFailure(code: error.code, message: error.description, exitCode: 1)
-    default: CommandFailure(code: "internal", message: "\(error)", exitCode: 1)
+      CommandFailure(code: error.code, message: error.description, exitCode: ExitStatus.failed)
+    default: CommandFailure(code: "internal", message: "\(error)", exitCode: ExitStatus.failed)
     }
   }
 
@@ -137,7 +137,7 @@ struct CommandRunner: Sendable {
     if Cospool.exitCode(for: error) == .success { return Outcome(output: message) }
     guard let suggestion = CommandSuggestion.text(for: arguments) else {
       let hint = CommandSuggestion.hint(onText: arguments, refused: message)
-      return Outcome(exitCode: 2, errors: message + (hint.map { "\n" + $0 } ?? ""))
+      return Outcome(exitCode: ExitStatus.usage, errors: message + (hint.map { "\n" + $0 } ?? ""))
     }
     // What the parser says of a command that there is not is about its arguments, or about the command
     // that stands for none; the usage stays.
@@ -149,7 +149,7 @@ struct CommandRunner: Sendable {
       !$0.hasPrefix("Usage:")
     }
     return Outcome(
-      exitCode: 2,
+      exitCode: ExitStatus.usage,
       errors: (["Error: " + suggestion] + usage.map(String.init)).joined(separator: "\n"))
   }
 

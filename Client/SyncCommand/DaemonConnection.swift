@@ -1,3 +1,4 @@
+import Basics
 import NIOCore
 
 #if canImport(FoundationEssentials)
@@ -76,7 +77,7 @@ struct DaemonConnection: Sendable {
     return CommandFailure(
       code: "unexpectedAnswer",
       message: "\(socketPath) answered with HTTP status \(status), and not as a Cospool daemon.",
-      exitCode: 1)
+      exitCode: ExitStatus.failed)
   }
 
   func failure(for error: any Error) -> CommandFailure {
@@ -84,28 +85,31 @@ struct DaemonConnection: Sendable {
     case HTTPExchange.Failure.timedOut:
       CommandFailure(
         code: "timeout", message: "The daemon did not answer in time. Try again later.",
-        exitCode: 75)
+        exitCode: ExitStatus.tryLater)
     case HTTPExchange.Failure.answerTooLarge:
       CommandFailure(
         code: "answerTooLarge",
-        message: "The answer has more than \(DaemonConnection.answerBytesMax) bytes.", exitCode: 1)
+        message: "The answer has more than \(DaemonConnection.answerBytesMax) bytes.",
+        exitCode: ExitStatus.failed)
     case HTTPExchange.Failure.cutOff:
       CommandFailure(
         code: "daemonStopped",
         message: "The daemon stopped before it answered. The command may be done or not; look with "
-          + "cospool queue list.", exitCode: 4)
+          + "cospool queue list.", exitCode: ExitStatus.unreachable)
     case HTTPExchange.Failure.notHTTP:
       CommandFailure(
         code: "unexpectedAnswer", message: "\(socketPath) does not answer as a Cospool daemon.",
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     case HTTPExchange.Failure.notConnected(let error) where error == EACCES || error == EPERM:
       CommandFailure(
         code: "socketForbidden",
-        message: "\(socketPath) may not be opened: it belongs to another user.", exitCode: 4)
+        message: "\(socketPath) may not be opened: it belongs to another user.",
+        exitCode: ExitStatus.unreachable)
     // A Unix socket whose backlog is full.
     case HTTPExchange.Failure.notConnected(let error) where error == EAGAIN:
       CommandFailure(
-        code: "busy", message: "The daemon is busy. Try again later.", exitCode: 75)
+        code: "busy", message: "The daemon is busy. Try again later.", exitCode: ExitStatus.tryLater
+      )
     default: noDaemon()
     }
   }
@@ -114,7 +118,7 @@ struct DaemonConnection: Sendable {
     CommandFailure(
       code: "noDaemon",
       message: "No daemon is running for \(dataDirectory). Start it with: cospoold --data "
-        + Shell.quoted(dataDirectory), exitCode: 4)
+        + Shell.quoted(dataDirectory), exitCode: ExitStatus.unreachable)
   }
 }
 

@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Glibc)
@@ -22,15 +24,16 @@ enum DocumentFile {
       data = try Data(contentsOf: URL(fileURLWithPath: path))
     } catch {
       throw CommandFailure(
-        code: "unreadableFile", message: "\(path) cannot be read.", exitCode: 1)
+        code: "unreadableFile", message: "\(path) cannot be read.", exitCode: ExitStatus.failed)
     }
     guard data.count <= bytesMax else {
       throw CommandFailure(
-        code: "unreadableFile", message: "\(path) has more than \(bytesMax) bytes.", exitCode: 1)
+        code: "unreadableFile", message: "\(path) has more than \(bytesMax) bytes.",
+        exitCode: ExitStatus.failed)
     }
     guard let text = String(validating: data, as: UTF8.self) else {
       throw CommandFailure(
-        code: "invalidDocument", message: "\(path) is not UTF-8.", exitCode: 6)
+        code: "invalidDocument", message: "\(path) is not UTF-8.", exitCode: ExitStatus.corrupt)
     }
     return text
   }
@@ -45,19 +48,19 @@ enum DocumentFile {
         throw CommandFailure(
           code: "unwritableFile",
           message: "\(path) is no plain file, and stays. Say - for the standard output.",
-          exitCode: 1)
+          exitCode: ExitStatus.failed)
       }
       guard replaces else {
         throw CommandFailure(
           code: "fileExists", message: "\(path) is there already; --force replaces it.",
-          exitCode: 1)
+          exitCode: ExitStatus.failed)
       }
     }
     do {
       try data.write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
       throw CommandFailure(
-        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
     }
   }
 }

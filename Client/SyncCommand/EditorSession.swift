@@ -1,3 +1,4 @@
+import Basics
 import Dispatch
 import LocalAPI
 import QueueModel
@@ -124,7 +125,8 @@ struct EditorSession: Sendable {
     }
     guard status == 0 else {
       throw CommandFailure(
-        code: "editorFailed", message: "\(editor) failed, so nothing was changed.", exitCode: 1)
+        code: "editorFailed", message: "\(editor) failed, so nothing was changed.",
+        exitCode: ExitStatus.failed)
     }
   }
 
@@ -150,7 +152,8 @@ struct EditorSession: Sendable {
     let code = posix_spawn(&pid, "/bin/sh", nil, &attributes, words + [nil], environ)
     guard code == 0 else {
       throw CommandFailure(
-        code: "editorFailed", message: "\(editor) cannot be started: error \(code).", exitCode: 1)
+        code: "editorFailed", message: "\(editor) cannot be started: error \(code).",
+        exitCode: ExitStatus.failed)
     }
     var status: Int32 = 0
     while waitpid(pid, &status, 0) == -1, errno == EINTR {}
@@ -169,7 +172,7 @@ private struct TextFile {
       throw CommandFailure(
         code: "editorFailed",
         message: "No file can be made in \(folder): error \(errno). TMPDIR names another folder.",
-        exitCode: 7)
+        exitCode: ExitStatus.disk)
     }
     directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
     do {
@@ -177,7 +180,7 @@ private struct TextFile {
     } catch {
       remove()
       throw CommandFailure(
-        code: "editorFailed", message: "\(path) cannot be written.", exitCode: 7)
+        code: "editorFailed", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
     }
   }
 
@@ -188,11 +191,12 @@ private struct TextFile {
     guard let data = try? Data(contentsOf: URL(filePath: path)) else {
       throw CommandFailure(
         code: "editorFailed",
-        message: "The editor left no file that can be read, so nothing was changed.", exitCode: 1)
+        message: "The editor left no file that can be read, so nothing was changed.",
+        exitCode: ExitStatus.failed)
     }
     guard let text = String(validating: data, as: UTF8.self) else {
       throw CommandFailure(
-        code: "notText", message: "What the editor left is no UTF-8.", exitCode: 1)
+        code: "notText", message: "What the editor left is no UTF-8.", exitCode: ExitStatus.failed)
     }
     return text
   }

@@ -141,7 +141,7 @@ struct StandardInput: Sendable {
       if errno == EINTR { continue }
       throw CommandFailure(
         code: "input", message: "stdin cannot be read: \(String(cString: strerror(errno))).",
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     }
   }
 
@@ -163,10 +163,12 @@ struct StandardInput: Sendable {
     guard bytes.count <= StandardInput.bytesMax else {
       throw CommandFailure(
         code: "contentTooLong",
-        message: "stdin has more than \(StandardInput.bytesMax) bytes. Split it.", exitCode: 1)
+        message: "stdin has more than \(StandardInput.bytesMax) bytes. Split it.",
+        exitCode: ExitStatus.failed)
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw CommandFailure(code: "input", message: "stdin is not UTF-8 text.", exitCode: 1)
+      throw CommandFailure(
+        code: "input", message: "stdin is not UTF-8 text.", exitCode: ExitStatus.failed)
     }
     return text
   }

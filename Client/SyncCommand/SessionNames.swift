@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -135,7 +136,7 @@ struct SessionNames: Sendable {
       code: "sessionAmbiguous",
       message: "Several sessions are meant by \(text):\n"
         + (lines + more).joined(separator: "\n"),
-      exitCode: 1, candidates: found.map(\.id.rawValue))
+      exitCode: ExitStatus.failed, candidates: found.map(\.id.rawValue))
   }
 
   private func typed(for session: SessionAnswer) -> String {

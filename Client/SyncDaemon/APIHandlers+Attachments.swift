@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -102,7 +103,7 @@ extension APIHandlers {
     else {
       throw APIProblem(
         .unprocessableContent, code: "unreadableFile",
-        message: "\(url.path) is no file, or may not be read.", exitCode: 1)
+        message: "\(url.path) is no file, or may not be read.", exitCode: ExitStatus.failed)
     }
     guard size <= Limits.attachmentBytesMax else {
       throw QueueError.invalidAttachment(
@@ -117,7 +118,7 @@ extension APIHandlers {
     } catch {
       throw APIProblem(
         .unprocessableContent, code: "unreadableFile", message: "\(url.path) cannot be read.",
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     }
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -46,6 +47,7 @@ extension APIHandlers {
 extension APIProblem {
   static func draftNotFound(_ session: SessionID) -> APIProblem {
     APIProblem(
-      .notFound, code: "draftNotFound", message: "Session \(session) has no draft.", exitCode: 1)
+      .notFound, code: "draftNotFound", message: "Session \(session) has no draft.",
+      exitCode: ExitStatus.failed)
   }
 }

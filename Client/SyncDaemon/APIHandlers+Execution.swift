@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -26,7 +27,7 @@ extension APIHandlers {
         throw APIProblem(
           .unprocessableContent, code: "invalidHold",
           message: "A message is held for 1 to \(APIHandlers.holdSecondsMax) seconds at a time.",
-          exitCode: 2)
+          exitCode: ExitStatus.usage)
       }
       return try await perform(.hold(id, until: client.time + Int64(seconds) * 1_000))
     }
@@ -40,7 +41,7 @@ extension APIHandlers {
         throw APIProblem(
           .notFound, code: "noOutput",
           message: "No output of message \(id) is kept here. It is on the device that ran it.",
-          exitCode: 1)
+          exitCode: ExitStatus.failed)
       }
       return CanonicalJSON.response(record)
     }
@@ -67,7 +68,8 @@ extension APIHandlers {
     if let host = view.host, host != client.deviceID {
       throw APIProblem(
         .conflict, code: "otherHost",
-        message: "The agent of \(session) runs on \(name(of: host)). Stop it there.", exitCode: 5)
+        message: "The agent of \(session) runs on \(name(of: host)). Stop it there.",
+        exitCode: ExitStatus.conflict)
     }
     return try await client.execution.stopAgent(of: session)
   }
@@ -134,7 +136,7 @@ extension APIHandlers {
       throw APIProblem(
         found.isEmpty ? .notFound : .conflict, code: "unknownDevice",
         message: "\(reason) \"\(text)\". Choose one by its id; `this` is the present one.",
-        exitCode: 1, candidates: devices.map(\.name).sorted())
+        exitCode: ExitStatus.failed, candidates: devices.map(\.name).sorted())
     }
     return device.id
   }

@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -45,7 +46,7 @@ extension APIHandlers {
       throw APIProblem(
         .unprocessableContent, code: "invalidState",
         message: "There is no state \"\(state)\": choose from waiting, done, cancelled.",
-        exitCode: 2)
+        exitCode: ExitStatus.usage)
     }
     return try sessions.compactMap { session in
       // The latest first, as in the log.

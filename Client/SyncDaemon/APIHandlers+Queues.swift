@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -134,7 +135,8 @@ extension APIHandlers {
     guard let priority = Priority(name: name) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidPriority",
-        message: "There is no priority \"\(name)\": choose urgent or normal.", exitCode: 2)
+        message: "There is no priority \"\(name)\": choose urgent or normal.",
+        exitCode: ExitStatus.usage)
     }
     return priority
   }
@@ -283,7 +285,8 @@ extension SendRequest {
     guard let parsed = MessageID(id) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidMessageID",
-        message: "\"\(id)\" is no UUID. Leave the id out to get a fresh one.", exitCode: 2)
+        message: "\"\(id)\" is no UUID. Leave the id out to get a fresh one.",
+        exitCode: ExitStatus.usage)
     }
     return parsed
   }

@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -49,7 +50,8 @@ extension SignalRequest {
       let names = Kind.allCases.map(\.rawValue).joined(separator: ", ")
       throw APIProblem(
         .unprocessableContent, code: "invalidSignal",
-        message: "There is no signal \"\(type)\": choose from \(names).", exitCode: 2)
+        message: "There is no signal \"\(type)\": choose from \(names).", exitCode: ExitStatus.usage
+      )
     }
     switch kind {
     case .turnStart: return .turnStarted

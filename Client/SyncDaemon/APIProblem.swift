@@ -32,7 +32,7 @@ struct APIProblem: Error, Equatable {
 
   /// The request is not what the route takes.
   static func badRequest(_ message: String) -> APIProblem {
-    APIProblem(.badRequest, code: "badRequest", message: message, exitCode: 2)
+    APIProblem(.badRequest, code: "badRequest", message: message, exitCode: ExitStatus.usage)
   }
 
   /// What a request is not made of.
@@ -42,12 +42,12 @@ struct APIProblem: Error, Equatable {
       self.init(
         .badRequest, code: "malformedJSON",
         message: "The body is no JSON from line \(fault.position.line), column "
-          + "\(fault.position.column) on: \(fault.message).", exitCode: 2)
+          + "\(fault.position.column) on: \(fault.message).", exitCode: ExitStatus.usage)
     case .unknownField(let name, let known):
       self.init(
         .badRequest, code: "unknownField",
         message: "There is no field \(name) here: choose from \(known.joined(separator: ", ")).",
-        exitCode: 2)
+        exitCode: ExitStatus.usage)
     case .unfit(let message): self = .badRequest(message)
     }
   }
@@ -55,19 +55,20 @@ struct APIProblem: Error, Equatable {
   static func bodyTooLarge(bytesMax: Int = Route.bodyBytesMax) -> APIProblem {
     APIProblem(
       .contentTooLarge, code: "bodyTooLarge",
-      message: "The request has more than \(bytesMax) bytes. Send less at once.", exitCode: 1)
+      message: "The request has more than \(bytesMax) bytes. Send less at once.",
+      exitCode: ExitStatus.failed)
   }
 
   /// The log does not tell any more what the editor saw.
   static let baseForgotten = APIProblem(
     .preconditionFailed, code: "baseForgotten",
     message: "What you edited is too long ago, or is no version of this message. Put your change "
-      + "into the present text and save that.", exitCode: 5)
+      + "into the present text and save that.", exitCode: ExitStatus.conflict)
 
   static let tooManyReaders = APIProblem(
     .serviceUnavailable, code: "tooManyReaders",
     message: "\(EventReaders.countMax) programs read the events already. Stop one of them.",
-    exitCode: 75)
+    exitCode: ExitStatus.tryLater)
 
   init(_ error: ClientError) {
     self.init(
@@ -90,15 +91,16 @@ struct APIProblem: Error, Equatable {
       self.init(noRouteFor: request)
     case let error as HTTPError:
       self.init(
-        error.status, code: "badRequest", message: error.body ?? "\(error.status)", exitCode: 2)
+        error.status, code: "badRequest", message: error.body ?? "\(error.status)",
+        exitCode: ExitStatus.usage)
     case is CancellationError:
       self.init(
         .serviceUnavailable, code: "stopping", message: "The daemon is stopping. Try again later.",
-        exitCode: 75)
+        exitCode: ExitStatus.tryLater)
     default:
       self.init(
         .internalServerError, code: "internal", message: "The daemon failed: \(error).",
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     }
   }
 
@@ -109,13 +111,13 @@ struct APIProblem: Error, Equatable {
       self.init(
         .notFound, code: "unknownRoute",
         message: "There is no \(request.method.rawValue) \(path) here. "
-          + "GET /v1/openapi.json tells what there is.", exitCode: 1)
+          + "GET /v1/openapi.json tells what there is.", exitCode: ExitStatus.failed)
       return
     }
     self.init(
       .methodNotAllowed, code: "methodNotAllowed",
       message: "\(path) has no \(request.method.rawValue), but \(methods.joined(separator: ", ")).",
-      exitCode: 1)
+      exitCode: ExitStatus.failed)
     allowed = methods
   }
 

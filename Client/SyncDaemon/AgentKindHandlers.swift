@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -22,7 +23,7 @@ struct AgentKindHandlers: RouteHandlers {
         throw APIProblem(
           .unprocessableContent, code: "invalidAgent",
           message: "There is no agent \"\(body.agent)\": choose from "
-            + names.joined(separator: ", ") + ".", exitCode: 2)
+            + names.joined(separator: ", ") + ".", exitCode: ExitStatus.usage)
       }
       return try await setAgent(kind, of: try session(context))
     }

@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import NIOCore
@@ -184,42 +185,45 @@ extension APIProblem {
     .forbidden, code: "agentNotAllowed",
     message: "That is not for an agent at work on a prompt. It lists and queues in its own "
       + "session, says how far it is, and asks; its person does the rest (setting agentMessages).",
-    exitCode: 3)
+    exitCode: ExitStatus.authentication)
 
   static let messageOfPerson = APIProblem(
     .forbidden, code: "messageOfPerson",
     message: "Its person wrote that message: an agent changes those that agents queued.",
-    exitCode: 3)
+    exitCode: ExitStatus.authentication)
 
   static let agentDenied = APIProblem(
     .forbidden, code: "agentDenied",
-    message: "Nobody allowed to queue that in another session.", exitCode: 3)
+    message: "Nobody allowed to queue that in another session.", exitCode: ExitStatus.authentication
+  )
 
   static let agentAsksTooMuch = APIProblem(
     .forbidden, code: "agentAsksTooMuch",
     message: "A person allows what it sees: for another session that is a text of at most "
-      + "\(Limits.taskDetailsBytesMax) bytes, not urgent, without files.", exitCode: 3)
+      + "\(Limits.taskDetailsBytesMax) bytes, not urgent, without files.",
+    exitCode: ExitStatus.authentication)
 
   static let ownRequest = APIProblem(
     .forbidden, code: "ownRequest",
     message: "It comes from the agent that asks. Answer at its prompt, in a terminal of your own, "
-      + "or on another device.", exitCode: 3)
+      + "or on another device.", exitCode: ExitStatus.authentication)
 
   static let agentTurnOver = APIProblem(
     .forbidden, code: "agentTurnOver",
     message: "An agent started this process, and its turn is over. Use a terminal of your own.",
-    exitCode: 3)
+    exitCode: ExitStatus.authentication)
 
   static let turnTokenUnknown = APIProblem(
     .unauthorized, code: "turnTokenUnknown",
     message: "Agents that this daemon started ask here with COSPOOL_TOKEN, while their turn lasts. "
-      + "Use cospool.sock.", exitCode: 3)
+      + "Use cospool.sock.", exitCode: ExitStatus.authentication)
 
   static let callerGone = APIProblem(
     .forbidden, code: "callerGone",
     message: "The process that opened this connection has ended: ask from one that stays.",
-    exitCode: 3)
+    exitCode: ExitStatus.authentication)
 
   static let foreignUser = APIProblem(
-    .forbidden, code: "foreignUser", message: "The daemon is another user's.", exitCode: 3)
+    .forbidden, code: "foreignUser", message: "The daemon is another user's.",
+    exitCode: ExitStatus.authentication)
 }

@@ -37,7 +37,7 @@ struct Cospoold {
       write(
         "cospoold: there is no HOME, so there is no default data directory. Give --data DIR.",
         to: .standardError)
-      exit(2)
+      exit(ExitStatus.usage)
     }
     do {
       let settings = try SettingsStore(
@@ -60,13 +60,13 @@ struct Cospoold {
       exit(end == .idle ? ExitStatus.tryLater : 0)
     } catch let fault as SettingFault {
       write("cospoold: \(fault)", to: .standardError)
-      exit(2)
+      exit(ExitStatus.usage)
     } catch let failure as DaemonFailure {
       write("cospoold: \(failure.message)", to: .standardError)
       exit(failure.exitCode)
     } catch {
       write("cospoold: \(error)", to: .standardError)
-      exit(1)
+      exit(ExitStatus.failed)
     }
   }
 
@@ -89,7 +89,7 @@ struct Cospoold {
       let message = HelpText.wrapped(
         DaemonOptions.fullMessage(for: error, columns: HelpText.unwrappedColumns),
         width: ProcessInfo.processInfo.environment["COLUMNS"].flatMap { Int($0) })
-      return .stop(message: message, exitCode: isHelp ? 0 : 2)
+      return .stop(message: message, exitCode: isHelp ? 0 : ExitStatus.usage)
     }
   }
 

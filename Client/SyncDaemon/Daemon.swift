@@ -81,7 +81,7 @@ struct Daemon: Sendable {
     } catch .locked(let path) {
       throw DaemonFailure(
         message: "another daemon uses \(path). Talk to that one with cospool, stop it, or choose "
-          + "another --data.", exitCode: 1)
+          + "another --data.", exitCode: ExitStatus.failed)
     } catch {
       throw DaemonFailure(message: error.description, exitCode: error.exitCode)
     }
@@ -170,7 +170,8 @@ struct Daemon: Sendable {
       return ending.end.withLock { $0 } ?? .stopped
     } catch {
       throw DaemonFailure(
-        message: "the local API cannot be served on \(place.path): \(error)", exitCode: 1)
+        message: "the local API cannot be served on \(place.path): \(error)",
+        exitCode: ExitStatus.failed)
     }
     return ending.end.withLock { $0 } ?? .stopped
   }

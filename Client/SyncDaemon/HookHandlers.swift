@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -149,7 +150,8 @@ extension FeedRequest {
       throw APIProblem(
         .unprocessableContent, code: "invalidSignal",
         message: "There is no event \"\(type)\": choose from "
-          + Event.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 2)
+          + Event.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: ExitStatus.usage
+      )
     }
     return event
   }

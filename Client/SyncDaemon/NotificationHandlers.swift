@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -19,7 +20,7 @@ struct NotificationHandlers: RouteHandlers {
         throw APIProblem(
           .notFound, code: "notificationNotFound",
           message: "There is no notification \"\(odd)\". cospool notifications list shows them.",
-          exitCode: 1)
+          exitCode: ExitStatus.failed)
       }
       let standing = await client.notifications.all().filter { $0.request == nil }.map(\.id)
       try await client.notifications.dismiss(body?.ids ?? standing)
@@ -33,7 +34,8 @@ struct NotificationHandlers: RouteHandlers {
       guard (0...ClientNotifications.visibilitySecondsMax).contains(seconds) else {
         throw APIProblem(
           .unprocessableContent, code: "invalidVisibility",
-          message: "forSeconds is 0 to \(ClientNotifications.visibilitySecondsMax).", exitCode: 2)
+          message: "forSeconds is 0 to \(ClientNotifications.visibilitySecondsMax).",
+          exitCode: ExitStatus.usage)
       }
       await client.notifications.setVisible(body.visible, forSeconds: seconds)
       return CanonicalJSON.response(

@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 
 /// A part of a list, or all of it where no limit is asked for.
@@ -22,7 +23,8 @@ struct Page<Item> {
       guard let index = items.firstIndex(where: { name($0) == last }) else {
         throw APIProblem(
           .conflict, code: "pageGone",
-          message: "\(last) is not in the list any more. Begin again without after.", exitCode: 1)
+          message: "\(last) is not in the list any more. Begin again without after.",
+          exitCode: ExitStatus.failed)
       }
       rest = items[(index + 1)...]
     }

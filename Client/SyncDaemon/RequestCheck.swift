@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import NIOCore
@@ -42,7 +43,7 @@ struct RequestCheck: RouterMiddleware {
         .badRequest, code: "unknownParameter",
         message: "There is no parameter \"\(name)\" here"
           + (known.isEmpty ? "." : ": choose from \(known.joined(separator: ", "))."),
-        exitCode: 2)
+        exitCode: ExitStatus.usage)
     }
   }
 
@@ -52,7 +53,8 @@ struct RequestCheck: RouterMiddleware {
     guard mediaTypes.contains(name) else {
       throw APIProblem(
         .unsupportedMediaType, code: "unsupportedMediaType",
-        message: "The body is said to be \(name). Send application/json.", exitCode: 2)
+        message: "The body is said to be \(name). Send application/json.",
+        exitCode: ExitStatus.usage)
     }
   }
 }

@@ -59,7 +59,8 @@ struct SettingsHandlers: RouteHandlers {
       throw APIProblem(
         .notFound, code: "settingNotFound",
         message: "There is no setting \"\(text)\". Choose from "
-          + SettingName.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: 2)
+          + SettingName.allCases.map(\.rawValue).joined(separator: ", ") + ".",
+        exitCode: ExitStatus.usage)
     }
     return name
   }
@@ -109,7 +110,8 @@ struct SettingsHandlers: RouteHandlers {
 extension APIProblem {
   init(_ fault: SettingFault) {
     self.init(
-      .unprocessableContent, code: "invalidSetting", message: fault.description, exitCode: 2)
+      .unprocessableContent, code: "invalidSetting", message: fault.description,
+      exitCode: ExitStatus.usage)
   }
 }
 

@@ -41,7 +41,7 @@ struct SocketPath: Equatable {
     throw DaemonFailure(
       message: "\(plain) has \(plain.utf8.count) bytes; a socket path holds at most "
         + "\(pathBytesMax). Choose a shorter --data, or set XDG_RUNTIME_DIR to a short directory.",
-      exitCode: 1)
+      exitCode: ExitStatus.failed)
   }
 
   /// The user's runtime directory, then a private one below the temporary directory.
@@ -64,7 +64,8 @@ struct SocketPath: Equatable {
     }
     let directory = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
     if mkdir(directory, 0o700) != 0, errno != EEXIST {
-      throw DaemonFailure(message: "\(directory) cannot be made: \(errorText())", exitCode: 1)
+      throw DaemonFailure(
+        message: "\(directory) cannot be made: \(errorText())", exitCode: ExitStatus.failed)
     }
     // In a directory that all may write to, somebody else could have made it first.
     let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
@@ -74,12 +75,13 @@ struct SocketPath: Equatable {
     else {
       throw DaemonFailure(
         message: "\(directory) must be a directory that only you may enter. Remove it, or set "
-          + "XDG_RUNTIME_DIR.", exitCode: 1)
+          + "XDG_RUNTIME_DIR.", exitCode: ExitStatus.failed)
     }
     do {
       try Data((path + "\n").utf8).write(to: URL(fileURLWithPath: pointerFile), options: .atomic)
     } catch {
-      throw DaemonFailure(message: "\(pointerFile) cannot be written: \(error)", exitCode: 1)
+      throw DaemonFailure(
+        message: "\(pointerFile) cannot be written: \(error)", exitCode: ExitStatus.failed)
     }
   }
 

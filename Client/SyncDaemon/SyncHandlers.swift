@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -35,7 +36,7 @@ struct SyncHandlers: RouteHandlers {
         throw APIProblem(
           .unprocessableContent, code: "invalidTimeout",
           message: "The timeout must be 0 to \(WaitRequest.secondsMax) seconds.",
-          exitCode: 2)
+          exitCode: ExitStatus.usage)
       }
       try await cancelWhenGracefulShutdown {
         try await client.waitUntilSynced(timeout: .milliseconds(Int64(seconds * 1_000)))

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import Hummingbird
 import LocalAPI
@@ -167,7 +168,8 @@ struct TaskHandlers: RouteHandlers {
       .notFound, code: "askNotFound",
       message: name == TaskHandlers.onlyAsk
         ? "Nothing waits for \(verdict.isAboutApproval ? "an approval" : "an answer")."
-        : "No request \"\(named)\" waits. cospool task list shows what does.", exitCode: 1)
+        : "No request \"\(named)\" waits. cospool task list shows what does.",
+      exitCode: ExitStatus.failed)
   }
 
   private func checked(
@@ -180,7 +182,7 @@ struct TaskHandlers: RouteHandlers {
         message: verdict.isAboutApproval
           ? "\(session) asks a question. Answer it: cospool answer \(session) TEXT."
           : "\(session) asks for leave. Decide: cospool approve or deny \(session).",
-        exitCode: 2)
+        exitCode: ExitStatus.usage)
     }
     return asked
   }
@@ -230,26 +232,27 @@ extension APIProblem {
     return APIProblem(
       .conflict, code: "askAmbiguous",
       message: "Several requests wait; name one by the beginning of its id:\n"
-        + lines.joined(separator: "\n"), exitCode: 1, candidates: names)
+        + lines.joined(separator: "\n"), exitCode: ExitStatus.failed, candidates: names)
   }
 
   static func answeredAlready(_ verdict: Verdict, by name: String) -> APIProblem {
     APIProblem(
       .conflict, code: "answeredAlready",
-      message: "It was answered already, by \(name): \(verdict.name).", exitCode: 5)
+      message: "It was answered already, by \(name): \(verdict.name).",
+      exitCode: ExitStatus.conflict)
   }
 
   static func askedAtHost(at name: String?) -> APIProblem {
     APIProblem(
       .conflict, code: "notAwaited",
       message: "Nobody can answer it from another device any more: the agent asks at its own prompt"
-        + (name.map { " on \($0)" } ?? "") + ".", exitCode: 5)
+        + (name.map { " on \($0)" } ?? "") + ".", exitCode: ExitStatus.conflict)
   }
 
   static let notAwaited = APIProblem(
     .conflict, code: "notAwaited",
     message: "Nobody waits for it any more: it expired, was withdrawn, or its task is over.",
-    exitCode: 5)
+    exitCode: ExitStatus.conflict)
 }
 
 extension ProgressRequest {
@@ -274,7 +277,8 @@ extension AskRequest {
     default:
       throw APIProblem(
         .unprocessableContent, code: "invalidAsk",
-        message: "There is no kind \"\(kind)\": choose from approval, question.", exitCode: 2)
+        message: "There is no kind \"\(kind)\": choose from approval, question.",
+        exitCode: ExitStatus.usage)
     }
   }
 
@@ -285,7 +289,7 @@ extension AskRequest {
       throw APIProblem(
         .unprocessableContent, code: "invalidTimeout",
         message: "The patience must be more than 0 and at most "
-          + "\(AskRequest.patienceSecondsMax) seconds.", exitCode: 2)
+          + "\(AskRequest.patienceSecondsMax) seconds.", exitCode: ExitStatus.usage)
     }
     return .milliseconds(Int64(seconds * 1_000))
   }
@@ -306,12 +310,13 @@ extension DecisionRequest {
       throw APIProblem(
         .unprocessableContent, code: "invalidVerdict",
         message: "There is no verdict \"\(verdict)\": choose from "
-          + choices.map(\.name).joined(separator: ", ") + ".", exitCode: 2)
+          + choices.map(\.name).joined(separator: ", ") + ".", exitCode: ExitStatus.usage)
     }
     guard verdict != .allowed || text?.isEmpty != false else {
       throw APIProblem(
         .unprocessableContent, code: "remarkNotTaken",
-        message: "No agent takes words with a yes: deny, and say what is wanted.", exitCode: 2)
+        message: "No agent takes words with a yes: deny, and say what is wanted.",
+        exitCode: ExitStatus.usage)
     }
     return verdict
   }

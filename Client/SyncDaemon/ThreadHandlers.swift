@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import QueueModel
@@ -101,7 +102,7 @@ struct ThreadHandlers: RouteHandlers {
       throw APIProblem(
         .conflict, code: "threadQueueOff",
         message: "The thread queue is off on this device. Turn it on: cospool config set "
-          + "queueEnabled on", exitCode: 1)
+          + "queueEnabled on", exitCode: ExitStatus.failed)
     }
   }
 

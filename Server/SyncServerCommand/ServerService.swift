@@ -38,7 +38,7 @@ struct ServerService: Service {
       logger.error(
         "the stop took longer than \(limit) s (\(stage)); what was acknowledged is stored")
       // At once: what runs at an exit could wait for the same thing.
-      _exit(1)
+      _exit(ExitStatus.failed)
     }
   }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 import SyncServer
 import Systemd
@@ -218,7 +219,7 @@ struct ServiceStatusCommand: ParsableCommand {
     let run = try ServiceProgram.run(
       words + ["status", "--no-pager", "--lines=0", ServerUnit.name])
     try StandardOutput.write(run.output)
-    guard run.status == 0 else { throw ExitCode(1) }
+    guard run.status == 0 else { throw ExitCode(ExitStatus.failed) }
   }
 }
 

@@ -1,7 +1,7 @@
 import Testing
 
-/// What keeps the rooms that are to run in a browser fit for it, where `Int` has 32 bits and nothing is
-/// decoded by reflection; and facts that stand in one place.
+/// What keeps the rooms that are to run in a browser fit for it, where `Int` has 32 bits and types are not
+/// looked at while the program runs.
 @Suite struct PureRoomTests {
   private static let rooms: Set<String> = [
     "Sources/SequenceCRDT", "Sources/QueueModel", "Protocol/DeltaCodec", "Protocol/WireProtocol",
@@ -28,16 +28,5 @@ import Testing
     let declared = try occurrences(
       of: /\b(?:struct|enum|class|protocol) [A-Za-z]+: [^{]*\b(?:Codable|Decodable|Encodable)\b/)
     #expect(declared.allSatisfy { $0.contains("enum Kind") }, "\(declared)")
-  }
-
-  @Test(arguments: ["/v1/sync", "cospool.v1"])
-  func whereDevicesReachAServerStandsOnce(word: String) throws {
-    let files = try Repository.swiftFiles().filter { file in
-      !file.path.hasPrefix("Tests/") && SwiftText.literals(file.text).contains(word)
-    }
-    #expect(
-      files.map(\.path).filter { !$0.hasPrefix("Protocol/LocalAPI/") } == [
-        "Sources/Basics/SyncEndpoint.swift"
-      ])
   }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -75,8 +76,8 @@ struct AskCommand: SessionCommand {
   func exitCode(of answer: Answer) -> Int32 {
     switch (try? answer.decoded(DecisionAnswer.self))?.ending {
     case .allowed?, .answered?: 0
-    case .expired?: 75
-    default: 1
+    case .expired?: ExitStatus.tryLater
+    default: ExitStatus.failed
     }
   }
 }

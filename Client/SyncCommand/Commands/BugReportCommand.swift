@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import HealthChecks
 
 #if canImport(FoundationEssentials)
@@ -35,7 +36,7 @@ struct BugReportCommand: LocalCommand {
       guard let confirm = environment.confirm else {
         throw CommandFailure(
           code: "notConfirmed", message: "Nobody can be asked here. Say --yes to write \(output).",
-          exitCode: 2)
+          exitCode: ExitStatus.usage)
       }
       environment.complain(text)
       guard confirm("Write this to \(TextStyle.line(output))?") else {
@@ -49,7 +50,7 @@ struct BugReportCommand: LocalCommand {
       throw CommandFailure(
         code: "unwritableFile",
         message: "\(output) is there already, or cannot be written. Choose another file.",
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     }
     return "written to \(TextStyle.line(output))"
   }

@@ -136,7 +136,7 @@ struct ConfigCommands: ParsableCommand {
       throw CommandFailure(
         code: "invalidSettings",
         message: check.faults.map { TextStyle.line($0.message) }.joined(separator: "\n"),
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String { "valid" }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -36,7 +37,7 @@ struct InitCommand: LocalCommand {
       try Data(settings.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
       throw CommandFailure(
-        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
     }
     return true
   }

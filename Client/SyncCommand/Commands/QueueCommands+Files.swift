@@ -120,7 +120,8 @@ extension QueueCommands {
       guard path != "-" else {
         guard let text = String(validating: answer.json, as: UTF8.self) else {
           throw CommandFailure(
-            code: "notText", message: "It is no text: name a file with -o.", exitCode: 1)
+            code: "notText", message: "It is no text: name a file with -o.",
+            exitCode: ExitStatus.failed)
         }
         return text
       }

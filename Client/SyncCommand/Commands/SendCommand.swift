@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -76,7 +77,7 @@ struct SendCommand: SessionCommand {
       throw CommandFailure(
         code: "sessionNotFound",
         message: "No session \(text). Did you mean \(similar.joined(separator: " or "))? "
-          + "--new makes it.", exitCode: 1, candidates: similar)
+          + "--new makes it.", exitCode: ExitStatus.failed, candidates: similar)
     }
     if case .one(let id) = names.match(text) {
       guard confirm(TextStyle.line("There is no session \(text). Queue it in \(id)?")) else {
@@ -92,7 +93,8 @@ struct SendCommand: SessionCommand {
   }
 
   private static let nothingQueued = CommandFailure(
-    code: "notMade", message: "Nothing was queued. --new makes the session.", exitCode: 1)
+    code: "notMade", message: "Nothing was queued. --new makes the session.",
+    exitCode: ExitStatus.failed)
 
   func request(input: StandardInput) throws -> APIRequest {
     let text = try Content.checked(try input.text(for: text))

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 
 #if canImport(FoundationEssentials)
@@ -43,7 +44,7 @@ struct ServiceCommands: ParsableCommand {
       throw CommandFailure(
         code: "noSystemd",
         message: "There is no \(words[0]) here. Have what starts programs on this machine run "
-          + "cospoold.", exitCode: 1)
+          + "cospoold.", exitCode: ExitStatus.failed)
     }
     return run
   }
@@ -62,7 +63,7 @@ struct ServiceCommands: ParsableCommand {
         + (reason.contains("bus")
           ? "\nYour systemd is not there: log in as yourself, not by su or sudo, and try again."
           : ""),
-      exitCode: 1)
+      exitCode: ExitStatus.failed)
   }
 
   fileprivate static func isActive(in environment: Environment) async throws -> Bool {
@@ -90,7 +91,8 @@ struct ServiceCommands: ParsableCommand {
     guard let path = ProgramRun.path(of: "cospoold", beside: program, in: variables) else {
       throw CommandFailure(
         code: "noProgram",
-        message: "cospoold is neither beside \(program) nor in PATH. Put it there.", exitCode: 1)
+        message: "cospoold is neither beside \(program) nor in PATH. Put it there.",
+        exitCode: ExitStatus.failed)
     }
     return Paths.absolute(path)
   }
@@ -135,7 +137,7 @@ struct ServiceCommands: ParsableCommand {
         try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
       } catch {
         throw CommandFailure(
-          code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+          code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
       }
       try await ServiceCommands.systemctl("daemon-reload", in: environment)
       try await ServiceCommands.systemctl("enable", SystemdUnit.name, in: environment)
@@ -169,7 +171,7 @@ struct ServiceCommands: ParsableCommand {
       throw CommandFailure(
         code: "daemonRuns",
         message: "Another daemon runs for \(directory), process \(process). Stop it first: "
-          + "kill \(process)", exitCode: 5)
+          + "kill \(process)", exitCode: ExitStatus.conflict)
     }
   }
 
@@ -200,7 +202,8 @@ struct ServiceCommands: ParsableCommand {
           try FileManager.default.removeItem(atPath: path)
         } catch {
           throw CommandFailure(
-            code: "unwritableFile", message: "\(path) cannot be removed.", exitCode: 7)
+            code: "unwritableFile", message: "\(path) cannot be removed.", exitCode: ExitStatus.disk
+          )
         }
         if !isAgent { try await ServiceCommands.systemctl("daemon-reload", in: environment) }
       }
@@ -237,7 +240,7 @@ struct ServiceCommands: ParsableCommand {
         text = try await ServiceCommands.run(words, in: environment).output
       }
       return CommandRunner.Outcome(
-        exitCode: isActive ? 0 : 1,
+        exitCode: isActive ? 0 : ExitStatus.failed,
         output: options.json
           ? JSONText.object(["active": isActive]) : TextStyle.block(text.trimmedEnd))
     }
@@ -271,7 +274,8 @@ struct ServiceCommands: ParsableCommand {
       let run = try await ServiceCommands.run(words, in: environment)
       guard run.status == 0 else {
         throw CommandFailure(
-          code: "systemd", message: "\(words[0]) failed: \(run.output.trimmedEnd)", exitCode: 1)
+          code: "systemd", message: "\(words[0]) failed: \(run.output.trimmedEnd)",
+          exitCode: ExitStatus.failed)
       }
       let text = TextStyle.block(run.output.trimmedEnd)
       return options.json ? JSONText.object(["log": text]) : text

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -178,7 +179,7 @@ struct ApproveCommand: AnsweringCommand {
     let found = open.isEmpty ? all : open
     guard let first = found.first else {
       throw CommandFailure(
-        code: "askNotFound", message: "Nothing waits for an approval.", exitCode: 1)
+        code: "askNotFound", message: "Nothing waits for an approval.", exitCode: ExitStatus.failed)
     }
     let lines = found.map {
       "  cospool approve \($0.request.id.description.prefix(8))   \($0.session): \($0.request.note)"
@@ -186,17 +187,19 @@ struct ApproveCommand: AnsweringCommand {
     let named = lines.map(TextStyle.line).joined(separator: "\n")
     guard found.count == 1 else {
       throw CommandFailure(
-        code: "askAmbiguous", message: "Several requests wait. Name one:\n\(named)", exitCode: 1)
+        code: "askAmbiguous", message: "Several requests wait. Name one:\n\(named)",
+        exitCode: ExitStatus.failed)
     }
     guard let confirm = environment.confirm, !options.json else {
       throw CommandFailure(
         code: "nameNeeded",
-        message: "Only a terminal can show and ask. Name what you allow:\n\(named)", exitCode: 1)
+        message: "Only a terminal can show and ask. Name what you allow:\n\(named)",
+        exitCode: ExitStatus.failed)
     }
     guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
       throw CommandFailure(
         code: "notAllowed", message: "Not allowed. It waits on: cospool deny answers no.",
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     }
     return first.request.id.description
   }

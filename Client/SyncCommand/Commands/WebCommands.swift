@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 
 #if canImport(FoundationEssentials)
@@ -210,7 +211,7 @@ enum WebBrowser {
     } catch {
       throw CommandFailure(
         code: "output", message: "\(path) cannot be written. Open this within a minute: \(url)",
-        exitCode: 7)
+        exitCode: ExitStatus.disk)
     }
     return path
   }

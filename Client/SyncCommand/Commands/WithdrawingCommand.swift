@@ -1,3 +1,4 @@
+import Basics
 import LocalAPI
 
 /// A command that withdraws messages: the authority says of each whether that was in time.
@@ -28,7 +29,7 @@ extension WithdrawingCommand {
   }
 
   func exitCode(of answer: Answer) -> Int32 {
-    outcomes(of: answer).contains { $0.outcome == "invoked" } ? 5 : 0
+    outcomes(of: answer).contains { $0.outcome == "invoked" } ? ExitStatus.conflict : 0
   }
 
   private func outcomes(of answer: Answer) -> [ReceiptAnswer.Outcome] {

@@ -1,5 +1,6 @@
 import AgentFormats
 import ArgumentParser
+import Basics
 import LocalAPI
 
 /// `cospool hook`
@@ -52,14 +53,16 @@ struct HookCommand: LocalCommand {
           let limit = seconds + (waiting.map { $0 + HookApproval.closingSeconds } ?? 0)
           try await Task.sleep(for: .seconds(limit))
           throw CommandFailure(
-            code: "timeout", message: "It took longer than \(limit) seconds.", exitCode: 75)
+            code: "timeout", message: "It took longer than \(limit) seconds.",
+            exitCode: ExitStatus.tryLater)
         }
         if ask || patience != nil, let agent = HookCaller.current() {
           // Its request is withdrawn with this process.
           tasks.addTask {
             while agent.isAlive { try await Task.sleep(for: HookCommand.lookPeriod) }
             throw CommandFailure(
-              code: "agentGone", message: "The agent that asked is gone.", exitCode: 1)
+              code: "agentGone", message: "The agent that asked is gone.",
+              exitCode: ExitStatus.failed)
           }
         }
         defer { tasks.cancelAll() }
@@ -89,12 +92,13 @@ struct HookCommand: LocalCommand {
       guard bytes.count <= HookCommand.bytesMax else {
         throw CommandFailure(
           code: "eventTooLong", message: "The event has more than \(HookCommand.bytesMax) bytes.",
-          exitCode: 1)
+          exitCode: ExitStatus.failed)
       }
     }
     guard let event = HookEvent(bytes) else {
       throw CommandFailure(
-        code: "unknownEvent", message: "stdin holds no event of a kind that is known.", exitCode: 1)
+        code: "unknownEvent", message: "stdin holds no event of a kind that is known.",
+        exitCode: ExitStatus.failed)
     }
     let id = session ?? environment.session ?? event.agentSession
     let connection = DaemonConnection(

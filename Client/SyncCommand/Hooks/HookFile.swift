@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -31,7 +33,7 @@ struct HookFile {
     var bytes: [UInt8] = []
     if exists {
       guard let data = try? Data(contentsOf: URL(fileURLWithPath: target)) else {
-        throw failure("cannot be read", exitCode: 1)
+        throw failure("cannot be read", exitCode: ExitStatus.failed)
       }
       bytes = Array(data)
     }
@@ -41,7 +43,8 @@ struct HookFile {
       let place = error.line.map { ", line \($0)" } ?? ""
       throw CommandFailure(
         code: "invalidSettings",
-        message: "\(path)\(place): \(error.reason). The file was left as it is.", exitCode: 6)
+        message: "\(path)\(place): \(error.reason). The file was left as it is.",
+        exitCode: ExitStatus.corrupt)
     }
   }
 
@@ -73,8 +76,8 @@ struct HookFile {
       throw isDenied
         ? failure(
           "may not be written: change its permissions, or name another file with --file",
-          exitCode: 1)
-        : failure("cannot be written", exitCode: 7)
+          exitCode: ExitStatus.failed)
+        : failure("cannot be written", exitCode: ExitStatus.disk)
     }
   }
 

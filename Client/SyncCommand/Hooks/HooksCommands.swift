@@ -1,5 +1,6 @@
 import AgentFormats
 import ArgumentParser
+import Basics
 import LocalAPI
 
 #if canImport(FoundationEssentials)
@@ -261,6 +262,6 @@ struct HooksCommands: ParsableCommand {
     CommandFailure(
       code: "invalidSettings",
       message: "\(path) cannot be changed safely: \(error.reason). Put the hooks in by hand.",
-      exitCode: 1)
+      exitCode: ExitStatus.failed)
   }
 }

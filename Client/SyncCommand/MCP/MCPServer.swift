@@ -211,7 +211,8 @@ struct MCPServer: Sendable {
     let answer = try await ask(try tool.request(arguments))
     guard let tree = JSONTree(Array(answer.json)) else {
       throw CommandFailure(
-        code: "unexpectedAnswer", message: "The daemon's answer is no JSON.", exitCode: 1)
+        code: "unexpectedAnswer", message: "The daemon's answer is no JSON.",
+        exitCode: ExitStatus.failed)
     }
     let shown = tool.answer(tree, arguments)
     let result = MCPServer.content(of: shown.line, isError: false)

@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -78,7 +80,7 @@ struct LaunchAgent: Equatable, Sendable {
       ["launchctl"] + words, variables: environment.variables, seconds: 60, withErrors: true)
     guard let run else {
       throw CommandFailure(
-        code: "noLaunchd", message: "launchctl cannot be run.", exitCode: 1)
+        code: "noLaunchd", message: "launchctl cannot be run.", exitCode: ExitStatus.failed)
     }
     return run
   }
@@ -95,7 +97,7 @@ struct LaunchAgent: Equatable, Sendable {
       try Data(text().utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
       throw CommandFailure(
-        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: 7)
+        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
     }
     // One that is not there is none to take out.
     _ = try await Self.launchctl(["bootout", Self.target], in: environment)
@@ -104,7 +106,7 @@ struct LaunchAgent: Equatable, Sendable {
     guard run.status == 0 else {
       throw CommandFailure(
         code: "launchd", message: "launchctl bootstrap failed: \(TextStyle.line(run.output))",
-        exitCode: 1)
+        exitCode: ExitStatus.failed)
     }
     return path
   }

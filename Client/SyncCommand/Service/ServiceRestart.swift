@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 
 #if canImport(FoundationEssentials)
@@ -45,7 +46,7 @@ extension ServiceCommands {
       guard process > 1, kill(process, SIGUSR1) == 0 else {
         throw CommandFailure(
           code: "noDaemon", message: "Process \(before.daemon.processID) cannot be told to end.",
-          exitCode: 1)
+          exitCode: ExitStatus.failed)
       }
       try await waitForEnd(of: process, in: environment)
       if let program {
@@ -109,7 +110,7 @@ extension ServiceCommands {
       throw CommandFailure(
         code: "noDaemon",
         message: "The daemon ended, and the next one does not answer. See cospool doctor.",
-        exitCode: 4)
+        exitCode: ExitStatus.unreachable)
     }
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import Systemd
 
 /// The unit under which a person's systemd runs the daemon; systemd.unit(5), systemd.service(5).
@@ -31,7 +32,8 @@ struct SystemdUnit: Equatable, Sendable {
     for value in [program, dataDirectory, searchPath] where !UnitText.canHold(value) {
       throw CommandFailure(
         code: "invalidPath",
-        message: "\(value) holds a control character: systemd cannot name it.", exitCode: 2)
+        message: "\(value) holds a control character: systemd cannot name it.",
+        exitCode: ExitStatus.usage)
     }
     return """
       # Written by "cospool service install", which writes it anew.

@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -19,7 +21,7 @@ struct DetachedProcess: Sendable {
     let file = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard file >= 0 else {
       throw CommandFailure(
-        code: "unwritableFile", message: "\(log) cannot be written.", exitCode: 7)
+        code: "unwritableFile", message: "\(log) cannot be written.", exitCode: ExitStatus.disk)
     }
     defer { close(file) }
     var actions = posix_spawn_file_actions_t()
@@ -41,7 +43,8 @@ struct DetachedProcess: Sendable {
     guard code == 0 else {
       throw CommandFailure(
         code: "noProgram",
-        message: "\(words[0]) cannot be started: \(String(cString: strerror(code))).", exitCode: 1)
+        message: "\(words[0]) cannot be started: \(String(cString: strerror(code))).",
+        exitCode: ExitStatus.failed)
     }
     return DetachedProcess(id: id)
   }

@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -31,13 +32,14 @@ struct FirstServer {
       throw CommandFailure(
         code: "noProgram",
         message: "There is no cospool-server on this machine. Install it, or name a server "
-          + "elsewhere: --server URL --code CODE.", exitCode: 1)
+          + "elsewhere: --server URL --code CODE.", exitCode: ExitStatus.failed)
     }
     if let granted = try await granted(program) { return granted }
     let started = try await start(program)
     guard var granted = try await granted(program) else {
       throw CommandFailure(
-        code: "noServer", message: "cospool-server was started, and does not serve.", exitCode: 4)
+        code: "noServer", message: "cospool-server was started, and does not serve.",
+        exitCode: ExitStatus.unreachable)
     }
     granted.started = started
     return granted
@@ -52,7 +54,8 @@ struct FirstServer {
     else {
       throw CommandFailure(
         code: "noCode",
-        message: "cospool-server pair gives no code; see what it says.", exitCode: 1)
+        message: "cospool-server pair gives no code; see what it says.", exitCode: ExitStatus.failed
+      )
     }
     return tree["server"]?.text.map { Grant(server: $0, code: code) }
   }
@@ -79,6 +82,6 @@ struct FirstServer {
     }
     throw CommandFailure(
       code: "noServer", message: "cospool-server does not serve; it wrote to \(log).",
-      exitCode: 4)
+      exitCode: ExitStatus.unreachable)
   }
 }

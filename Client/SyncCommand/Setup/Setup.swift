@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -120,7 +121,8 @@ struct Setup {
     throw CommandFailure(
       code: "noDaemon",
       message: "The daemon does not answer. "
-        + (log.map { "It wrote to \($0)." } ?? "See cospool service logs."), exitCode: 4)
+        + (log.map { "It wrote to \($0)." } ?? "See cospool service logs."),
+      exitCode: ExitStatus.unreachable)
   }
 
   /// A service of systemd ends with the last login unless its person lingers; nil where that is no
@@ -151,7 +153,8 @@ struct Setup {
   private func pair() async throws -> SetupStep {
     guard let status = await status() else {
       throw CommandFailure(
-        code: "noDaemon", message: "No daemon answers: nothing can be paired.", exitCode: 4)
+        code: "noDaemon", message: "No daemon answers: nothing can be paired.",
+        exitCode: ExitStatus.unreachable)
     }
     if let server = status.sync.server, command.server == nil || command.server == server {
       return SetupStep(step: "pair", state: .unchanged, what: "paired with \(server)")

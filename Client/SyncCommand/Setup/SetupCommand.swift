@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -77,10 +78,11 @@ struct SetupCommand: LocalCommand {
     let checked = try await doctor.outcome(in: environment)
     let isWell = checked.exitCode == 0 && !setup.steps.contains { $0.state == .failed }
     guard options.json else {
-      return CommandRunner.Outcome(exitCode: isWell ? 0 : 1, output: checked.output)
+      return CommandRunner.Outcome(exitCode: isWell ? 0 : ExitStatus.failed, output: checked.output)
     }
     return CommandRunner.Outcome(
-      exitCode: isWell ? 0 : 1, output: try setup.json(doctor: checked.output, isWell: isWell))
+      exitCode: isWell ? 0 : ExitStatus.failed,
+      output: try setup.json(doctor: checked.output, isWell: isWell))
   }
 }
 

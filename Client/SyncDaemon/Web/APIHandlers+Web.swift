@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import NIOCore
@@ -51,7 +52,8 @@ extension APIHandlers {
       guard !revoked.isEmpty else {
         throw APIProblem(
           .notFound, code: "browserNotFound",
-          message: "There is no browser \"\(named)\". cospool web status shows them.", exitCode: 1)
+          message: "There is no browser \"\(named)\". cospool web status shows them.",
+          exitCode: ExitStatus.failed)
       }
       // The one that asks still gets its answer; its key is worth nothing any more.
       web.cutOff(revoked, except: ObjectIdentifier(context.channel))
@@ -91,13 +93,15 @@ extension APIHandlers {
         .conflict, code: "webFixed",
         message:
           "The setting web comes from \(current.effective(.web).origin.rawValue), which says "
-          + "\(current.text(.web) ?? WebAddress.off). Change it there.", exitCode: 5)
+          + "\(current.text(.web) ?? WebAddress.off). Change it there.",
+        exitCode: ExitStatus.conflict)
     }
     await web.follow(wanted, api: self).value
     guard let served = web.served else {
       throw APIProblem(
         .conflict, code: "webNotServed",
-        message: web.problem ?? "The daemon is stopping. Try again later.", exitCode: 1)
+        message: web.problem ?? "The daemon is stopping. Try again later.",
+        exitCode: ExitStatus.failed)
     }
     return ticket(for: served, by: nil)
   }
@@ -127,7 +131,8 @@ extension WebRequest {
     guard port != nil || self.address != nil || current == nil else { return changes }
     if let port, !(0...Int(UInt16.max)).contains(port) {
       throw APIProblem(
-        .unprocessableContent, code: "invalidPort", message: "A port is 0 to 65535.", exitCode: 2)
+        .unprocessableContent, code: "invalidPort", message: "A port is 0 to 65535.",
+        exitCode: ExitStatus.usage)
     }
     var address = current ?? WebAddress()
     if let host = self.address {
@@ -137,7 +142,7 @@ extension WebRequest {
           .unprocessableContent, code: "invalidAddress",
           message:
             "\(host) is no numeric address, as 127.0.0.1 is. What browsers call this machine "
-            + "is the URL.", exitCode: 2)
+            + "is the URL.", exitCode: ExitStatus.usage)
       }
       address = named
     }
@@ -150,16 +155,17 @@ extension WebRequest {
 extension APIProblem {
   static let notOverTheWeb = APIProblem(
     .forbidden, code: "notOverTheWeb",
-    message: "A browser cannot do this. Run the command on the machine itself.", exitCode: 3)
+    message: "A browser cannot do this. Run the command on the machine itself.",
+    exitCode: ExitStatus.authentication)
 
   static let notElsewhere = APIProblem(
     .conflict, code: "webNotElsewhere",
     message:
       "The page is served to this machine alone. How other devices get it: cospool web --help",
-    exitCode: 1)
+    exitCode: ExitStatus.failed)
 
   static let ticketUnknown = APIProblem(
     .unauthorized, code: "ticketUnknown",
     message: "The link was used already, or is older than a minute. Run cospool web again.",
-    exitCode: 3)
+    exitCode: ExitStatus.authentication)
 }

@@ -1,3 +1,4 @@
+import Basics
 import Hummingbird
 import LocalAPI
 import NIOCore
@@ -106,7 +107,8 @@ struct WebAccessMiddleware: RouterMiddleware {
   ) async throws -> Response {
     let question = question(of: request)
     if let rule = WebAccessMiddleware.broken(by: question) {
-      throw APIProblem(rule.status, code: rule.code, message: rule.message, exitCode: 3)
+      throw APIProblem(
+        rule.status, code: rule.code, message: rule.message, exitCode: ExitStatus.authentication)
     }
     guard question.isOfAPI,
       !(question.method == "POST" && question.path == WebAccessMiddleware.keyless)
@@ -174,5 +176,5 @@ extension APIProblem {
     .unauthorized, code: "webKeyUnknown",
     message:
       "This browser has no key: it was revoked, was not used for 30 days, or made room for a "
-      + "newer one. Run cospool web and open what it prints.", exitCode: 3)
+      + "newer one. Run cospool web and open what it prints.", exitCode: ExitStatus.authentication)
 }

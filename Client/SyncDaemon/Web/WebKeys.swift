@@ -156,7 +156,7 @@ final class WebKeys: Sendable {
       throw APIProblem(
         .internalServerError, code: "storage",
         message: "\(file.path(percentEncoded: false)) cannot be written. Make room on the disk and "
-          + "try again.", exitCode: 7)
+          + "try again.", exitCode: ExitStatus.disk)
     }
   }
 
