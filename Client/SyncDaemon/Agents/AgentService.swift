@@ -36,6 +36,7 @@ struct AgentService: Service {
       await AttemptGroups.own?.group(of: start.message, attempt: start.attempt)
         .end(within: OrphanedAgents.killLimit)
     }
+    AttemptGroups.own?.removeEnded()
     let orders = try await client.execution.start(
       try await AgentService.executionSettings(of: client), deadAgents: dead)
     folders.removeAll()

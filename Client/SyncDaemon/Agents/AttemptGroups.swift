@@ -51,12 +51,17 @@ struct AttemptGroups: Sendable {
     AttemptGroup(folder: "\(folder)/turn-\(message)-\(attempt)")
   }
 
-  /// Makes a turn's, and removes those of earlier ones whose last process has ended; nil where it cannot be made.
+  /// Makes a turn's; nil where it cannot be made.
   func make(of message: MessageID, attempt: UInt16) -> AttemptGroup? {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    for name in names where name.hasPrefix("turn-") { rmdir("\(folder)/\(name)") }
     let made = group(of: message, attempt: attempt)
     return mkdir(made.folder, 0o700) == 0 || errno == EEXIST ? made : nil
+  }
+
+  /// Removes those of turns that ended and left something at work that has ended since. Before any turn begins:
+  /// a group that was just made is empty, too.
+  func removeEnded() {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    for name in names where name.hasPrefix("turn-") { rmdir("\(folder)/\(name)") }
   }
 }
 
