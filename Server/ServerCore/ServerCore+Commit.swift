@@ -57,7 +57,7 @@ extension ServerCore {
   }
 
   mutating func markReady(_ workspace: WorkspaceID) {
-    if !ready.contains(workspace) { ready.append(workspace) }
+    ready.enter(workspace)
   }
 
   // MARK: - Staging
@@ -68,9 +68,7 @@ extension ServerCore {
     if let failedAt = storageFailedAt,
       now.uptimeMilliseconds - failedAt < configuration.storageRetryMilliseconds
     {
-      let waiting = ready
-      ready = []
-      for workspace in waiting { refuseInbox(of: workspace, at: now) }
+      for workspace in ready.takeAll() { refuseInbox(of: workspace, at: now) }
       return
     }
     var commit = CommitInFlight()
@@ -96,20 +94,25 @@ extension ServerCore {
     ask(.commit(batch), for: .commit)
   }
 
-  /// Stages a batch of each workspace in turn until nothing waits or the commit is full; who was not
-  /// reached is first next time. So one that always has something waiting holds nobody up.
+  /// Stages a batch of one workspace after the other, as `ReadyWorkspaces` says, until nothing waits or the
+  /// commit is full. Who had much more work done than the first waits for the next commit, so that the
+  /// first need not wait for what is dear.
   ///
   /// - Returns: whether it is full.
   private mutating func stageReady(into commit: inout CommitInFlight, at now: ServerTime) -> Bool {
-    var waiting = ready
-    ready = []
-    while let id = waiting.first {
-      guard !commit.isFull(configuration) else {
-        ready = waiting + ready
+    // Who is blocked until then enters for the next commit.
+    var waiting = ready.takeAll()
+    var end = Int.max
+    while !waiting.isEmpty {
+      guard !commit.isFull(configuration), let id = ready.next(of: &waiting, before: end) else {
+        ready.putBack(waiting)
         return true
       }
-      waiting.removeFirst()
-      if stageOne(of: id, into: &commit, at: now) { waiting.append(id) }
+      end = min(end, ready.level + configuration.commitOperationsMax)
+      let before = commit.work
+      let hasMore = stageOne(of: id, into: &commit, at: now)
+      ready.worked(commit.work - before, for: id)
+      if hasMore { waiting.append(id) }
     }
     return false
   }

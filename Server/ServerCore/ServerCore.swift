@@ -35,8 +35,7 @@ package struct ServerCore: Sendable {
   var packing: [PackedState: [ConnectionID]] = [:]
   /// Answers without a connection whose workspaces are still to be read.
   var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
-  /// Workspaces with waiting batches, in order; each once.
-  var ready: [WorkspaceID] = []
+  var ready = ReadyWorkspaces()
   var commitInFlight: CommitInFlight?
   var tasks: [StoreTaskID: Purpose] = [:]
   private var lastTask: UInt64 = 0

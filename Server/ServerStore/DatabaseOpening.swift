@@ -6,7 +6,11 @@ import ServerCore
 enum DatabaseOpening {
   /// Copies a database of an older version beside it before it is changed: the way back, should the new
   /// version be no good. It stays until somebody removes it.
-  static func keepBeforeUpgrade(_ queue: DatabaseQueue, path: String) throws {
+  ///
+  /// - Parameter beforeCopying: where another process may come in between; for tests.
+  static func keepBeforeUpgrade(
+    _ queue: DatabaseQueue, path: String, beforeCopying: () throws -> Void = {}
+  ) throws {
     let (applied, isDone) = try queue.read { db in
       (
         try ServerSchema.migrator.appliedMigrations(db),
@@ -15,21 +19,44 @@ enum DatabaseOpening {
     }
     guard !applied.isEmpty, !isDone else { return }
     let copy = "\(path).before-upgrade-\(applied.count)"
-    // A copy that was not finished stands in nobody's way.
-    let unfinished = copy + ".new"
-    try? FileManager.default.removeItem(atPath: unfinished)
-    do {
-      guard
-        FileManager.default.createFile(
-          atPath: unfinished, contents: nil, attributes: [.posixPermissions: 0o600])
-      else { throw StoreOpeningError.unavailable(path: unfinished, reason: "it cannot be created") }
-      try queue.inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [unfinished]) }
-      try? FileManager.default.removeItem(atPath: copy)
-      try FileManager.default.moveItem(atPath: unfinished, toPath: copy)
-    } catch {
-      try? FileManager.default.removeItem(atPath: unfinished)
-      throw error
+    try removeUnfinished(copy)
+    // A name of its own: another process may do the same.
+    let unfinished = "\(copy).new-\(getpid())"
+    defer { try? FileManager.default.removeItem(atPath: unfinished) }
+    guard
+      FileManager.default.createFile(
+        atPath: unfinished, contents: nil, attributes: [.posixPermissions: 0o600])
+    else { throw StoreOpeningError.unavailable(path: unfinished, reason: "it cannot be created") }
+    try beforeCopying()
+    try queue.inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [unfinished]) }
+    // Who was faster has upgraded the file by now, and kept it as it was.
+    guard try appliedMigrations(ofCopy: unfinished) == applied else { return }
+    guard rename(unfinished, copy) == 0 else {
+      throw StoreOpeningError.unavailable(path: copy, reason: String(cString: strerror(errno)))
     }
+  }
+
+  /// A copy that was not finished by a process that is gone stands in nobody's way.
+  private static func removeUnfinished(_ copy: String) throws {
+    let file = URL(filePath: copy)
+    let folder = file.deletingLastPathComponent().path(percentEncoded: false)
+    let prefix = file.lastPathComponent + ".new-"
+    for name in try FileManager.default.contentsOfDirectory(atPath: folder)
+    where name.hasPrefix(prefix) {
+      guard let process = pid_t(name.dropFirst(prefix.count)), process > 0,
+        kill(process, 0) != 0, errno == ESRCH
+      else { continue }
+      try? FileManager.default.removeItem(atPath: folder + "/" + name)
+    }
+  }
+
+  private static func appliedMigrations(ofCopy path: String) throws -> [String] {
+    var configuration = Configuration()
+    configuration.readonly = true
+    let queue = try DatabaseQueue(path: path, configuration: configuration)
+    let applied = try queue.read { try ServerSchema.migrator.appliedMigrations($0) }
+    try queue.close()
+    return applied
   }
 
   static func reader(path: String) throws -> DatabaseQueue {

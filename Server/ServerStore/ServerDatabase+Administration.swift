@@ -89,7 +89,8 @@ extension ServerDatabase {
     }
   }
 
-  /// The devices of one workspace, or of all, revoked ones too.
+  /// The devices of one workspace, or of all, revoked ones too. A row that cannot be read is left out: its
+  /// workspace cannot be read either, and is told as damaged.
   package func devices(inWorkspaceNamed name: String?) throws(StorageFault) -> [DeviceListing] {
     try read { db in
       try Row.fetchAll(
@@ -103,13 +104,15 @@ extension ServerDatabase {
           WHERE ? IS NULL OR w.name = ?
           ORDER BY w.name, d.paired_at, d.id
           """, arguments: [name, name]
-      ).map { row in
-        DeviceListing(
-          workspace: try row.identifier("workspace"), workspaceName: row["workspace_name"],
-          id: try row.identifier("id"), name: row["name"], pairedAt: row["paired_at"],
-          lastSeenAt: row["last_seen_at"], revokedAt: row["revoked_at"],
-          seenLogPosition: row.position("seen_position"), role: try row.role,
-          expiresAt: row["expires_at"])
+      ).compactMap { row in
+        try readable {
+          DeviceListing(
+            workspace: try row.identifier("workspace"), workspaceName: row["workspace_name"],
+            id: try row.identifier("id"), name: row["name"], pairedAt: row["paired_at"],
+            lastSeenAt: row["last_seen_at"], revokedAt: row["revoked_at"],
+            seenLogPosition: row.position("seen_position"), role: try row.role,
+            expiresAt: row["expires_at"])
+        }
       }
     }
   }

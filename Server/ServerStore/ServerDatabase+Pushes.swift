@@ -47,12 +47,14 @@ extension ServerDatabase: PushQueue {
     }
   }
 
-  /// A condition: the device `d` may connect at a time, the argument of that name.
+  /// A condition: whoever set the target `t`, the device `d`, may connect at a time, the argument of that
+  /// name; where it is the person's, it is no viewer, who may be somebody else.
   private static func hasAccess(_ now: String) -> String {
     """
     (d.revoked_at IS NULL AND EXISTS (
       SELECT 1 FROM tokens k WHERE k.workspace = d.workspace AND k.device = d.id
-        AND (k.expires_at IS NULL OR k.expires_at > \(now))))
+        AND (k.expires_at IS NULL OR k.expires_at > \(now))
+        AND (t.device <> zeroblob(16) OR k.role <> \(DeviceRole.viewer.rawValue))))
     """
   }
 
@@ -295,8 +297,8 @@ extension ServerDatabase: PushQueue {
     package var waiting: Int
   }
 
-  /// The push targets of all devices, but for those that were revoked.
-  package func pushTargets() throws(StorageFault) -> [TargetListing] {
+  /// The push targets that somebody is told by at a time, those that providers know no more included.
+  package func pushTargets(at now: Int64) throws(StorageFault) -> [TargetListing] {
     try read { db in
       try Row.fetchAll(
         db,
@@ -307,8 +309,8 @@ extension ServerDatabase: PushQueue {
               WHERE p.target = t.id AND o.workspace = t.workspace AND o.device = t.device) AS waiting
           FROM push_targets t JOIN workspaces w ON w.number = t.workspace
           JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
-          WHERE d.revoked_at IS NULL ORDER BY w.name, d.name, t.id
-          """
+          WHERE \(ServerDatabase.hasAccess("?1")) ORDER BY w.name, d.name, t.id
+          """, arguments: [now]
       ).map { row in
         TargetListing(
           workspaceName: row["workspace_name"], deviceName: row["device_name"],
@@ -317,7 +319,7 @@ extension ServerDatabase: PushQueue {
     }
   }
 
-  package func pushSummary() throws(StorageFault) -> PushSummary {
+  package func pushSummary(at now: Int64) throws(StorageFault) -> PushSummary {
     try read { db in
       let letters = try Row.fetchAll(
         db, sql: "SELECT target, attempts, reason, at FROM push_dead_letters ORDER BY number DESC"
@@ -333,8 +335,8 @@ extension ServerDatabase: PushQueue {
           SELECT kind, reason FROM push_problems WHERE kind IN (
             SELECT t.kind FROM push_targets t
             JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
-            WHERE t.is_valid = 1 AND d.revoked_at IS NULL)
-          """)
+            WHERE t.is_valid = 1 AND \(ServerDatabase.hasAccess("?1")))
+          """, arguments: [now])
       for row in rows { problems[row["kind"]] = row["reason"] }
       let waiting = try Int.fetchOne(db, sql: "SELECT count(*) FROM push_deliveries") ?? 0
       return PushSummary(waiting: waiting, deadLetters: letters, problems: problems)

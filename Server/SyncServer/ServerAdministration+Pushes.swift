@@ -142,7 +142,7 @@ extension ServerAdministration {
   package func pushTargets() throws(SyncServerError) -> PushTargetList {
     try requireData()
     let listed = try withDatabase { database throws(StorageFault) in
-      try database.pushTargets()
+      try database.pushTargets(at: ProcessClock.wallMilliseconds)
     }
     return PushTargetList(
       targets: listed.map { listing in
@@ -158,7 +158,7 @@ extension ServerAdministration {
   package func pushState() throws(SyncServerError) -> PushState {
     try requireData()
     let summary = try withDatabase { database throws(StorageFault) in
-      try database.pushSummary()
+      try database.pushSummary(at: ProcessClock.wallMilliseconds)
     }
     var state = PushState(
       waiting: summary.waiting, deadLetters: summary.deadLetters.count,
@@ -185,7 +185,7 @@ extension ServerAdministration {
   package func testPush(target key: String) async throws(SyncServerError) -> String {
     try requireData()
     let listed = try withDatabase { database throws(StorageFault) in
-      try database.pushTargets()
+      try database.pushTargets(at: ProcessClock.wallMilliseconds)
     }
     let wanted = key.lowercased()
     let matches = listed.map(\.target).filter { $0.id.description.hasPrefix(wanted) }

@@ -18,6 +18,7 @@ extension WorkspaceListCommand: StoreCommand {}
 extension WorkspaceShowCommand: StoreCommand {}
 extension WorkspaceQuotaCommand: StoreCommand {}
 extension WorkspaceRenameCommand: StoreCommand {}
+extension WorkspaceExportCommand: StoreCommand {}
 extension WorkspaceDeleteCommand: StoreCommand {}
 extension ServerHealthCommand: StoreCommand {}
 extension PushConfigureAPNsCommand: StoreCommand {}

@@ -153,6 +153,9 @@ struct WorkspaceExportCommand: ParsableCommand {
       EXAMPLES
         cospool-server workspace export team team.json
         cospool-server workspace export team -
+
+      Root reads as the account that the data belong to, and the file is written as that one: with - the \
+      shell writes it.
       """)
 
   @OptionGroup var data: DataOptions

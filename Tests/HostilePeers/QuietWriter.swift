@@ -39,10 +39,12 @@ final class QuietWriter: Sendable {
       isWelcomed(peer)
     else { return failed() }
     while !isEnding.withLock({ $0 }) {
-      let start = ContinuousClock.now
       // The queue does not grow: one message is written again and again from the same state.
       guard let (operations, after) = try? member.writing("text") else { return failed() }
-      guard peer.send(raw: HostilePeer.frame(member.changes(operations))) else { return failed() }
+      let frame = HostilePeer.frame(member.changes(operations))
+      // From the frame on: what a writer computes is not the server's.
+      let start = ContinuousClock.now
+      guard peer.send(raw: frame) else { return failed() }
       guard isTaken(member.latestBatch, on: peer) else { return failed() }
       let batch = member.latestBatch
       member = after

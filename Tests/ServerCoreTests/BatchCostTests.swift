@@ -143,6 +143,29 @@ import WireProtocol
     #expect(answered(scene.take(connection)) > 10)
   }
 
+  /// What is dear goes behind what another workspace sent meanwhile, not before it: it waits for the one
+  /// that is being looked at, and for no second one.
+  @Test func whoHadLessWorkDoneIsNext() throws {
+    var scene = ServerScene { $0.commitOperationsMax = 30 }
+    var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
+    let connection = try scene.join(&device)
+    let elsewhere = try scene.join(&other)
+    scene.holdsTasks = true
+    for batch in 0..<4 {
+      for message in 0..<40 { try device.write("text", in: "session \(batch) \(message)") }
+      scene.send(device.changes(), on: connection)
+    }
+    try other.write("text")
+    scene.send(other.changes(), on: elsewhere)
+    scene.finishOneTask()
+    #expect(scene.take(connection).acks.count == 1)
+    #expect(scene.take(elsewhere).acks.isEmpty)
+    scene.finishOneTask()
+    #expect(scene.take(elsewhere).acks.count == 1)
+    scene.finishTasks()
+    #expect(scene.take(connection).acks.count == 3)
+  }
+
   @Test(arguments: [true, false])
   func whatAWorkspaceMayTakeHasAnEndAndOthersGoOn(inBytes: Bool) throws {
     var scene = ServerScene {

@@ -180,7 +180,7 @@ import WireProtocol
     }
     try database.commit(batch(workspace) { $0.targets = targets.map { .set($0) } })
     #expect(try due(0) == targets.map(\.id))
-    #expect(try database.pushTargets().map(\.target.setBy) == [Self.phone, Self.tablet])
+    #expect(try database.pushTargets(at: 0).map(\.target.setBy) == [Self.phone, Self.tablet])
     try folder.open(.administration).revoke(Self.phone, in: workspace, at: 5)
     #expect(try due(1) == [targets[1].id])
     #expect(try database.header(of: workspace)?.inboxes.targets == [targets[1]])

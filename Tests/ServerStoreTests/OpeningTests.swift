@@ -74,14 +74,15 @@ import WireProtocol
     }
     try first.close()
     let kept = folder.databasePath + ".before-upgrade-1"
-    // A try that was cut short is in nobody's way.
-    try Data("cut short".utf8).write(to: URL(filePath: kept + ".new"))
+    // A try that was cut short is in nobody's way. No process has the largest number.
+    let cutShort = kept + ".new-\(Int32.max)"
+    try Data("cut short".utf8).write(to: URL(filePath: cutShort))
     let opened = try folder.open()
     #expect(try opened.workspaces().map(\.name) == ["old"])
     try opened.close()
     let mode = try FileManager.default.attributesOfItem(atPath: kept)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    #expect(!FileManager.default.fileExists(atPath: kept + ".new"))
+    #expect(!FileManager.default.fileExists(atPath: cutShort))
     let copy = try DatabaseQueue(path: kept)
     #expect(try copy.read { try ServerSchema.migrator.appliedMigrations($0) } == [step])
     #expect(
@@ -92,6 +93,24 @@ import WireProtocol
     try folder.open().close()
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     #expect(!names.contains { $0.contains("before-upgrade") }, "\(names)")
+  }
+
+  /// Two processes open an old file at once: the later one finds it changed, and leaves the copy alone.
+  @Test func whoComesSecondToAnUpgradeReplacesNoCopy() throws {
+    let folder = try StoreFolder()
+    try ServerDatabase.prepare(directory: folder.path)
+    let queue = try DatabaseQueue(path: folder.databasePath)
+    let step = try #require(ServerSchema.steps.first).name
+    try ServerSchema.migrator.migrate(queue, upTo: step)
+    try DatabaseOpening.keepBeforeUpgrade(queue, path: folder.databasePath) {
+      try folder.open().close()
+    }
+    try queue.close()
+    let copy = try DatabaseQueue(path: folder.databasePath + ".before-upgrade-1")
+    #expect(try copy.read { try ServerSchema.migrator.appliedMigrations($0) } == [step])
+    try copy.close()
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    #expect(!names.contains { $0.contains(".new-") }, "\(names)")
   }
 
   @Test func damagedFileIsSetAsideByTheServerOnly() throws {

@@ -141,9 +141,9 @@ import WireProtocol
     try database.settle([SettledDelivery(key: due[0].key, result: gone)], at: Self.now)
     let left = try database.dueDeliveries(at: Self.now, limit: 9).due
     #expect(left.map(\.target.id.low) == [2])
-    #expect(try database.pushSummary().waiting == 2)
+    #expect(try database.pushSummary(at: Self.now).waiting == 2)
     #expect(
-      try database.pushTargets().map { "\($0.target.isValid) \($0.target.reason)" }
+      try database.pushTargets(at: Self.now).map { "\($0.target.isValid) \($0.target.reason)" }
         == ["false 410", "true "])
   }
 
@@ -156,7 +156,7 @@ import WireProtocol
     let gone = SettledDelivery.Result.invalid(reason: "410", registeredAt: 4)
     try database.settle([SettledDelivery(key: due[0].key, result: gone)], at: Self.now)
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.map(\.key) == [due[0].key])
-    #expect(try database.pushTargets().map(\.target.isValid) == [true])
+    #expect(try database.pushTargets(at: Self.now).map(\.target.isValid) == [true])
   }
 
   @Test func aTargetHoldsTheNewestAlone() throws {
@@ -174,7 +174,7 @@ import WireProtocol
       }
     }
     try database.takePushOrders(at: Self.now)
-    #expect(try database.pushSummary().waiting == 2 * PushSummary.waitingMax)
+    #expect(try database.pushSummary(at: Self.now).waiting == 2 * PushSummary.waitingMax)
     let due = try database.dueDeliveries(at: Self.now, limit: 9).due
     #expect(due.map(\.order.order.notification.position) == [3, 3])
   }
@@ -194,7 +194,7 @@ import WireProtocol
     let due = try database.dueDeliveries(at: Self.now, limit: 10).due
     #expect(due.map(\.order.order.notification.position) == [2, 2, 1])
     #expect(due.map(\.order.workspace) == [id, id, other])
-    let summary = try database.pushSummary()
+    let summary = try database.pushSummary(at: Self.now)
     #expect(summary.waiting == 3)
     #expect(summary.deadLetters.map(\.reason) == ["it cannot be read", "it cannot be read"])
     let inboxes = try #require(try database.header(of: id)).inboxes
@@ -238,7 +238,7 @@ import WireProtocol
     let due = try #require(try database.dueDeliveries(at: 6_000, limit: 9).due.first)
     #expect(due.attempts == 1)
     #expect(due.firstAt == Self.now)
-    #expect(try database.pushSummary().waiting == 1)
+    #expect(try database.pushSummary(at: Self.now).waiting == 1)
   }
 
   @Test func whatIsSettledIsForgottenWithItsOrder() throws {
@@ -251,7 +251,7 @@ import WireProtocol
     try database.settle(
       [SettledDelivery(key: due[1].key, result: .dead(reason: "given up"))], at: 2_000)
     #expect(try orders(in: database) == 0)
-    let summary = try database.pushSummary()
+    let summary = try database.pushSummary(at: Self.now)
     #expect(summary.waiting == 0)
     #expect(
       summary.deadLetters == [
@@ -284,9 +284,9 @@ import WireProtocol
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
     #expect(try database.validTargets(of: [Self.phone], in: id, at: Self.now).isEmpty)
     try order(.alert, 2, in: id, database)
-    #expect(try database.pushSummary().waiting == 0)
+    #expect(try database.pushSummary(at: Self.now).waiting == 0)
     #expect(try orders(in: database) == 0)
-    #expect(try database.pushTargets().map(\.target.isValid) == [false])
+    #expect(try database.pushTargets(at: Self.now).map(\.target.isValid) == [false])
   }
 
   /// A lost phone is revoked: nothing more is pushed to it, whatever waited for it.
@@ -299,7 +299,7 @@ import WireProtocol
     #expect(try database.validTargets(of: [Self.phone], in: id, at: Self.now).isEmpty)
     try order(.alert, 2, in: id, database)
     #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
-    #expect(try database.pushSummary().waiting == 0)
+    #expect(try database.pushSummary(at: Self.now).waiting == 0)
     #expect(try orders(in: database) == 0)
   }
 
@@ -320,9 +320,37 @@ import WireProtocol
     #expect(try valid(at: end - 1) == [Self.target(1).id, persons.id])
     #expect(try database.dueDeliveries(at: end, limit: 9).due.isEmpty)
     #expect(try valid(at: end).isEmpty)
+    #expect(try database.pushTargets(at: end - 1).count == 2)
+    #expect(try database.pushTargets(at: end).isEmpty, "nobody is told by them any more")
     try order(.alert, 3, in: id, database, at: end)
-    #expect(try database.pushSummary().waiting == 0, "what waited is gone with the next")
+    #expect(
+      try database.pushSummary(at: Self.now).waiting == 0, "what waited is gone with the next")
     #expect(try orders(in: database) == 0)
+  }
+
+  /// Somebody else may hold what was paired anew as a viewer: the person's address stays silent until it
+  /// is a host again.
+  @Test func aViewerKeepsNoAddressOfThePersonsThatItSetAsAHost() throws {
+    let database = try StoreFolder().open()
+    let persons = PushTargetRecord(
+      device: .person, id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "a",
+      shownAddress: "b", registeredAt: 5, setBy: Self.phone)
+    let id = try workspace(in: database, targets: [Self.target(1), persons])
+    func pairAgain(_ code: UInt8, as role: DeviceRole) throws {
+      _ = try database.addPairingCode(
+        hash: [code], for: Sample.proposal("home"), expiresAt: .max, role: role)
+      _ = try database.redeem(Sample.redemption(code: [code], device: Self.phone, at: 0))
+    }
+    func valid() throws -> [PushTargetID] {
+      try database.validTargets(of: [Self.phone, .person], in: id, at: Self.now).map(\.id)
+    }
+    try pairAgain(2, as: .viewer)
+    #expect(try valid() == [Self.target(1).id])
+    try order(.alert, 1, in: id, of: .person, database)
+    #expect(try database.dueDeliveries(at: Self.now, limit: 9).due.isEmpty)
+    #expect(try database.pushTargets(at: Self.now).map(\.target.id) == [Self.target(1).id])
+    try pairAgain(3, as: .author)
+    #expect(try valid() == [Self.target(1).id, persons.id])
   }
 
   @Test func whatWaitsIsDueOnceTheSetUpHasChanged() throws {
@@ -335,7 +363,7 @@ import WireProtocol
       at: Self.now)
     try database.note(problem: "wrong key", of: "apns", at: Self.now)
     try database.hasten(at: 2_000)
-    #expect(try database.pushSummary().problems.isEmpty)
+    #expect(try database.pushSummary(at: Self.now).problems.isEmpty)
     let due = try #require(try database.dueDeliveries(at: 2_000, limit: 9).due.first)
     #expect(due.key == key && due.firstAt == Self.now && due.attempts == 0)
   }
@@ -345,15 +373,15 @@ import WireProtocol
     let id = try workspace(in: database, targets: [Self.target(1, kind: "apns")])
     try database.note(problem: "wrong key", of: "apns", at: 1)
     try database.note(problem: "wrong team", of: "apns", at: 2)
-    #expect(try database.pushSummary().problems == ["apns": "wrong team"])
+    #expect(try database.pushSummary(at: Self.now).problems == ["apns": "wrong team"])
     // Nobody is held up by what nobody uses.
     try change(id, in: database) {
       $0.targets = [.remove(Self.phone, PushTargetID(high: 1, low: 1))]
     }
-    #expect(try database.pushSummary().problems.isEmpty)
+    #expect(try database.pushSummary(at: Self.now).problems.isEmpty)
     try change(id, in: database) { $0.targets = [.set(Self.target(2, kind: "apns"))] }
-    #expect(try database.pushSummary().problems == ["apns": "wrong team"])
+    #expect(try database.pushSummary(at: Self.now).problems == ["apns": "wrong team"])
     try database.note(problem: nil, of: "apns", at: 3)
-    #expect(try database.pushSummary().problems.isEmpty)
+    #expect(try database.pushSummary(at: Self.now).problems.isEmpty)
   }
 }

@@ -299,4 +299,22 @@ import WireProtocol
     #expect(try database.hasWorkspace(named: "a"))
     #expect(try !database.hasWorkspace(named: "b"))
   }
+
+  /// `status` shows the others; that the workspace cannot be read is told of its log.
+  @Test func aDamagedDeviceHidesNoOther() throws {
+    let database = try StoreFolder().open()
+    let id = try database.addPairingCode(
+      hash: [1], for: Sample.proposal("default"), expiresAt: .max)
+    _ = try database.redeem(Sample.redemption(code: [1]))
+    try database.write {
+      try $0.execute(
+        sql: "INSERT INTO devices (workspace, id, name, paired_at) VALUES (1, x'01', 'broken', 0)")
+    }
+    #expect(try database.devices(inWorkspaceNamed: nil).count == 1)
+    guard case .failed(let fault) = database.perform(.load(id)) else {
+      Issue.record("a damaged workspace was read")
+      return
+    }
+    #expect(fault.code == .corrupt)
+  }
 }

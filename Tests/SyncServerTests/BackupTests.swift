@@ -64,6 +64,51 @@ import Testing
     }
   }
 
+  /// Whoever may write to the folder may write any manifest: it is read as one, or it is none, and its
+  /// numbers end no program.
+  @Test func manifestsThatOthersWroteAreReadOrAreNone() throws {
+    let hash = Self.hash([1])
+    let whole = BackupManifest(
+      name: "n", createdAt: 1, version: "0.1.0",
+      files: [
+        BackupManifest.File(path: "cospool.sqlite", bytes: 1, sha256: hash),
+        BackupManifest.File(
+          path: "blobs/\(WorkspaceID(high: 1, low: 2))/\(hash)", bytes: 2, sha256: hash),
+      ], workspaces: [BackupManifest.Workspace(id: "i", name: "w", logPosition: 3)], damaged: [])
+    let bytes = Array(try JSONEncoder().encode(whole))
+    #expect(BackupManifest(Data(bytes), of: "n") == whole)
+    #expect(BackupManifest(Data(bytes), of: "m") == nil)
+    var huge = whole
+    huge.files[0].bytes = .max
+    #expect(BackupManifest(Data(try JSONEncoder().encode(huge)), of: "n")?.bytes == .max)
+    for path in ["/etc/passwd", "../cospool.sqlite", "blobs/../x/y", "blobs//", "keys/other", ""] {
+      var wrong = whole
+      wrong.files[1].path = path
+      #expect(BackupManifest(Data(try JSONEncoder().encode(wrong)), of: "n") == nil, "\(path)")
+    }
+    var state: UInt64 = 24
+    func below(_ bound: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int((state >> 33) % UInt64(bound))
+    }
+    for _ in 0..<3_000 {
+      var spoilt = bytes
+      for _ in 0...below(4) {
+        let place = below(spoilt.count)
+        switch below(3) {
+        case 0: spoilt[place] = UInt8(below(256))
+        case 1: spoilt.remove(at: place)
+        default: spoilt.insert(UInt8(ascii: "9"), at: place)
+        }
+      }
+      guard let taken = BackupManifest(Data(spoilt), of: "n") else { continue }
+      #expect(taken.bytes >= 0)
+      for file in taken.files {
+        #expect(!file.path.hasPrefix("/") && !file.path.split(separator: "/").contains(".."))
+      }
+    }
+  }
+
   @Test func whatWasThereBeforeIsNotCopiedAgain() async throws {
     try await Self.with { fixture, place in
       let first = try place.backup().create(at: 0)

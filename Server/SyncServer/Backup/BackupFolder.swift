@@ -34,9 +34,7 @@ struct BackupFolder: Sendable {
     var unreadable: [String] = []
     for name in names.sorted() where name.hasSuffix(".json") {
       guard let data = FileManager.default.contents(atPath: path + "/" + name),
-        let manifest = try? JSONDecoder().decode(BackupManifest.self, from: data),
-        manifest.format == BackupManifest.formatCurrent, manifest.name + ".json" == name,
-        manifest.files.allSatisfy({ BackupItem.isKnown($0.path) })
+        let manifest = BackupManifest(data, of: String(name.dropLast(".json".count)))
       else {
         unreadable.append(name)
         continue

@@ -1,3 +1,4 @@
+import Foundation
 package import QueueModel
 
 /// What one backup holds: a file `NAME.json` in the folder of backups, written last and never changed.
@@ -32,8 +33,26 @@ package struct BackupManifest: Codable, Hashable, Sendable {
   /// Attachments that were damaged already, and are left out.
   package var damaged: [String]
 
-  /// What restoring it writes, in bytes.
-  package var bytes: Int { files.reduce(0) { $0 + $1.bytes } }
+  /// What restoring it writes, in bytes; the largest number where that is more.
+  package var bytes: Int {
+    files.reduce(0) { sum, file in
+      let (more, isTooMuch) = sum.addingReportingOverflow(file.bytes)
+      return isTooMuch ? .max : more
+    }
+  }
+}
+
+extension BackupManifest {
+  /// Reads what stands in a folder of backups, which others may write to.
+  ///
+  /// - Returns: nil where it is no manifest, is another version's, or names what no backup holds.
+  init?(_ data: Data, of name: String) {
+    guard let manifest = try? JSONDecoder().decode(BackupManifest.self, from: data),
+      manifest.format == BackupManifest.formatCurrent, manifest.name == name,
+      manifest.files.allSatisfy({ BackupItem.isKnown($0.path) && $0.bytes >= 0 })
+    else { return nil }
+    self = manifest
+  }
 }
 
 /// The files that a backup may hold: where each belongs in a data directory.
