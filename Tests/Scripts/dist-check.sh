@@ -84,15 +84,15 @@ for package in "${packages[@]}"; do
     "$root/release/${package}_$version-2_$architecture.deb" >/dev/null
   rm -rf "$work/next"
 done
-inside "$root" bash /release/inside.sh packages "$version" "$architecture" | tee "$work/packages"
-sed -n 's/^figure: //p' "$work/packages" >>"$figures"
+inside "$root" bash /release/inside.sh packages "$version" "$architecture" | tee "$work/packages.log"
+sed -n 's/^figure: //p' "$work/packages.log" >>"$figures"
 
 say "archives in a clean root"
 root=$(fresh archives)
 mkdir "$root/release"
 cp "$out"/*.tar.xz "$out/install.sh" "$out/SHA256SUMS" Tests/Scripts/inside.sh "$root/release/"
-inside "$root" bash /release/inside.sh archives "$version" "$machine" | tee "$work/archives"
-sed -n 's/^figure: //p' "$work/archives" >>"$figures"
+inside "$root" bash /release/inside.sh archives "$version" "$machine" | tee "$work/archives.log"
+sed -n 's/^figure: //p' "$work/archives.log" >>"$figures"
 
 say "the image's root, read-only, as 65532"
 cp Server/Packaging/image.sh "$root/release/"
