@@ -32,10 +32,7 @@ extension ServerCore {
   }
 
   private mutating func checkTokens(at now: ServerTime) {
-    guard !isCheckingTokens, stopping == nil,
-      now.uptimeMilliseconds - tokensCheckedAt >= configuration.tokenCheckMilliseconds
-    else { return }
-    tokensCheckedAt = now.uptimeMilliseconds
+    guard stopping == nil, tokenCheck.begin(at: now) else { return }
     for id in connections.keys.sorted() {
       guard let end = connections[id]?.session?.expiresAt, end <= now.wallMilliseconds else {
         continue
@@ -49,16 +46,14 @@ extension ServerCore {
       }
     }
     guard !tokens.isEmpty else { return }
-    isCheckingTokens = true
+    tokenCheck.storeWasAsked()
     ask(.findLapsed(tokens), for: .findLapsed)
   }
 
   /// Finds out whether a store that failed works again.
   private mutating func probeStorage(at now: ServerTime) {
-    guard let failedAt = storageFailedAt, !isProbing, commitInFlight == nil,
-      now.uptimeMilliseconds - failedAt >= configuration.storageRetryMilliseconds
-    else { return }
-    isProbing = true
+    guard commitInFlight == nil, storeHealth.needsProbe(at: now) else { return }
+    storeHealth.probeBegan()
     ask(.probe, for: .probe)
   }
 

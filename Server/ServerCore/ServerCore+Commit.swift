@@ -65,9 +65,7 @@ extension ServerCore {
   /// Validates what waits, and hands it to the store in one transaction, unless one is in flight.
   mutating func stageCommit(at now: ServerTime) {
     guard commitInFlight == nil else { return }
-    if let failedAt = storageFailedAt,
-      now.uptimeMilliseconds - failedAt < configuration.storageRetryMilliseconds
-    {
+    if storeHealth.isLeftAlone(at: now) {
       for workspace in ready.takeAll() { refuseInbox(of: workspace, at: now) }
       return
     }
@@ -193,7 +191,7 @@ extension ServerCore {
     case .join(let id, let connection): joined(id, from: connection, outcome, at: now)
     case .findUnpushed: foundUnpushed(outcome, at: now)
     case .probe:
-      isProbing = false
+      storeHealth.probeEnded()
       switch outcome {
       case .probed: storageWorked()
       case .failed(let fault): storageFailed(fault, at: now)
@@ -331,15 +329,12 @@ extension ServerCore {
   // MARK: - Storage failures
 
   mutating func storageFailed(_ fault: StorageFault, at now: ServerTime) {
-    // A damaged workspace is no reason to keep the others waiting.
-    if fault.code != .corrupt { storageFailedAt = now.uptimeMilliseconds }
+    storeHealth.failed(fault, at: now)
     act(.report(.storageFailed(fault)))
   }
 
   mutating func storageWorked() {
-    guard storageFailedAt != nil else { return }
-    storageFailedAt = nil
-    act(.report(.storageRecovered))
+    if storeHealth.worked() { act(.report(.storageRecovered)) }
   }
 
   mutating func refuseForStorage(_ id: ConnectionID, at now: ServerTime) {

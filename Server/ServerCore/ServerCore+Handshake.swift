@@ -210,7 +210,7 @@ extension ServerCore {
 
   /// The store looked for devices that lost their access, connected or not.
   mutating func foundLapsed(_ outcome: StoreOutcome, at now: ServerTime) {
-    isCheckingTokens = false
+    tokenCheck.storeAnswered()
     switch outcome {
     case .lapsed(let lapsed):
       for token in lapsed.tokens {

@@ -139,7 +139,7 @@ extension ServerCore {
     let joins = waitingJoins.removeValue(forKey: id) ?? []
     switch outcome {
     case .workspace(let loaded?):
-      damagedAt[id] = nil
+      storeHealth.wasRead(id)
       if let resident = workspaces[id] {
         let moved = resident.head != loaded.header.head
         workspaces[id]?.refresh(from: loaded, at: now)
@@ -167,7 +167,7 @@ extension ServerCore {
       refusePosts(of: id, .notAwaited)
       refuseInbox(of: id, at: now)
     case .failed(let fault):
-      if fault.code == .corrupt { damagedAt[id] = now.uptimeMilliseconds }
+      storeHealth.failedToRead(id, fault, at: now)
       storageFailed(fault, at: now)
       for connection in joins + takeOffers(of: id) { refuseForStorage(connection, at: now) }
       refusePosts(of: id, .unavailable)
@@ -175,16 +175,6 @@ extension ServerCore {
     default:
       preconditionFailure("the store answered another question")
     }
-  }
-
-  /// Whether a workspace was found damaged a short while ago: then it is left alone unless somebody
-  /// asks for it.
-  func isKnownDamaged(_ id: WorkspaceID, at now: ServerTime) -> Bool {
-    isRecent(damagedAt[id], at: now)
-  }
-
-  func isRecent(_ damage: Int64?, at now: ServerTime) -> Bool {
-    damage.map { now.uptimeMilliseconds - $0 < configuration.damageRetryMilliseconds } ?? false
   }
 
   mutating func restartMembers(of id: WorkspaceID) {

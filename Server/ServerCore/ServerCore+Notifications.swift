@@ -202,8 +202,10 @@ extension ServerCore {
 
   /// Gives to the push service what is due.
   mutating func pushDue(at now: ServerTime) {
-    if storageFailedAt == nil {
-      for id in residents(where: \.bookIsLost) where !isKnownDamaged(id, at: now) { load(id) }
+    if storeHealth.works {
+      for id in residents(where: \.bookIsLost) where !storeHealth.isDamaged(id, at: now) {
+        load(id)
+      }
     }
     for connection in connections.values where connection.isLookedAt {
       noteLook(on: connection, at: now)
@@ -234,8 +236,8 @@ extension ServerCore {
 
   /// Once after the start: reads the workspaces in which something is still to be pushed.
   private mutating func findUnpushed(at now: ServerTime) {
-    guard !hasLookedForUnpushed, stopping == nil, storageFailedAt == nil,
-      !isRecent(unpushedDamagedAt, at: now)
+    guard !hasLookedForUnpushed, stopping == nil, storeHealth.works,
+      !storeHealth.arePushesDamaged(at: now)
     else { return }
     hasLookedForUnpushed = true
     ask(.findUnpushed, for: .findUnpushed)
@@ -247,7 +249,7 @@ extension ServerCore {
       for id in ids where workspaces[id] == nil { load(id) }
     case .failed(let fault):
       hasLookedForUnpushed = false
-      if fault.code == .corrupt { unpushedDamagedAt = now.uptimeMilliseconds }
+      storeHealth.failedToReadPushes(fault, at: now)
       storageFailed(fault, at: now)
     default:
       preconditionFailure("the store answered another question")

@@ -37,20 +37,13 @@ package struct ServerCore: Sendable {
   var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
   var ready = ReadyWorkspaces()
   var commitInFlight: CommitInFlight?
-  var tasks: [StoreTaskID: Purpose] = [:]
+  private var tasks: [StoreTaskID: Purpose] = [:]
   private var lastTask: UInt64 = 0
   var throttle: PairingThrottle
-  /// When the store failed last, uptime; nil while it works.
-  var storageFailedAt: Int64?
+  var storeHealth: StoreHealth
+  var tokenCheck: TokenCheck
   var touchedAt: Int64 = .min / 2
-  var tokensCheckedAt: Int64 = .min / 2
-  var isCheckingTokens = false
-  var isProbing = false
   var hasLookedForUnpushed = false
-  /// When what is to be pushed could not be read last because it is damaged, uptime.
-  var unpushedDamagedAt: Int64?
-  /// Workspaces that could not be read because they are damaged, and when that was tried last.
-  var damagedAt: [WorkspaceID: Int64] = [:]
   var stopping: Stopping?
   private var actions: [ServerAction] = []
 
@@ -91,13 +84,15 @@ package struct ServerCore: Sendable {
     self.configuration = configuration
     self.secretHash = secretHash
     self.targetCheck = targetCheck
+    storeHealth = StoreHealth(configuration)
+    tokenCheck = TokenCheck(everyMilliseconds: configuration.tokenCheckMilliseconds)
     throttle = PairingThrottle(
       failuresMax: configuration.pairing.failuresMax,
       pauseMilliseconds: configuration.pairing.pauseMilliseconds)
   }
 
   /// Whether the server can do its work: it is not stopping, and the store works.
-  package var isHealthy: Bool { stopping == nil && storageFailedAt == nil }
+  package var isHealthy: Bool { stopping == nil && storeHealth.works }
   /// Whether a stop was requested.
   package var isStopping: Bool { stopping != nil }
   package var connectionCount: Int { connections.count }

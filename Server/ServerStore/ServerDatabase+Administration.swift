@@ -133,7 +133,7 @@ extension ServerDatabase {
           """, arguments: [wallMilliseconds, workspace.column, device.column])
       let number = try Int64.fetchOne(
         db, sql: "SELECT number FROM workspaces WHERE id = ?", arguments: [workspace.column])
-      if let number { try forgetInbox(of: device, workspace: number, in: db) }
+      if let number { try InboxRows(ofWorkspace: number, in: db).forget(device) }
     }
   }
 

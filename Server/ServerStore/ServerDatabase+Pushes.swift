@@ -186,7 +186,8 @@ extension ServerDatabase: PushQueue {
         RETURNING workspace, position
         """, arguments: [number])
     if let finished {
-      try forget(finished["position"], workspace: finished["workspace"], in: db)
+      try InboxRows(ofWorkspace: finished["workspace"], in: db).forget(
+        finished["position"] as Int64)
     }
   }
 
@@ -227,7 +228,9 @@ extension ServerDatabase: PushQueue {
           AND NOT EXISTS (SELECT 1 FROM push_deliveries WHERE order_number = number)
         RETURNING workspace, position
         """)
-    for row in finished { try forget(row["position"], workspace: row["workspace"], in: db) }
+    for row in finished {
+      try InboxRows(ofWorkspace: row["workspace"], in: db).forget(row["position"] as Int64)
+    }
   }
 
   package func hasten(at now: Int64) throws(StorageFault) {

@@ -94,7 +94,9 @@ extension ServerDatabase: ServerStorage {
       let others = try db.deviceCount(besides: redemption.device, in: number)
       guard others < redemption.devicesMax else { return .tooManyDevices }
       // It begins anew, without what the server wrote before it noticed.
-      if wasRevoked { try forgetInbox(of: redemption.device, workspace: number, in: db) }
+      if wasRevoked {
+        try InboxRows(ofWorkspace: number, in: db).forget(redemption.device)
+      }
       try db.grant(redemption, workspace: number, role: code["role"], until: end)
       // Its own writes do not show in the file's version.
       lapsedCheck.forget()
@@ -182,7 +184,7 @@ extension ServerDatabase: ServerStorage {
         head: try head(ofWorkspace: number, in: db),
         devices: try records(ofWorkspace: number, in: db),
         authority: try authority(ofWorkspace: number, in: db),
-        inboxes: try inboxes(ofWorkspace: number, in: db), quota: row.quota,
+        inboxes: try InboxRows(ofWorkspace: number, in: db).records(), quota: row.quota,
         written: DailyWrites(day: row["written_day"], bytes: row["written_bytes"]))
     }
   }
@@ -220,7 +222,7 @@ extension ServerDatabase: ServerStorage {
       }
       for change in batch.inboxes {
         guard let number = try knownNumber(of: change.workspace, in: db) else { continue }
-        try save(change.changes, workspace: number, in: db)
+        try InboxRows(ofWorkspace: number, in: db).save(change.changes)
       }
       let touch = try db.cachedStatement(
         sql: """

@@ -64,7 +64,7 @@ package final class ServerDatabase: Sendable {
         freeSpace: freeSpace ?? FreeSpace(of: directory))
     } catch let error as StoreOpeningError {
       guard case .corrupt(_, _, let reason) = error, purpose == .serving else { throw error }
-      throw .corrupt(path: path, keptAt: setAside(path: path), reason: reason)
+      throw .corrupt(path: path, keptAt: DatabaseOpening.setAside(path: path), reason: reason)
     } catch {
       throw .unavailable(path: path, reason: "\(error)")
     }
@@ -155,35 +155,6 @@ package final class ServerDatabase: Sendable {
     guard verdict == ["ok"] else {
       throw StoreOpeningError.corrupt(
         path: path, keptAt: nil, reason: verdict.joined(separator: "; "))
-    }
-  }
-
-  /// Moves the damaged file and its companions out of the way, under a name that is free: all of
-  /// them, or none. Without its log the file would be an older state, perhaps a sound one.
-  ///
-  /// - Returns: where the file is now; nil where it could not be moved.
-  static func setAside(
-    path: String,
-    move: (_ from: String, _ to: String) throws -> Void = {
-      try FileManager.default.moveItem(atPath: $0, toPath: $1)
-    }
-  ) -> String? {
-    let files = FileManager.default
-    guard
-      let kept = (1...10_000).lazy.map({ "\(path).corrupt-\($0)" })
-        .first(where: { !files.fileExists(atPath: $0) })
-    else { return nil }
-    var moved: [String] = []
-    do {
-      for suffix in ["-wal", "-shm", ""] where files.fileExists(atPath: path + suffix) {
-        try move(path + suffix, kept + suffix)
-        moved.append(suffix)
-      }
-      return kept
-    } catch {
-      // Where this fails too, the operator finds the companions beside it, under the new name.
-      for suffix in moved { try? move(kept + suffix, path + suffix) }
-      return nil
     }
   }
 

@@ -16,8 +16,8 @@ struct PartitioningIndexTests {
   /// Twice the middle of such a range does not fit its type.
   @Test func theLargestNumbersAreFound() {
     let numbers = UInt32.max - 5..<UInt32.max
-    #expect(numbers.partitioningIndex { $0 >= .max - 2 } == .max - 2)
-    #expect(numbers.partitioningIndex { _ in false } == .max)
+    #expect(numbers.partitioningIndex { $0 >= UInt32.max - 2 } == UInt32.max - 2)
+    #expect(numbers.partitioningIndex { _ in false } == UInt32.max)
   }
 
   @Test func aThousandNumbersTakeTenQuestions() {

@@ -151,7 +151,7 @@ import WireProtocol
       try Data(suffix.utf8).write(to: URL(fileURLWithPath: folder.databasePath + suffix))
     }
     struct Refused: Error {}
-    let kept = ServerDatabase.setAside(path: folder.databasePath) { from, to in
+    let kept = DatabaseOpening.setAside(path: folder.databasePath) { from, to in
       guard from != folder.databasePath else { throw Refused() }
       try FileManager.default.moveItem(atPath: from, toPath: to)
     }

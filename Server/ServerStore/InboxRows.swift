@@ -1,13 +1,23 @@
 import Foundation
 import GRDB
-package import QueueModel
+import QueueModel
 import SequenceCRDT
-package import ServerCore
+import ServerCore
 import WireProtocol
 
-/// Notifications, inboxes, preferences, push targets and push orders as rows.
-extension ServerDatabase {
-  func inboxes(ofWorkspace number: Int64, in db: Database) throws -> InboxRecords {
+/// The rows of a workspace's notifications, inboxes, preferences and push targets, and the orders to push
+/// what is in them, within a transaction.
+struct InboxRows {
+  /// The workspace's.
+  let number: Int64
+  let db: Database
+
+  init(ofWorkspace number: Int64, in db: Database) {
+    self.number = number
+    self.db = db
+  }
+
+  func records() throws -> InboxRecords {
     var records = InboxRecords()
     let last = try Int64.fetchOne(
       db, sql: "SELECT notification_position FROM workspaces WHERE number = ?",
@@ -65,8 +75,8 @@ extension ServerDatabase {
     return records
   }
 
-  func save(_ changes: InboxChanges, workspace number: Int64, in db: Database) throws {
-    for notification in changes.posted { try insert(notification, workspace: number, in: db) }
+  func save(_ changes: InboxChanges) throws {
+    for notification in changes.posted { try insert(notification) }
     if let last = changes.posted.last {
       try db.cachedStatement(
         sql: "UPDATE workspaces SET notification_position = ? WHERE number = ?"
@@ -76,7 +86,7 @@ extension ServerDatabase {
       try db.cachedStatement(
         sql: """
           INSERT INTO inbox (workspace, device, position, is_pushed, is_acknowledged)
-          SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
+          SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(InboxRows.mayConnect)
             AND EXISTS (SELECT 1 FROM notifications n WHERE n.workspace = ?1 AND n.position = ?3)
           ON CONFLICT (workspace, device, position) DO UPDATE
           SET is_pushed = excluded.is_pushed, is_acknowledged = excluded.is_acknowledged
@@ -89,7 +99,7 @@ extension ServerDatabase {
       try db.cachedStatement(
         sql: """
           INSERT INTO push_orders (workspace, device, kind, position, details)
-          SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(ServerDatabase.mayConnect)
+          SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(InboxRows.mayConnect)
             AND EXISTS (SELECT 1 FROM notifications n WHERE n.workspace = ?1 AND n.position = ?4)
           """
       ).execute(arguments: [
@@ -101,16 +111,16 @@ extension ServerDatabase {
       try db.cachedStatement(
         sql: "DELETE FROM inbox WHERE workspace = ? AND device = ? AND position = ?"
       ).execute(arguments: [number, entry.device.column, entry.position.column])
-      try forget(entry.position.column, workspace: number, in: db)
+      try forget(entry.position.column)
     }
     // What was for revoked devices alone.
     for notification in changes.posted {
-      try forget(notification.position.column, workspace: number, in: db)
+      try forget(notification.position.column)
     }
     for (device, preferences) in changes.preferences {
-      try save(preferences, of: device, workspace: number, in: db)
+      try save(preferences, of: device)
     }
-    for target in changes.targets { try save(target, workspace: number, in: db) }
+    for target in changes.targets { try save(target) }
     for (session, status) in changes.shown {
       switch status {
       case .since(let start):
@@ -135,7 +145,7 @@ extension ServerDatabase {
     """
 
   /// Removes what waits for a device, what it wants to be told, and where that is pushed to.
-  func forgetInbox(of device: DeviceID, workspace number: Int64, in db: Database) throws {
+  func forget(_ device: DeviceID) throws {
     let key: StatementArguments = [number, device.column]
     try db.execute(
       sql: """
@@ -154,11 +164,11 @@ extension ServerDatabase {
     try db.execute(
       sql: "DELETE FROM notification_preferences WHERE workspace = ? AND device = ?",
       arguments: key)
-    for position in positions { try forget(position, workspace: number, in: db) }
+    for position in positions { try forget(position) }
   }
 
   /// Removes a notification that nobody names any more.
-  func forget(_ position: Int64, workspace number: Int64, in db: Database) throws {
+  func forget(_ position: Int64) throws {
     try db.cachedStatement(
       sql: """
         DELETE FROM notifications WHERE workspace = ?1 AND position = ?2
@@ -168,9 +178,7 @@ extension ServerDatabase {
     ).execute(arguments: [number, position])
   }
 
-  private func insert(
-    _ notification: StoredNotification, workspace number: Int64, in db: Database
-  ) throws {
+  private func insert(_ notification: StoredNotification) throws {
     let words = notification.event.columns
     try db.cachedStatement(
       sql: """
@@ -187,15 +195,12 @@ extension ServerDatabase {
     ])
   }
 
-  private func save(
-    _ preferences: NotificationPreferences, of device: DeviceID, workspace number: Int64,
-    in db: Database
-  ) throws {
+  private func save(_ preferences: NotificationPreferences, of device: DeviceID) throws {
     try db.cachedStatement(
       sql: """
         INSERT OR REPLACE INTO notification_preferences
           (workspace, device, off, details, live_status, person_delay)
-        SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE \(ServerDatabase.mayConnect)
+        SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE \(InboxRows.mayConnect)
         """
     ).execute(arguments: [
       number, device.column, Data(preferences.off.sorted().map(\.rawValue)),
@@ -203,9 +208,7 @@ extension ServerDatabase {
     ])
   }
 
-  private func save(
-    _ change: InboxChanges.Target, workspace number: Int64, in db: Database
-  ) throws {
+  private func save(_ change: InboxChanges.Target) throws {
     switch change {
     case .set(let target):
       try db.cachedStatement(
@@ -213,7 +216,7 @@ extension ServerDatabase {
           INSERT OR REPLACE INTO push_targets
             (workspace, device, id, kind, address, shown_address, is_valid, reason, registered_at,
               delivered_at, set_by)
-          SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?2 WHERE \(ServerDatabase.mayConnect)
+          SELECT ?1, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?2 WHERE \(InboxRows.mayConnect)
           """
       ).execute(arguments: [
         number, target.setBy.column, target.device.column, target.id.column, target.kind,
@@ -226,56 +229,10 @@ extension ServerDatabase {
       ).execute(arguments: [number, device.column, id.column])
     }
   }
-
-  // MARK: - Pushing
-
-  package func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID] {
-    try read { db in
-      try Row.fetchAll(
-        db,
-        sql: """
-          SELECT DISTINCT w.id FROM inbox i
-          JOIN workspaces w ON w.number = i.workspace
-          JOIN push_targets t ON t.workspace = i.workspace AND t.device = i.device
-          JOIN devices d ON d.workspace = t.workspace AND d.id = t.set_by
-          WHERE i.is_pushed = 0 AND i.is_acknowledged = 0 AND d.revoked_at IS NULL
-            AND t.is_valid = 1 AND \(ServerDatabase.takesNotices)
-          UNION SELECT w.id FROM live_statuses s JOIN workspaces w ON w.number = s.workspace
-          ORDER BY id
-          """
-      ).map { try $0.identifier("id") }
-    }
-  }
-
-  func pushOrder(_ number: Int64, in db: Database) throws -> StoredPushOrder? {
-    try Row.fetchOne(
-      db,
-      sql: """
-        SELECT o.number AS "order", o.device, o.kind, o.details AS shows_details, w.id, n.*
-        FROM push_orders o
-        JOIN workspaces w ON w.number = o.workspace
-        JOIN notifications n ON n.workspace = o.workspace AND n.position = o.position
-        WHERE o.number = ?
-        """, arguments: [number]
-    ).map(StoredPushOrder.init(row:))
-  }
-}
-
-extension StoredPushOrder {
-  fileprivate init(row: Row) throws {
-    guard let kind = PushOrder.Kind(rawValue: UInt8(clamping: row["kind"] as Int64)) else {
-      throw DamagedColumn(name: "kind")
-    }
-    self.init(
-      number: row["order"], workspace: try row.identifier("id"),
-      order: PushOrder(
-        kind: kind, device: try row.identifier("device"),
-        notification: try StoredNotification(row: row), showsDetails: row["shows_details"]))
-  }
 }
 
 extension StoredNotification {
-  fileprivate init(row: Row) throws {
+  init(row: Row) throws {
     let request: Data? = row["request"]
     self.init(
       position: row.position("position"),

@@ -1,0 +1,23 @@
+/// When the tokens of connected devices are held against the store.
+struct TokenCheck: Sendable {
+  private let everyMilliseconds: Int64
+  /// When the last one began, uptime; long ago where none did.
+  private var beganAt: Int64 = .min / 2
+  private var isUnderWay = false
+
+  init(everyMilliseconds: Int64) {
+    self.everyMilliseconds = everyMilliseconds
+  }
+
+  /// Begins one where it is time.
+  ///
+  /// - Returns: whether it began; it is over at once unless the store is asked.
+  mutating func begin(at now: ServerTime) -> Bool {
+    guard !isUnderWay, now.uptimeMilliseconds - beganAt >= everyMilliseconds else { return false }
+    beganAt = now.uptimeMilliseconds
+    return true
+  }
+
+  mutating func storeWasAsked() { isUnderWay = true }
+  mutating func storeAnswered() { isUnderWay = false }
+}
