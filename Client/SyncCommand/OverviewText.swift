@@ -45,7 +45,7 @@ enum OverviewText {
     case .agentless?: ("no agent", .yellow)
     case .hostAway?: ("host away", .yellow)
     case .waiting?: ("waiting", nil)
-    case .idle?, nil: (session.locked ? "locked" : "idle", .dim)
+    case .idle?, nil: ("idle", .dim)
     }
   }
 

@@ -52,7 +52,9 @@ enum StatusText {
     }
     if let problem = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
-      fields.append(.init("problem", problem + code, .red))
+      let isShutOut = ["revoked", "unauthorized", "wrongWorkspace"].contains(sync.refusalCode ?? "")
+      let way = isShutOut ? "; cospool pair URL CODE lets it in again" : ""
+      fields.append(.init("problem", problem + code + way, .red))
     }
     if let fault = status.settingsFault {
       fields.append(

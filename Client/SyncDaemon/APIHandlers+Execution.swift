@@ -133,9 +133,12 @@ extension APIHandlers {
     }
     guard let device = found.first, found.count == 1 else {
       let reason = found.isEmpty ? "No device is called" : "Several devices are called"
+      let named = (found.isEmpty ? devices : found).prefix(20).map {
+        "\($0.name) (\($0.id.description.prefix(8)))"
+      }.sorted().joined(separator: ", ")
       throw APIProblem(
         found.isEmpty ? .notFound : .conflict, code: "unknownDevice",
-        message: "\(reason) \"\(text)\". Choose one by its id; `this` is the present one.",
+        message: "\(reason) \"\(text)\". Choose from \(named), by name or id; `this` is this one.",
         exitCode: ExitStatus.failed, candidates: devices.map(\.name).sorted())
     }
     return device.id

@@ -126,9 +126,18 @@ extension APIHandlers {
     }
     let cap = client.settings.maxQueueSize
     let fullness = count < cap ? "nearly full" : "full"
+    let full = isWarning ? "The queue of \(session) is \(fullness) (\(count)/\(cap))." : nil
     return SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
-      warning: isWarning ? "The queue of \(session) is \(fullness) (\(count)/\(cap))." : nil)
+      warning: full ?? refusal)
+  }
+
+  /// Why the server takes nothing that is sent here; nil where it does, or nobody has heard otherwise.
+  private var refusal: String? {
+    let sync = client.syncStatus()
+    guard sync.state == .refused || sync.refusalCode == "notAllowed", let reason = sync.lastError
+    else { return nil }
+    return "It stays on this device: the server takes nothing from here (\(reason))."
   }
 
   func priority(named name: String) throws -> Priority {

@@ -38,9 +38,15 @@ struct SyncHandlers: RouteHandlers {
           message: "The timeout must be 0 to \(WaitRequest.secondsMax) seconds.",
           exitCode: ExitStatus.usage)
       }
-      try await cancelWhenGracefulShutdown {
-        try await client.waitUntilSynced(timeout: .milliseconds(Int64(seconds * 1_000)))
-        try Task.checkCancellation()
+      do {
+        try await cancelWhenGracefulShutdown {
+          try await client.waitUntilSynced(timeout: .milliseconds(Int64(seconds * 1_000)))
+          try Task.checkCancellation()
+        }
+      } catch ClientError.timeout {
+        var problem = APIProblem(ClientError.timeout)
+        if let why = client.syncStatus().lastError { problem.message = "It took too long: \(why)." }
+        throw problem
       }
       return CanonicalJSON.response(SyncedAnswer(synced: true))
     }

@@ -44,6 +44,19 @@ extension EndToEnd {
         let refused = try await late.attempt("pair", "--show")
         #expect(refused.code != 0 && refused.standardError.contains("viewer"), "\(refused)")
 
+        // What it sends all the same stays there, and nobody is left to believe otherwise.
+        _ = try await late.attempt("send", "-s", "s", "mine").succeeded()
+        try await bed.eventually("it is refused") {
+          try await late.status().refusalCode == "notAllowed"
+        }
+        let sent = try await late.attempt("send", "-s", "s", "more").succeeded()
+        #expect(sent.standardError.contains("It stays on this device"), "\(sent)")
+        #expect(
+          try await late.cospool("queue", "list", "-s", "s").contains(
+            "[the server refused it] mine"))
+        let waited = try await late.attempt("sync", "wait", "--timeout", "1")
+        #expect(waited.code == 75 && waited.standardError.contains("paired to view"), "\(waited)")
+
         // A code dies with the access of who asked for it.
         let pending = try await invite(from: b)
         _ = try await server.command(["revoke", try await b.status().device]).succeeded()

@@ -337,6 +337,26 @@ extension TaskCommandTests {
   }
 }
 
+extension TaskCommandTests {
+  /// A session that comes back does not seem to work for ever.
+  @Test func whatAScriptAskedIsOverWithItsSession() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      async let withdrawn = fixture.cospool("ask", "-s", "s", "Which?")
+      try await waits(fixture, for: "awaitingAnswer")
+      #expect(await fixture.cospool("session", "delete", "s").output == "deleted")
+      #expect(await withdrawn.errors.contains("withdrawn"))
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      #expect(!(await fixture.cospool("task", "list").output.contains("processing")))
+      async let asked = fixture.cospool("ask", "-s", "s", "And now?")
+      try await waits(fixture, for: "awaitingAnswer")
+      #expect(await fixture.cospool("answer", "s", "this").exitCode == 0)
+      #expect(await asked.output == "this")
+      try await waits(fixture, for: "idle")
+    }
+  }
+}
+
 /// `cospool mcp` with an agent that goes on talking.
 private struct LiveMCP {
   private let lines: AsyncStream<[UInt8]>.Continuation

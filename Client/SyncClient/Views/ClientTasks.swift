@@ -186,7 +186,8 @@ public struct ClientTasks: Sendable {
   /// asked there, the session is idle again. Nobody is told of that as of the end of a task.
   package func noteAsked(in session: SessionID) async {
     await client.engine.note { core, context, store in
-      guard core.replica.workspace.session(session)?.task?.status.kind == .processing else {
+      // Of a deleted session, too: it may come back.
+      guard core.replica.workspace.keptTask(of: session)?.state.status.kind == .processing else {
         return []
       }
       let actions = core.taskHeard(.ended(.cancelled), in: session, at: context, store: store)
