@@ -143,7 +143,7 @@ extension ServerCore {
       commit.bytes += append.delta.count
       commit.entries.append((batch, append))
       post(news, to: id, at: now)
-      stageTasks(of: id, at: now)
+      workspaces[id]?.stageTasks(at: now)
       stageInboxes(id, into: &commit)
     case .contentBroken(let batch):
       refuse(

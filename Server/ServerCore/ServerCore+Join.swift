@@ -145,14 +145,14 @@ extension ServerCore {
         workspaces[id]?.refresh(from: loaded, at: now)
         if resident.bookIsLost {
           notifyAnew(id, at: now)
-          resumeLiveStatus(of: id, at: now)
+          workspaces[id]?.resumeLiveStatus(at: now)
         }
         // What was reported as failed got through: the members missed it.
         if moved { restartMembers(of: id) }
       } else {
         workspaces[id] = ResidentWorkspace(
           id: id, loaded: loaded, configuration: configuration, at: now)
-        resumeLiveStatus(of: id, at: now)
+        workspaces[id]?.resumeLiveStatus(at: now)
         repeatEnds(loaded.header.inboxes.endedStatuses, of: id)
       }
       for connection in joins { resume(connection, at: now) }

@@ -18,16 +18,7 @@ extension ServerCore {
         news, to: devices, connected: connected,
         isLooking: isLooking, uptime: now.uptimeMilliseconds)
     }
-    endRequests(of: id)
-  }
-
-  /// Takes requests out of the inboxes that no task awaits any more.
-  mutating func endRequests(of id: WorkspaceID) {
-    guard let content = workspaces[id]?.content else { return }
-    workspaces[id]?.inboxes.requestsEnded { notification in
-      guard let request = notification.request else { return true }
-      return !content.awaits(request, in: notification.session)
-    }
+    workspaces[id]?.endRequests()
   }
 
   /// A request was answered: nobody needs to see it any longer.
@@ -62,28 +53,9 @@ extension ServerCore {
     for change in changes.statuses { show(change, of: id) }
   }
 
-  /// Puts what a staged batch says of tasks with what is stored of it: those who watch are told once
-  /// that is durable.
-  mutating func stageTasks(of id: WorkspaceID, at now: ServerTime) {
-    guard let sessions = workspaces[id]?.stagedTasks, !sessions.isEmpty else { return }
-    workspaces[id]?.stagedTasks = []
-    guard let resident = workspaces[id], let content = resident.content else { return }
-    guard !resident.inboxes.receivers(of: .started).isEmpty || !resident.liveStatus.isEmpty else {
-      return
-    }
-    for session in sessions.sorted() {
-      // Of a session that was deleted nothing is shown any more.
-      let task = content.shownTask(of: session, at: now.wallMilliseconds)
-      guard let event = workspaces[id]?.liveStatus.changed(task, uptime: now.uptimeMilliseconds)
-      else { continue }
-      workspaces[id]?.stagedStatuses.append(
-        LiveStatusChange(event: event, task: task, at: now.wallMilliseconds))
-    }
-  }
-
   private mutating func show(_ change: LiveStatusChange, of id: WorkspaceID) {
     let looking = visibleDevices(of: id)
-    if let order = workspaces[id]?.order(of: change, in: id, looking: looking) {
+    if let order = workspaces[id]?.order(of: change, looking: looking) {
       act(.liveStatus(order))
     }
   }
@@ -100,32 +72,17 @@ extension ServerCore {
       }
     }
     let looking = visibleDevices(of: id)
-    for order in workspaces[id]?.withheldOrders(in: id, looking: looking, at: now) ?? [] {
+    for order in workspaces[id]?.withheldOrders(looking: looking, at: now) ?? [] {
       act(.liveStatus(order))
     }
-  }
-
-  /// A workspace was read: what is shown of its tasks may not be so any more.
-  mutating func resumeLiveStatus(of id: WorkspaceID, at now: ServerTime) {
-    guard let resident = workspaces[id], let content = resident.content,
-      let ended = workspaces[id]?.liveStatus.resumed(content.task(of:))
-    else { return }
-    let changes = ended.map { end(of: $0, in: content, at: now.wallMilliseconds) }
-    workspaces[id]?.stagedStatuses += changes
   }
 
   /// A workspace came into memory: somebody may not have been told yet of what had ended before.
   mutating func repeatEnds(_ ends: [SessionID: Int64], of id: WorkspaceID) {
     guard let content = workspaces[id]?.content else { return }
     for (session, at) in ends.sorted(by: { $0.key < $1.key }) {
-      show(end(of: session, in: content, at: at), of: id)
+      show(content.end(of: session, at: at), of: id)
     }
-  }
-
-  private func end(
-    of session: SessionID, in content: Workspace, at: Int64
-  ) -> LiveStatusChange {
-    LiveStatusChange(event: .ended, task: content.shownTask(of: session, at: at), at: at)
   }
 
   /// A connection has everything up to the present: it gets what waited for its device, and from
@@ -378,15 +335,53 @@ extension Workspace {
     task(of: session)
       ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)
   }
+
+  fileprivate func end(of session: SessionID, at: Int64) -> LiveStatusChange {
+    LiveStatusChange(event: .ended, task: shownTask(of: session, at: at), at: at)
+  }
 }
 
 extension ResidentWorkspace {
+  /// Takes requests out of the inboxes that no task awaits any more.
+  mutating func endRequests() {
+    guard let content else { return }
+    inboxes.requestsEnded { notification in
+      guard let request = notification.request else { return true }
+      return !content.awaits(request, in: notification.session)
+    }
+  }
+
+  /// Puts what a staged batch says of tasks with what is stored of it: those who watch are told once
+  /// that is durable.
+  mutating func stageTasks(at now: ServerTime) {
+    let sessions = stagedTasks.sorted()
+    stagedTasks = []
+    guard let content, !sessions.isEmpty,
+      !inboxes.receivers(of: .started).isEmpty || !liveStatus.isEmpty
+    else { return }
+    for session in sessions {
+      // Of a session that was deleted nothing is shown any more.
+      let task = content.shownTask(of: session, at: now.wallMilliseconds)
+      if let event = liveStatus.changed(task, uptime: now.uptimeMilliseconds) {
+        stagedStatuses.append(LiveStatusChange(event: event, task: task, at: now.wallMilliseconds))
+      }
+    }
+  }
+
+  /// The workspace was read: what is shown of its tasks may not be so any more.
+  mutating func resumeLiveStatus(at now: ServerTime) {
+    guard let content else { return }
+    stagedStatuses += liveStatus.resumed(content.task(of:)).map {
+      content.end(of: $0, at: now.wallMilliseconds)
+    }
+  }
+
   /// Tells of a status those that nobody looks at, and of its end everybody; the others hear of it
   /// when nobody looks at them any more.
   ///
   /// - Returns: nil where nobody is to be told.
   mutating func order(
-    of change: LiveStatusChange, in id: WorkspaceID, looking: Set<DeviceID>
+    of change: LiveStatusChange, looking: Set<DeviceID>
   ) -> LiveStatusOrder? {
     var receivers = inboxes.receivers(of: change.event)
     // Whoever hears of an end forgets it in the store.
@@ -402,7 +397,7 @@ extension ResidentWorkspace {
 
   /// What was kept from devices that somebody looked at, and nobody does now.
   mutating func withheldOrders(
-    in id: WorkspaceID, looking: Set<DeviceID>, at now: ServerTime
+    looking: Set<DeviceID>, at now: ServerTime
   ) -> [LiveStatusOrder] {
     liveStatus.takeWithheld(except: looking).compactMap { kept in
       guard let details = inboxes.receivers(of: kept.event)[kept.device] else { return nil }
