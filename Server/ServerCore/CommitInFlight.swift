@@ -32,6 +32,14 @@ struct CommitInFlight: Sendable {
     entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
   }
 
+  /// Whether it stores something of a workspace.
+  func concerns(_ workspace: WorkspaceID) -> Bool {
+    entries.contains { $0.append.workspace == workspace }
+      || touches.contains { $0.workspace == workspace }
+      || records.contains { $0.workspace == workspace }
+      || inboxes.contains { $0.workspace == workspace }
+  }
+
   /// Whether nothing more goes into it.
   func isFull(_ configuration: ServerConfiguration) -> Bool {
     entries.count >= configuration.commitBatchesMax || bytes >= configuration.commitBytesMax

@@ -61,7 +61,8 @@ extension ServerCore {
     var isReleased = false
     for id in workspaces.keys.sorted() {
       guard let resident = workspaces[id], resident.isQuiet, !resident.hasWork,
-        !loading.contains(id), !isInFlight(id), !resident.isJoining, resident.offers.isEmpty
+        !loading.contains(id), commitInFlight?.concerns(id) != true, !resident.isJoining,
+        resident.offers.isEmpty
       else { continue }
       let idle = now.uptimeMilliseconds - resident.usedAt
       let isWanted = waitingJoins[id]?.isEmpty == false
@@ -80,13 +81,6 @@ extension ServerCore {
       }
     }
     if isReleased { act(.contentReleased) }
-  }
-
-  private func isInFlight(_ id: WorkspaceID) -> Bool {
-    commitInFlight?.entries.contains { $0.append.workspace == id } == true
-      || commitInFlight?.touches.contains { $0.workspace == id } == true
-      || commitInFlight?.records.contains { $0.workspace == id } == true
-      || commitInFlight?.inboxes.contains { $0.workspace == id } == true
   }
 
   /// Ends a stop once everything taken is stored, or when its time is up.

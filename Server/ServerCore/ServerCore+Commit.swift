@@ -159,15 +159,7 @@ extension ServerCore {
   private mutating func takeTouches(at now: ServerTime) -> [DeviceTouch] {
     var touches: [DeviceTouch] = []
     for id in touchesDue.sorted() {
-      let devices = workspaces[id]?.devices.filter(\.value.needsTouch) ?? [:]
-      for (device, record) in devices.sorted(by: { $0.key < $1.key }) {
-        workspaces[id]?.devices[device]?.needsTouch = false
-        workspaces[id]?.devices[device]?.lastSeenAt = now.wallMilliseconds
-        touches.append(
-          DeviceTouch(
-            workspace: id, device: device, name: record.name, seenLogPosition: record.seen,
-            wallMilliseconds: now.wallMilliseconds))
-      }
+      touches += workspaces[id]?.takeTouches(at: now) ?? []
     }
     touchesDue = []
     return touches
@@ -352,5 +344,18 @@ extension ServerCore {
   mutating func refuseInbox(of id: WorkspaceID, at now: ServerTime) {
     for batch in workspaces[id]?.drainInbox() ?? [] { refuseForStorage(batch, at: now) }
     refuseRequests(of: id)
+  }
+}
+
+extension ResidentWorkspace {
+  /// The devices whose rows in the store are out of date, by id.
+  fileprivate mutating func takeTouches(at now: ServerTime) -> [DeviceTouch] {
+    devices.filter(\.value.needsTouch).sorted { $0.key < $1.key }.map { device, record in
+      devices[device]?.needsTouch = false
+      devices[device]?.lastSeenAt = now.wallMilliseconds
+      return DeviceTouch(
+        workspace: id, device: device, name: record.name, seenLogPosition: record.seen,
+        wallMilliseconds: now.wallMilliseconds)
+    }
   }
 }

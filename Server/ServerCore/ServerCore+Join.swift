@@ -52,7 +52,10 @@ extension ServerCore {
       packing[state]?.append(id)
       return
     }
-    guard takeSnapshotTurn(of: session, at: now) else {
+    guard
+      workspaces[session.workspace]?.takeSnapshotTurn(of: session.device, configuration, at: now)
+        == true
+    else {
       return refuse(
         id, .rateLimited, "the device asks for the whole state too often",
         retryAfter: UInt32(clamping: configuration.snapshotSeconds * 1_000), at: now)
@@ -61,20 +64,6 @@ extension ServerCore {
     ask(
       .packSnapshot(content, prefix: resident.head, partBytesMax: configuration.partBytesMax),
       for: .packSnapshot(state))
-  }
-
-  /// Packing is dear, and a device may ask for it again and again without reading the answer.
-  private mutating func takeSnapshotTurn(of session: Session, at now: ServerTime) -> Bool {
-    let (seconds, uptime) = (configuration.snapshotSeconds, now.uptimeMilliseconds)
-    var bucket =
-      workspaces[session.workspace]?.devices[session.device]?.snapshots
-      ?? TokenBucket(
-        perSecond: 1, burst: Int64(configuration.snapshotBurst * seconds),
-        uptimeMilliseconds: uptime)
-    bucket.spend(seconds, uptimeMilliseconds: uptime)
-    guard !bucket.isEmpty else { return false }
-    workspaces[session.workspace]?.devices[session.device]?.snapshots = bucket
-    return true
   }
 
   /// A state is packed for all who wait for it.
@@ -258,5 +247,23 @@ extension ServerCore {
   mutating func touch(_ device: DeviceID, of workspace: WorkspaceID) {
     workspaces[workspace]?.devices[device]?.needsTouch = true
     touchesDue.insert(workspace)
+  }
+}
+
+extension ResidentWorkspace {
+  /// Packing is dear, and a device may ask for it again and again without reading the answer.
+  fileprivate mutating func takeSnapshotTurn(
+    of device: DeviceID, _ configuration: ServerConfiguration, at now: ServerTime
+  ) -> Bool {
+    let (seconds, uptime) = (configuration.snapshotSeconds, now.uptimeMilliseconds)
+    var bucket =
+      devices[device]?.snapshots
+      ?? TokenBucket(
+        perSecond: 1, burst: Int64(configuration.snapshotBurst * seconds),
+        uptimeMilliseconds: uptime)
+    bucket.spend(seconds, uptimeMilliseconds: uptime)
+    guard !bucket.isEmpty else { return false }
+    devices[device]?.snapshots = bucket
+    return true
   }
 }
