@@ -42,7 +42,7 @@ struct CommitInFlight: Sendable {
 
   /// Whether nothing more goes into it.
   func isFull(_ configuration: ServerConfiguration) -> Bool {
-    entries.count >= configuration.commitBatchesMax || bytes >= configuration.commitBytesMax
-      || work >= configuration.commitOperationsMax
+    entries.count >= configuration.commits.batchesMax || bytes >= configuration.commits.bytesMax
+      || work >= configuration.commits.operationsMax
   }
 }

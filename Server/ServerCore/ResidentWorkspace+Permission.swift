@@ -21,19 +21,19 @@ extension ResidentWorkspace {
 
   /// Bytes that the workspace's state alone may have.
   func stateBytesMax(_ configuration: ServerConfiguration) -> Int {
-    min(quota.bytesMax ?? configuration.workspaceBytesMax, configuration.stateBytesMax)
+    min(quota.bytesMax ?? configuration.quota.bytesMax, configuration.stateBytesMax)
   }
 
   /// Units that the workspace may have.
   func unitsMax(_ configuration: ServerConfiguration) -> UInt64 {
-    min(quota.unitsMax ?? configuration.workspaceUnitsMax, WorkspaceQuota.unitsMaxMax)
+    min(quota.unitsMax ?? configuration.quota.unitsMax, WorkspaceQuota.unitsMaxMax)
   }
 
   /// Whether the workspace has all that it may have.
   func quotaObjection(
     to batch: PendingBatch, _ configuration: ServerConfiguration, at now: ServerTime
   ) -> Rejection? {
-    let bytesMax = quota.bytesMax ?? configuration.workspaceBytesMax
+    let bytesMax = quota.bytesMax ?? configuration.quota.bytesMax
     guard snapshotBytes + tailBytes + batch.delta.count <= bytesMax else {
       return Rejection(
         code: .limitReached,
@@ -57,7 +57,7 @@ extension ResidentWorkspace {
         message: "the workspace holds all the units of text and changes that the server gives it, "
           + "\(unitsMax)")
     }
-    let dailyMax = quota.dailyBytesMax ?? configuration.workspaceDailyBytesMax
+    let dailyMax = quota.dailyBytesMax ?? configuration.quota.dailyBytesMax
     guard written.bytes(at: now.wallMilliseconds) + batch.delta.count <= dailyMax else {
       let day = DailyWrites.dayMilliseconds
       return Rejection(

@@ -357,13 +357,13 @@ extension ResidentWorkspace {
     if let rejection = roleObjection(to: operations, of: batch) { return rejection }
     if let rejection = quotaObjection(to: batch, configuration, at: now) { return rejection }
     guard announcesReplica, var replicas = devices[batch.device]?.replicas else { return nil }
-    replicas.spend(configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)
+    replicas.spend(configuration.replicas.seconds, uptimeMilliseconds: now.uptimeMilliseconds)
     guard replicas.isEmpty else { return nil }
     return Rejection(
       code: .rateLimited,
       message: "the device draws replica ids too fast: more than "
-        + "\(configuration.replicaBurst) at once, or one in \(configuration.replicaSeconds) s",
-      retryAfterMilliseconds: UInt32(clamping: configuration.replicaSeconds * 1_000))
+        + "\(configuration.replicas.burst) at once, or one in \(configuration.replicas.seconds) s",
+      retryAfterMilliseconds: UInt32(clamping: configuration.replicas.seconds * 1_000))
   }
 
   private mutating func noteReplicas(
@@ -375,10 +375,10 @@ extension ResidentWorkspace {
     var bucket =
       devices[device]?.replicas
       ?? TokenBucket(
-        perSecond: 1, burst: Int64(configuration.replicaBurst * configuration.replicaSeconds),
+        perSecond: 1, burst: Int64(configuration.replicas.burst * configuration.replicas.seconds),
         uptimeMilliseconds: now.uptimeMilliseconds)
     bucket.spend(
-      drawn * configuration.replicaSeconds, uptimeMilliseconds: now.uptimeMilliseconds)
+      drawn * configuration.replicas.seconds, uptimeMilliseconds: now.uptimeMilliseconds)
     devices[device]?.replicas = bucket
   }
 }

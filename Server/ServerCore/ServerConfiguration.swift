@@ -13,12 +13,9 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var connectionsMax = 10_000
   /// Connections one device may hold at a time; copies of one directory share their device.
   package var connectionsPerDeviceMax = 16
-  /// Frames a connection may send per second in the long run, and at once.
-  package var framesPerSecond: Int64 = 200
-  package var frameBurst: Int64 = 2_000
-  /// Bytes a connection may send per second in the long run, and at once.
-  package var bytesPerSecond: Int64 = 4 << 20
-  package var byteBurst: Int64 = 32 << 20
+  /// Frames, and bytes, that a connection may send.
+  package var frames = Rate(perSecond: 200, burst: 2_000)
+  package var bytes = Rate(perSecond: 4 << 20, burst: 32 << 20)
   /// Bytes of batches that one connection may have waiting before the server stops reading it.
   package var unsettledBytesMax = 4 << 20
   /// Bytes waiting for one receiver at which it is cut off.
@@ -34,22 +31,14 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// Largest delta and snapshot part that the server itself puts together.
   package var partBytesMax = 256 << 10
   /// What one transaction of the group commit may hold.
-  package var commitBatchesMax = 1_000
-  package var commitBytesMax = 8 << 20
-  /// How many operations are looked at before a transaction, refused ones too; a batch is looked at as a
-  /// whole. All workspaces wait that long.
-  package var commitOperationsMax = 1_024
+  package var commits = Commits()
   /// Log entries after which a snapshot is due, and after which it is due however small they are.
   package var snapshotEntries = 256
   package var snapshotEntriesMax = 4_096
   /// The log is kept for devices that were seen within this time; others get a snapshot.
   package var logRetentionMilliseconds: Int64 = 30 * 86_400_000
-  /// What one workspace may take: bytes of its latest snapshot and of the log behind it as they are stored,
-  /// and units (scalars, slots, operations) that were ever made, which is what memory goes by.
-  package var workspaceBytesMax = 512 << 20
-  package var workspaceUnitsMax = WorkspaceQuota.unitsMaxMax
-  /// Bytes of changes that one workspace may bring in on a day (UTC).
-  package var workspaceDailyBytesMax = 1 << 30
+  /// What one workspace may take whose owner said nothing else.
+  package var quota = Quota()
   /// Bytes of a whole state, as it is sent: past them a workspace takes nothing new, and none is joined.
   /// Devices take in twice as much, since a state grows until its next snapshot.
   package var stateBytesMax = WireLimits.stateBytesMax
@@ -59,13 +48,11 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var notificationAgeMilliseconds: Int64 = 7 * 86_400_000
   /// Questions about leases, dispatch and requests that may wait in a workspace.
   package var requestsMax = 1_000
-  /// Replica ids that a device may draw at once; in the long run one in so many seconds.
-  package var replicaBurst = 1_000
-  package var replicaSeconds = 60
-  /// How often the whole state is packed for a device at once; in the long run once in so many seconds.
-  /// Whose disk is full asks with every connection, on average every 15 seconds, and is never held up.
-  package var snapshotBurst = 32
-  package var snapshotSeconds = 10
+  /// Replica ids that a device may draw.
+  package var replicas = Allowance(burst: 1_000, seconds: 60)
+  /// How often the whole state is packed for a device. Whose disk is full asks with every connection, on
+  /// average every 15 seconds, and is never held up.
+  package var snapshots = Allowance(burst: 32, seconds: 10)
   /// How far ahead of the server's clock a stamp may be.
   package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
   /// Presence goes out at most this often per workspace.
@@ -88,6 +75,35 @@ package struct ServerConfiguration: Hashable, Sendable {
   package var goAwayMillisecondsMax: UInt32 = 5_000
 
   package init() {}
+
+  /// How much of something is taken per second in the long run, and at once.
+  package struct Rate: Hashable, Sendable {
+    package var perSecond: Int64
+    package var burst: Int64
+  }
+
+  /// How often something rare may be had at once; in the long run once in so many seconds.
+  package struct Allowance: Hashable, Sendable {
+    package var burst: Int
+    package var seconds: Int
+  }
+
+  package struct Commits: Hashable, Sendable {
+    package var batchesMax = 1_000
+    package var bytesMax = 8 << 20
+    /// How many operations are looked at before a transaction, refused ones too; a batch is looked at as a
+    /// whole. All workspaces wait that long.
+    package var operationsMax = 1_024
+  }
+
+  package struct Quota: Hashable, Sendable {
+    /// Bytes of its latest snapshot and of the log behind it as they are stored.
+    package var bytesMax = 512 << 20
+    /// Units (scalars, slots, operations) that were ever made, which is what memory goes by.
+    package var unitsMax = WorkspaceQuota.unitsMaxMax
+    /// Bytes of changes that it may bring in on a day (UTC).
+    package var dailyBytesMax = 1 << 30
+  }
 }
 
 /// Who gets in by a code, and how often it may be guessed.

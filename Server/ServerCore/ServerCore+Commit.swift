@@ -106,7 +106,7 @@ extension ServerCore {
         ready.putBack(waiting)
         return true
       }
-      end = min(end, ready.level + configuration.commitOperationsMax)
+      end = min(end, ready.level + configuration.commits.operationsMax)
       let before = commit.work
       let hasMore = stageOne(of: id, into: &commit, at: now)
       ready.worked(commit.work - before, for: id)

@@ -58,7 +58,7 @@ extension ServerCore {
     else {
       return refuse(
         id, .rateLimited, "the device asks for the whole state too often",
-        retryAfter: UInt32(clamping: configuration.snapshotSeconds * 1_000), at: now)
+        retryAfter: UInt32(clamping: configuration.snapshots.seconds * 1_000), at: now)
     }
     packing[state] = [id]
     ask(
@@ -255,11 +255,11 @@ extension ResidentWorkspace {
   fileprivate mutating func takeSnapshotTurn(
     of device: DeviceID, _ configuration: ServerConfiguration, at now: ServerTime
   ) -> Bool {
-    let (seconds, uptime) = (configuration.snapshotSeconds, now.uptimeMilliseconds)
+    let (seconds, uptime) = (configuration.snapshots.seconds, now.uptimeMilliseconds)
     var bucket =
       devices[device]?.snapshots
       ?? TokenBucket(
-        perSecond: 1, burst: Int64(configuration.snapshotBurst * seconds),
+        perSecond: 1, burst: Int64(configuration.snapshots.burst * seconds),
         uptimeMilliseconds: uptime)
     bucket.spend(seconds, uptimeMilliseconds: uptime)
     guard !bucket.isEmpty else { return false }

@@ -111,10 +111,10 @@ package struct ServerCore: Sendable {
     connections[id] = Connection(
       id: id, source: source, openedAt: acceptedAt.uptimeMilliseconds,
       frames: TokenBucket(
-        perSecond: configuration.framesPerSecond, burst: configuration.frameBurst,
+        perSecond: configuration.frames.perSecond, burst: configuration.frames.burst,
         uptimeMilliseconds: now.uptimeMilliseconds),
       bytes: TokenBucket(
-        perSecond: configuration.bytesPerSecond, burst: configuration.byteBurst,
+        perSecond: configuration.bytes.perSecond, burst: configuration.bytes.burst,
         uptimeMilliseconds: now.uptimeMilliseconds))
     if stopping != nil {
       refuse(id, .unavailable, "the server is stopping", retryAfter: 1_000, at: now)

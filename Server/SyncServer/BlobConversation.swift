@@ -44,7 +44,7 @@ final class BlobConversation {
     self.answer = answer
     pace = TransferPace(
       start: driver.clock.now.uptimeMilliseconds,
-      graceMilliseconds: driver.options.blobMilliseconds)
+      graceMilliseconds: driver.options.files.milliseconds)
   }
 
   private var now: Int64 { driver.clock.now.uptimeMilliseconds }
@@ -181,7 +181,7 @@ final class BlobConversation {
 
   /// A connection may take so long for one request, and to wait for the next.
   private func keepAlive() {
-    pace = TransferPace(start: now, graceMilliseconds: driver.options.blobMilliseconds)
+    pace = TransferPace(start: now, graceMilliseconds: driver.options.files.milliseconds)
     lookLater()
   }
 

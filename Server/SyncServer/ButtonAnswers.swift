@@ -8,9 +8,6 @@ import WireProtocol
 
 /// Answers that the buttons of pushed notices post; SPECIFICATION.md, section "Answers by button".
 extension ServerDriver {
-  /// Answers under way at once.
-  static let postedAnswersMax = 64
-
   /// Checks what was posted, and has the authority decide.
   func answer(_ body: [UInt8], from source: String) -> EventLoopFuture<HTTPReply> {
     decide(body, from: source).map { $0.forBrowsers }
@@ -43,7 +40,7 @@ extension ServerDriver {
       return loop.makeSucceededFuture(
         HTTPReply(.badRequest, text: "This is no answer of a button."))
     }
-    guard postedAnswers.count < Self.postedAnswersMax, !isStopped,
+    guard !postedAnswers.isFull, !isStopped,
       let queue = storage as? any PushQueue
     else { return loop.makeSucceededFuture(.postAgain) }
     let answer = AnswerRequest(

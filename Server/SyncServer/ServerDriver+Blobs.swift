@@ -19,8 +19,8 @@ extension ServerDriver {
   /// Whether there is a place for a request that takes memory; one workspace does not get all.
   func takeBlobSeat(for workspace: WorkspaceID) -> Bool {
     let own = blobSeats[workspace, default: 0]
-    guard own < options.blobRequestsPerWorkspaceMax, !isStopped,
-      blobSeats.values.reduce(0, +) < options.blobRequestsMax
+    guard own < options.files.requestsPerWorkspaceMax, !isStopped,
+      blobSeats.values.reduce(0, +) < options.files.requestsMax
     else { return false }
     blobSeats[workspace] = own + 1
     return true

@@ -43,9 +43,7 @@ final class ServerDriver {
   let setup: PushSetup
   /// Carries push orders out; nil where the store keeps none.
   private(set) var pushes: PushService?
-  /// Answers of buttons that the core has not settled.
-  private(set) var postedAnswers: [PostedAnswerID: EventLoopPromise<PostedAnswerOutcome>] = [:]
-  private var lastPostedAnswer: UInt64 = 0
+  private(set) var postedAnswers = PostedAnswers()
   /// Requests for files under way, by workspace.
   var blobSeats: [WorkspaceID: Int] = [:]
   let logger: Logger
@@ -85,7 +83,7 @@ final class ServerDriver {
     self.storeThreads = storeThreads
     self.blobThread = blobThread
     blobs = BlobStore(
-      dataDirectory: options.dataDirectory, quotaBytes: options.blobQuotaBytes,
+      dataDirectory: options.dataDirectory, quotaBytes: options.files.quotaBytes,
       freeSpace: options.freeSpace)
     self.logger = logger
     self.security = security.map {
@@ -276,10 +274,8 @@ final class ServerDriver {
   func post(
     _ answer: AnswerRequest, by device: DeviceID, in workspace: WorkspaceID
   ) -> EventLoopFuture<PostedAnswerOutcome> {
-    lastPostedAnswer += 1
-    let id = PostedAnswerID(rawValue: lastPostedAnswer)
     let promise = loop.makePromise(of: PostedAnswerOutcome.self)
-    postedAnswers[id] = promise
+    let id = postedAnswers.add(promise)
     run(core.answerPosted(id, answer, by: device, in: workspace, at: clock.now))
     return promise.futureResult
   }
@@ -322,15 +318,13 @@ final class ServerDriver {
     case .pushOrdersStored: pushes?.ordersStored()
     case .liveStatus(let order): pushes?.show(order)
     case .testPush(let target, let id): test(target, for: id)
-    case .answerSettled(let id, let outcome):
-      postedAnswers.removeValue(forKey: id)?.succeed(outcome)
+    case .answerSettled(let id, let outcome): postedAnswers.settle(id, outcome)
     case .contentReleased: Heap.giveBackFreed()
     case .report(let report): log(report)
     case .stopped:
       isStopped = true
       ticks?.cancel()
-      for promise in postedAnswers.values { promise.succeed(.unavailable) }
-      postedAnswers = [:]
+      postedAnswers.giveUp()
       for (channel, _) in channels.values { linger(channel) }
       finishStopIfDone()
     }

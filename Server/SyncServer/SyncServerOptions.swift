@@ -22,22 +22,13 @@ package struct SyncServerOptions: Sendable {
   package var places = Places.Rules()
   /// Proxies whose `X-Forwarded-For` is believed.
   package var trustedProxies: [AddressRange] = []
-  /// How often idle connections are pinged, and how long one may be silent.
-  package var pingMilliseconds: Int64 = 20_000
-  package var silenceMilliseconds: Int64 = 45_000
+  package var pings = Pings()
   /// How long the store's thread may leave a question unanswered before the server counts as unwell.
   package var storeMilliseconds: Int64 = 10_000
   /// How often the core hears that time has passed.
   package var tickMilliseconds: Int64 = 100
-  /// What the files of attachments of one workspace may take together, in bytes.
-  package var blobQuotaBytes = 1 << 30
-  /// Requests for files under way at once; each may hold one file in memory.
-  package var blobRequestsMax = 16
-  /// Those of one workspace.
-  package var blobRequestsPerWorkspaceMax = 8
-  /// How long a connection may take for one request for a file while nothing goes over, and to wait
-  /// for the next.
-  package var blobMilliseconds = Int64(WireLimits.blobSecondsMax) * 1_000
+  /// What the files of attachments may take.
+  package var files = Files()
   /// What is left of the disk; nil: of that which holds the data.
   package var freeSpace: FreeSpace?
   /// How long a connection that was told to close may take to do so.
@@ -53,6 +44,25 @@ package struct SyncServerOptions: Sendable {
     self.dataDirectory = dataDirectory
     self.host = host
     self.port = port
+  }
+
+  package struct Pings: Sendable {
+    /// How often idle connections are pinged.
+    package var everyMilliseconds: Int64 = 20_000
+    /// How long one may be silent.
+    package var silenceMilliseconds: Int64 = 45_000
+  }
+
+  package struct Files: Sendable {
+    /// Bytes of those of one workspace together.
+    package var quotaBytes = 1 << 30
+    /// Requests under way at once; each may hold one file in memory.
+    package var requestsMax = 16
+    /// Those of one workspace.
+    package var requestsPerWorkspaceMax = 8
+    /// How long a connection may take for one request while nothing goes over, and to wait for the
+    /// next.
+    package var milliseconds = Int64(WireLimits.blobSecondsMax) * 1_000
   }
 }
 

@@ -45,7 +45,7 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
 
   func handlerAdded(context: ChannelHandlerContext) {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    let interval = TimeAmount.milliseconds(driver.options.pingMilliseconds)
+    let interval = TimeAmount.milliseconds(driver.options.pings.everyMilliseconds)
     pings = context.eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
       let (handler, context) = bound.value
       handler.ping(context: context)
@@ -108,7 +108,7 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
 
   private func ping(context: ChannelHandlerContext) {
     let silence = driver.clock.now.uptimeMilliseconds - counter.heardAt
-    guard silence < driver.options.silenceMilliseconds else {
+    guard silence < driver.options.pings.silenceMilliseconds else {
       return context.close(promise: nil)
     }
     let ping = WebSocketFrame(fin: true, opcode: .ping, data: ByteBuffer())

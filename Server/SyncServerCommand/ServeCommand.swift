@@ -53,12 +53,12 @@ struct ServeCommand: AsyncParsableCommand {
     help: ArgumentHelp(
       "MiB that the log and the state of one workspace may take; past it nothing new is taken.",
       valueName: "n"))
-  var workspaceQuota = ServerConfiguration().workspaceBytesMax >> 20
+  var workspaceQuota = ServerConfiguration().quota.bytesMax >> 20
 
   @Option(
     help: ArgumentHelp(
       "MiB of changes that one workspace may bring in on a day (UTC).", valueName: "n"))
-  var dailyQuota = ServerConfiguration().workspaceDailyBytesMax >> 20
+  var dailyQuota = ServerConfiguration().quota.dailyBytesMax >> 20
 
   @Option(
     name: .customLong("trusted-proxy"),
@@ -121,9 +121,9 @@ struct ServeCommand: AsyncParsableCommand {
     var options = SyncServerOptions(dataDirectory: data.resolved, host: host, port: port)
     options.metrics = metrics.flatMap(MetricsAddress.init)
     options.core.pairing.devicesMayPair = devicesMayPair
-    options.blobQuotaBytes = blobQuota << 20
-    options.core.workspaceBytesMax = workspaceQuota << 20
-    options.core.workspaceDailyBytesMax = dailyQuota << 20
+    options.files.quotaBytes = blobQuota << 20
+    options.core.quota.bytesMax = workspaceQuota << 20
+    options.core.quota.dailyBytesMax = dailyQuota << 20
     options.trustedProxies = trustedProxies.compactMap { AddressRange($0) }
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)

@@ -110,8 +110,8 @@ import WireProtocol
   @Test(arguments: [true, false])
   func aWorkspaceThatAlwaysHasMoreHoldsNobodyUp(isTaken: Bool) throws {
     var scene = ServerScene {
-      $0.commitBatchesMax = 4
-      $0.commitOperationsMax = 100
+      $0.commits.batchesMax = 4
+      $0.commits.operationsMax = 100
     }
     var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
     let connection = try scene.join(&device)
@@ -146,7 +146,7 @@ import WireProtocol
   /// What is dear goes behind what another workspace sent meanwhile, not before it: it waits for the one
   /// that is being looked at, and for no second one.
   @Test func whoHadLessWorkDoneIsNext() throws {
-    var scene = ServerScene { $0.commitOperationsMax = 30 }
+    var scene = ServerScene { $0.commits.operationsMax = 30 }
     var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
     let connection = try scene.join(&device)
     let elsewhere = try scene.join(&other)
@@ -169,7 +169,7 @@ import WireProtocol
   @Test(arguments: [true, false])
   func whatAWorkspaceMayTakeHasAnEndAndOthersGoOn(inBytes: Bool) throws {
     var scene = ServerScene {
-      if inBytes { $0.workspaceBytesMax = 2_000 } else { $0.workspaceUnitsMax = 2_000 }
+      if inBytes { $0.quota.bytesMax = 2_000 } else { $0.quota.unitsMax = 2_000 }
     }
     var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
     let connection = try scene.join(&device)

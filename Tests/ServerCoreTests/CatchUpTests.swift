@@ -125,7 +125,7 @@ import WireProtocol
   @Test func whoAsksForTheStateAgainAndAgainIsSlowedDown() throws {
     var (scene, _, _) = try scene(messages: 5) {
       $0.catchUpEntriesMax = 1
-      $0.snapshotBurst = 3
+      $0.snapshots.burst = 3
     }
     let reader = scene.device(2)
     for _ in 0..<3 {

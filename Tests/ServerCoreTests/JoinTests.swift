@@ -121,7 +121,7 @@ import WireProtocol
     let units = state.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
     let size = PackedSnapshot.pack(state.image()).count
     world = try DivergedWorld {
-      if inBytes { $0.stateBytesMax = size } else { $0.workspaceUnitsMax = units + 1 }
+      if inBytes { $0.stateBytesMax = size } else { $0.quota.unitsMax = units + 1 }
     }
     let member = try world.scene.join(&world.other)
     try world.other.write("kept, and one too many")

@@ -248,8 +248,8 @@ import WireProtocol
 
   @Test func senderOfManyFramesIsSlowedDownAndThenCut() throws {
     var scene = ServerScene {
-      $0.framesPerSecond = 10
-      $0.frameBurst = 20
+      $0.frames.perSecond = 10
+      $0.frames.burst = 20
     }
     var device = scene.device(1)
     let id = try scene.join(&device)
@@ -295,8 +295,8 @@ import WireProtocol
 
   @Test func pingsCountAsFramesDo() {
     var scene = ServerScene {
-      $0.framesPerSecond = 1
-      $0.frameBurst = 10
+      $0.frames.perSecond = 1
+      $0.frames.burst = 10
     }
     let device = scene.device(1)
     let id = scene.connect(device)

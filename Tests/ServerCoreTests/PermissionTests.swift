@@ -90,7 +90,7 @@ import WireProtocol
   }
 
   @Test func aDayHasItsShareAndTheNextOneHasItsOwn() throws {
-    var scene = ServerScene { $0.workspaceDailyBytesMax = 4_000 }
+    var scene = ServerScene { $0.quota.dailyBytesMax = 4_000 }
     var device = scene.device(1)
     let connection = try scene.join(&device)
     func fill() throws -> Refusal? {

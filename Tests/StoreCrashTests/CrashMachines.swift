@@ -124,8 +124,8 @@ final class CrashServer {
       configuration.snapshotEntries = 20
       configuration.snapshotEntriesMax = 40
       configuration.catchUpEntriesMax = 60
-      configuration.framesPerSecond = 1_000_000
-      configuration.frameBurst = 1_000_000
+      configuration.frames.perSecond = 1_000_000
+      configuration.frames.burst = 1_000_000
       process = Process(
         core: ServerCore(configuration: configuration, secretHash: { $0 }), database: database)
       return true

@@ -58,7 +58,7 @@ import Testing
   }
 
   @Test func smallFilesCountAsTheirBlocks() async throws {
-    try await ServerFixture.with({ $0.blobQuotaBytes = 3 * 4_096 }) { fixture in
+    try await ServerFixture.with({ $0.files.quotaBytes = 3 * 4_096 }) { fixture in
       let token = try await fixture.pair(1).token
       for text in ["a", "b", "c"] {
         #expect(
@@ -77,7 +77,7 @@ import Testing
   }
 
   @Test func oneDeviceTakesNotAllSeats() async throws {
-    try await ServerFixture.with({ $0.blobRequestsPerWorkspaceMax = 1 }) { fixture in
+    try await ServerFixture.with({ $0.files.requestsPerWorkspaceMax = 1 }) { fixture in
       let token = try await fixture.pair(1).token
       let other = try await fixture.pair(2, workspace: "other").token
       let digits = token.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
@@ -98,7 +98,7 @@ import Testing
   }
 
   @Test func aDamagedFileIsNotGivenAndIsTakenAnew() async throws {
-    try await ServerFixture.with({ $0.blobQuotaBytes = 4_096 }) { fixture in
+    try await ServerFixture.with({ $0.files.quotaBytes = 4_096 }) { fixture in
       let device = try await fixture.pair(1)
       let token = device.token
       let hash = Self.hash("hello")
@@ -228,7 +228,7 @@ import Testing
   }
 
   @Test func wrongRequestsAreRefusedAndStoreNothing() async throws {
-    try await ServerFixture.with({ $0.blobQuotaBytes = 4_096 }) { fixture in
+    try await ServerFixture.with({ $0.files.quotaBytes = 4_096 }) { fixture in
       let token = try await fixture.pair(1).token
       let hash = Self.hash("hello")
       #expect(

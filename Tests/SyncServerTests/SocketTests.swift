@@ -178,8 +178,8 @@ import WireProtocol
 
   @Test func connectionThatAnswersNoPingIsClosed() async throws {
     try await ServerFixture.with({
-      $0.pingMilliseconds = 50
-      $0.silenceMilliseconds = 10_000
+      $0.pings.everyMilliseconds = 50
+      $0.pings.silenceMilliseconds = 10_000
     }) { fixture in
       let device = try await fixture.pair(1)
       let client = try await RawClient.connect(port: fixture.server.port, answersPings: false)
@@ -199,8 +199,8 @@ import WireProtocol
   /// A large batch takes longer on a slow uplink than a connection may be silent.
   @Test func frameThatComesInSlowlyIsTaken() async throws {
     try await ServerFixture.with({
-      $0.pingMilliseconds = 50
-      $0.silenceMilliseconds = 10_000
+      $0.pings.everyMilliseconds = 50
+      $0.pings.silenceMilliseconds = 10_000
     }) { fixture in
       var device = try await fixture.pair(1)
       let hello = Frame.hello(device.hello)

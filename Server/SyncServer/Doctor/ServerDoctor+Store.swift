@@ -88,10 +88,10 @@ extension ServerDoctor {
     return all.flatMap { workspace -> [DoctorFinding] in
       let name = ShownName.text(workspace.name)
       let shares = [
-        ("its log and state", workspace.bytes, workspace.quota.storage, usual.workspaceBytesMax),
+        ("its log and state", workspace.bytes, workspace.quota.storage, usual.quota.bytesMax),
         (
           "today's changes", workspace.writtenToday, workspace.quota.daily,
-          usual.workspaceDailyBytesMax
+          usual.quota.dailyBytesMax
         ),
         ("its files", workspace.fileBytes, workspace.quota.files, 1 << 30),
       ]

@@ -1,0 +1,31 @@
+import NIOCore
+import ServerCore
+
+/// Answers of buttons that the core has not settled.
+struct PostedAnswers {
+  /// Answers under way at once.
+  static let countMax = 64
+
+  private var promises: [PostedAnswerID: EventLoopPromise<PostedAnswerOutcome>] = [:]
+  private var last: UInt64 = 0
+
+  var isFull: Bool { promises.count >= PostedAnswers.countMax }
+
+  /// Names another one; the promise is kept when it is settled.
+  mutating func add(_ promise: EventLoopPromise<PostedAnswerOutcome>) -> PostedAnswerID {
+    last += 1
+    let id = PostedAnswerID(rawValue: last)
+    promises[id] = promise
+    return id
+  }
+
+  mutating func settle(_ id: PostedAnswerID, _ outcome: PostedAnswerOutcome) {
+    promises.removeValue(forKey: id)?.succeed(outcome)
+  }
+
+  /// Nothing is decided any more: each may be posted again.
+  mutating func giveUp() {
+    for promise in promises.values { promise.succeed(.unavailable) }
+    promises = [:]
+  }
+}
