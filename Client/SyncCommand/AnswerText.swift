@@ -230,12 +230,19 @@ enum SessionText {
 
   /// What people call sessions: their names, and where two have one, the beginning of the id besides.
   static func names(of sessions: [SessionAnswer]) -> [String] {
-    let counts = Dictionary(sessions.map { ($0.name, 1) }, uniquingKeysWith: +)
+    let digits = Dictionary(grouping: sessions, by: \.name).filter { $0.value.count > 1 }
+      .mapValues { called in
+        let ids = called.map(\.id.rawValue)
+        // The whole ids differ.
+        return (QueueText.idDigitsMin...).first { length in
+          Set(ids.map { $0.prefix(length) }).count == ids.count
+        }
+      }
     return sessions.map { session in
-      guard counts[session.name, default: 0] > 1, session.name != session.id.rawValue else {
+      guard let digits = digits[session.name] ?? nil, session.name != session.id.rawValue else {
         return session.name
       }
-      return "\(session.name) (\(session.id.rawValue.prefix(QueueText.idDigitsMin)))"
+      return "\(session.name) (\(session.id.rawValue.prefix(digits)))"
     }
   }
 }

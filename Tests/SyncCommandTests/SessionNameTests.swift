@@ -54,6 +54,11 @@ import Testing
       let word = String(line.split(separator: " ")[0])
       #expect(throws: Never.self) { try names.id(of: word) }
     }
+    // The dashboard names them apart, too.
+    #expect(
+      SessionText.names(of: names.sessions) == [
+        "shop (0198aabb-7)", "shop (0198aabb-8)", "shop (0198)", "shop-docs",
+      ])
     let beginning = #expect(throws: CommandFailure.self) { try names.id(of: "sho") }
     #expect(beginning?.message.contains("\n  shop-docs") == true)
   }
