@@ -18,7 +18,8 @@ enum CommandSuggestion {
   /// - Parameter message: what the parser says of the arguments.
   static func hint(onText arguments: [String], refused message: String) -> String? {
     let looksLikeText = arguments.prefix { $0 != "--" }.contains {
-      $0.hasPrefix("-") && $0.contains(where: \.isWhitespace)
+      $0.hasPrefix("-")
+        && ($0.contains(where: \.isWhitespace) || !$0.hasPrefix("--") && $0.count > 2)
     }
     let takesText = message.contains("<text>") || message.contains("<words>")
     guard takesText, looksLikeText || message.contains("Unknown option") else { return nil }

@@ -50,6 +50,13 @@ enum StatusText {
           "another device wants \(name) to run here; let it: cospool session host \(name) this",
           .yellow))
     }
+    fields += problems(of: status) + devices(of: sync)
+    return FieldText.text(of: fields, style: style)
+  }
+
+  private static func problems(of status: StatusAnswer) -> [FieldText.Field] {
+    let sync = status.sync
+    var fields: [FieldText.Field] = []
     if let problem = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
       let isShutOut = ["revoked", "unauthorized", "wrongWorkspace"].contains(sync.refusalCode ?? "")
@@ -65,17 +72,19 @@ enum StatusText {
       fields.append(
         .init("repairs", "\(sync.repairs), after a copy of the running daemon worked too"))
     }
-    for (index, device) in sync.devices.enumerated() {
+    return fields
+  }
+
+  private static func devices(of sync: SyncStatus) -> [FieldText.Field] {
+    sync.devices.enumerated().map { index, device in
       let connection = device.connected ? "connected" : "offline"
       // After every change a connected device takes a moment.
       let seen =
         device.seenEverything ? "has everything" : device.connected ? "catching up" : "behind"
       // While there is no connection, this is what the server told last.
       let doubt = sync.state == .connected ? "" : ", when last heard"
-      fields.append(
-        .init(index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)"))
+      return .init(index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)")
     }
-    return FieldText.text(of: fields, style: style)
   }
 
   /// Whether what goes to a server can be read by others on the way.

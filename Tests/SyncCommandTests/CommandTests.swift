@@ -102,7 +102,7 @@ import Testing
         (["send", "-s", "review", "--id", Self.first, "other"], 5, "exists already"),
         (["queue", "list", "-s", "none"], 1, "No session none"),
         (["queue", "show", "ffff"], 1, "No message ffff"),
-        (["queue", "show", "1111"], 1, Self.second),
+        (["queue", "show", "1111"], 1, "  11112222  review: two"),
         (["queue", "move", "11111", "--to", "9"], 1, "choose 1 to 2"),
         (["queue", "cancel", "ffff"], 1, "No message ffff"),
         (["thread", "remove", "nobody"], 1, "No session nobody"),

@@ -316,9 +316,9 @@ extension TaskCommandTests {
           2, ["answer", "s", "--cancel"],
           #"{"answer":null,"why":"The person cancelled: stop here."}"#
         ),
-      ] as [(Int, [String], String)] {
+      ] as [(JSONTree, [String], String)] {
         agent.send([
-          "jsonrpc": "2.0", "id": .whole(Int64(id)), "method": "tools/call",
+          "jsonrpc": "2.0", "id": id, "method": "tools/call",
           "params": [
             "name": "ask_person",
             "arguments": ["question": "Which branch?", "options": ["main", "next"]],
@@ -329,7 +329,7 @@ extension TaskCommandTests {
         #expect(
           await CommandFixture.cospool(words, variables: ["COSPOOL_DATA": fixture.directory])
             .exitCode == 0)
-        let answer = try await agent.answer(to: .whole(Int64(id)))
+        let answer = try await agent.answer(to: id)
         #expect(answer["result"]?["content"]?.elements.first?["text"]?.text == told)
       }
       #expect(await agent.end() == .init())
@@ -404,7 +404,9 @@ private struct LiveMCP {
 
   /// Waits for the answer to a request.
   func answer(to id: JSONTree) async throws -> JSONTree {
+    let deadline = ContinuousClock.now + .seconds(60)
     while true {
+      try #require(ContinuousClock.now < deadline, "no answer to \(id.line): \(answers)")
       if let answer = answers.first(where: { $0["id"] == id }) { return answer }
       try await Task.sleep(for: .milliseconds(20))
     }
