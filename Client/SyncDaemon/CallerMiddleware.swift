@@ -22,16 +22,22 @@ struct CallerMiddleware: RouterMiddleware {
     guard let agent = try await agent(asking: request, over: context.channel) else {
       return try await next(request, context)
     }
-    // A path that leads nowhere is answered so; one that leads somewhere stands in the table.
-    if let path = context.endpointPath {
-      guard let route = Route.named(request.method.rawValue, path) else {
-        throw APIProblem.agentNotAllowed
+    do {
+      // A path that leads nowhere is answered so; one that leads somewhere stands in the table.
+      if let path = context.endpointPath {
+        guard let route = Route.named(request.method.rawValue, path) else {
+          throw APIProblem.agentNotAllowed
+        }
+        try api.check(route, of: agent, context)
       }
-      try api.check(route, of: agent, context)
+      var context = context
+      context.agent = agent
+      return try await next(request, context)
+    } catch let error as QueueError {
+      throw api.told(error, to: agent, request)
+    } catch ClientError.queue(let error) {
+      throw api.told(error, to: agent, request)
     }
-    var context = context
-    context.agent = agent
-    return try await next(request, context)
   }
 
   /// nil where a person asks.
@@ -116,6 +122,23 @@ extension APIHandlers {
   func mayName(_ session: SessionID, _ context: Context) -> Bool {
     guard let agent = context.agent else { return true }
     return session == agent.session || policy != .own
+  }
+
+  /// What an agent is told of an error: nothing of messages in sessions where it may not look.
+  fileprivate func told(_ error: QueueError, to agent: CallingAgent, _ request: Request)
+    -> any Error
+  {
+    func isOpen(_ session: SessionID) -> Bool { (try? check(session, of: agent)) != nil }
+    switch error {
+    case .messageAmbiguous(let prefix, let candidates):
+      return QueueError.messageAmbiguous(
+        prefix: prefix, candidates: candidates.filter { isOpen($0.session) })
+    case .messageIDTaken(let id):
+      let taken = MessageID(id).flatMap { try? client.workspace().message($0) }
+      // As an answer already it comes without the message that is there.
+      return taken.map { isOpen($0.session) } == true ? error : APIProblem(error, request: request)
+    default: return error
+    }
   }
 
   private func check(_ session: SessionID, of agent: CallingAgent) throws {

@@ -76,6 +76,9 @@ extension EndToEnd {
       try cancel-person $cospool queue cancel 2222
       try other $cospool send -s other "a worm"
       try read-other $cospool queue list -s other
+      try guess $cospool queue show 1
+      try guess-edit $cospool queue edit 1 "something else"
+      try taken $cospool send -s own --id 12222222-2222-4222-8222-222222222222 --json "mine"
       try settings $cospool config set command "touch pwned"
       try pair $cospool pair ws://127.0.0.1:1 CODE
       try push $cospool push add webhook http://127.0.0.1:1/a --secret 0123456789abcdef
@@ -101,7 +104,8 @@ extension EndToEnd {
         let scene = try await Scene(bed, Self.whatAnAgentTries)
         // Behind the first: what its person wrote, and what the agent must leave alone.
         try await scene.device.cospool("session", "add", "secret")
-        try await scene.device.send("secret", "for no host")
+        try await scene.device.cospool(
+          "send", "-s", "secret", "--id", "12222222-2222-4222-8222-222222222222", "for no host")
         try await scene.device.cospool("queue", "pause", "-s", "own")
         try await scene.device.send("own", "go")
         try await scene.device.cospool(
@@ -119,6 +123,12 @@ extension EndToEnd {
           // Of other sessions it is not even told.
           #expect(["1", "3"].contains(scene.code(name)), "\(name): \(scene.text(name + ".out"))")
         }
+        for name in ["guess", "guess-edit", "taken"] {
+          let text = scene.text(name + ".out")
+          #expect(scene.code(name) != "0" && !text.contains("secret"), "\(name): \(text)")
+          #expect(!text.contains("for no host"), "\(name): \(text)")
+        }
+        #expect(scene.text("guess.out").contains("11111111  own: "), "\(scene.text("guess.out"))")
         #expect(scene.text("mcp.out").contains("agentNotAllowed"))
         #expect(scene.text("posing.out").contains("not for an agent at work"))
         #expect(scene.text("handed.out").contains("callerGone"))
