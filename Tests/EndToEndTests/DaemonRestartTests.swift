@@ -36,6 +36,32 @@ extension EndToEnd {
       }
     }
 
+    /// Its options, the folder they count from, and its environment.
+    @Test func whatWasStartedByHandIsStartedAlike() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        let daemon = try bed.launch(
+          "/bin/sh",
+          [
+            "-c",
+            "cd \"$1\" && exec \"$0\" --data ./a --name '' --name 'odd name' --thread-queue off",
+            try Executables.path(of: "cospoold"), bed.directory,
+          ], name: "a cospoold", environment: ["COSPOOL_MAX_QUEUE_SIZE": "7"])
+        _ = try await daemon.line(holding: "ready on")
+        func settings() async throws -> String {
+          try await a.cospool("config", "list")
+        }
+        let before = try await settings()
+        #expect(before.contains("odd name"))
+        let restart = try bed.start("cospool", ["service", "restart", "--json", "--data", a.data])
+        #expect(try await daemon.ended() == .code(75))
+        let output = try await bed.finish(restart, ["service", "restart"]).succeeded()
+        let next = try output.decoded(Restarted.self).processID
+        bed.atEnd { kill(next, SIGKILL) }
+        #expect(try await settings() == before)
+      }
+    }
+
     /// Where a service manager started the daemon, it starts the next one.
     @Test func aServiceIsLeftToItsManager() async throws {
       try await TestBed.run { bed in

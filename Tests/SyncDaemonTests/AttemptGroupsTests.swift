@@ -1,3 +1,5 @@
+import Foundation
+import QueueModel
 import Testing
 
 @testable import SyncDaemon
@@ -28,5 +30,32 @@ import Testing
   ])
   func elsewhereThereIsNone(groups: String, mounts: String) {
     #expect(AttemptGroups.ownFolder(groups: groups, mounts: mounts) == nil)
+  }
+
+  /// A folder with a file in it cannot be removed, as a group with a process in it.
+  @Test func aGroupThatWasLeftWithSomethingInItGoesLater() throws {
+    let folder = "/tmp/csp-groups-\(UInt32.random(in: .min ... .max))"
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    func names() throws -> [String] {
+      try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    }
+    let groups = AttemptGroups(folder: folder)
+    func make(_ number: UInt64) throws -> AttemptGroup {
+      try #require(groups.make(of: MessageID(high: 0, low: number), attempt: 1))
+    }
+    let first = try make(1)
+    let name = try #require(try names().first)
+    let inside = "\(folder)/\(name)/process"
+    #expect(FileManager.default.createFile(atPath: inside, contents: nil))
+    groups.remove(first)
+    let second = try make(2)
+    #expect(try names().count == 2)
+    try FileManager.default.removeItem(atPath: inside)
+    // Those in which something is yet to begin stay.
+    _ = try make(3)
+    #expect(try names().count == 2 && !names().contains(name))
+    groups.remove(second)
+    #expect(try names().count == 1)
   }
 }

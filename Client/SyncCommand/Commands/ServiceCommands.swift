@@ -165,9 +165,7 @@ struct ServiceCommands: ParsableCommand {
     /// A daemon that was started by hand is its person's to stop.
     private func refuseBesideAnother(_ directory: String) async throws {
       let connection = DaemonConnection(dataDirectory: directory)
-      let answer = try? await connection.answer(to: APIRequest(.get, ["status"]))
-        .decoded(StatusAnswer.self)
-      guard let process = answer?.daemon.processID else { return }
+      guard let process = try? await RunningDaemon.of(connection).processID else { return }
       throw CommandFailure(
         code: "daemonRuns",
         message: "Another daemon runs for \(directory), process \(process). Stop it first: "

@@ -40,7 +40,7 @@ struct BugReport: Sendable {
 
   private func versions() -> [String] {
     var lines = ["cospool \(Version.number)"]
-    if let daemon = try? context.status.get().daemon { lines.append("cospoold \(daemon.version)") }
+    if let daemon = context.running { lines.append("cospoold \(daemon.version)") }
     for path in ["/etc/os-release", "/proc/sys/kernel/osrelease"] {
       guard let text = context.text(of: path) else { continue }
       let line = text.split(separator: "\n").first { $0.hasPrefix("PRETTY_NAME=") }

@@ -33,36 +33,23 @@ extension Doctor {
   static let refusedNamed = 8
 
   private static func daemon(_ context: DoctorContext) -> [DoctorFinding] {
-    let status: StatusAnswer
-    switch context.status {
-    case .failure(let failure):
-      guard failure.code != "noDaemon" else {
-        return [
-          .error(
-            failure.code, "no daemon runs for \(context.dataDirectory)",
-            fix: "Start it: cospoold\(context.dataOption)")
-        ]
-      }
-      return [
-        .error(
-          failure.code, failure.message,
-          fix: "Stop what answers there, and start cospoold\(context.dataOption) again.")
-      ]
-    case .success(let answer): status = answer
-    }
+    guard let running = context.running else { return notRunning(context) }
     var findings = [
-      DoctorFinding.ok("daemon", "process \(status.daemon.processID) answers on its socket")
+      DoctorFinding.ok("daemon", "process \(running.processID) answers on its socket")
     ]
-    if status.daemon.version == Version.number {
+    if running.version == Version.number {
       findings.append(.ok("daemonVersion", "version \(Version.number), as this program"))
     } else {
       findings.append(
         .error(
           "daemonVersion",
-          "the daemon has version \(status.daemon.version), this program \(Version.number)",
+          "the daemon has version \(running.version), this program \(Version.number)",
           fix:
             "With the cospoold that belongs to \(context.program) installed: cospool service restart; "
             + "it waits for what runs."))
+    }
+    if running.version == Version.number, case .failure(let failure) = context.status {
+      findings.append(notUnderstood(failure, context))
     }
     var socket = stat()
     if stat(context.connection.socketPath, &socket) == 0, socket.st_mode & 0o077 != 0 {
@@ -72,13 +59,31 @@ extension Doctor {
           "socketMode", "\(path) can be opened by others", fix: "chmod 600 \(Shell.quoted(path))",
           repair: .mode(path: path, bits: 0o600)))
     }
-    if !status.daemon.threadQueue {
+    if (try? context.status.get())?.daemon.threadQueue == false {
       findings.append(
         .info(
           "threadQueue", "the thread queue is off on this device",
           fix: "cospool config set queueEnabled on"))
     }
     return findings
+  }
+
+  private static func notRunning(_ context: DoctorContext) -> [DoctorFinding] {
+    guard case .failure(let failure) = context.status else { return [] }
+    guard failure.code == "noDaemon" else { return [notUnderstood(failure, context)] }
+    return [
+      .error(
+        failure.code, "no daemon runs for \(context.dataDirectory)",
+        fix: "Start it: cospoold\(context.dataOption)")
+    ]
+  }
+
+  private static func notUnderstood(
+    _ failure: CommandFailure, _ context: DoctorContext
+  ) -> DoctorFinding {
+    .error(
+      failure.code, failure.message,
+      fix: "Stop what answers there, and start cospoold\(context.dataOption) again.")
   }
 
   private static func daemonProgram(_ context: DoctorContext) -> [DoctorFinding] {

@@ -26,6 +26,8 @@ struct DoctorContext: Sendable {
 
   /// What the daemon said of itself, or why it did not.
   var status: Result<StatusAnswer, CommandFailure>
+  /// What is known of one that runs, also where this program does not understand its status.
+  var running: RunningDaemon.Process?
   /// Values by the names of the settings: what the daemon goes by, else what `config.json` says.
   var settings: [String: JSONTree] = [:]
   /// What the daemon has to say against them.
@@ -59,15 +61,18 @@ struct DoctorContext: Sendable {
     let connection = DaemonConnection(dataDirectory: dataDirectory)
     async let settings = try? connection.answer(to: limits.request(["settings"]))
     let status: Result<StatusAnswer, CommandFailure>
+    var running: RunningDaemon.Process?
     do {
-      status = .success(
-        try await connection.answer(to: limits.request(["status"])).decoded(StatusAnswer.self))
+      let answer = try await connection.answer(to: limits.request(["status"]))
+      running = try answer.decoded(RunningDaemon.self).daemon
+      status = .success(try answer.decoded(StatusAnswer.self))
     } catch {
       status = .failure(CommandRunner.failure(of: error))
     }
     var context = DoctorContext(
       dataDirectory: dataDirectory, variables: variables, program: program, now: now,
       limits: limits, status: status)
+    context.running = running
     if let answer = await settings, let rows = JSONTree(answer.json)?["settings"]?.elements {
       for row in rows {
         if let name = row["name"]?.text { context.settings[name] = row["value"] }

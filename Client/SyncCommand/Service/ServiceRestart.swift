@@ -1,6 +1,5 @@
 import ArgumentParser
 import Basics
-import LocalAPI
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -26,8 +25,11 @@ extension ServiceCommands {
 
         For after an upgrade: no agent is cut off. Nothing begins meanwhile, and
         messages wait; what runs is in cospool overview. A daemon that was started
-        by hand is started anew, too. Where this command is broken off, the daemon
-        ends all the same once nothing runs; a service starts again by itself.
+        by hand is started anew with the options, folder and environment it had,
+        and then writes to cospoold.log in its data directory; where the system
+        does not tell how it was started (macOS), nothing is done and said so.
+        Where this command is broken off, the daemon ends all the same once nothing
+        runs; a service starts again by itself.
         Not to wait (agents get agentGrace seconds):
           systemctl --user restart \(SystemdUnit.name)
         """)
@@ -39,29 +41,27 @@ extension ServiceCommands {
     func run(in environment: Environment) async throws -> String {
       let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
       let connection = environment.connection(directory)
-      let before = try await status(connection)
-      let process = pid_t(clamping: before.daemon.processID)
+      let before = try await RunningDaemon.of(connection)
+      let process = pid_t(clamping: before.processID)
+      guard process > 1 else { throw cannotBeTold(before) }
       let isService = try await isOfService(process, in: environment)
-      let program = isService ? nil : try ServiceCommands.daemon(environment.variables)
-      guard process > 1, kill(process, SIGUSR1) == 0 else {
-        throw CommandFailure(
-          code: "noDaemon", message: "Process \(before.daemon.processID) cannot be told to end.",
-          exitCode: ExitStatus.failed)
-      }
+      let start = isService ? nil : try DaemonStart(of: before.processID)
+      guard kill(process, SIGUSR1) == 0 else { throw cannotBeTold(before) }
       try await waitForEnd(of: process, in: environment)
-      if let program {
+      if let start {
         _ = try DetachedProcess.start(
-          [program, "--data", directory], variables: environment.variables,
-          log: directory + "/cospoold.log")
+          start.command, variables: start.variables, log: directory + "/cospoold.log")
       }
       let after = try await started(after: process, connection)
-      if options.json { return JSONText.object(["processID": after.daemon.processID]) }
+      if options.json { return JSONText.object(["processID": after.processID]) }
       return TextStyle.line(
-        "restarted: version \(after.daemon.version), process \(after.daemon.processID)")
+        "restarted: version \(after.version), process \(after.processID)")
     }
 
-    private func status(_ connection: DaemonConnection) async throws -> StatusAnswer {
-      try await connection.answer(to: APIRequest(.get, ["status"])).decoded(StatusAnswer.self)
+    private func cannotBeTold(_ daemon: RunningDaemon.Process) -> CommandFailure {
+      CommandFailure(
+        code: "noDaemon", message: "Process \(daemon.processID) cannot be told to end.",
+        exitCode: ExitStatus.failed)
     }
 
     /// Whether systemd or launchd started it, and starts the next one.
@@ -99,11 +99,11 @@ extension ServiceCommands {
 
     private func started(
       after process: pid_t, _ connection: DaemonConnection
-    ) async throws -> StatusAnswer {
+    ) async throws -> RunningDaemon.Process {
       let limit = ContinuousClock.now + .seconds(Self.startSeconds)
       while ContinuousClock.now < limit {
-        if let answer = try? await status(connection), answer.daemon.processID != Int(process) {
-          return answer
+        if let daemon = try? await RunningDaemon.of(connection), daemon.processID != Int(process) {
+          return daemon
         }
         try await Task.sleep(for: .milliseconds(100))
       }

@@ -69,14 +69,14 @@ struct Setup {
       what: isNew ? "made \(directory): the thread queue is on" : "\(directory) is there")
   }
 
-  private func status() async -> StatusAnswer? {
-    try? await connection.answer(to: APIRequest(.get, ["status"])).decoded(StatusAnswer.self)
+  private func status() async throws -> StatusAnswer {
+    try await connection.answer(to: APIRequest(.get, ["status"])).decoded(StatusAnswer.self)
   }
 
   private func startDaemon() async throws -> SetupStep {
-    if let status = await status() {
+    if let running = try? await RunningDaemon.of(connection) {
       return SetupStep(
-        step: "daemon", state: .unchanged, what: "process \(status.daemon.processID) runs")
+        step: "daemon", state: .unchanged, what: "process \(running.processID) runs")
     }
     guard !command.noService else { return try await startDetached() }
     let install = try ServiceCommands.Install.parse(["--data", directory])
@@ -114,7 +114,7 @@ struct Setup {
   ) async throws -> StatusAnswer {
     let limit = ContinuousClock.now + .seconds(Self.startSeconds)
     while ContinuousClock.now < limit {
-      if let status = await status() { return status }
+      if let status = try? await status() { return status }
       if let process, process.hasEnded { break }
       try await Task.sleep(for: .milliseconds(50))
     }
@@ -151,11 +151,7 @@ struct Setup {
   // MARK: The server
 
   private func pair() async throws -> SetupStep {
-    guard let status = await status() else {
-      throw CommandFailure(
-        code: "noDaemon", message: "No daemon answers: nothing can be paired.",
-        exitCode: ExitStatus.unreachable)
-    }
+    let status = try await status()
     if let server = status.sync.server, command.server == nil || command.server == server {
       return SetupStep(step: "pair", state: .unchanged, what: "paired with \(server)")
     }

@@ -1,11 +1,17 @@
 import Foundation
 import QueueModel
+import Synchronization
 
-/// Control groups of the turns' processes, where systemd leaves the daemon's own to it: whatever a process of a
-/// turn does, it stays in the turn's group, and ends with it; cgroups(7), systemd.resource-control(5) (`Delegate`).
-struct AttemptGroups: Sendable {
+/// Control groups of the turns' processes, where systemd leaves the daemon's own to it: what a process of a turn
+/// starts is in the turn's group, and ends with it, unless it moves into another group that its user may write;
+/// cgroups(7), systemd.resource-control(5) (`Delegate`).
+final class AttemptGroups: Sendable {
   /// The daemon's own group, in which those of turns are made.
   private let folder: String
+  /// Those of turns that ended and left something at work.
+  private let left = Mutex<Set<AttemptGroup>>([])
+
+  init(folder: String) { self.folder = folder }
 
   /// Those of this process; nil where it is not in the group of its unit, which says `Delegate`, or the kernel
   /// cannot end groups (before 5.14).
@@ -51,13 +57,19 @@ struct AttemptGroups: Sendable {
     AttemptGroup(folder: "\(folder)/turn-\(message)-\(attempt)")
   }
 
-  /// Makes a turn's; nil where it cannot be made.
+  /// Makes a turn's, and removes those in which nothing is at work any more; nil where it cannot be made.
   func make(of message: MessageID, attempt: UInt16) -> AttemptGroup? {
     let made = group(of: message, attempt: attempt)
+    left.withLock { left in left = left.filter { $0 != made && !$0.remove() } }
     return mkdir(made.folder, 0o700) == 0 || errno == EEXIST ? made : nil
   }
 
-  /// Removes those of turns that ended and left something at work that has ended since. Before any turn begins:
+  /// Removes one whose turn ended: at once, or when something is made after what it left has ended, too.
+  func remove(_ group: AttemptGroup) {
+    if !group.remove() { left.withLock { _ = $0.insert(group) } }
+  }
+
+  /// Removes those of an earlier daemon's turns in which nothing is at work any more. Before any turn begins:
   /// a group that was just made is empty, too.
   func removeEnded() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
@@ -66,7 +78,7 @@ struct AttemptGroups: Sendable {
 }
 
 /// The control group of one turn.
-struct AttemptGroup: Sendable {
+struct AttemptGroup: Hashable, Sendable {
   fileprivate let folder: String
 
   /// Takes a process in that has just begun, with what it has started already. A process that left its parent
@@ -92,8 +104,7 @@ struct AttemptGroup: Sendable {
   }
 
   /// - Returns: whether nothing lived in it any more.
-  @discardableResult
-  func remove() -> Bool { rmdir(folder) == 0 || errno == ENOENT }
+  fileprivate func remove() -> Bool { rmdir(folder) == 0 || errno == ENOENT }
 
   private func write(_ text: String, to name: String) -> Bool {
     let file = open("\(folder)/\(name)", O_WRONLY | O_CLOEXEC)

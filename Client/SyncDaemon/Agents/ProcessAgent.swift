@@ -63,9 +63,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         await OrphanedAgents.end(turn, grace: min(stopGrace, .seconds(1)))
         await group?.end(within: OrphanedAgents.killLimit)
       }.value
-    } else {
-      group?.remove()
     }
+    if let group { groups?.remove(group) }
     // Whatever the process left behind and still holds a pipe must not keep the turn open.
     await pipes.finish(within: .seconds(1))
     switch outcome {

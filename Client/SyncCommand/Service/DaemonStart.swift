@@ -1,0 +1,65 @@
+import Basics
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+
+/// How a daemon was started by hand, so that the next one is started alike.
+struct DaemonStart: Equatable, Sendable {
+  /// The program, absolute, and its options.
+  var words: [String]
+  /// Where it was started, from which its options may count.
+  var folder: String
+  var variables: [String: String]
+
+  /// Reads it where the system tells it; proc_pid_cmdline(5), proc_pid_environ(5).
+  ///
+  /// - Throws: `CommandFailure` where it does not, or a folder or program is gone: a next one with other
+  ///   options would be another daemon.
+  init(of process: Int) throws(CommandFailure) {
+    let place = "/proc/\(process)"
+    guard let words = Self.texts(of: place + "/cmdline"), let program = words.first,
+      let variables = Self.texts(of: place + "/environ"),
+      let folder = try? FileManager.default.destinationOfSymbolicLink(atPath: place + "/cwd"),
+      FileManager.default.fileExists(atPath: folder)
+    else {
+      throw CommandFailure(
+        code: "noService",
+        message: "Process \(process) is not the service's, and how it was started cannot be read "
+          + "here. Have it end once nothing runs (kill -USR1 \(process)), or now "
+          + "(kill \(process)), and start cospoold with its options.",
+        exitCode: ExitStatus.failed)
+    }
+    self.folder = folder
+    self.variables = Dictionary(
+      variables.compactMap { text in
+        text.firstIndex(of: "=").map { (String(text[..<$0]), String(text[$0...].dropFirst())) }
+      }, uniquingKeysWith: { first, _ in first })
+    let isRelative = program.contains("/") && !program.hasPrefix("/")
+    let path = isRelative ? folder + "/" + program : program
+    guard let found = ProgramRun.path(of: path, in: self.variables) else {
+      throw CommandFailure(
+        code: "noProgram",
+        message: "\(path) is not there, by which process \(process) was started. Put it there, or "
+          + "have the process end (kill -USR1 \(process)) and start cospoold with its options.",
+        exitCode: ExitStatus.failed)
+    }
+    self.words = [found] + words.dropFirst()
+  }
+
+  /// What is run to start the next one: its folder is not this program's.
+  var command: [String] { ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder] + words }
+
+  /// Texts that end at a zero byte each; nil where there are none that can be read.
+  private static func texts(of path: String) -> [String]? {
+    guard let bytes = try? Data(contentsOf: URL(filePath: path)), !bytes.isEmpty else { return nil }
+    var texts: [String] = []
+    for part in bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast() {
+      guard let text = String(data: part, encoding: .utf8) else { return nil }
+      texts.append(text)
+    }
+    return texts
+  }
+}
