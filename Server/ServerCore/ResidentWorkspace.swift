@@ -65,7 +65,7 @@ struct ResidentWorkspace: Sendable {
   /// The inboxes of the devices; ahead of the store as the authority is.
   var inboxes: ServerInboxes
   /// The store did not take what the inboxes say: they are to be read again.
-  var bookIsLost = false
+  var inboxesAreLost = false
   /// What is shown in place of running tasks; ahead of the store as the inboxes are.
   var liveStatus: LiveStatuses
   /// Sessions whose tasks the batch that was staged last says something of.
@@ -130,8 +130,8 @@ struct ResidentWorkspace: Sendable {
     authority = Authority(
       header.authority, uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
     content = loaded.workspace
-    if bookIsLost {
-      bookIsLost = false
+    if inboxesAreLost {
+      inboxesAreLost = false
       let lookedAt = inboxes.lookedAt
       inboxes = ServerInboxes(
         header.inboxes, patienceMilliseconds: inboxes.patienceMilliseconds,

@@ -113,7 +113,7 @@ extension ServerCore {
   mutating func refuseRequests(of id: WorkspaceID) {
     let answers = workspaces[id]?.takeInboxAnswers() ?? []
     if workspaces[id]?.hasInboxWork == true || !answers.isEmpty {
-      workspaces[id]?.bookWasLost()
+      workspaces[id]?.inboxesWereLost()
     }
     deliverFailure(of: answers)
     for pending in workspaces[id]?.takeRequests() ?? [] {

@@ -99,20 +99,15 @@ extension ServerCore {
   /// - Returns: whether it is full.
   private mutating func stageReady(into commit: inout CommitInFlight, at now: ServerTime) -> Bool {
     // Who is blocked until then enters for the next commit.
-    var waiting = ready.takeAll()
+    ready.beginRound()
     var end = Int.max
-    while !waiting.isEmpty {
-      guard !commit.isFull(configuration), let id = ready.next(of: &waiting, before: end) else {
-        ready.putBack(waiting)
-        return true
-      }
+    while !commit.isFull(configuration), let id = ready.next(before: end) {
       end = min(end, ready.level + configuration.commits.operationsMax)
       let before = commit.work
       let hasMore = stageOne(of: id, into: &commit, at: now)
-      ready.worked(commit.work - before, for: id)
-      if hasMore { waiting.append(id) }
+      ready.worked(commit.work - before, for: id, hasMore: hasMore)
     }
-    return false
+    return ready.endRound()
   }
 
   /// - Returns: whether more of it may wait that can be staged now.
@@ -235,7 +230,7 @@ extension ServerCore {
         refuseForStorage(batch, at: now)
       }
       for (workspace, _) in commit.records { workspaces[workspace]?.stagedWasLost() }
-      for (workspace, _) in commit.inboxes { workspaces[workspace]?.bookWasLost() }
+      for (workspace, _) in commit.inboxes { workspaces[workspace]?.inboxesWereLost() }
       deliverFailure(of: commit.answers)
       for post in commit.posts { act(.answerSettled(post.id, .unavailable)) }
       for id in Set(commit.entries.map(\.append.workspace)).sorted() {

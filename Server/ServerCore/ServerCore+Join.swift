@@ -132,7 +132,7 @@ extension ServerCore {
       if let resident = workspaces[id] {
         let moved = resident.head != loaded.header.head
         workspaces[id]?.refresh(from: loaded, at: now)
-        if resident.bookIsLost {
+        if resident.inboxesAreLost {
           notifyAnew(id, at: now)
           workspaces[id]?.resumeLiveStatus(at: now)
         }

@@ -28,7 +28,7 @@ extension ServerCore {
 
   /// Adds what changed in the inboxes to a commit, and the answers that depend on it.
   mutating func stageInboxes(_ id: WorkspaceID, into commit: inout CommitInFlight) {
-    guard let resident = workspaces[id], resident.bookIsLost == false else { return }
+    guard let resident = workspaces[id], resident.inboxesAreLost == false else { return }
     if let changes = workspaces[id]?.takeInboxChanges(), !changes.isEmpty {
       commit.inboxes.append((id, changes))
     }
@@ -92,8 +92,8 @@ extension ServerCore {
     connections[id]?.takesNotifications = true
     workspaces[session.workspace]?.inboxes.connected(
       session.device, uptime: now.uptimeMilliseconds)
-    // A lost inboxes lacks what a lost batch had settled: it is told once the inboxes are read again.
-    guard let resident = workspaces[session.workspace], !resident.bookIsLost else { return }
+    // What was lost lacks what a lost batch had settled: it is told once the inboxes are read again.
+    guard let resident = workspaces[session.workspace], !resident.inboxesAreLost else { return }
     for notification in resident.inboxes.waiting(for: session.device) {
       tell(notification, isMissed: true, to: id)
     }
@@ -128,7 +128,7 @@ extension ServerCore {
       connection.noticesAnswered > connection.noticesOutdated
     else { return }
     workspaces[session.workspace]?.inboxes.acknowledged(through: position, by: session.device)
-    stageBook(of: session.workspace, at: now)
+    storeInboxes(of: session.workspace, at: now)
   }
 
   // MARK: - Time
@@ -160,7 +160,7 @@ extension ServerCore {
   /// Gives to the push service what is due.
   mutating func pushDue(at now: ServerTime) {
     if storeHealth.works {
-      for id in residents(where: \.bookIsLost) where !storeHealth.isDamaged(id, at: now) {
+      for id in residents(where: \.inboxesAreLost) where !storeHealth.isDamaged(id, at: now) {
         load(id)
       }
     }
@@ -220,10 +220,10 @@ extension ServerCore {
     _ question: InboxRequest, as request: UInt64, by connection: Connection, _ session: Session,
     at now: ServerTime, using generator: inout some RandomNumberGenerator
   ) {
-    guard let resident = workspaces[session.workspace], !resident.bookIsLost,
+    guard let resident = workspaces[session.workspace], !resident.inboxesAreLost,
       resident.inboxAnswers.count < configuration.requestsMax
     else {
-      stageBook(of: session.workspace, at: now)
+      storeInboxes(of: session.workspace, at: now)
       return send(.response(InboxAnswer.unavailable.response(id: request)), to: connection.id)
     }
     if session.role == .viewer, resident.inboxes.isAboutPerson(question) {
@@ -254,7 +254,7 @@ extension ServerCore {
     }
     workspaces[session.workspace]?.inboxAnswers.append(
       (connection.id, answer.response(id: request)))
-    stageBook(of: session.workspace, at: now)
+    storeInboxes(of: session.workspace, at: now)
   }
 
   private mutating func set(
@@ -316,13 +316,13 @@ extension ServerCore {
 
   private mutating func note(_ report: PushTargetReport, at now: ServerTime) {
     workspaces[report.workspace]?.inboxes.note(report)
-    stageBook(of: report.workspace, at: now)
+    storeInboxes(of: report.workspace, at: now)
   }
 
   /// Stores what changed in the inboxes, as soon as that is possible.
-  private mutating func stageBook(of id: WorkspaceID, at now: ServerTime) {
+  private mutating func storeInboxes(of id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id] else { return }
-    if resident.bookIsLost { return load(id) }
+    if resident.inboxesAreLost { return load(id) }
     guard resident.hasInboxWork else { return }
     markReady(id)
     stageCommit(at: now)
@@ -407,9 +407,9 @@ extension ResidentWorkspace {
     }
   }
 
-  /// The store has not what the inboxes says: everything is read again.
-  mutating func bookWasLost() {
-    bookIsLost = true
+  /// The store has not what the inboxes say: everything is read again.
+  mutating func inboxesWereLost() {
+    inboxesAreLost = true
     stagedTasks = []
     stagedStatuses = []
     stagedWasLost()
