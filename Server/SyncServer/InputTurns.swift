@@ -10,6 +10,9 @@ enum TurnGroup: Hashable {
 
 /// Somebody who waits for a turn: one connection whose input was read and not looked at.
 protocol TurnTaker: AnyObject {
+  /// Whose turn it has; it counts each time that it begins to wait, or waits again after a turn.
+  var group: TurnGroup { get }
+
   /// Looks at a piece of it.
   ///
   /// - Returns: whether more waits.
@@ -27,6 +30,8 @@ final class InputTurns {
   /// Bytes that may wait of one connection before it is read no further. One more reading may be
   /// under way.
   static let waitingBytesMax = 16 << 10
+  /// Bytes that one reading brings at most.
+  static let readingBytesMax = 64 << 10
   /// For how long turns are given before sockets are looked at.
   static let spellMicroseconds: Int64 = 1_000
 
@@ -46,8 +51,8 @@ final class InputTurns {
   }
 
   /// Somebody who did not wait has input: it has its turn after those of its group.
-  func wait(_ taker: any TurnTaker, in group: TurnGroup) {
-    enter(taker, in: group)
+  func wait(_ taker: any TurnTaker) {
+    enter(taker)
     callOnce(afterSockets: false)
   }
 
@@ -56,8 +61,8 @@ final class InputTurns {
     isCalled = false
     let end = clock() + .microseconds(Self.spellMicroseconds)
     repeat {
-      guard let (taker, group) = next() else { return }
-      if taker.takeTurn() { enter(taker, in: group) }
+      guard let taker = next() else { return }
+      if taker.takeTurn() { enter(taker) }
     } while clock() < end
     if !groups.isEmpty { callOnce(afterSockets: true) }
   }
@@ -68,18 +73,19 @@ final class InputTurns {
     call(afterSockets)
   }
 
-  private func enter(_ taker: any TurnTaker, in group: TurnGroup) {
+  private func enter(_ taker: any TurnTaker) {
+    let group = taker.group
     if waiting[group] == nil { groups.append(group) }
     waiting[group, default: []].append(taker)
   }
 
-  private func next() -> (taker: any TurnTaker, group: TurnGroup)? {
+  private func next() -> (any TurnTaker)? {
     guard let group = groups.popFirst(), let taker = waiting[group]?.popFirst() else { return nil }
     if waiting[group]?.isEmpty == true {
       waiting[group] = nil
     } else {
       groups.append(group)
     }
-    return (taker, group)
+    return taker
   }
 }

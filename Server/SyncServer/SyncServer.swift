@@ -239,8 +239,11 @@ package final class SyncServer: Sendable {
       // connections send a keystroke now and then.
       .childChannelOption(
         .recvAllocator,
-        value: AdaptiveRecvByteBufferAllocator(minimum: 64, initial: 512, maximum: 65_536)
+        value: AdaptiveRecvByteBufferAllocator(
+          minimum: 64, initial: 512, maximum: InputTurns.readingBytesMax)
       )
+      // Whoever sends no more is closed by `TurnHandler`, after what it sent had its turns.
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try configure(channel, driver.value)

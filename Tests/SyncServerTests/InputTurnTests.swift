@@ -9,11 +9,14 @@ import Testing
   /// A connection whose input is a number of pieces.
   private final class Sender: TurnTaker {
     let name: String
+    var group: TurnGroup
     var pieces: Int
     let served: (String) -> Void
 
-    init(_ name: String, _ pieces: Int, served: @escaping (String) -> Void) {
-      (self.name, self.pieces, self.served) = (name, pieces, served)
+    init(
+      _ name: String, _ pieces: Int, in group: TurnGroup, served: @escaping (String) -> Void
+    ) {
+      (self.name, self.pieces, self.group, self.served) = (name, pieces, group, served)
     }
 
     func takeTurn() -> Bool {
@@ -34,12 +37,14 @@ import Testing
       calls.append($0)
     }
 
-    func send(_ name: String, _ pieces: Int, in group: TurnGroup) {
-      let sender = Sender(name, pieces) { [unowned self] name in
+    @discardableResult
+    func send(_ name: String, _ pieces: Int, in group: TurnGroup) -> Sender {
+      let sender = Sender(name, pieces, in: group) { [unowned self] name in
         order.append(name)
         time = time + turn
       }
-      turns.wait(sender, in: group)
+      turns.wait(sender)
+      return sender
     }
   }
 
@@ -75,5 +80,20 @@ import Testing
     scene.turns.giveTurns()
     #expect(scene.order.count == 101)
     #expect(scene.calls.last == true)
+  }
+
+  /// A device that joins while its input waits has the turns of its workspace from then on.
+  @Test func whoJoinsIsNoStrangerAnyMore() {
+    let scene = Scene()
+    for index in 1...3 { scene.send("s\(index)", 3, in: .strangers) }
+    scene.turn = .milliseconds(5)
+    scene.turns.giveTurns()
+    let joining = scene.send("j", 3, in: .strangers)
+    for _ in 1...3 { scene.turns.giveTurns() }
+    #expect(scene.order == ["s1", "s2", "s3", "s1"])
+    joining.group = quiet
+    scene.turn = .microseconds(1)
+    scene.turns.giveTurns()
+    #expect(scene.order.dropFirst(4) == ["j", "s2", "j", "s3", "j", "s1", "s2", "s3"])
   }
 }

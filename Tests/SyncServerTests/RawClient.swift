@@ -86,6 +86,17 @@ final class RawClient: Sendable {
     try await send(bytes: FrameCodec.encode(frame))
   }
 
+  /// Sends a frame and says at once that nothing more comes.
+  func sendLast(_ frame: Frame) async throws {
+    let channel = channel
+    let data = ByteBuffer(bytes: FrameCodec.encode(frame))
+    try await channel.eventLoop.flatSubmit {
+      channel.writeAndFlush(
+        WebSocketFrame(fin: true, opcode: .binary, maskKey: [1, 2, 3, 4], data: data), promise: nil)
+      return channel.close(mode: .output)
+    }.get()
+  }
+
   func send(
     bytes: [UInt8], opcode: WebSocketOpcode = .binary, isFinal: Bool = true, isMasked: Bool = true
   ) async throws {

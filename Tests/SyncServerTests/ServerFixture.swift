@@ -172,12 +172,17 @@ extension Frame {
 
 /// Sends text over TCP and reads until the server closes.
 enum PlainRequest {
-  static func send(_ text: String, _ port: Int) async throws -> String {
-    try await start(text, port).get()
+  static func send(
+    _ text: String, _ port: Int, endingInput: Bool = false
+  ) async throws -> String {
+    try await start(text, port, endingInput: endingInput).get()
   }
 
-  /// Connects and sends; the future ends when the server closes.
-  static func start(_ text: String, _ port: Int) async throws -> EventLoopFuture<String> {
+  /// Connects and sends, and says, if wished, that nothing more comes; the future ends when the
+  /// server closes.
+  static func start(
+    _ text: String, _ port: Int, endingInput: Bool = false
+  ) async throws -> EventLoopFuture<String> {
     let group = MultiThreadedEventLoopGroup.singleton
     let finished = group.next().makePromise(of: String.self)
     do {
@@ -190,6 +195,7 @@ enum PlainRequest {
         .connect(host: "127.0.0.1", port: port).get()
       // On a busy machine the server's deadline can come first; then the end says all.
       channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+      if endingInput { channel.close(mode: .output, promise: nil) }
     } catch {
       finished.fail(error)
     }

@@ -247,6 +247,32 @@ import WireProtocol
     }
   }
 
+  /// Whoever says with a request that no other follows is answered.
+  @Test func requestWithTheEndOfInputIsAnswered() async throws {
+    try await ServerFixture.with { fixture in
+      for _ in 1...20 {
+        let answer = try await PlainRequest.send(
+          "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n", fixture.server.port, endingInput: true)
+        #expect(answer.hasPrefix("HTTP/1.1 200 OK"))
+      }
+    }
+  }
+
+  /// A device that leaves with its last batch, which is more than a piece, has said it.
+  @Test func batchWithTheEndOfInputIsTaken() async throws {
+    try await ServerFixture.with { fixture in
+      var (first, second) = (try await fixture.pair(1), try await fixture.pair(2))
+      let (one, two) = (try await fixture.join(&first), try await fixture.join(&second))
+      let text = (0..<1_000).map { _ in UUID().uuidString }.joined()
+      try await one.sendLast(first.write(text))
+      let changes = try await two.frame { if case .changes = $0 { true } else { false } }
+      try second.take(try #require(changes))
+      #expect(second.workspace.image() == first.workspace.image())
+      _ = try await one.end()
+      await two.close()
+    }
+  }
+
   @Test func portInUseIsSaid() async throws {
     try await ServerFixture.with { fixture in
       var options = fixture.options
