@@ -308,7 +308,11 @@ import WireProtocol
     _ = try database.redeem(Sample.redemption(code: [1]))
     try database.write {
       try $0.execute(
-        sql: "INSERT INTO devices (workspace, id, name, paired_at) VALUES (1, x'01', 'broken', 0)")
+        sql: """
+          PRAGMA ignore_check_constraints = ON;
+          INSERT INTO devices (workspace, id, name, paired_at) VALUES (1, x'01', 'broken', 0);
+          PRAGMA ignore_check_constraints = OFF
+          """)
     }
     #expect(try database.devices(inWorkspaceNamed: nil).count == 1)
     guard case .failed(let fault) = database.perform(.load(id)) else {
