@@ -26,7 +26,7 @@ extension QueueClient {
     guard before.state == .connected else {
       throw .unreachable(message: "there is no connection to a server now")
     }
-    let bytes = (0..<WireLimits.echoBytesMax).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    let bytes = [UInt8](repeating: 0x5A, count: WireLimits.echoBytesMax)
     let statuses = syncStatusUpdates()
     let begin = ContinuousClock.now
     let answer = await withTaskGroup(of: InboxAnswer?.self) { group in

@@ -14,14 +14,7 @@ enum StatusText {
       .init("data", data(of: status.daemon)),
       .init("sync", connection(of: sync, style: style), colour(of: sync.state)),
     ]
-    if let server = sync.server {
-      fields.append(.init("server", server + (isReadable(server) ? ", not encrypted" : "")))
-    }
-    if let ends = status.certificateEndsAt {
-      let days = style.days(until: ends)
-      let words = days < 0 ? "of the server, has ended" : "of the server, good for \(days) days"
-      fields.append(.init("certificate", words, days < Doctor.certificateDaysLow ? .yellow : nil))
-    }
+    fields += server(of: status, style: style)
     if let page = status.daemon.page { fields.append(.init("page", page)) }
     if let workspace = sync.workspace { fields.append(.init("workspace", workspace)) }
     fields.append(.init("changes", changes(of: status, style: style)))
@@ -116,6 +109,19 @@ enum StatusText {
       return "not reachable, next try\(seconds); cospool sync now tries at once"
     case .refused: return "refused by the server; data are kept"
     }
+  }
+
+  private static func server(of status: StatusAnswer, style: TextStyle) -> [FieldText.Field] {
+    var fields: [FieldText.Field] = []
+    if let server = status.sync.server {
+      fields.append(.init("server", server + (isReadable(server) ? ", not encrypted" : "")))
+    }
+    if let ends = status.certificateEndsAt {
+      let days = style.days(until: ends)
+      let words = days < 0 ? "of the server, has ended" : "of the server, good for \(days) days"
+      fields.append(.init("certificate", words, days < Doctor.certificateDaysLow ? .yellow : nil))
+    }
+    return fields
   }
 
   private static func uptime(of daemon: DaemonAnswer, style: TextStyle) -> String {

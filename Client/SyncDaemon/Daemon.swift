@@ -132,9 +132,17 @@ struct Daemon: Sendable {
         WebService(listener: web, api: api, start: webWaits),
       ],
       logger: apiLogger)
-    services.maximumGracefulShutdownDuration = stopGrace + agents.grace + AgentService.stopLimit
+    let stopTime = stopGrace + agents.grace + AgentService.stopLimit
+    services.maximumGracefulShutdownDuration = stopTime
     let group = ServiceGroup(configuration: services)
-    let stopTime = services.maximumGracefulShutdownDuration ?? .zero
+    return try await run(
+      group, of: client, at: place, stop: stop, within: stopTime, whenIdle: whenIdle, idle: idle)
+  }
+
+  private func run(
+    _ group: ServiceGroup, of client: QueueClient, at place: SocketPath, stop: AsyncStream<Void>,
+    within stopTime: Duration, whenIdle: AsyncStream<Void>, idle: AsyncStream<Void>
+  ) async throws(DaemonFailure) -> End {
     let ending = Ending()
     do {
       try await withThrowingTaskGroup(of: Void.self) { tasks in
@@ -143,8 +151,7 @@ struct Daemon: Sendable {
           for await _ in stop {
             logger.info("stopping")
             ending.end.withLock { $0 = .stopped }
-            // What runs has its time, however long: a service manager would give it 90 seconds.
-            notifier?.send("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(Int64(stopTime / .microseconds(1)))")
+            tellOfStop(within: stopTime)
             // First: the services stop one after the other, and requests may take their time.
             await client.execution.drain()
             await group.triggerGracefulShutdown()
@@ -154,10 +161,7 @@ struct Daemon: Sendable {
         }
         tasks.addTask {
           for await _ in whenIdle {
-            logger.info("ending as soon as nothing runs")
-            notifier?.send("STATUS=ends as soon as nothing runs; nothing begins")
-            await client.execution.drain()
-            for await _ in idle {}
+            await drain(client, until: idle)
             ending.end.withLock { $0 = $0 ?? .idle }
             await group.triggerGracefulShutdown()
           }
@@ -178,6 +182,19 @@ struct Daemon: Sendable {
 }
 
 extension Daemon {
+  /// What runs has its time, however long: a service manager would give it 90 seconds.
+  private func tellOfStop(within time: Duration) {
+    notifier?.send("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))")
+  }
+
+  /// Lets nothing begin, and returns when nothing runs.
+  private func drain(_ client: QueueClient, until idle: AsyncStream<Void>) async {
+    logger.info("ending as soon as nothing runs")
+    notifier?.send("STATUS=ends as soon as nothing runs; nothing begins")
+    await client.execution.drain()
+    for await _ in idle {}
+  }
+
   /// What it says of itself.
   private func answer(of client: QueueClient, at place: SocketPath) -> DaemonAnswer {
     DaemonAnswer(

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 
 extension EndToEnd {
@@ -25,10 +26,14 @@ extension EndToEnd {
 
     /// Waits until a fault is named, and returns what to do about it.
     private func fix(_ code: String, of device: Device, in bed: TestBed) async throws -> String {
+      // Of one report: what is looked at over a connection is not there while that is made anew.
+      let fix = Mutex<String?>(nil)
       try await bed.eventually("\(code) is named", within: 60) {
-        try await Self.report(device).fault(code) != nil
+        let found = try await Self.report(device).fault(code)?.fix
+        fix.withLock { $0 = found }
+        return found != nil
       }
-      return try #require(try await Self.report(device).fault(code)?.fix)
+      return try #require(fix.withLock { $0 })
     }
 
     private func isGone(_ code: String, of device: Device, in bed: TestBed) async throws {

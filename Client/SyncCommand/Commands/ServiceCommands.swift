@@ -126,7 +126,7 @@ struct ServiceCommands: ParsableCommand {
       let isActive = try await ServiceCommands.isActive(in: environment)
       if !isActive { try await refuseBesideAnother(directory) }
       if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
-        if options.json { return JSONText.object(["unit": path]) }
+        if options.json { return ServiceAnswer.object(["unit": path]) }
         return TextStyle.line("it runs, and nothing changed: \(path)")
       }
       // Where systemd does not answer, nothing is changed.
@@ -142,7 +142,7 @@ struct ServiceCommands: ParsableCommand {
       try await ServiceCommands.systemctl("daemon-reload", in: environment)
       try await ServiceCommands.systemctl("enable", SystemdUnit.name, in: environment)
       try await ServiceCommands.systemctl("restart", SystemdUnit.name, in: environment)
-      if options.json { return JSONText.object(["unit": path]) }
+      if options.json { return ServiceAnswer.object(["unit": path]) }
       return TextStyle.line("started: \(path)")
         + "\nIt starts with your login; to have it run without one: loginctl enable-linger"
     }
@@ -159,7 +159,7 @@ struct ServiceCommands: ParsableCommand {
       if known.status != 0 { try await refuseBesideAnother(directory) }
       let path = try await agent.install(in: environment)
       return options.json
-        ? JSONText.object(["unit": path]) : TextStyle.line("started: \(path)")
+        ? ServiceAnswer.object(["unit": path]) : TextStyle.line("started: \(path)")
     }
 
     /// A daemon that was started by hand is its person's to stop.
@@ -205,7 +205,7 @@ struct ServiceCommands: ParsableCommand {
         }
         if !isAgent { try await ServiceCommands.systemctl("daemon-reload", in: environment) }
       }
-      if options.json { return JSONText.object(["removed": isThere]) }
+      if options.json { return ServiceAnswer.object(["removed": isThere]) }
       return TextStyle.line(
         isThere ? "removed \(path)" : "\(path) is not there; nothing changed")
     }
@@ -240,7 +240,7 @@ struct ServiceCommands: ParsableCommand {
       return CommandRunner.Outcome(
         exitCode: isActive ? 0 : ExitStatus.failed,
         output: options.json
-          ? JSONText.object(["active": isActive]) : TextStyle.block(text.trimmedEnd))
+          ? ServiceAnswer.object(["active": isActive]) : TextStyle.block(text.trimmedEnd))
     }
   }
 
@@ -276,7 +276,7 @@ struct ServiceCommands: ParsableCommand {
           exitCode: ExitStatus.failed)
       }
       let text = TextStyle.block(run.output.trimmedEnd)
-      return options.json ? JSONText.object(["log": text]) : text
+      return options.json ? ServiceAnswer.object(["log": text]) : text
     }
   }
 }
@@ -290,7 +290,7 @@ extension String {
 }
 
 /// Small answers of commands that ask no daemon.
-enum JSONText {
+enum ServiceAnswer {
   static func object<Value: Encodable>(_ members: [String: Value]) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

@@ -53,7 +53,7 @@ extension ServiceCommands {
           start.command, variables: start.variables, log: directory + "/cospoold.log")
       }
       let after = try await started(after: process, connection)
-      if options.json { return JSONText.object(["processID": after.processID]) }
+      if options.json { return ServiceAnswer.object(["processID": after.processID]) }
       return TextStyle.line(
         "restarted: version \(after.version), process \(after.processID)")
     }
