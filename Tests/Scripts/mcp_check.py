@@ -13,7 +13,8 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 
 TOOLS = {
     "queue_list", "queue_add", "queue_edit", "queue_move", "queue_cancel", "queue_pause",
-    "queue_resume", "queue_retry", "queue_skip", "session_list", "thread_list", "thread_remove", "task_state", "ask_person", "permission_prompt",
+    "queue_resume", "queue_retry", "queue_skip", "session_list", "thread_list", "thread_remove",
+    "task_state", "ask_person", "permission_prompt",
 }
 
 
