@@ -308,9 +308,7 @@ import Testing
       var context = await DoctorContext.gathered(
         dataDirectory: house.directory, variables: [:], program: "/opt/cospool", now: Date(),
         limits: .unhurried)
-      var status = try context.status.get()
-      status.daemon.version = "0.0.1"
-      context.status = .success(status)
+      context.running?.version = "0.0.1"
       expect(
         await Doctor(context: context).findings(), "daemonVersion", .error, "0.0.1", "/opt/cospool")
       let warned = await house.cospool("config", "set", "agent", "command")
