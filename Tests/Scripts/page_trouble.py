@@ -187,7 +187,7 @@ def check_lost_files(browser, house, figures):
     # As a browser does that needs the room.
     page.goto(f"http://{house.desk.api('GET', 'web')['address']}/icon.svg")
     page.evaluate("""() => new Promise((resolve, reject) => {
-      const gone = indexedDB.deleteDatabase('cospool'); gone.onsuccess = resolve; gone.onerror = reject })""")
+      const gone = indexedDB.deleteDatabase('cospool.files'); gone.onsuccess = resolve; gone.onerror = reject })""")
     page.goto(f"http://{house.desk.api('GET', 'web')['address']}/#/s/lost")
     line = row(page, "words with a file")
     shown(line.locator(".note.error")).to_contain_text("Its files are not in this browser any more")
