@@ -230,19 +230,18 @@ enum SessionText {
 
   /// What people call sessions: their names, and where two have one, the beginning of the id besides.
   static func names(of sessions: [SessionAnswer]) -> [String] {
-    let digits = Dictionary(grouping: sessions, by: \.name).filter { $0.value.count > 1 }
+    let beginnings = Dictionary(grouping: sessions, by: \.name).filter { $0.value.count > 1 }
       .mapValues { called in
         let ids = called.map(\.id.rawValue)
-        // The whole ids differ.
-        return (QueueText.idDigitsMin...).first { length in
-          Set(ids.map { $0.prefix(length) }).count == ids.count
-        }
+        return Dictionary(
+          zip(ids, QueueText.shortened(ids)), uniquingKeysWith: { first, _ in first })
       }
     return sessions.map { session in
-      guard let digits = digits[session.name] ?? nil, session.name != session.id.rawValue else {
+      let id = session.id.rawValue
+      guard session.name != id, let beginning = beginnings[session.name]?[id] else {
         return session.name
       }
-      return "\(session.name) (\(session.id.rawValue.prefix(digits)))"
+      return "\(session.name) (\(beginning))"
     }
   }
 }
