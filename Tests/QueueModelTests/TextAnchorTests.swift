@@ -16,6 +16,10 @@ struct TextAnchorTests {
     try device.workspace.message(.numbered(1)).content
   }
 
+  private func shown(_ device: TestDevice) throws -> ShownText {
+    try device.workspace.shownText(of: .numbered(1))
+  }
+
   @Test func typingInsertsAndDeletesAtScalarOffsets() throws {
     var device = try device("a👩‍👩‍👧z")
     try device.perform(.insertText(.numbered(1), at: 1, text: "é"))
@@ -65,52 +69,52 @@ struct TextAnchorTests {
 
   @Test func anAnchorStaysBetweenItsScalars() throws {
     var device = try device("one three")
-    let front = try device.workspace.textAnchor(in: .numbered(1), at: 4)
-    let back = try device.workspace.textAnchor(in: .numbered(1), at: 4, side: .before)
+    let front = try shown(device).anchor(at: 4)
+    let back = try shown(device).anchor(at: 4, side: .before)
     try device.perform(.insertText(.numbered(1), at: 4, text: "two "))
-    #expect(try device.workspace.offset(of: front) == 4)
-    #expect(try device.workspace.offset(of: back) == 8)
+    #expect(try shown(device).offset(of: front) == 4)
+    #expect(try shown(device).offset(of: back) == 8)
     try device.perform(.insertText(.numbered(1), at: 0, text: "zero "))
-    #expect(try device.workspace.offset(of: front) == 9)
-    #expect(try device.workspace.offset(of: back) == 13)
+    #expect(try shown(device).offset(of: front) == 9)
+    #expect(try shown(device).offset(of: back) == 13)
     // Both scalars go: the place is where they stood.
     try device.perform(.deleteText(.numbered(1), 7..<15))
     #expect(try text(device) == "zero onree")
-    #expect(try device.workspace.offset(of: front) == 7)
-    #expect(try device.workspace.offset(of: back) == 7)
+    #expect(try shown(device).offset(of: front) == 7)
+    #expect(try shown(device).offset(of: back) == 7)
   }
 
   @Test func theEndsAreAnchorsToo() throws {
     var device = try device("text")
-    let start = try device.workspace.textAnchor(in: .numbered(1), at: 0)
-    let end = try device.workspace.textAnchor(in: .numbered(1), at: 4, side: .before)
-    let last = try device.workspace.textAnchor(in: .numbered(1), at: 4)
+    let start = try shown(device).anchor(at: 0)
+    let end = try shown(device).anchor(at: 4, side: .before)
+    let last = try shown(device).anchor(at: 4)
     try device.perform(.insertText(.numbered(1), at: 4, text: "!!"))
     try device.perform(.insertText(.numbered(1), at: 0, text: "?"))
-    #expect(try device.workspace.offset(of: start) == 0)
-    #expect(try device.workspace.offset(of: end) == 7)
-    #expect(try device.workspace.offset(of: last) == 5)
+    #expect(try shown(device).offset(of: start) == 0)
+    #expect(try shown(device).offset(of: end) == 7)
+    #expect(try shown(device).offset(of: last) == 5)
     #expect(throws: QueueError.invalidTextRange(first: 8, last: 8, count: 7)) {
-      try device.workspace.textAnchor(in: .numbered(1), at: 8)
+      try shown(device).anchor(at: 8)
     }
     #expect(throws: QueueError.messageNotFound(id: MessageID.numbered(9).description)) {
-      try device.workspace.textAnchor(in: .numbered(9), at: 0)
+      try device.workspace.shownText(of: .numbered(9)).anchor(at: 0)
     }
   }
 
   @Test func anAnchorSurvivesASnapshot() throws {
     var device = try device("abcdef")
-    let front = try device.workspace.textAnchor(in: .numbered(1), at: 3)
-    let back = try device.workspace.textAnchor(in: .numbered(1), at: 3, side: .before)
+    let front = try shown(device).anchor(at: 3)
+    let back = try shown(device).anchor(at: 3, side: .before)
     try device.perform(.deleteText(.numbered(1), 2..<3))
     let restored = try Workspace(image: device.workspace.image())
-    #expect(try restored.offset(of: front) == 2)
-    #expect(try restored.offset(of: back) == 2)
+    #expect(try restored.shownText(of: .numbered(1)).offset(of: front) == 2)
+    #expect(try restored.shownText(of: .numbered(1)).offset(of: back) == 2)
   }
 
   @Test func anAnchorIsStoredAsJSON() throws {
     let device = try device("abc")
-    let anchor = try device.workspace.textAnchor(in: .numbered(1), at: 2)
+    let anchor = try shown(device).anchor(at: 2)
     let data = try JSONEncoder().encode(anchor)
     #expect(try JSONDecoder().decode(TextAnchor.self, from: data) == anchor)
   }
@@ -121,16 +125,18 @@ struct TextAnchorTests {
     var (scalars, units) = (0, 0)
     for scalar in text.unicodeScalars {
       #expect(
-        try device.workspace.utf16Offset(ofScalar: scalars, in: .numbered(1)) == units)
+        try shown(device).utf16Offset(ofScalar: scalars) == units)
       #expect(
-        try device.workspace.scalarOffset(ofUTF16: units, in: .numbered(1)) == scalars)
+        try shown(device).scalarOffset(ofUTF16: units) == scalars)
       scalars += 1
       units += UTF16.width(scalar)
     }
-    #expect(try device.workspace.scalarOffset(ofUTF16: units, in: .numbered(1)) == scalars)
-    #expect(try device.workspace.utf16Offset(ofScalar: scalars, in: .numbered(1)) == units)
+    #expect(
+      try shown(device).scalarOffset(ofUTF16: units) == scalars)
+    #expect(
+      try shown(device).utf16Offset(ofScalar: scalars) == units)
     #expect(throws: QueueError.invalidTextRange(first: units + 1, last: units + 1, count: units)) {
-      try device.workspace.scalarOffset(ofUTF16: units + 1, in: .numbered(1))
+      try shown(device).scalarOffset(ofUTF16: units + 1)
     }
   }
 
@@ -147,8 +153,8 @@ struct TextAnchorTests {
       let place = generator.below(count + 1)
       let marker = Character(Unicode.Scalar(UInt8(0x30 + generator.below(10))))
       try one.perform(.insertText(.numbered(1), at: place, text: String(marker)))
-      let left = try one.workspace.textAnchor(in: .numbered(1), at: place, side: .before)
-      let right = try one.workspace.textAnchor(in: .numbered(1), at: place + 1)
+      let left = try shown(one).anchor(at: place, side: .before)
+      let right = try shown(one).anchor(at: place + 1)
       for _ in 0..<5 {
         let length = try text(two).unicodeScalars.count
         try two.perform(
@@ -156,11 +162,11 @@ struct TextAnchorTests {
       }
       try one.merge(two.made)
       try two.merge(one.made)
-      let offset = try #require(try one.workspace.offset(of: left))
-      #expect(try one.workspace.offset(of: right) == offset + 1)
+      let offset = try #require(try shown(one).offset(of: left))
+      #expect(try shown(one).offset(of: right) == offset + 1)
       let scalars = Array(try text(two).unicodeScalars)
       #expect(Character(scalars[offset]) == marker, "seed \(seed)")
-      #expect(try two.workspace.offset(of: left) == offset)
+      #expect(try shown(two).offset(of: left) == offset)
     }
   }
 }

@@ -142,8 +142,10 @@ extension Workspace {
   /// nothing else under those that it knows.
   fileprivate func firstUnlike(_ operation: Operation) -> OperationID? {
     let count = operation.id.count(through: vector[operation.id.replica])
-    guard let known = operation.keepingFirst(count), contradicts(known) else { return nil }
+    guard let known = operation.keepingFirst(count), known.isContradicted(by: self) else {
+      return nil
+    }
     let units = (0..<known.length).lazy.compactMap { known.droppingFirst($0)?.keepingFirst(1) }
-    return units.first(where: contradicts)?.id ?? known.id
+    return units.first(where: { $0.isContradicted(by: self) })?.id ?? known.id
   }
 }

@@ -81,7 +81,8 @@ package struct StateRecovery {
         id: run.slots.id,
         body: .insertText(
           Operation.InsertText(message: addition.id, origins: run.slots.origins, text: text)))
-      guard let last = insertion.lastID, here.vector.contains(last), !here.contradicts(insertion)
+      guard let last = insertion.lastID, here.vector.contains(last),
+        !insertion.isContradicted(by: here)
       else {
         return false
       }

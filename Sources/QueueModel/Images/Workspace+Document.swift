@@ -4,49 +4,13 @@ extension Workspace {
   /// What a person sees, as a document.
   ///
   /// - Complexity: O(state).
-  public func document() -> WorkspaceDocument {
-    WorkspaceDocument(
-      sessions: sessions().map { view in
-        let queue = try? messageQueue(view.id)
-        let element = elementState(.session(view.id))
-        var session = WorkspaceDocument.Session(
-          id: view.id, name: element?.text(.name).flatMap { $0.isEmpty ? nil : $0 },
-          project: element?.text(.project).flatMap { $0.isEmpty ? nil : $0 },
-          pauses: element?.notes(.paused) ?? [], locked: view.locked,
-          messages: (queue?.messages ?? []).map(WorkspaceDocument.Message.init),
-          cancelled: cancelledMessages(of: view.id).filter { !$0.content.isEmpty }
-            .map(WorkspaceDocument.Message.init))
-        session.task = view.task
-        return session
-      },
-      threads: threadQueue().threads.map {
-        WorkspaceDocument.Thread(session: $0.session, queuedAt: $0.queuedAt)
-      })
-  }
+  public func document() -> WorkspaceDocument { WorkspaceDocument(of: self) }
 
   /// What importing the document would bring.
   ///
   /// - Complexity: O(document).
   public func counts(of document: WorkspaceDocument) -> ImportCounts {
-    var counts = ImportCounts()
-    var fresh: Set<SessionID> = []
-    var seen: Set<MessageID> = []
-    for session in document.sessions {
-      if self.session(session.id) == nil, fresh.insert(session.id).inserted {
-        counts.sessions += 1
-      }
-      for message in session.messages + session.cancelled {
-        let isKnown = messageStates[message.id] != nil || !seen.insert(message.id).inserted
-        if isKnown { counts.known += 1 } else { counts.messages += 1 }
-      }
-    }
-    var queued: Set<SessionID> = []
-    for thread in document.threads where queued.insert(thread.session).inserted {
-      let state = sessionStates[thread.session]
-      let exists = state?.exists ?? false || fresh.contains(thread.session)
-      if exists, !(state?.isInThreadQueue ?? false) { counts.threads += 1 }
-    }
-    return counts
+    ImportCounts(of: document, into: self)
   }
 
   /// Makes what the document holds and this workspace does not: sessions by id, messages by id,
@@ -164,5 +128,52 @@ extension WorkspaceDocument.Message {
     lastError = view.lastError
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
+  }
+}
+
+extension WorkspaceDocument {
+  fileprivate init(of workspace: Workspace) {
+    self.init(
+      sessions: workspace.sessions().map { Session($0, in: workspace) },
+      threads: workspace.threadQueue().threads.map {
+        Thread(session: $0.session, queuedAt: $0.queuedAt)
+      })
+  }
+}
+
+extension WorkspaceDocument.Session {
+  fileprivate init(_ view: SessionView, in workspace: Workspace) {
+    let queue = try? workspace.messageQueue(view.id)
+    let element = workspace.elementState(.session(view.id))
+    self.init(
+      id: view.id, name: element?.text(.name).flatMap { $0.isEmpty ? nil : $0 },
+      project: element?.text(.project).flatMap { $0.isEmpty ? nil : $0 },
+      pauses: element?.notes(.paused) ?? [], locked: view.locked,
+      messages: (queue?.messages ?? []).map(WorkspaceDocument.Message.init),
+      cancelled: workspace.cancelledMessages(of: view.id).filter { !$0.content.isEmpty }
+        .map(WorkspaceDocument.Message.init))
+    task = view.task
+  }
+}
+
+extension ImportCounts {
+  fileprivate init(of document: WorkspaceDocument, into workspace: Workspace) {
+    self.init()
+    var fresh: Set<SessionID> = []
+    var seen: Set<MessageID> = []
+    for session in document.sessions {
+      if workspace.session(session.id) == nil, fresh.insert(session.id).inserted { sessions += 1 }
+      for message in session.messages + session.cancelled {
+        let isKnown =
+          workspace.messageStates[message.id] != nil || !seen.insert(message.id).inserted
+        if isKnown { known += 1 } else { messages += 1 }
+      }
+    }
+    var queued: Set<SessionID> = []
+    for thread in document.threads where queued.insert(thread.session).inserted {
+      let state = workspace.sessionStates[thread.session]
+      let exists = state?.exists ?? false || fresh.contains(thread.session)
+      if exists, !(state?.isInThreadQueue ?? false) { threads += 1 }
+    }
   }
 }

@@ -25,7 +25,9 @@ extension Workspace {
   }
 
   /// The thread queue's slots in their order.
-  package var imageThreadSlots: [WorkspaceImage.SlotRun] { slotRuns(of: threadSlots) }
+  package var imageThreadSlots: [WorkspaceImage.SlotRun] {
+    threadSlots.canonicalRuns.map(WorkspaceImage.SlotRun.init)
+  }
 
   /// What is known of each replica, by replica id.
   package var imageReplicas: [WorkspaceImage.Replica] {
@@ -35,38 +37,31 @@ extension Workspace {
     }
   }
 
-  func image(of session: SessionState) -> WorkspaceImage.Session {
-    var image = imageWithoutMessages(of: session)
-    image.messages = messagesInPlace(of: session).map(self.image)
+  private func image(of session: SessionState) -> WorkspaceImage.Session {
+    var image = WorkspaceImage.Session(withoutMessages: session)
+    image.messages = messagesInPlace(of: session).map(WorkspaceImage.Message.init)
     return image
   }
+}
 
-  func imageWithoutMessages(of session: SessionState) -> WorkspaceImage.Session {
-    var image = WorkspaceImage.Session(key: session.key)
-    image.references = session.element.references
-    image.tags = session.element.imageTags
-    image.registers = session.element.imageRegisters
-    image.threadPosition = session.threadPosition.map(position)
-    image.enqueued = session.enqueued.map(position)
-    image.slots = slotRuns(of: session.slots)
-    return image
+extension WorkspaceImage.Session {
+  init(withoutMessages session: SessionState) {
+    self.init(key: session.key)
+    references = session.element.references
+    tags = session.element.imageTags
+    registers = session.element.imageRegisters
+    threadPosition = session.threadPosition.map(WorkspaceImage.Position.init)
+    enqueued = session.enqueued.map(WorkspaceImage.Position.init)
+    slots = session.slots.canonicalRuns.map(WorkspaceImage.SlotRun.init)
   }
+}
 
-  /// The messages whose place is in a session's queue, cancelled ones too, in slot order.
-  func messagesInPlace(of session: SessionState) -> [MessageState] {
-    session.slotOwners.inOrder(of: session.slots).compactMap { place in
-      guard let message = messageStates[place.owner], message.session == session.key,
-        message.position.value == place.slot
-      else { return nil }
-      return message
-    }
-  }
-
-  func image(of message: MessageState) -> WorkspaceImage.Message {
-    var image = WorkspaceImage.Message(id: message.id, position: position(message.position))
-    image.tags = message.element.imageTags
-    image.registers = message.element.imageRegisters
-    image.additions = message.additions.map { addition in
+extension WorkspaceImage.Message {
+  init(_ message: MessageState) {
+    self.init(id: message.id, position: WorkspaceImage.Position(message.position))
+    tags = message.element.imageTags
+    registers = message.element.imageRegisters
+    additions = message.additions.map { addition in
       WorkspaceImage.Addition(
         id: addition.id, stamp: addition.stamp,
         runs: addition.text.canonicalRuns.map {
@@ -74,15 +69,12 @@ extension Workspace {
         },
         text: addition.text.string)
     }
-    return image
   }
+}
 
-  private func position(_ register: Register<OperationID>) -> WorkspaceImage.Position {
-    WorkspaceImage.Position(stamp: register.stamp, slot: register.value)
-  }
-
-  private func slotRuns(of sequence: RunSequence) -> [WorkspaceImage.SlotRun] {
-    sequence.canonicalRuns.map(WorkspaceImage.SlotRun.init)
+extension WorkspaceImage.Position {
+  fileprivate init(_ register: Register<OperationID>) {
+    self.init(stamp: register.stamp, slot: register.value)
   }
 }
 

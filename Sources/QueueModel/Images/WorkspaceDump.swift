@@ -85,37 +85,45 @@ extension Workspace {
   /// Everything a person can see, and the version vector.
   ///
   /// - Complexity: O(state).
-  public func dump() -> WorkspaceDump {
-    WorkspaceDump(
-      replicas: vector.sorted.map { entry in
-        let device = device(of: entry.replica)
-        return WorkspaceDump.Replica(
-          replica: hexadecimalText(entry.replica.rawValue), seq: entry.seq, device: device?.id,
-          deviceName: device?.name)
-      },
-      threads: threadQueue().threads.map {
-        WorkspaceDump.Thread(
-          session: $0.session, position: $0.position, queuedAt: $0.queuedAt, locked: $0.locked)
-      },
-      sessions: sessions().map(dump(of:)))
-  }
+  public func dump() -> WorkspaceDump { WorkspaceDump(of: self) }
+}
 
-  private func dump(of session: SessionView) -> WorkspaceDump.Session {
-    let queue = try? messageQueue(session.id)
-    return WorkspaceDump.Session(
-      session: session.id, name: session.name, project: session.project, paused: session.paused,
-      pauseReasons: queue?.pauseReasons ?? [], messages: (queue?.messages ?? []).map(dump(of:)),
-      cancelled: cancelledMessages(of: session.id).map(dump(of:)), task: session.task)
+extension WorkspaceDump {
+  fileprivate init(of workspace: Workspace) {
+    replicas = workspace.vector.sorted.map { entry in
+      let device = workspace.device(of: entry.replica)
+      return Replica(
+        replica: hexadecimalText(entry.replica.rawValue), seq: entry.seq, device: device?.id,
+        deviceName: device?.name)
+    }
+    threads = workspace.threadQueue().threads.map {
+      Thread(
+        session: $0.session, position: $0.position, queuedAt: $0.queuedAt, locked: $0.locked)
+    }
+    sessions = workspace.sessions().map { Session($0, in: workspace) }
   }
+}
 
-  private func dump(of message: MessageView) -> WorkspaceDump.Message {
-    WorkspaceDump.Message(
-      id: message.id, content: message.content, priority: message.priority.name,
-      position: message.position, createdAt: message.createdAt, device: message.device?.id,
-      project: message.project, attempts: message.attempts == 0 ? nil : message.attempts,
-      lastError: message.lastError,
-      attachments: message.attachments.isEmpty ? nil : message.attachments,
-      byAgent: message.isByAgent ? true : nil)
+extension WorkspaceDump.Session {
+  fileprivate init(_ view: SessionView, in workspace: Workspace) {
+    let queue = try? workspace.messageQueue(view.id)
+    self.init(
+      session: view.id, name: view.name, project: view.project, paused: view.paused,
+      pauseReasons: queue?.pauseReasons ?? [],
+      messages: (queue?.messages ?? []).map(WorkspaceDump.Message.init),
+      cancelled: workspace.cancelledMessages(of: view.id).map(WorkspaceDump.Message.init),
+      task: view.task)
+  }
+}
+
+extension WorkspaceDump.Message {
+  fileprivate init(_ view: MessageView) {
+    self.init(
+      id: view.id, content: view.content, priority: view.priority.name, position: view.position,
+      createdAt: view.createdAt, device: view.device?.id, project: view.project,
+      attempts: view.attempts == 0 ? nil : view.attempts, lastError: view.lastError,
+      attachments: view.attachments.isEmpty ? nil : view.attachments,
+      byAgent: view.isByAgent ? true : nil)
   }
 }
 

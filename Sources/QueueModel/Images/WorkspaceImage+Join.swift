@@ -31,7 +31,7 @@ extension WorkspaceImage {
   }
 
   /// Whether the two show that an operation which both know did something else in each. Not all that
-  /// operations did still shows: see `Workspace.contradicts`.
+  /// operations did still shows: see `Operation.isContradicted`.
   ///
   /// - Complexity: as `joined`, also where one of them includes the other.
   package func contradicts(_ other: WorkspaceImage) -> Bool {

@@ -71,31 +71,31 @@ extension Operation.DeleteText {
   }
 }
 
-extension Workspace {
-  /// Whether the state, which knows the operation's id, shows that it is another operation's. It
+extension Operation {
+  /// Whether a state, which knows the operation's id, shows that it is another operation's. It
   /// cannot show it of all kinds: of tags and registers, what counts now is all that is left.
-  package func contradicts(_ operation: Operation) -> Bool {
-    switch operation.body {
+  package func isContradicted(by workspace: Workspace) -> Bool {
+    switch body {
     case .openSession(let session, _):
-      return sessionKeys[operation.id] != session
+      return workspace.sessionKeys[id] != session
     case .addMessage(let addition):
-      return messageKeys[operation.id] != addition.message
+      return workspace.messageKeys[id] != addition.message
     case .insertText(let insertion):
-      guard let key = messageKeys[insertion.message],
-        let content = content(insertion.message, of: key)
+      guard let key = workspace.messageKeys[insertion.message],
+        let content = workspace.content(insertion.message, of: key)
       else { return true }
       return insertion.text.unicodeScalars.enumerated().contains { offset, scalar in
-        guard let id = operation.id.advanced(by: offset),
-          let unit = content.sequence.contentIndex(of: id)
+        guard let scalarID = id.advanced(by: offset),
+          let unit = content.sequence.contentIndex(of: scalarID)
         else { return true }
         return content.sequence.isVisible(content: unit)
           && !content.utf8(of: unit..<unit + 1).elementsEqual(String(scalar).utf8)
       }
     case .placeMessage(_, let session, _, _):
-      guard let key = sessionKeys[session] else { return true }
-      return sessionStates[key]?.slots.contains(operation.id) != true
+      guard let key = workspace.sessionKeys[session] else { return true }
+      return workspace.sessionStates[key]?.slots.contains(id) != true
     case .placeThread, .enqueueThread:
-      return !threadSlots.contains(operation.id)
+      return !workspace.threadSlots.contains(id)
     case .announceDevice, .deleteText, .addTag, .clearTags, .setRegister:
       return false
     }

@@ -28,18 +28,41 @@ public struct TextAnchor: Hashable, Sendable {
 }
 
 extension Workspace {
+  /// The text of a message that shows, to find places in it.
+  ///
+  /// - Throws: `QueueError.messageNotFound`.
+  public func shownText(of message: MessageID) throws(QueueError) -> ShownText {
+    guard let primary = messageStates[message]?.primary else {
+      throw .messageNotFound(id: message.description)
+    }
+    return ShownText(message: message, addition: primary.id, content: primary.content)
+  }
+}
+
+/// A message's text as it is now. Offsets count Unicode scalars unless they are said to count UTF-16
+/// units.
+public struct ShownText: Sendable {
+  private let message: MessageID
+  private let addition: OperationID
+  private let content: TextContent
+
+  fileprivate init(message: MessageID, addition: OperationID, content: TextContent) {
+    self.message = message
+    self.addition = addition
+    self.content = content
+  }
+
   /// Makes an anchor at an offset.
   ///
   /// - Parameters:
   ///   - offset: in Unicode scalars, from 0 to the length of the text.
   ///   - side: which of the two scalars at the place to hold on to.
-  /// - Throws: `QueueError.messageNotFound`, `.invalidTextRange`.
+  /// - Throws: `QueueError.invalidTextRange`.
   /// - Complexity: O(log *n*).
-  public func textAnchor(
-    in message: MessageID, at offset: Int, side: TextAnchor.Side = .behind
+  public func anchor(
+    at offset: Int, side: TextAnchor.Side = .behind
   ) throws(QueueError) -> TextAnchor {
-    let (addition, content) = try shownContent(of: message)
-    try checkOffset(offset, in: content)
+    try checkOffset(offset)
     let front = content.visibleID(at: offset - 1)
     let back = content.visibleID(at: offset)
     return TextAnchor(
@@ -49,12 +72,10 @@ extension Workspace {
 
   /// Where an anchor is now, in Unicode scalars.
   ///
-  /// - Returns: nil where its text is not the one that shows, or both of its scalars were forgotten.
-  /// - Throws: `QueueError.messageNotFound`.
+  /// - Returns: nil where its text is not this one, or both of its scalars were forgotten.
   /// - Complexity: O(log *n*).
-  public func offset(of anchor: TextAnchor) throws(QueueError) -> Int? {
-    let (addition, content) = try shownContent(of: anchor.message)
-    guard addition == anchor.content else { return nil }
+  public func offset(of anchor: TextAnchor) -> Int? {
+    guard message == anchor.message, addition == anchor.content else { return nil }
     let sequence = content.sequence
     if let scalar = anchor.scalar {
       if let offset = sequence.offset(of: scalar, anchor.side) { return offset }
@@ -69,25 +90,19 @@ extension Workspace {
 
   /// The UTF-16 offset, as most user interfaces count, of an offset in Unicode scalars.
   ///
-  /// - Throws: `QueueError.messageNotFound`, `.invalidTextRange`.
+  /// - Throws: `QueueError.invalidTextRange`.
   /// - Complexity: O(log *n*).
-  public func utf16Offset(
-    ofScalar offset: Int, in message: MessageID
-  ) throws(QueueError) -> Int {
-    let content = try shownContent(of: message).content
-    try checkOffset(offset, in: content)
+  public func utf16Offset(ofScalar offset: Int) throws(QueueError) -> Int {
+    try checkOffset(offset)
     return content.sequence.codeUnitOffset(ofVisible: offset)
   }
 
   /// The offset in Unicode scalars of a UTF-16 offset; one inside a surrogate pair belongs to its
   /// scalar.
   ///
-  /// - Throws: `QueueError.messageNotFound`, `.invalidTextRange`.
+  /// - Throws: `QueueError.invalidTextRange`.
   /// - Complexity: O(log *n*).
-  public func scalarOffset(
-    ofUTF16 offset: Int, in message: MessageID
-  ) throws(QueueError) -> Int {
-    let content = try shownContent(of: message).content
+  public func scalarOffset(ofUTF16 offset: Int) throws(QueueError) -> Int {
     let count = content.sequence.codeUnitCount
     guard offset >= 0, offset <= count else {
       throw .invalidTextRange(first: offset, last: offset, count: count)
@@ -95,20 +110,11 @@ extension Workspace {
     return content.sequence.visibleIndex(ofCodeUnit: offset)
   }
 
-  private func checkOffset(_ offset: Int, in content: TextContent) throws(QueueError) {
+  private func checkOffset(_ offset: Int) throws(QueueError) {
     let count = content.sequence.visibleCount
     guard offset >= 0, offset <= count else {
       throw .invalidTextRange(first: offset, last: offset, count: count)
     }
-  }
-
-  private func shownContent(
-    of message: MessageID
-  ) throws(QueueError) -> (addition: OperationID, content: TextContent) {
-    guard let primary = messageStates[message]?.primary else {
-      throw .messageNotFound(id: message.description)
-    }
-    return (primary.id, primary.content)
   }
 }
 

@@ -73,7 +73,7 @@ struct UndoRecorder {
       noteDeletion(deletion, workspace)
     case .placeMessage(let message, _, _, _):
       if let key = workspace.messageKeys[message] {
-        messagePlaces.note(key, workspace.undoPlace(of: key))
+        messagePlaces.note(key, UndoGroup.PlaceStep(ofMessage: key, in: workspace))
       }
     case .placeThread(let session, _, _):
       if let key = workspace.sessionKeys[session] { noteThreadPlace(key, workspace) }
@@ -106,7 +106,7 @@ struct UndoRecorder {
   }
 
   private mutating func noteThreadPlace(_ key: SessionID, _ workspace: Workspace) {
-    threadPlaces.note(key, workspace.undoThreadPlace(of: key))
+    threadPlaces.note(key, UndoGroup.PlaceStep(ofThread: key, in: workspace))
   }
 
   private mutating func noteText(_ content: OperationID, _ workspace: Workspace) {

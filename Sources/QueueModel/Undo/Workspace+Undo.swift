@@ -272,52 +272,6 @@ extension Workspace {
     case .message(let key): messageStates[key]?.element
     }
   }
-
-  /// Where a message stands; the writer is filled in later. nil for one that is not known yet.
-  func undoPlace(of key: MessageID) -> UndoGroup.PlaceStep<MessageID>? {
-    guard let message = messageStates[key], let session = sessionStates[message.session] else {
-      return nil
-    }
-    let slot = message.position.value
-    func owner(_ id: OperationID) -> MessageID? {
-      guard let owner = session.slots.contentIndex(of: id).flatMap({ session.slotOwners[$0] }),
-        messageStates[owner]?.position.value == id
-      else { return nil }
-      return owner
-    }
-    return UndoGroup.PlaceStep(
-      key: key, session: message.session, slot: slot,
-      left: neighbour(of: slot, in: session.slots, isLeft: true, owner),
-      right: neighbour(of: slot, in: session.slots, isLeft: false, owner), writer: slot)
-  }
-
-  func undoThreadPlace(of key: SessionID) -> UndoGroup.PlaceStep<SessionID>? {
-    guard let slot = sessionStates[key]?.threadPosition?.value else { return nil }
-    func owner(_ id: OperationID) -> SessionID? {
-      guard let owner = threadSlots.contentIndex(of: id).flatMap({ threadSlotOwners[$0] }),
-        sessionStates[owner]?.threadPosition?.value == id
-      else { return nil }
-      return owner
-    }
-    return UndoGroup.PlaceStep(
-      key: key, session: nil, slot: slot,
-      left: neighbour(of: slot, in: threadSlots, isLeft: true, owner),
-      right: neighbour(of: slot, in: threadSlots, isLeft: false, owner), writer: slot)
-  }
-
-  /// Who holds the nearest slot on one side; dead slots are passed over, though not many.
-  private func neighbour<Key>(
-    of slot: OperationID, in slots: RunSequence, isLeft: Bool,
-    _ owner: (OperationID) -> Key?
-  ) -> Key? {
-    var place: OperationID? = slot
-    for _ in 0..<16 {
-      guard let here = place else { return nil }
-      place = isLeft ? slots.origins(before: here)?.left : slots.origins(behind: here)?.right
-      if let key = place.flatMap(owner) { return key }
-    }
-    return nil
-  }
 }
 
 extension UndoGroup.TagStep {

@@ -101,6 +101,16 @@ extension Workspace {
     return sessionStates[session].map(messagesInPlace)?.map(ShownMessage.init) ?? []
   }
 
+  /// The messages whose place is in a session's queue, cancelled ones too, in slot order.
+  func messagesInPlace(of session: SessionState) -> [MessageState] {
+    session.slotOwners.inOrder(of: session.slots).compactMap { place in
+      guard let message = messageStates[place.owner], message.session == session.key,
+        message.position.value == place.slot
+      else { return nil }
+      return message
+    }
+  }
+
   /// Those of a session's messages that stand in its queue, in slot order.
   ///
   /// - Complexity: O(standing · log slots), and O(slots) at most; what is done costs nothing.

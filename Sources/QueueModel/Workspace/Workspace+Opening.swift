@@ -64,9 +64,9 @@ extension Workspace {
     touchedStates.lazy.map { session in
       let messages = messagesInPlace(of: session)
       return SessionToWrite(
-        session: imageWithoutMessages(of: session),
+        session: WorkspaceImage.Session(withoutMessages: session),
         places: messages.map { ($0.position.value, $0.additions.first?.id) },
-        message: { image(of: messages[$0]) })
+        message: { WorkspaceImage.Message(messages[$0]) })
     }
   }
 
@@ -112,30 +112,5 @@ extension Workspace {
       + (cold?.keys ?? []).compactMap {
         sessionStates.coldIndex(of: $0) == nil ? nil : head(of: $0)
       }
-  }
-
-  /// Checks that untouched sessions are what is kept beside them, and that views show the same of
-  /// them as when they are unpacked.
-  func checkPackedSessions() throws(InvariantViolation) {
-    guard let cold else { return }
-    let unpacked: Workspace
-    do {
-      unpacked = try thawed()
-    } catch {
-      throw InvariantViolation(reason: "packed sessions cannot be unpacked: \(error)")
-    }
-    guard unpacked.threadQueue() == threadQueue() else {
-      throw InvariantViolation(reason: "the thread queue shows something else when packed")
-    }
-    for (key, index) in untouchedSessions {
-      let state = unpacked.sessionStates[key]
-      guard state?.exists == cold.exists(index), state?.standing.count == cold.waiting(index),
-        state?.isInThreadQueue == cold.isInThreadQueue(index)
-      else { throw InvariantViolation(reason: "session \(key) is not what is kept of it") }
-      guard unpacked.session(key) == session(key),
-        (try? unpacked.messageQueue(key)) == (try? messageQueue(key)),
-        unpacked.cancelledMessages(of: key) == cancelledMessages(of: key)
-      else { throw InvariantViolation(reason: "session \(key) shows something else when packed") }
-    }
   }
 }

@@ -18,18 +18,27 @@ extension Workspace {
   /// - Throws: `InvariantViolation` naming the first contradiction.
   /// - Complexity: O(state · log).
   package func checkInvariants() throws(InvariantViolation) {
-    try check(threadSlots, "thread queue")
-    guard threadSlotOwners.count == threadSlots.unitCount else {
+    try InvariantCheck(workspace: self).run()
+  }
+}
+
+/// Holds a workspace against itself.
+private struct InvariantCheck {
+  let workspace: Workspace
+
+  func run() throws(InvariantViolation) {
+    try check(workspace.threadSlots, "thread queue")
+    guard workspace.threadSlotOwners.count == workspace.threadSlots.unitCount else {
       throw InvariantViolation(reason: "thread slots and owners differ in number")
     }
     var standing: [SessionID: Set<MessageID>] = [:]
     var messages: [SessionID: [MessageState]] = [:]
-    for message in messageStates.values {
+    for message in workspace.messageStates.values {
       try check(message)
       if message.stands { standing[message.session, default: []].insert(message.id) }
       messages[message.session, default: []].append(message)
     }
-    for session in sessionStates.values {
+    for session in workspace.sessionStates.values {
       try check(session, messages: messages.removeValue(forKey: session.key) ?? [])
       guard session.standing == standing[session.key] ?? [] else {
         throw InvariantViolation(
@@ -40,10 +49,10 @@ extension Workspace {
       throw InvariantViolation(reason: "a message stands in no session")
     }
     try checkPackedSessions()
-    guard textsToPack.isEmpty else {
+    guard workspace.textsToPack.isEmpty else {
       throw InvariantViolation(reason: "texts wait for being packed")
     }
-    for replica in announcements.keys where vector[replica] == 0 {
+    for replica in workspace.announcements.keys where workspace.vector[replica] == 0 {
       throw InvariantViolation(reason: "replica \(replica.rawValue) is noted but not known")
     }
   }
@@ -57,11 +66,12 @@ extension Workspace {
       throw InvariantViolation(reason: "\(name): slots and owners differ in number")
     }
     guard !session.element.references.isEmpty,
-      session.element.references.allSatisfy({ sessionKeys[$0] == session.key })
+      session.element.references.allSatisfy({ workspace.sessionKeys[$0] == session.key })
     else { throw InvariantViolation(reason: "\(name) has no way to be named") }
     try check(session.element, name)
     if let slot = session.threadPosition?.value {
-      guard let owner = threadSlots.contentIndex(of: slot), threadSlotOwners[owner] == session.key
+      guard let owner = workspace.threadSlots.contentIndex(of: slot),
+        workspace.threadSlotOwners[owner] == session.key
       else { throw InvariantViolation(reason: "\(name) stands at a slot that is not its own") }
     }
     for message in messages {
@@ -77,7 +87,7 @@ extension Workspace {
   private func check(_ message: MessageState) throws(InvariantViolation) {
     let name = "message \(message.id)"
     guard !message.additions.isEmpty,
-      message.additions.allSatisfy({ messageKeys[$0.id] == message.id })
+      message.additions.allSatisfy({ workspace.messageKeys[$0.id] == message.id })
     else { throw InvariantViolation(reason: "\(name) has no way to be named") }
     try check(message.element, name)
     guard !message.hasOpenTextThoughOver else {
@@ -97,7 +107,7 @@ extension Workspace {
 
   private func check(_ element: ElementState, _ name: String) throws(InvariantViolation) {
     let writers = element.registers.values.map(\.writer) + element.tags.values.flatMap(\.ids)
-    guard (writers + element.references).allSatisfy(vector.contains) else {
+    guard (writers + element.references).allSatisfy(workspace.vector.contains) else {
       throw InvariantViolation(reason: "\(name) holds something nobody wrote")
     }
   }
@@ -110,8 +120,34 @@ extension Workspace {
     } catch {
       throw InvariantViolation(reason: "\(name): \(error)")
     }
-    guard sequence.runs.allSatisfy({ vector.contains($0.unitID(at: $0.length - 1)) }) else {
+    guard sequence.runs.allSatisfy({ workspace.vector.contains($0.unitID(at: $0.length - 1)) })
+    else {
       throw InvariantViolation(reason: "\(name): a unit nobody inserted")
+    }
+  }
+
+  /// Checks that untouched sessions are what is kept beside them, and that views show the same of
+  /// them as when they are unpacked.
+  private func checkPackedSessions() throws(InvariantViolation) {
+    guard let cold = workspace.cold else { return }
+    let unpacked: Workspace
+    do {
+      unpacked = try workspace.thawed()
+    } catch {
+      throw InvariantViolation(reason: "packed sessions cannot be unpacked: \(error)")
+    }
+    guard unpacked.threadQueue() == workspace.threadQueue() else {
+      throw InvariantViolation(reason: "the thread queue shows something else when packed")
+    }
+    for (key, index) in workspace.untouchedSessions {
+      let state = unpacked.sessionStates[key]
+      guard state?.exists == cold.exists(index), state?.standing.count == cold.waiting(index),
+        state?.isInThreadQueue == cold.isInThreadQueue(index)
+      else { throw InvariantViolation(reason: "session \(key) is not what is kept of it") }
+      guard unpacked.session(key) == workspace.session(key),
+        (try? unpacked.messageQueue(key)) == (try? workspace.messageQueue(key)),
+        unpacked.cancelledMessages(of: key) == workspace.cancelledMessages(of: key)
+      else { throw InvariantViolation(reason: "session \(key) shows something else when packed") }
     }
   }
 }

@@ -6,7 +6,17 @@ extension Workspace {
   ///
   /// - Precondition: the operations are applied here, else their elements cannot be named.
   package func history(of operations: [Operation]) -> [HistoryEntry] {
-    var entries: [HistoryEntry] = []
+    OperationHistory(of: operations, in: self).entries
+  }
+}
+
+/// Operations told in words, with the names that a workspace has for what they change.
+private struct OperationHistory {
+  private(set) var entries: [HistoryEntry] = []
+  private let workspace: Workspace
+
+  init(of operations: [Operation], in workspace: Workspace) {
+    self.workspace = workspace
     let notes = TimeNotes(in: operations)
     for operation in operations {
       if operation.marksAChange, let range = operation.range {
@@ -23,12 +33,11 @@ extension Workspace {
       if let last = entries.last, let joined = last.joined(with: entry, operation) {
         entries[entries.count - 1] = joined
       } else {
-        entry.device = device(of: operation.id.replica)
+        entry.device = workspace.device(of: operation.id.replica)
         entries.tellTime(of: entry)
         entries.append(entry)
       }
     }
-    return entries
   }
 
   private func entry(for operation: Operation) -> HistoryEntry? {
@@ -43,24 +52,24 @@ extension Workspace {
       entry.session = session
     case .addMessage(let addition):
       entry.action = .queued(text: "", priority: addition.priority)
-      entry.session = sessionKeys[addition.session]
+      entry.session = workspace.sessionKeys[addition.session]
       entry.message = addition.message
     case .insertText(let insertion):
       entry.action = .edited(inserted: range.count, deleted: 0)
-      name(messageKeys[insertion.message], in: &entry)
+      name(workspace.messageKeys[insertion.message], in: &entry)
     case .deleteText(let deletion):
       entry.action = .edited(inserted: 0, deleted: range.count)
-      name(messageKeys[deletion.message], in: &entry)
+      name(workspace.messageKeys[deletion.message], in: &entry)
     case .placeMessage(let message, let session, _, _):
       entry.action = .moved
-      entry.message = messageKeys[message]
-      entry.session = sessionKeys[session]
+      entry.message = workspace.messageKeys[message]
+      entry.session = workspace.sessionKeys[session]
     case .placeThread(let session, _, _):
       entry.action = .movedThread
-      entry.session = sessionKeys[session]
+      entry.session = workspace.sessionKeys[session]
     case .enqueueThread(let enqueue):
       entry.action = .queuedThread
-      entry.session = sessionKeys[enqueue.session]
+      entry.session = workspace.sessionKeys[enqueue.session]
     case .addTag(let element, let field, _, let note):
       entry.action = HistoryAction(putting: field, note: note)
       entry.isSignOfLife = field == .exists
@@ -88,10 +97,10 @@ extension Workspace {
   }
 
   private func name(_ element: OperationID, in entry: inout HistoryEntry) {
-    if let session = sessionKeys[element] {
+    if let session = workspace.sessionKeys[element] {
       entry.session = session
     } else {
-      name(messageKeys[element], in: &entry)
+      name(workspace.messageKeys[element], in: &entry)
     }
   }
 
@@ -102,11 +111,11 @@ extension Workspace {
 
   /// Where a message stands, without unpacking its session for it: a log names thousands.
   private func session(of message: MessageID) -> SessionID? {
-    if let cold, let place = messageStates.coldPlace(of: message) {
+    if let cold = workspace.cold, let place = workspace.messageStates.coldPlace(of: message) {
       let session = cold.keys[place.session]
-      if untouchedIndex(of: session) != nil { return session }
+      if workspace.untouchedIndex(of: session) != nil { return session }
     }
-    return messageStates[message]?.session
+    return workspace.messageStates[message]?.session
   }
 }
 
