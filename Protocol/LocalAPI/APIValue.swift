@@ -27,6 +27,8 @@ package struct Note: Sendable {
   var members: [String: JSONValue]
   /// It is there even where it has no value, as null.
   var isAlwaysThere = false
+  /// It may be null instead of what its type says, whatever that is.
+  var isNullable = false
 
   private init(_ members: [String: JSONValue]) {
     self.members = members
@@ -65,6 +67,13 @@ package struct Note: Sendable {
     note.isAlwaysThere = isAlwaysThere
     return note
   }
+
+  /// The same for a field whose type is described elsewhere.
+  package static let nullable: Note = {
+    var note = Note([:])
+    note.isNullable = true
+    return note
+  }()
 
   package static func constant(_ value: JSONValue) -> Note { Note(["const": value]) }
 

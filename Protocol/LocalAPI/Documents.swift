@@ -10,7 +10,7 @@ extension WorkspaceDocument: APIValue {
 
 extension WorkspaceDocument.Session: APIValue {
   package static var notes: [String: Note] {
-    ["name": .nullable("string"), "project": .nullable("string")]
+    ["name": .nullable("string"), "project": .nullable("string"), "task": .nullable]
   }
 }
 
@@ -20,6 +20,7 @@ extension WorkspaceDocument.Message: APIValue {
       "priority": .priority, "createdAt": .milliseconds, "device": .nullable("string"),
       "project": .nullable("string"), "attempts": .nullable("integer"),
       "lastError": .nullable("string"), "attachments": .nullable("array"),
+      "byAgent": .nullable("boolean"),
     ]
   }
 }

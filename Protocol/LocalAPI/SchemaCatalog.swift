@@ -121,7 +121,9 @@ private final class FieldRecorder: Decoder {
   ) -> Value? {
     let (schema, value) = catalog.entry(type)
     let note = notes[name]
-    properties[name] = note.map { schema.merging($0.members) } ?? schema
+    let described = note.map { schema.merging($0.members) } ?? schema
+    properties[name] =
+      note?.isNullable == true ? ["anyOf": [described, ["type": "null"]]] : described
     if isRequired || note?.isAlwaysThere == true { required.insert(name) }
     return value
   }
