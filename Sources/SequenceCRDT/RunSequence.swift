@@ -59,7 +59,7 @@ package struct RunSequence: Sendable {
   /// The most units of a sequence.
   package static let unitsMax = Int(SequenceCore.unitsMax)
 
-  private var box: SequenceStorage?
+  private(set) var box: SequenceStorage?
 
   package init() {}
 

@@ -32,18 +32,10 @@ extension Workspace {
   mutating func emitEdits(
     from base: EditBase, to content: String, of id: MessageID, by author: inout Author
   ) throws(QueueError) {
-    let old = Array(base.text.unicodeScalars)
-    guard let known = self.content(base.content, of: id)?.sequence,
-      base.ranges.reduce(0, { $0 + $1.count }) == old.count
-    else { throw .messageNotFound(id: id.description) }
-    for range in base.ranges where !isPlausible(range, in: known) {
-      throw .messageNotFound(id: id.description)
-    }
-    try checkRoom(for: content.unicodeScalars.count, in: known)
+    let edits = try edits(from: base, to: content, of: id)
     let ids = base.ranges.flatMap { range in
       (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
     }
-    let edits = TextEdit.edits(from: old, to: Array(content.unicodeScalars))
     // Each deletes a stretch, which others' text may have cut, and inserts one.
     let deleted = edits.reduce(0) { $0 + $1.range.count }
     let operations = 2 * edits.count + min(base.ranges.count, deleted)
@@ -57,16 +49,29 @@ extension Workspace {
     }
   }
 
+  private func edits(
+    from base: EditBase, to content: String, of id: MessageID
+  ) throws(QueueError) -> [TextEdit] {
+    let old = Array(base.text.unicodeScalars)
+    guard let known = self.content(base.content, of: id)?.sequence,
+      base.ranges.reduce(0, { $0 + $1.count }) == old.count
+    else { throw .messageNotFound(id: id.description) }
+    for range in base.ranges where !isPlausible(range, in: known) {
+      throw .messageNotFound(id: id.description)
+    }
+    try checkRoom(for: content.unicodeScalars.count, in: known)
+    return TextEdit.edits(from: old, to: Array(content.unicodeScalars))
+  }
+
   /// Replaces a stretch of the scalars that an editor saw.
   private mutating func emit(
     _ edit: TextEdit, on ids: [OperationID], of addition: OperationID, of id: MessageID,
     by author: inout Author
   ) {
     emitDeletion(of: ids[edit.range], from: addition, of: id, by: &author)
-    guard !edit.replacement.isEmpty, let sequence = content(addition, of: id)?.sequence else {
-      return
-    }
-    let origins = origins(at: edit.range.lowerBound, among: ids, in: sequence)
+    guard !edit.replacement.isEmpty,
+      let origins = origins(at: edit.range.lowerBound, among: ids, in: addition, of: id)
+    else { return }
     emit(
       .insertText(
         Operation.InsertText(
@@ -89,8 +94,9 @@ extension Workspace {
   /// The place behind the nearest scalar to the left that is still here, else before the nearest
   /// to the right.
   private func origins(
-    at index: Int, among ids: [OperationID], in sequence: RunSequence
-  ) -> Operation.Origins {
+    at index: Int, among ids: [OperationID], in addition: OperationID, of message: MessageID
+  ) -> Operation.Origins? {
+    guard let sequence = content(addition, of: message)?.sequence else { return nil }
     if index == 0, let origins = sequence.origins(behind: nil) { return .init(origins) }
     for id in ids[..<index].reversed() {
       if let origins = sequence.origins(behind: id) { return .init(origins) }
@@ -116,7 +122,15 @@ extension Workspace {
     of ids: some Sequence<OperationID>, from addition: OperationID, of message: MessageID,
     by author: inout Author
   ) {
-    guard let sequence = content(addition, of: message)?.sequence else { return }
+    for deletion in deletions(of: ids, from: addition, of: message) {
+      emit(.deleteText(deletion), by: &author)
+    }
+  }
+
+  private func deletions(
+    of ids: some Sequence<OperationID>, from addition: OperationID, of message: MessageID
+  ) -> [Operation.DeleteText] {
+    guard let sequence = content(addition, of: message)?.sequence else { return [] }
     var deletions: [Operation.DeleteText] = []
     for id in ids where sequence.isVisible(id) {
       if let last = deletions.last, last.first.advanced(by: last.count) == id {
@@ -125,7 +139,7 @@ extension Workspace {
         deletions.append(Operation.DeleteText(message: addition, first: id, count: 1))
       }
     }
-    for deletion in deletions { emit(.deleteText(deletion), by: &author) }
+    return deletions
   }
 }
 

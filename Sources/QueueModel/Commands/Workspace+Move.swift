@@ -17,38 +17,51 @@ extension Workspace {
     let moved = Set(ids)
     let others = order.filter { !moved.contains($0) }
     let index = try self.index(for: target, in: others, moving: ids, total: order.count)
-    let places = places(of: ids, among: others, at: index)
-    let wanted = places.flatMap { $0.before + $0.moved + $0.behind }
+    let gaps = gaps(for: ids, in: others, at: index)
+    var wanted = others
+    for gap in gaps.reversed() { wanted.insert(contentsOf: gap.moved, at: gap.index) }
     if sources == [queue], wanted == order { return .unchanged }
-    guard let session = sessionStates[queue] else { throw .sessionNotFound(id: queue.rawValue) }
+    guard let element = sessionStates[queue]?.element, let session = element.references.first else {
+      throw .sessionNotFound(id: queue.rawValue)
+    }
     if sources != [queue] {
       emit(
         .addTag(
-          element: try reference(of: session), field: .exists,
-          clears: session.element.tagIDs(.exists), note: ""),
+          element: session, field: .exists, clears: element.tagIDs(.exists), note: ""),
         by: &author)
     }
-    try place(at: places, in: queue, by: &author)
+    for gap in gaps { fill(gap, in: queue, session, by: &author) }
     return .moved(position: wanted.firstIndex(of: first).map { $0 + 1 } ?? 0)
   }
 
-  /// What is moved into a block, and what of the block stays on either side of it.
-  private struct Place {
-    var before: [MessageID] = []
-    var moved: [MessageID] = []
-    var behind: [MessageID] = []
+  /// Where in a block messages go that are moved between others.
+  private struct Gap {
+    var moved: [MessageID]
+    /// How many of the others stand in front of it.
+    var index: Int
+    /// The slots of its neighbours, where they are in the same block.
+    var left: OperationID?
+    var right: OperationID?
   }
 
-  /// Where in each block messages go that are moved between others.
-  private func places(
-    of ids: [MessageID], among others: [MessageID], at index: Int
-  ) -> [Place] {
-    var places = QueueBlock.allCases.map { _ in Place() }
-    func place(_ id: MessageID) -> Int { (messageStates[id]?.block ?? .normal).rawValue }
-    for id in others[..<index] { places[place(id)].before.append(id) }
-    for id in ids { places[place(id)].moved.append(id) }
-    for id in others[index...] { places[place(id)].behind.append(id) }
-    return places
+  /// The gap of each block, in the order of the blocks, as near to the wanted index as the block allows:
+  /// blocks go before places, so the slot of a neighbour in another block may be anywhere.
+  ///
+  /// - Parameter others: in effective order, so that each block stands together.
+  /// - Complexity: O(moved + log others).
+  private func gaps(for ids: [MessageID], in others: [MessageID], at index: Int) -> [Gap] {
+    func block(_ id: MessageID) -> Int { (messageStates[id]?.block ?? .normal).rawValue }
+    func slot(_ id: MessageID) -> OperationID? { messageStates[id]?.position.value }
+    let moved = Dictionary(grouping: ids, by: block)
+    return QueueBlock.allCases.compactMap { current in
+      guard let moved = moved[current.rawValue] else { return nil }
+      let start = others.indices.partitioningIndex { block(others[$0]) >= current.rawValue }
+      let end = others.indices.partitioningIndex { block(others[$0]) > current.rawValue }
+      let place = min(max(index, start), end)
+      return Gap(
+        moved: moved, index: place, left: place > start ? slot(others[place - 1]) : nil,
+        right: place < end ? slot(others[place]) : nil)
+    }
   }
 
   private func destination(
@@ -86,33 +99,31 @@ extension Workspace {
     }
   }
 
-  /// Gives each message a fresh slot; each is placed in its own block, as near to the wanted index as
-  /// the block allows, because the blocks go before place: the slot of a neighbour in another block
-  /// may be anywhere.
-  private mutating func place(
-    at places: [Place], in queue: SessionID, by author: inout Author
-  ) throws(QueueError) {
-    guard let session = sessionStates[queue] else { throw .sessionNotFound(id: queue.rawValue) }
-    let reference = try self.reference(of: session)
-    for place in places {
-      var left = place.before.last.flatMap(slot)
-      let right = place.behind.first.flatMap(slot)
-      for id in place.moved {
-        guard let message = messageStates[id]?.element.references.first,
-          let slots = sessionStates[queue]?.slots
-        else { continue }
-        let origins =
-          left.flatMap { slots.origins(behind: $0) } ?? right.flatMap { slots.origins(before: $0) }
-          ?? slots.originsAtEnd
-        left = emit(
-          .placeMessage(
-            message: message, session: reference, origins: .init(origins), stamp: author.stamp),
-          by: &author)
-      }
+  /// Gives each message a fresh slot.
+  private mutating func fill(
+    _ gap: Gap, in queue: SessionID, _ session: OperationID, by author: inout Author
+  ) {
+    var left = gap.left
+    for id in gap.moved {
+      guard let message = messageStates[id]?.element.references.first,
+        let origins = origins(behind: left, before: gap.right, in: queue)
+      else { continue }
+      left = emit(
+        .placeMessage(message: message, session: session, origins: origins, stamp: author.stamp),
+        by: &author)
     }
   }
 
-  private func slot(of id: MessageID) -> OperationID? {
-    messageStates[id]?.position.value
+  /// The neighbours of a fresh slot: behind one, else before another, else at the end. No slots are
+  /// returned: whoever held them while they change would make the change copy them.
+  private func origins(
+    behind left: OperationID?, before right: OperationID?, in queue: SessionID
+  ) -> Operation.Origins? {
+    sessionStates[queue].map { session in
+      let slots = session.slots
+      return Operation.Origins(
+        left.flatMap { slots.origins(behind: $0) } ?? right.flatMap { slots.origins(before: $0) }
+          ?? slots.originsAtEnd)
+    }
   }
 }

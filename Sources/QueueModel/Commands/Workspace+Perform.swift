@@ -374,18 +374,26 @@ extension Workspace {
     _ id: MessageID, content: String, base: EditBase?, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
     let content = try checkedContent(content)
+    let base = try currentBase(of: id, base)
+    try emitEdits(from: base, to: content, of: id, by: &author)
+    // Who gives a failed prompt another text wants it tried again (C-14).
+    if messageStates[id]?.element.runState.isHalted == true {
+      decide(id, skips: false, by: &author)
+    }
+    return author.operations.isEmpty ? .unchanged : .done
+  }
+
+  /// What an edit starts from. Where the editor had opened the text of an addition that lost, the new
+  /// content replaces the text that shows: in the other one nobody would see it.
+  private func currentBase(
+    of id: MessageID, _ base: EditBase?
+  ) throws(QueueError) -> EditBase {
     let message = try idleMessage(id)
-    var base = if let base { base } else { try editBase(id) }
+    guard let base else { return try editBase(id) }
     guard message.additions.contains(where: { $0.id == base.content }) else {
       throw .messageNotFound(id: id.description)
     }
-    // Where the editor had opened the text of an addition that lost, the new content replaces
-    // the text that shows: in the other one nobody would see it.
-    if base.content != message.primary?.id { base = try editBase(id) }
-    try emitEdits(from: base, to: content, of: id, by: &author)
-    // Who gives a failed prompt another text wants it tried again (C-14).
-    if message.element.runState.isHalted { decide(id, skips: false, by: &author) }
-    return author.operations.isEmpty ? .unchanged : .done
+    return base.content == message.primary?.id ? base : try editBase(id)
   }
 
   private mutating func cancel(

@@ -1,16 +1,29 @@
 import SequenceCRDT
 
 /// Typing: text at an offset. Offsets count the Unicode scalars that show, from 0.
+///
+/// What an edit needs to know of a text is found by functions that return no text: whoever held it
+/// while it changes would make the change copy it.
 extension Workspace {
   mutating func insertText(
     _ text: String, at offset: Int, of id: MessageID, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
+    guard let insertion = try insertion(of: text, at: offset, into: id) else { return .unchanged }
+    changing(insertion.message, bytes: text.utf8.count, by: &author) { workspace, author in
+      workspace.emit(.insertText(insertion), by: &author)
+    }
+    return .done
+  }
+
+  private func insertion(
+    of text: String, at offset: Int, into id: MessageID
+  ) throws(QueueError) -> Operation.InsertText? {
     let (addition, content) = try typedContent(of: id)
     let count = content.sequence.visibleCount
     guard offset >= 0, offset <= count else {
       throw .invalidTextRange(first: offset, last: offset, count: count)
     }
-    guard !text.isEmpty else { return .unchanged }
+    guard !text.isEmpty else { return nil }
     let inserted = text.unicodeScalars.count
     try checkRoom(for: inserted, in: content.sequence)
     // A scalar has at most 4 bytes; only texts near the limit have to be measured.
@@ -22,35 +35,32 @@ extension Workspace {
     }
     let left = offset > 0 ? content.visibleID(at: offset - 1) : nil
     let origins = content.sequence.origins(behind: left) ?? content.sequence.originsAtEnd
-    changing(addition, bytes: text.utf8.count, by: &author) { workspace, author in
-      workspace.emit(
-        .insertText(
-          Operation.InsertText(message: addition, origins: .init(origins), text: text)),
-        by: &author)
-    }
-    return .done
+    return Operation.InsertText(message: addition, origins: .init(origins), text: text)
   }
 
   /// Deleting everything is refused, as blank text is: a message that is not wanted is cancelled.
   mutating func deleteText(
     _ range: Range<Int>, of id: MessageID, by author: inout Author
   ) throws(QueueError) -> CommandOutcome.Notice {
+    let deletions = try deletions(of: range, from: id)
+    for deletion in deletions { emit(.deleteText(deletion), by: &author) }
+    return deletions.isEmpty ? .unchanged : .done
+  }
+
+  private func deletions(
+    of range: Range<Int>, from id: MessageID
+  ) throws(QueueError) -> [Operation.DeleteText] {
     let (addition, content) = try typedContent(of: id)
     let count = content.sequence.visibleCount
     guard range.lowerBound >= 0, range.upperBound <= count else {
       throw .invalidTextRange(first: range.lowerBound, last: range.upperBound, count: count)
     }
-    guard !range.isEmpty else { return .unchanged }
-    guard range.count < count else { throw .blankText }
-    for part in content.visibleRanges(in: range) {
-      emit(
-        .deleteText(
-          Operation.DeleteText(
-            message: addition, first: OperationID(replica: part.replica, seq: part.first),
-            count: part.count)),
-        by: &author)
+    guard range.isEmpty || range.count < count else { throw .blankText }
+    return content.visibleRanges(in: range).map { part in
+      Operation.DeleteText(
+        message: addition, first: OperationID(replica: part.replica, seq: part.first),
+        count: part.count)
     }
-    return .done
   }
 
   private func typedContent(

@@ -159,24 +159,28 @@ extension Workspace {
   ) {
     guard let key = step.session, let message = messageStates[step.key],
       message.position.value == step.writer, let reference = message.element.references.first,
-      let session = sessionStates[key], session.exists,
-      let queue = session.element.references.first
+      sessionStates[key]?.exists == true, let queue = sessionStates[key]?.element.references.first,
+      let origins = origins(of: step, in: key)
     else { return }
     if message.session != key { keepAlive(key, by: &author) }
-    let slots = session.slots
+    let id = emit(
+      .placeMessage(message: reference, session: queue, origins: origins, stamp: author.stamp),
+      by: &author)
+    successors.note(step.slot, as: .slot, id)
+  }
+
+  private func origins(
+    of step: UndoGroup.PlaceStep<MessageID>, in key: SessionID
+  ) -> Operation.Origins? {
+    guard let slots = sessionStates[key]?.slots else { return nil }
     func slot(of neighbour: MessageID) -> OperationID? {
       messageStates[neighbour].flatMap { $0.session == key ? $0.position.value : nil }
     }
-    let origins =
+    return .init(
       slots.origins(behind: step.slot)
-      ?? step.left.flatMap(slot(of:)).flatMap { slots.origins(behind: $0) }
-      ?? step.right.flatMap(slot(of:)).flatMap { slots.origins(before: $0) }
-      ?? slots.originsAtEnd
-    let id = emit(
-      .placeMessage(
-        message: reference, session: queue, origins: .init(origins), stamp: author.stamp),
-      by: &author)
-    successors.note(step.slot, as: .slot, id)
+        ?? step.left.flatMap(slot(of:)).flatMap { slots.origins(behind: $0) }
+        ?? step.right.flatMap(slot(of:)).flatMap { slots.origins(before: $0) }
+        ?? slots.originsAtEnd)
   }
 
   private mutating func undo(
@@ -207,9 +211,10 @@ extension Workspace {
   private mutating func undo(
     _ step: UndoGroup.TextStep, _ successors: inout UndoSuccessors, by author: inout Author
   ) {
-    guard let content = content(step.content, of: step.message) else { return }
     let count = step.deleted.reduce(0) { $0 + $1.range.count }
-    guard content.sequence.unitCount + count <= TextContent.unitsMax else { return }
+    guard let known = content(step.content, of: step.message)?.sequence.unitCount,
+      known + count <= TextContent.unitsMax
+    else { return }
     let inserted = step.inserted.flatMap { range in
       (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
     }
@@ -218,12 +223,25 @@ extension Workspace {
     }
     changing(step.content, bytes: bytes, by: &author) { workspace, author in
       workspace.emitDeletion(of: inserted, from: step.content, of: step.message, by: &author)
-      guard let sequence = workspace.content(step.content, of: step.message)?.sequence else {
-        return
-      }
-      for piece in RestoredText.pieces(of: step.deleted, in: sequence) {
+      for piece in workspace.pieces(of: step) {
         workspace.insert(piece, into: step, &successors, by: &author)
       }
+    }
+  }
+
+  private func pieces(of step: UndoGroup.TextStep) -> [RestoredText] {
+    guard let sequence = content(step.content, of: step.message)?.sequence else { return [] }
+    return RestoredText.pieces(of: step.deleted, in: sequence)
+  }
+
+  private func origins(
+    at anchor: RestoredText.Anchor, in step: UndoGroup.TextStep
+  ) -> Operation.Origins? {
+    guard let sequence = content(step.content, of: step.message)?.sequence else { return nil }
+    return switch anchor {
+    case .behind(let id): .init(sequence.origins(behind: id) ?? sequence.originsAtEnd)
+    case .before(let id): .init(sequence.origins(before: id) ?? sequence.originsAtEnd)
+    case .end: .init(sequence.originsAtEnd)
     }
   }
 
@@ -235,14 +253,8 @@ extension Workspace {
     let scalarsMax = Limits.contentBytesMax / 4
     var anchor = piece.anchor
     for start in stride(from: 0, to: piece.scalars.count, by: scalarsMax) {
-      guard let sequence = content(step.content, of: step.message)?.sequence else { return }
+      guard let origins = origins(at: anchor, in: step) else { return }
       let part = piece.scalars[start..<min(start + scalarsMax, piece.scalars.count)]
-      let origins: Operation.Origins =
-        switch anchor {
-        case .behind(let id): .init(sequence.origins(behind: id) ?? sequence.originsAtEnd)
-        case .before(let id): .init(sequence.origins(before: id) ?? sequence.originsAtEnd)
-        case .end: .init(sequence.originsAtEnd)
-        }
       let id = emit(
         .insertText(
           Operation.InsertText(
