@@ -1,3 +1,5 @@
+import Systemd
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -18,6 +20,7 @@ struct Main {
     // `cospool queue list | head -1` must end quietly, and with the exit code of the command.
     signal(SIGPIPE, SIG_IGN)
     let runner = CommandRunner(environment: .current())
+    DispatchLog.silence()
     let outcome = await runner.run(Array(CommandLine.arguments.dropFirst()))
     let isComplete = DescriptorWriter.writeLine(outcome.output, to: STDOUT_FILENO)
     DescriptorWriter.writeLine(outcome.errors, to: STDERR_FILENO)

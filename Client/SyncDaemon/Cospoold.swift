@@ -13,6 +13,7 @@ struct Cospoold {
   static func main() async {
     let notifier = ServiceNotifier.taken()
     let environment = ProcessInfo.processInfo.environment
+    DispatchLog.silence()
     let options: DaemonOptions
     switch parse(Array(CommandLine.arguments.dropFirst())) {
     case .run(let parsed): options = parsed

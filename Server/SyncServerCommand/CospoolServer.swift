@@ -3,6 +3,7 @@ import Basics
 import Foundation
 import ProcessResources
 import SyncServer
+import Systemd
 
 /// The command line of the server. Logic lives in `SyncServer`; here are words and exit codes.
 @main
@@ -59,6 +60,7 @@ struct CospoolServer: AsyncParsableCommand {
   static func main() async {
     // What it writes is for its owner alone, from the first moment on, also in a shared directory.
     umask(0o077)
+    DispatchLog.silence()
     Heap.limitArenas()
     let arguments = CommandLineArguments.movingGlobalOptions(
       Array(ProcessInfo.processInfo.arguments.dropFirst()),

@@ -143,6 +143,9 @@ struct ServiceCommands: ParsableCommand {
       try await ServiceCommands.systemctl("enable", SystemdUnit.name, in: environment)
       try await ServiceCommands.systemctl("restart", SystemdUnit.name, in: environment)
       if options.json { return ServiceAnswer.object(["unit": path]) }
+      if DoctorContext.lingers(environment.variables) == true {
+        return TextStyle.line("started: \(path)")
+      }
       return TextStyle.line("started: \(path)")
         + "\nIt starts with your login; to have it run without one: loginctl enable-linger"
     }

@@ -65,10 +65,10 @@ extension Doctor {
   }
 
   private static func linger(_ context: DoctorContext) -> [DoctorFinding] {
-    guard unitPath(context) != nil, let user = context.variables["USER"], !user.isEmpty else {
-      return []
-    }
-    guard FileManager.default.fileExists(atPath: "\(context.lingerFolder)/\(user)") else {
+    guard unitPath(context) != nil,
+      let lingers = DoctorContext.lingers(context.variables, folder: context.lingerFolder)
+    else { return [] }
+    guard lingers else {
       return [
         .warning(
           "linger", "the service ends when you log out, and waits for a login after a reboot",

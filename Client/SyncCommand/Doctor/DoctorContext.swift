@@ -19,6 +19,15 @@ struct DoctorContext: Sendable {
   /// Where systemd notes whose services go on without a login.
   var lingerFolder = DoctorContext.lingerFolderUsual
   static let lingerFolderUsual = "/var/lib/systemd/linger"
+
+  /// Whether services of this account go on without a login; nil where `USER` does not say whose.
+  static func lingers(
+    _ variables: [String: String], folder: String = lingerFolderUsual
+  ) -> Bool? {
+    guard let user = variables["USER"], !user.isEmpty else { return nil }
+    return FileManager.default.fileExists(atPath: "\(folder)/\(user)")
+  }
+
   /// Where packages put units for users.
   var unitFolders = [
     "/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",

@@ -130,8 +130,7 @@ struct Setup {
   private func linger() async -> SetupStep? {
     guard steps.last?.what.hasPrefix("a service") == true,
       let program = ProgramRun.path(of: "loginctl", in: variables),
-      let user = variables["USER"], !user.isEmpty,
-      !FileManager.default.fileExists(atPath: DoctorContext.lingerFolderUsual + "/" + user)
+      DoctorContext.lingers(variables) == false
     else { return nil }
     let fix = "loginctl enable-linger"
     guard environment.confirm?("Have it run without a login, too (\(fix))?") == true else {
@@ -143,7 +142,7 @@ struct Setup {
     guard run?.status == 0 else {
       return SetupStep(
         step: "linger", state: .failed, what: "the service ends when you log out",
-        fix: "As root: \(fix) \(user)")
+        fix: "As root: \(fix) \(variables["USER"] ?? "")")
     }
     return SetupStep(step: "linger", state: .done, what: "the service runs without a login")
   }
