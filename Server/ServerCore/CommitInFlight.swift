@@ -32,6 +32,31 @@ struct CommitInFlight: Sendable {
     entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
   }
 
+  /// What is handed to the store.
+  var batch: CommitBatch {
+    var batch = CommitBatch()
+    batch.appends = entries.map(\.append)
+    batch.touches = touches
+    batch.records = records
+    batch.inboxes = inboxes
+    return batch
+  }
+
+  /// Takes up what the authority decided about a request of a workspace.
+  mutating func add(
+    _ outcome: PendingRequests.Outcome, to pending: PendingRequest, of id: WorkspaceID
+  ) {
+    switch pending.asker {
+    case .connection(let connection):
+      answers.append((connection, outcome.answer.response(id: pending.id)))
+    case .post(let post):
+      posts.append(
+        Post(id: post, workspace: id, answer: outcome.answer, isNew: !outcome.changes.isEmpty))
+    }
+    if !outcome.changes.isEmpty { records.append((id, outcome.changes)) }
+    for record in outcome.changes.verdicts { verdicts.append((id, pending.asker, record)) }
+  }
+
   /// Whether it stores something of a workspace.
   func concerns(_ workspace: WorkspaceID) -> Bool {
     entries.contains { $0.append.workspace == workspace }
@@ -41,8 +66,7 @@ struct CommitInFlight: Sendable {
   }
 
   /// Whether nothing more goes into it.
-  func isFull(_ configuration: ServerConfiguration) -> Bool {
-    entries.count >= configuration.commits.batchesMax || bytes >= configuration.commits.bytesMax
-      || work >= configuration.commits.operationsMax
+  func isFull(_ rules: ServerConfiguration.Commits) -> Bool {
+    entries.count >= rules.batchesMax || bytes >= rules.bytesMax || work >= rules.operationsMax
   }
 }

@@ -30,6 +30,10 @@ struct LiveStatuses: Sendable {
   /// What was kept from devices that somebody looks at. It is not stored: a server that starts anew
   /// tells everybody what each status is.
   private var withheld: [SessionID: [DeviceID: LiveStatusOrder.Event]] = [:]
+  /// Sessions whose tasks the batch that was staged last says something of.
+  private var concerned: Set<SessionID> = []
+  /// What is to be told once it is stored.
+  private var staged: [LiveStatusChange] = []
 
   init() {}
 
@@ -45,6 +49,40 @@ struct LiveStatuses: Sendable {
   }
 
   var isEmpty: Bool { shown.isEmpty }
+  /// Something waits to be stored.
+  var hasStaged: Bool { !staged.isEmpty }
+
+  // MARK: - With what is stored
+
+  /// A batch that is staged says something of the tasks of these sessions.
+  mutating func concerns(_ sessions: Set<SessionID>) {
+    concerned.formUnion(sessions)
+  }
+
+  /// The sessions of the batch that was staged, by id.
+  mutating func takeConcerned() -> [SessionID] {
+    defer { concerned = [] }
+    return concerned.sorted()
+  }
+
+  /// Has a change stored; those who watch are told of it then.
+  mutating func stage(_ change: LiveStatusChange) {
+    staged.append(change)
+  }
+
+  /// Hands over what is to be stored.
+  mutating func takeStaged() -> [LiveStatusChange] {
+    defer { staged = [] }
+    return staged
+  }
+
+  /// The store has not what was staged.
+  mutating func stagedWasLost() {
+    concerned = []
+    staged = []
+  }
+
+  // MARK: - What is shown
 
   /// After a start of the server: what the statuses that are shown should say.
   ///

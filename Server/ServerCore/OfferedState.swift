@@ -37,6 +37,37 @@ package struct OfferedState: Hashable, Sendable {
   }
 }
 
+/// The states that devices offered to a workspace: they are joined one after the other.
+struct StateJoins: Sendable {
+  private var offers: [OfferedState] = []
+  /// The store joins one; nothing is staged meanwhile.
+  private(set) var isUnderWay = false
+
+  var isEmpty: Bool { offers.isEmpty && !isUnderWay }
+
+  mutating func add(_ offer: OfferedState) {
+    offers.append(offer)
+  }
+
+  /// Whether one can be begun.
+  var isReady: Bool { !offers.isEmpty && !isUnderWay }
+
+  /// Begins the first.
+  mutating func begin() -> OfferedState? {
+    guard isReady else { return nil }
+    isUnderWay = true
+    return offers.removeFirst()
+  }
+
+  mutating func ended() { isUnderWay = false }
+
+  /// Takes those away that wait: they cannot be joined now.
+  mutating func takeWaiting() -> [OfferedState] {
+    defer { offers = [] }
+    return offers
+  }
+}
+
 /// What the server has, for a state to be joined with.
 package struct JoinTask: Sendable {
   package var workspace: WorkspaceID
@@ -94,7 +125,7 @@ extension ServerCore {
     _ part: SnapshotPart, by connection: Connection, _ session: Session, at now: ServerTime
   ) {
     let id = connection.id
-    guard session.hasDiverged else {
+    guard let member = connection.member, member.hasDiverged else {
       return fault(id, .unexpected, "snapshot: the log holds what this client has")
     }
     guard session.role != .viewer else {
@@ -103,25 +134,23 @@ extension ServerCore {
         retryAfter: 60_000, at: now)
     }
     var offer =
-      part.index == 0 ? OfferedState(connection: id, first: part) : connection.offer
-    switch offer?.add(part, bytesMax: configuration.stateBytesMax) {
+      part.index == 0 ? OfferedState(connection: id, first: part) : member.offer
+    switch offer?.add(part, bytesMax: configuration.quota.stateBytesMax) {
     case .added?: break
     case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts do not follow")
     case .tooLarge?:
       return refuse(
         id, .limitReached,
-        "the device's state has more than \(configuration.stateBytesMax) bytes: raise the limit "
+        "the device's state has more than \(configuration.quota.stateBytesMax) bytes: raise the limit "
           + "of the server", retryAfter: 60_000, at: now)
     }
-    connections[id]?.offer = offer
+    connections[id]?.member?.offer = offer
     guard let offer, offer.isComplete else { return }
-    connections[id]?.offer = nil
+    connections[id]?.member?.offer = nil
     // One for each snapshot that it got: joining costs as much as the workspace has, however small the
     // state is.
-    var session = session
-    session.hasDiverged = false
-    connections[id]?.phase = .joined(session)
-    workspaces[session.workspace]?.offers.append(offer)
+    connections[id]?.member?.hasDiverged = false
+    workspaces[session.workspace]?.joins.add(offer)
     joinIfPossible(session.workspace, at: now)
   }
 
@@ -129,25 +158,23 @@ extension ServerCore {
   ///
   /// - Returns: the connections that are to be told.
   mutating func takeOffers(of id: WorkspaceID) -> [ConnectionID] {
-    defer { workspaces[id]?.offers = [] }
-    return workspaces[id]?.offers.map(\.connection) ?? []
+    workspaces[id]?.joins.takeWaiting().map(\.connection) ?? []
   }
 
   /// Joins the first offered state as soon as nothing of the workspace is being stored. Batches wait
   /// meanwhile: they would come between the state that is joined and its place in the log.
   mutating func joinIfPossible(_ id: WorkspaceID, at now: ServerTime) {
-    guard let resident = workspaces[id], let offer = resident.offers.first, !resident.isJoining,
-      resident.isQuiet, !loading.contains(id)
+    guard let resident = workspaces[id], resident.joins.isReady, resident.isQuiet,
+      !workspaces.isLoading(id)
     else { return }
     guard let content = resident.content else { return load(id) }
-    workspaces[id]?.offers.removeFirst()
-    workspaces[id]?.isJoining = true
+    guard let offer = workspaces[id]?.joins.begin() else { return }
     ask(
       .join(
         JoinTask(
-          workspace: id, state: offer.bytes, content: content, head: resident.head,
-          bytesMax: resident.stateBytesMax(configuration),
-          unitsMax: resident.unitsMax(configuration))),
+          workspace: id, state: offer.bytes, content: content, head: resident.log.head,
+          bytesMax: resident.allowance.stateBytesMax(configuration.quota),
+          unitsMax: resident.allowance.unitsMax(configuration.quota))),
       for: .join(id, offer.connection))
   }
 
@@ -155,7 +182,7 @@ extension ServerCore {
   mutating func joined(
     _ id: WorkspaceID, from connection: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime
   ) {
-    workspaces[id]?.isJoining = false
+    workspaces[id]?.joins.ended()
     switch outcome {
     case .joined(.appended):
       storageWorked()
@@ -188,7 +215,7 @@ extension ServerCore {
     }
     resumeJoins(of: id, at: now)
     joinIfPossible(id, at: now)
-    if workspaces[id]?.hasWork == true { markReady(id) }
+    workspaces.markReadyIfBusy(id)
     stageCommit(at: now)
   }
 }

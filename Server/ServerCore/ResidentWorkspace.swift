@@ -10,140 +10,67 @@ import WireProtocol
 /// the content is thrown away and read again. So nothing that is not durable is ever told to anybody,
 /// and no copy of the content has to be kept.
 struct ResidentWorkspace: Sendable {
-  /// A device of the workspace, as presence shows it.
-  struct Device: Hashable, Sendable {
-    var name: String
-    var seen: UInt64
-    /// Positions after `seen` that the device wrote itself, in order.
-    var authored: [UInt64] = []
-    var needsTouch = false
-    /// Milliseconds since 1970; nil for never.
-    var lastSeenAt: Int64?
-    var role = DeviceRole.host
-    /// How many replica ids it may still draw; nil before the first.
-    var replicas: TokenBucket?
-    /// How often the whole state may still be packed for it; nil before the first time.
-    var snapshots: TokenBucket?
-
-    /// Takes note of what the device has stored, its own entries included.
-    mutating func advance(to position: UInt64) {
-      seen = max(seen, position)
-      while let next = authored.first, next <= seen + 1 {
-        seen = max(seen, next)
-        authored.removeFirst()
-      }
-    }
-
-    /// Takes note of an entry that came from the device itself.
-    mutating func wrote(_ position: UInt64) {
-      authored.append(position)
-      advance(to: seen)
-      if authored.count > 1_000 { authored.removeFirst() }
-    }
-  }
-
   let id: WorkspaceID
-  private(set) var name: String
-  /// The durable log.
-  private(set) var head: LogPrefix
-  var devices: [DeviceID: Device]
-
+  private(set) var log = WorkspaceLog()
+  var devices: [DeviceID: Device] = [:]
   /// nil after a failure and after long silence: to be read again before the next batch.
   var content: Workspace?
-  /// The log with what is staged; equals `head` when nothing is in flight.
-  private(set) var stagedHead: LogPrefix
-
   /// Who runs which session's messages, and what was let out; ahead of the store by the transaction
   /// in flight, as the content is.
-  var authority: Authority
-  /// Questions to the authority that wait for their turn.
-  var requests: [PendingRequest] = []
-  /// Requests for the next message, by session: they wait for one that may start.
-  var standing: [SessionID: PendingRequest] = [:]
-  /// The queues have changed since those were looked at.
-  var standingIsDue = false
+  private var authority = Authority()
+  /// Questions to the authority.
+  var requests = PendingRequests()
   /// The inboxes of the devices; ahead of the store as the authority is.
   var inboxes: ServerInboxes
-  /// The store did not take what the inboxes say: they are to be read again.
-  var inboxesAreLost = false
   /// What is shown in place of running tasks; ahead of the store as the inboxes are.
   var liveStatus: LiveStatuses
-  /// Sessions whose tasks the batch that was staged last says something of.
-  var stagedTasks: Set<SessionID> = []
-  /// What is to be told of tasks once it is stored.
-  var stagedStatuses: [LiveStatusChange] = []
-  /// Answers that wait for the inboxes to be stored.
-  var inboxAnswers: [(connection: ConnectionID, response: Response)] = []
   /// Batches that wait for validation, in order of arrival.
-  private(set) var inbox: [PendingBatch] = []
-  /// Connections that get what others write, in any order.
-  var members: Set<ConnectionID> = []
+  private var inbox: [PendingBatch] = []
+  /// Devices' states that are to be joined.
+  var joins = StateJoins()
+  var allowance = WorkspaceAllowance()
   var usedAt: Int64
-  /// Devices' states that wait to be joined.
-  var offers: [OfferedState] = []
-  /// The store joins one; nothing is staged meanwhile.
-  var isJoining = false
   var presenceSentAt: Int64 = .min / 2
-  /// What the owner allows it, and what it took today.
-  var quota = WorkspaceQuota()
-  private(set) var written = DailyWrites()
-  private(set) var tailEntries = 0
-  private(set) var tailBytes = 0
-  private(set) var snapshotBytes = 0
-  /// The entries and bytes that the snapshot being saved covers.
-  private var snapshotInFlight: (entries: Int, bytes: Int)?
 
   init(
     id: WorkspaceID, loaded: LoadedWorkspace, configuration: ServerConfiguration, at now: ServerTime
   ) {
     self.id = id
-    name = ""
-    head = .empty
-    stagedHead = .empty
-    devices = [:]
     usedAt = now.uptimeMilliseconds
-    authority = Authority()
     inboxes = ServerInboxes(
-      loaded.header.inboxes, patienceMilliseconds: configuration.notificationMilliseconds,
-      uptime: usedAt)
+      loaded.header.inboxes,
+      patienceMilliseconds: configuration.notifications.patienceMilliseconds, uptime: usedAt)
     liveStatus = LiveStatuses(loaded.header.inboxes.statuses, now: now)
     refresh(from: loaded, at: now)
   }
 
   /// Batches or requests wait.
-  var hasWork: Bool { !inbox.isEmpty || !requests.isEmpty || hasInboxWork }
+  var hasWork: Bool { !inbox.isEmpty || requests.waitingCount > 0 || hasInboxWork }
   /// Something of the inboxes waits to be stored.
-  var hasInboxWork: Bool {
-    inboxes.hasChanges || !inboxAnswers.isEmpty || !stagedStatuses.isEmpty
+  var hasInboxWork: Bool { inboxes.hasWork || liveStatus.hasStaged }
+  /// Nothing waits or is under way.
+  var isIdle: Bool { isQuiet && !hasWork && joins.isEmpty }
+  /// Nobody is to be told anything at a later time.
+  func maySleep(at now: ServerTime) -> Bool {
+    !inboxes.awaitsPush && !inboxes.isLookFresh(uptime: now.uptimeMilliseconds)
+      && liveStatus.isEmpty
   }
-
   /// Nothing is in flight: the content is exactly what is durable.
-  var isQuiet: Bool { stagedHead == head }
+  var isQuiet: Bool { log.isQuiet }
 
   /// Takes over what was read from the store.
   mutating func refresh(from loaded: LoadedWorkspace, at now: ServerTime) {
     let header = loaded.header
-    name = header.name
-    head = header.head
-    stagedHead = header.head
+    log.refresh(from: loaded)
     for device in header.devices { note(device) }
     authority = Authority(
       header.authority, uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
     content = loaded.workspace
-    if inboxesAreLost {
-      inboxesAreLost = false
-      let lookedAt = inboxes.lookedAt
-      inboxes = ServerInboxes(
-        header.inboxes, patienceMilliseconds: inboxes.patienceMilliseconds,
-        uptime: now.uptimeMilliseconds)
-      inboxes.lookedAt = lookedAt
+    if inboxes.areLost {
+      inboxes.readAgain(header.inboxes, uptime: now.uptimeMilliseconds)
       liveStatus = LiveStatuses(header.inboxes.statuses, now: now)
     }
-    quota = header.quota
-    written = header.written
-    tailEntries = loaded.tailEntries
-    tailBytes = loaded.tailBytes
-    snapshotBytes = loaded.snapshotBytes
+    allowance.refresh(from: header)
   }
 
   mutating func enqueue(_ batch: PendingBatch) {
@@ -156,63 +83,44 @@ struct ResidentWorkspace: Sendable {
     return inbox
   }
 
-  /// The store has everything staged.
+  /// The store has an entry that was staged.
   mutating func stagedBecameDurable(_ append: LogAppend) {
-    head = append.prefix
-    tailEntries += 1
-    tailBytes += append.delta.count
+    log.becameDurable(append)
   }
 
   /// The store has nothing of what was staged: the content is ahead of it and useless.
   mutating func stagedWasLost() {
     content = nil
-    stagedHead = head
+    log.stagedWasLost()
   }
 
-  /// Whether a snapshot would save a good part of the next load.
-  func wantsSnapshot(_ configuration: ServerConfiguration) -> Bool {
-    guard isQuiet, snapshotInFlight == nil, content != nil else { return false }
-    return tailEntries >= configuration.snapshotEntriesMax
-      || tailEntries >= configuration.snapshotEntries && tailBytes >= snapshotBytes / 2
+  /// The store has not what the inboxes say: everything is read again.
+  mutating func inboxesWereLost() {
+    inboxes.wereLost()
+    liveStatus.stagedWasLost()
+    stagedWasLost()
   }
 
-  /// A snapshot of the state at `head` was handed to the store.
-  mutating func snapshotBegan() {
-    snapshotInFlight = (tailEntries, tailBytes)
-  }
-
-  /// The snapshot was stored; nil where that failed, to be tried again after the next commit.
-  mutating func snapshotEnded(bytes: Int?) {
-    guard let covered = snapshotInFlight else { return }
-    snapshotInFlight = nil
-    guard let bytes else { return }
-    tailEntries = max(tailEntries - covered.entries, 0)
-    tailBytes = max(tailBytes - covered.bytes, 0)
-    snapshotBytes = bytes
-  }
-
-  /// Takes note of a device as it is stored.
-  mutating func note(_ record: DeviceRecord) {
-    devices[record.id, default: Device(name: record.name, seen: 0)].advance(
-      to: record.seenLogPosition)
-    devices[record.id]?.role = record.role
-    if let seenAt = record.lastSeenAt {
-      let known = devices[record.id]?.lastSeenAt ?? seenAt
-      devices[record.id]?.lastSeenAt = max(known, seenAt)
-    }
-  }
-
-  /// Up to where every device has the log that may still come back with a prefix of it.
+  /// Hands a snapshot to the store, where one would save a good part of the next load.
   ///
-  /// - Parameter connected: the devices that are there now.
-  func positionSeenByAll(
-    connected: Set<DeviceID>, since wallMilliseconds: Int64
-  ) -> UInt64 {
-    devices.reduce(head.position) { position, entry in
-      let counts =
-        connected.contains(entry.key) || entry.value.lastSeenAt ?? .min >= wallMilliseconds
-      return counts ? min(position, entry.value.seen) : position
-    }
+  /// - Returns: the state at the head; nil where none is due.
+  mutating func beginSnapshot(_ rules: ServerConfiguration.Log) -> Workspace? {
+    guard !joins.isUnderWay, let content, log.wantsSnapshot(rules) else { return nil }
+    log.snapshotBegan()
+    return content
+  }
+
+  /// The snapshot was stored; nil where that failed.
+  mutating func snapshotEnded(bytes: Int?) {
+    log.snapshotEnded(bytes: bytes)
+  }
+
+  /// Decides about the requests that wait or stand. None is answered while the content is not there.
+  mutating func answerRequests(
+    at now: ServerTime
+  ) -> [(PendingRequest, PendingRequests.Outcome)] {
+    guard let content else { return [] }
+    return requests.answer(by: &authority, in: content, at: now)
   }
 }
 
@@ -276,7 +184,7 @@ extension ResidentWorkspace {
     guard !operations.isEmpty else { return refuseFirst(.invalid("the delta holds no operations")) }
     // The answer has to come behind the entry that it is about.
     if examination.hasKnown, !isQuiet { return .blockedUntilDurable }
-    if examination.fresh.isEmpty { return .duplicate(inbox.removeFirst(), head) }
+    if examination.fresh.isEmpty { return .duplicate(inbox.removeFirst(), log.head) }
     if let rejection = rejection(to: examination.fresh, of: batch, configuration, at: now) {
       return refuseFirst(rejection)
     }
@@ -293,7 +201,7 @@ extension ResidentWorkspace {
     let batch = inbox.removeFirst()
     // Once, before it has a place in the log: what is logged never changes.
     let stamped = examination.fresh.lowered(
-      to: now.wallMilliseconds + configuration.stampAheadMillisecondsMax,
+      to: now.wallMilliseconds + configuration.devices.stampAheadMillisecondsMax,
       behind: content?.latestStamp ?? .zero)
     let lowered =
       (stamped ?? examination.fresh)
@@ -311,22 +219,22 @@ extension ResidentWorkspace {
     noteReplicas(operations, of: batch.device, configuration, at: now)
     let isAsSent = lowered == nil && !examination.hasKnown
     let delta = isAsSent ? batch.delta : PackedDelta.pack(operations)
-    stagedHead = stagedHead.appending(delta)
-    standingIsDue = true
+    log.stage(delta)
+    requests.queuesChanged()
     var news: [NotificationChange] = []
     if let reading, !reading.isEmpty, let content {
       news = reading.news(
         after: content, wall: now.wallMilliseconds,
-        ageMax: configuration.notificationAgeMilliseconds
+        ageMax: configuration.notifications.ageMillisecondsMax
       ) {
         content.device(of: $0)?.id
       }
-      stagedTasks.formUnion(reading.sessionsWithTasks(after: content))
+      liveStatus.concerns(reading.sessionsWithTasks(after: content))
     }
     let append = LogAppend(
-      workspace: id, prefix: stagedHead, delta: delta, hasOtherStamps: lowered != nil,
+      workspace: id, prefix: log.stagedHead, delta: delta, hasOtherStamps: lowered != nil,
       wallMilliseconds: now.wallMilliseconds)
-    written.add(delta.count, at: now.wallMilliseconds)
+    allowance.took(delta.count, at: now)
     return .staged(batch, append, news)
   }
 
@@ -355,15 +263,20 @@ extension ResidentWorkspace {
           + "and is introduced as often")
     }
     if let rejection = roleObjection(to: operations, of: batch) { return rejection }
-    if let rejection = quotaObjection(to: batch, configuration, at: now) { return rejection }
+    if let rejection = allowance.objection(
+      to: batch.delta.count, on: log, units: content?.units ?? 0, configuration.quota, at: now)
+    {
+      return rejection
+    }
     guard announcesReplica, var replicas = devices[batch.device]?.replicas else { return nil }
-    replicas.spend(configuration.replicas.seconds, uptimeMilliseconds: now.uptimeMilliseconds)
+    replicas.spend(
+      configuration.devices.replicas.seconds, uptimeMilliseconds: now.uptimeMilliseconds)
     guard replicas.isEmpty else { return nil }
     return Rejection(
       code: .rateLimited,
       message: "the device draws replica ids too fast: more than "
-        + "\(configuration.replicas.burst) at once, or one in \(configuration.replicas.seconds) s",
-      retryAfterMilliseconds: UInt32(clamping: configuration.replicas.seconds * 1_000))
+        + "\(configuration.devices.replicas.burst) at once, or one in \(configuration.devices.replicas.seconds) s",
+      retryAfterMilliseconds: UInt32(clamping: configuration.devices.replicas.seconds * 1_000))
   }
 
   private mutating func noteReplicas(
@@ -375,10 +288,11 @@ extension ResidentWorkspace {
     var bucket =
       devices[device]?.replicas
       ?? TokenBucket(
-        perSecond: 1, burst: Int64(configuration.replicas.burst * configuration.replicas.seconds),
+        perSecond: 1,
+        burst: Int64(configuration.devices.replicas.burst * configuration.devices.replicas.seconds),
         uptimeMilliseconds: now.uptimeMilliseconds)
     bucket.spend(
-      drawn * configuration.replicas.seconds, uptimeMilliseconds: now.uptimeMilliseconds)
+      drawn * configuration.devices.replicas.seconds, uptimeMilliseconds: now.uptimeMilliseconds)
     devices[device]?.replicas = bucket
   }
 }

@@ -8,15 +8,13 @@ extension ServerCore {
     forCode wish: CodeWish, as request: UInt64, by connection: Connection, _ session: Session,
     at now: ServerTime, using generator: inout some RandomNumberGenerator
   ) {
-    let refusal = configuration.pairing.refusal(ofCodeFor: session.role)
+    let refusal = admission.refusal(ofCodeFor: session.role)
     guard refusal == nil, stopping == nil else {
       let answer = refusal.map(InboxAnswer.unusable) ?? .unavailable
       return send(.response(answer.response(id: request)), to: connection.id)
     }
-    let code = PairingCode(using: &generator)
-    let proposal = CodeProposal(
-      wish, hash: code.stored(by: secretHash), by: session.device, of: session.workspace,
-      source: connection.source, recentMax: configuration.pairing.deviceCodesMax, at: now)
+    let (code, proposal) = admission.code(
+      for: wish, by: session, from: connection.source, at: now, using: &generator)
     ask(.addCode(proposal), for: .addCode(connection.id, request: request, code, proposal))
   }
 
@@ -26,39 +24,7 @@ extension ServerCore {
     _ request: UInt64, _ outcome: StoreOutcome, at now: ServerTime
   ) {
     if case .failed(let fault) = outcome { storageFailed(fault, at: now) }
-    guard connections[connection] != nil else { return }
     send(.response(InboxAnswer(code, proposal, outcome).response(id: request)), to: connection)
-  }
-}
-
-extension PairingRules {
-  /// Why a device of that role gets no code; nil where it gets one.
-  fileprivate func refusal(ofCodeFor role: DeviceRole) -> String? {
-    guard devicesMayPair else {
-      return "its owner lets no device let others in. Get a code there, with cospool-server pair; "
-        + "to allow it: cospool-server serve --devices-may-pair"
-    }
-    guard role == .host else {
-      return "this device was paired as \(role.name): only a host lets others in"
-    }
-    return nil
-  }
-}
-
-extension CodeProposal {
-  /// The longest access that ends by itself: a hundred years, in milliseconds.
-  private static let accessMillisecondsMax: Int64 = 36_500 * 86_400_000
-
-  fileprivate init(
-    _ wish: CodeWish, hash: [UInt8], by device: DeviceID, of workspace: WorkspaceID,
-    source: String, recentMax: Int, at now: ServerTime
-  ) {
-    self.init(
-      hash: hash, workspace: workspace, device: device, role: wish.role,
-      accessMilliseconds: wish.accessMilliseconds.map { min($0, Self.accessMillisecondsMax) },
-      wallMilliseconds: now.wallMilliseconds,
-      expiresAt: now.wallMilliseconds + PairingCode.lifetimeMilliseconds, recentMax: recentMax,
-      source: source)
   }
 }
 

@@ -44,8 +44,8 @@ extension ServerCore {
   ) -> [ServerAction] {
     let posted = PostedAnswer(id: id, answer: answer, device: device)
     let waiting =
-      (workspaces[workspace]?.requests.count ?? 0) + (waitingPosts[workspace]?.count ?? 0)
-    if stopping != nil || waiting >= configuration.requestsMax {
+      (workspaces[workspace]?.requests.waitingCount ?? 0) + (waitingPosts[workspace]?.count ?? 0)
+    if stopping != nil || waiting >= configuration.quota.requestsMax {
       act(.answerSettled(id, .unavailable))
     } else if workspaces[workspace] == nil {
       waitingPosts[workspace, default: []].append(posted)
@@ -61,13 +61,13 @@ extension ServerCore {
     guard workspaces[workspace]?.devices[posted.device]?.role != .viewer else {
       return act(.answerSettled(posted.id, .notAwaited))
     }
-    workspaces[workspace]?.requests.append(
+    workspaces[workspace]?.requests.add(
       PendingRequest(
         asker: .post(posted.id),
         // No store runs anything by an answer.
         holder: LeaseHolder(device: posted.device, store: StoreID(rawValue: 0)),
         id: posted.id.rawValue, request: .answer(posted.answer)))
-    markReady(workspace)
+    workspaces.markReady(workspace)
   }
 
   /// The workspace that they are for was read.

@@ -31,6 +31,10 @@ struct ServerInboxes: Sendable {
   let patienceMilliseconds: Int64
   /// When somebody looked at one of the devices last; nil: nobody has since the server started.
   var lookedAt: Int64?
+  /// The store did not take what they say: they are to be read again.
+  private(set) var areLost = false
+  /// Answers to devices that wait until what they asked for is stored.
+  private var answers: [(connection: ConnectionID, response: Response)] = []
 
   init(_ records: InboxRecords, patienceMilliseconds: Int64, uptime: Int64) {
     self.patienceMilliseconds = patienceMilliseconds
@@ -56,12 +60,35 @@ struct ServerInboxes: Sendable {
   }
 
   var hasChanges: Bool { !changes.isEmpty }
+  /// Something waits to be stored.
+  var hasWork: Bool { hasChanges || !answers.isEmpty }
+  var answerCount: Int { answers.count }
 
   /// Something waits to be pushed, now or later.
   var awaitsPush: Bool {
     inboxes.contains { device, inbox in
       isPushable(device) && inbox.values.contains { !$0.isPushed && !$0.isAcknowledged }
     }
+  }
+
+  /// Answers a connection once what changed is stored.
+  mutating func answer(_ connection: ConnectionID, _ response: Response) {
+    answers.append((connection, response))
+  }
+
+  mutating func takeAnswers() -> [(connection: ConnectionID, response: Response)] {
+    defer { answers = [] }
+    return answers
+  }
+
+  mutating func wereLost() { areLost = true }
+
+  /// Takes over what the store has, in place of what was lost.
+  mutating func readAgain(_ records: InboxRecords, uptime: Int64) {
+    let (lookedAt, answers) = (lookedAt, answers)
+    self = ServerInboxes(records, patienceMilliseconds: patienceMilliseconds, uptime: uptime)
+    self.lookedAt = lookedAt
+    self.answers = answers
   }
 
   /// Hands over what is to be stored.
@@ -78,12 +105,11 @@ struct ServerInboxes: Sendable {
   // MARK: - Inboxes
 
   /// Puts news into the inboxes of devices, and of the person.
-  ///
-  /// - Parameter isLooking: somebody looks at one of the devices: what asks nothing is seen there.
+  /// What asks nothing is seen where somebody looks at one of the devices.
   mutating func post(
-    _ news: [NotificationChange], to devices: [DeviceID], connected: Set<DeviceID>,
-    isLooking: Bool, uptime: Int64
+    _ news: [NotificationChange], to devices: [DeviceID], _ audience: Audience, uptime: Int64
   ) {
+    let (connected, isLooking) = (audience.connected, audience.isLooking)
     for item in news {
       let category = item.event.category
       // Whose agents ask, sees it there; the person may be anywhere.
@@ -203,14 +229,10 @@ struct ServerInboxes: Sendable {
   // MARK: - Pushing
 
   /// Some time has passed: gives to the push service what is due.
-  ///
-  /// - Parameter isLooking: somebody looks at one of the devices, as with `post`.
-  mutating func timePassed(
-    connected now: Set<DeviceID>, visible: Set<DeviceID>, isLooking: Bool, uptime: Int64
-  ) {
-    let left = connected.subtracting(now)
-    connected = now
-    tellPerson(isLooking: isLooking, uptime: uptime)
+  mutating func timePassed(_ audience: Audience, uptime: Int64) {
+    let left = connected.subtracting(audience.connected)
+    connected = audience.connected
+    tellPerson(isLooking: audience.isLooking, uptime: uptime)
     for device in inboxes.keys.sorted() where device != .person && isPushable(device) {
       let unpushed = (inboxes[device] ?? [:]).filter {
         !$0.value.isPushed && !$0.value.isAcknowledged
@@ -218,7 +240,7 @@ struct ServerInboxes: Sendable {
       for (position, entry) in unpushed.sorted(by: { $0.key < $1.key }) {
         if left.contains(device) { inboxes[device]?[position]?.dueAt = uptime }
         let isDue = left.contains(device) || entry.dueAt <= uptime
-        if isDue, !visible.contains(device) { push(position, to: device) }
+        if isDue, !audience.visible.contains(device) { push(position, to: device) }
       }
     }
   }

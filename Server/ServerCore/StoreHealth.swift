@@ -13,8 +13,8 @@ struct StoreHealth: Sendable {
   private var pushesDamagedAt: Int64?
 
   init(_ configuration: ServerConfiguration) {
-    retryMilliseconds = configuration.storageRetryMilliseconds
-    damageRetryMilliseconds = configuration.damageRetryMilliseconds
+    retryMilliseconds = configuration.times.storageRetryMilliseconds
+    damageRetryMilliseconds = configuration.times.damageRetryMilliseconds
   }
 
   var works: Bool { failedAt == nil }

@@ -25,7 +25,7 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelActive(context: ChannelHandlerContext) {
     let gate = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    let limit = TimeAmount.milliseconds(driver.options.core.authenticationMilliseconds)
+    let limit = TimeAmount.milliseconds(driver.options.core.admission.milliseconds)
     deadline = context.eventLoop.scheduleTask(in: limit) {
       let (gate, context) = gate.value
       if gate.connection == nil { context.channel.closeAtOnce() }
@@ -44,7 +44,7 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
       driver.received(count, on: connection)
     } else {
       bytes += count
-      guard bytes <= driver.options.core.preAuthenticationBytesMax else {
+      guard bytes <= driver.options.core.admission.bytesMax else {
         return context.channel.closeAtOnce()
       }
     }

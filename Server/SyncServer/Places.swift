@@ -11,7 +11,7 @@ package struct Places {
   /// How many there are.
   package struct Rules: Hashable, Sendable {
     /// All connections together.
-    package var total = ServerConfiguration().connectionsMax + 256
+    package var total = ServerConfiguration().admission.connectionsMax + 256
     /// Those of unknown devices together, so that places are left for known ones.
     var unknownMax: Int { max(total / 2, 1) }
     /// Those of unknown devices from one source.

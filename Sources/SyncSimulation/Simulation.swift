@@ -72,14 +72,14 @@ package final class Simulation {
     self.options = options
     self.checkers = checkers ?? Simulation.standardCheckers(for: options)
     var configuration = ServerConfiguration()
-    configuration.catchUpEntriesMax = options.server.catchUpEntriesMax
-    configuration.snapshotEntries = options.server.snapshotEntries
-    configuration.partBytesMax = options.server.partBytesMax
+    configuration.log.catchUpEntriesMax = options.server.catchUpEntriesMax
+    configuration.log.snapshotEntries = options.server.snapshotEntries
+    configuration.log.partBytesMax = options.server.partBytesMax
     if options.planted.contains(.pushNeverDue) {
-      configuration.notificationMilliseconds = .max / 4
+      configuration.notifications.patienceMilliseconds = .max / 4
     }
     if options.planted.contains(.stampClampOff) {
-      configuration.stampAheadMillisecondsMax = .max / 4
+      configuration.devices.stampAheadMillisecondsMax = .max / 4
     }
     server = SimulatedServer(
       configuration: configuration,

@@ -47,7 +47,7 @@ import WireProtocol
   }
 
   @Test func largeLogComesInPartsWhosePositionsRise() throws {
-    var (scene, author, _) = try scene(messages: 200) { $0.partBytesMax = 1_024 }
+    var (scene, author, _) = try scene(messages: 200) { $0.log.partBytesMax = 1_024 }
     var reader = scene.device(2)
     let frames = scene.take(scene.connect(reader))
     let prefixes = frames.changes.map(\.prefix)
@@ -62,7 +62,7 @@ import WireProtocol
   }
 
   @Test func anEntryLargerThanAPartComesWhole() throws {
-    var (scene, author, from) = try scene(messages: 3) { $0.partBytesMax = 1_024 }
+    var (scene, author, from) = try scene(messages: 3) { $0.log.partBytesMax = 1_024 }
     try author.write(noise(5_000, scene))
     scene.send(author.changes(), on: from)
     try author.write("behind it")
@@ -77,7 +77,7 @@ import WireProtocol
 
   /// Several entries, each as large as a frame may be, are not merged into one that no frame holds.
   @Test func largeEntriesAreNotMergedBeyondAFrame() throws {
-    var (scene, author, from) = try scene(messages: 1) { $0.partBytesMax = 4 << 20 }
+    var (scene, author, from) = try scene(messages: 1) { $0.log.partBytesMax = 4 << 20 }
     for session in ["a", "b"] {
       try author.write(noise(700_000, scene), in: session)
       scene.send(author.changes(), on: from)
@@ -105,7 +105,7 @@ import WireProtocol
   }
 
   @Test func oneStateIsPackedForAllWhoWait() throws {
-    var (scene, author, _) = try scene(messages: 5) { $0.catchUpEntriesMax = 1 }
+    var (scene, author, _) = try scene(messages: 5) { $0.log.catchUpEntriesMax = 1 }
     scene.holdsTasks = true
     var readers = (2..<6).map { scene.device($0) }
     let ids = readers.map { scene.connect($0) }
@@ -124,8 +124,8 @@ import WireProtocol
 
   @Test func whoAsksForTheStateAgainAndAgainIsSlowedDown() throws {
     var (scene, _, _) = try scene(messages: 5) {
-      $0.catchUpEntriesMax = 1
-      $0.snapshots.burst = 3
+      $0.log.catchUpEntriesMax = 1
+      $0.devices.snapshots.burst = 3
     }
     let reader = scene.device(2)
     for _ in 0..<3 {
@@ -144,7 +144,7 @@ import WireProtocol
 
   @Test(arguments: [5, 4])
   func deviceThatLacksMoreThanTheLimitGetsTheState(limit: Int) throws {
-    var (scene, author, _) = try scene(messages: 5) { $0.catchUpEntriesMax = limit }
+    var (scene, author, _) = try scene(messages: 5) { $0.log.catchUpEntriesMax = limit }
     var reader = scene.device(2)
     let id = scene.connect(reader)
     let frames = scene.take(id)
@@ -160,8 +160,8 @@ import WireProtocol
 
   @Test func theStateComesInParts() throws {
     var (scene, author, _) = try scene(messages: 60) {
-      $0.catchUpEntriesMax = 1
-      $0.partBytesMax = 256
+      $0.log.catchUpEntriesMax = 1
+      $0.log.partBytesMax = 256
     }
     var reader = scene.device(2)
     let frames = scene.take(scene.connect(reader))
@@ -212,7 +212,7 @@ import WireProtocol
   }
 
   @Test func snapshotWaitsForTheCommitInFlight() throws {
-    var (scene, author, from) = try scene(messages: 5) { $0.catchUpEntriesMax = 1 }
+    var (scene, author, from) = try scene(messages: 5) { $0.log.catchUpEntriesMax = 1 }
     var reader = scene.device(2)
     scene.holdsTasks = true
     try author.write("in flight")
@@ -231,7 +231,7 @@ import WireProtocol
   }
 
   @Test func snapshotIsSentThoughTheCommitInFlightFails() throws {
-    var (scene, author, from) = try scene(messages: 5) { $0.catchUpEntriesMax = 1 }
+    var (scene, author, from) = try scene(messages: 5) { $0.log.catchUpEntriesMax = 1 }
     var reader = scene.device(2)
     scene.holdsTasks = true
     try author.write("in flight")

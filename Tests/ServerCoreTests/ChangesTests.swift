@@ -292,8 +292,8 @@ import WireProtocol
   /// F2: a device that begins too many runs goes on with the one it has, and reads.
   @Test func deviceThatDrawsIdsTooFastIsSlowedDownAndNotLockedOut() throws {
     var scene = ServerScene {
-      $0.replicas.burst = 2
-      $0.replicas.seconds = 60
+      $0.devices.replicas.burst = 2
+      $0.devices.replicas.seconds = 60
     }
     var (author, other) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&other))

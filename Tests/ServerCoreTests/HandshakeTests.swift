@@ -180,7 +180,7 @@ import WireProtocol
   }
 
   @Test func connectionsOfADeviceAreCounted() {
-    var scene = ServerScene { $0.connectionsPerDeviceMax = 4 }
+    var scene = ServerScene { $0.devices.connectionsMax = 4 }
     let device = scene.device(1)
     let ids = (0..<5).map { _ in scene.connect(device) }
     #expect(ids.prefix(4).allSatisfy { scene.closed[$0] == nil })

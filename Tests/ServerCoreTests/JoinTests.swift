@@ -98,7 +98,7 @@ import WireProtocol
   @Test(arguments: [0, 1])
   func aStateBeyondTheLimitIsRefused(excess: Int) throws {
     let size = PackedSnapshot.pack(try DivergedWorld().author.workspace.image()).count
-    var world = try DivergedWorld { $0.stateBytesMax = size - excess }
+    var world = try DivergedWorld { $0.quota.stateBytesMax = size - excess }
     let id = world.scene.connect(world.author)
     _ = world.scene.take(id)
     send(world.author, on: id, &world.scene)
@@ -121,7 +121,7 @@ import WireProtocol
     let units = state.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
     let size = PackedSnapshot.pack(state.image()).count
     world = try DivergedWorld {
-      if inBytes { $0.stateBytesMax = size } else { $0.quota.unitsMax = units + 1 }
+      if inBytes { $0.quota.stateBytesMax = size } else { $0.quota.unitsMax = units + 1 }
     }
     let member = try world.scene.join(&world.other)
     try world.other.write("kept, and one too many")
@@ -290,8 +290,8 @@ import WireProtocol
 
   @Test func anOfferDuringTheSavingOfASnapshotIsJoined() throws {
     var world = try DivergedWorld {
-      $0.snapshotEntries = 2
-      $0.snapshotEntriesMax = 2
+      $0.log.snapshotEntries = 2
+      $0.log.snapshotEntriesMax = 2
     }
     let member = try world.scene.join(&world.other)
     let id = world.scene.connect(world.author)

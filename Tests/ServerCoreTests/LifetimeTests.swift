@@ -19,7 +19,7 @@ import WireProtocol
   }
 
   @Test func contentOfASilentWorkspaceIsReadAgainForTheNextBatch() throws {
-    var scene = ServerScene { $0.connectedIdleMilliseconds = 5_000 }
+    var scene = ServerScene { $0.times.connectedIdleMilliseconds = 5_000 }
     var device = scene.device(1)
     let id = try scene.join(&device)
     try device.write("one")
@@ -62,7 +62,7 @@ import WireProtocol
   }
 
   @Test func receiverThatReadsSlowlyGetsEverythingInOrder() throws {
-    var scene = ServerScene { $0.sendWindowBytes = 100 }
+    var scene = ServerScene { $0.traffic.sendWindowBytes = 100 }
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))
     _ = scene.take(to)
@@ -248,8 +248,8 @@ import WireProtocol
 
   @Test func senderOfManyFramesIsSlowedDownAndThenCut() throws {
     var scene = ServerScene {
-      $0.frames.perSecond = 10
-      $0.frames.burst = 20
+      $0.traffic.frames.perSecond = 10
+      $0.traffic.frames.burst = 20
     }
     var device = scene.device(1)
     let id = try scene.join(&device)
@@ -266,7 +266,7 @@ import WireProtocol
   }
 
   @Test func connectionsBeyondTheMaximumAreTurnedAway() {
-    var scene = ServerScene { $0.connectionsMax = 3 }
+    var scene = ServerScene { $0.admission.connectionsMax = 3 }
     let ids = (0..<4).map { _ in scene.open() }
     #expect(ids.prefix(3).allSatisfy { scene.closed[$0] == nil })
     #expect(scene.take(ids[3]).refusals.map(\.code) == [.unavailable])
@@ -295,8 +295,8 @@ import WireProtocol
 
   @Test func pingsCountAsFramesDo() {
     var scene = ServerScene {
-      $0.frames.perSecond = 1
-      $0.frames.burst = 10
+      $0.traffic.frames.perSecond = 1
+      $0.traffic.frames.burst = 10
     }
     let device = scene.device(1)
     let id = scene.connect(device)

@@ -327,7 +327,7 @@ import WireProtocol
   }
 
   @Test func failedStoreTellsNothingAndTheBatchSentAgainTellsOnce() throws {
-    var pair = try NotifiedPair { $0.storageRetryMilliseconds = 0 }
+    var pair = try NotifiedPair { $0.times.storageRetryMilliseconds = 0 }
     let fault = StorageFault(code: .full, message: "no space")
     pair.scene.storage.withState { $0.writeFault = fault }
     try pair.host.perform(
@@ -352,7 +352,7 @@ import WireProtocol
   }
 
   @Test func failedStoreOfAnAcknowledgementCostsARepetitionAtMost() throws {
-    var pair = try NotifiedPair { $0.storageRetryMilliseconds = 0 }
+    var pair = try NotifiedPair { $0.times.storageRetryMilliseconds = 0 }
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     #expect(pair.told().count == 1)
     pair.scene.storage.withState {
@@ -392,7 +392,7 @@ import WireProtocol
   /// The answer to what was told before the inboxes were read anew drops nothing that was missing
   /// then.
   @Test func answerToWhatWasToldBeforeALossDropsNothingElse() throws {
-    var pair = try NotifiedPair { $0.storageRetryMilliseconds = 0 }
+    var pair = try NotifiedPair { $0.times.storageRetryMilliseconds = 0 }
     pair.phoneLeaves()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     try pair.host.perform(.unlockThread(session))

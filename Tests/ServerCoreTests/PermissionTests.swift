@@ -111,7 +111,7 @@ import WireProtocol
     #expect(pause > 0 && pause <= 86_400_000)
     let position = try scene.tables.head.position
     // What leaves memory is not forgotten.
-    scene.pass(scene.core.configuration.connectedIdleMilliseconds)
+    scene.pass(scene.core.configuration.times.connectedIdleMilliseconds)
     scene.send(device.changes(), on: connection)
     #expect(scene.take(connection).refusals.first?.code == .limitReached)
     scene.now.wallMilliseconds += pause

@@ -293,7 +293,7 @@ import WireProtocol
   }
 
   @Test func whatWasWithheldIsToldThoughTheContentLeftTheMemory() throws {
-    var pair = try NotifiedPair { $0.connectedIdleMilliseconds = 1_000 }
+    var pair = try NotifiedPair { $0.times.connectedIdleMilliseconds = 1_000 }
     try pair.addTarget()
     try look(&pair, true)
     try pair.report(.processing(operation: "a"))

@@ -114,7 +114,7 @@ import WireProtocol
   @Test func atMostSoManyWaitForAWorkspace() throws {
     var (scene, _) = try scene()
     var configuration = ServerConfiguration()
-    configuration.requestsMax = 2
+    configuration.quota.requestsMax = 2
     scene.restart(configuration)
     scene.holdsTasks = true
     let posts = (0..<3).map { _ in scene.post(answer(.allowed), by: phone) }

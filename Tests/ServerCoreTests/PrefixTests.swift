@@ -89,8 +89,8 @@ import WireProtocol
 
   @Test func aPrefixOfWhichTheServerKeepsNothingMayBeAnothers() throws {
     var (scene, author) = try scene(messages: 40) {
-      $0.snapshotEntries = 10
-      $0.snapshotEntriesMax = 10
+      $0.log.snapshotEntries = 10
+      $0.log.snapshotEntriesMax = 10
     }
     #expect(try scene.tables.log.first?.prefix.position == 30)
     author.prefix = LogPrefix(position: 29, chain: author.prefix.chain)

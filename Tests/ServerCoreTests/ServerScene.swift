@@ -194,7 +194,7 @@ struct ServerScene {
   /// Leaves memory, so that the next use reads the store.
   mutating func unload() {
     pass(1_500)
-    pass(core.configuration.idleMilliseconds)
+    pass(core.configuration.times.idleMilliseconds)
     #expect(core.residentWorkspaces == 0)
   }
 

@@ -8,8 +8,8 @@ import WireProtocol
   private static let day: Int64 = 86_400_000
 
   private static func often(_ configuration: inout ServerConfiguration) {
-    configuration.snapshotEntries = 10
-    configuration.snapshotEntriesMax = 10
+    configuration.log.snapshotEntries = 10
+    configuration.log.snapshotEntriesMax = 10
   }
 
   /// A scene in which snapshots come every ten entries, with a device that writes.

@@ -121,11 +121,11 @@ final class CrashServer {
     do {
       let database = try ServerDatabase.open(directory: disk.directory, for: .serving)
       var configuration = ServerConfiguration()
-      configuration.snapshotEntries = 20
-      configuration.snapshotEntriesMax = 40
-      configuration.catchUpEntriesMax = 60
-      configuration.frames.perSecond = 1_000_000
-      configuration.frames.burst = 1_000_000
+      configuration.log.snapshotEntries = 20
+      configuration.log.snapshotEntriesMax = 40
+      configuration.log.catchUpEntriesMax = 60
+      configuration.traffic.frames.perSecond = 1_000_000
+      configuration.traffic.frames.burst = 1_000_000
       process = Process(
         core: ServerCore(configuration: configuration, secretHash: { $0 }), database: database)
       return true

@@ -12,7 +12,7 @@ import WireProtocol
   @Test func failedWriteIsRefusedShowsInHealthAndRecovers() async throws {
     var scene = SwitchableScene()
     scene.options.lingerMilliseconds = 200
-    scene.options.core.storageRetryMilliseconds = 100
+    scene.options.core.times.storageRetryMilliseconds = 100
     let storage = scene.storage
     let fixture = try await scene.start()
     let server = fixture.server
@@ -69,7 +69,7 @@ import WireProtocol
   @Test func stopThatHangsSaysWhatItWaitsFor() async throws {
     var scene = SwitchableScene()
     scene.options.lingerMilliseconds = 50
-    scene.options.core.stopMilliseconds = 100
+    scene.options.core.times.stopMilliseconds = 100
     let (memory, storage, workspace) = (scene.memory, scene.storage, scene.workspace)
     let fixture = try await scene.start()
     let server = fixture.server

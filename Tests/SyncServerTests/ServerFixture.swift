@@ -23,7 +23,7 @@ struct ServerFixture: Sendable {
     options.tickMilliseconds = 20
     options.lingerMilliseconds = 300
     // Other tests keep the processors: a slow client is not a silent one here.
-    options.core.authenticationMilliseconds = 60_000
+    options.core.admission.milliseconds = 60_000
     options.pings.silenceMilliseconds = 120_000
     adjust(&options)
     let server = try await SyncServer.start(options, logger: logger)

@@ -104,7 +104,7 @@ import WireProtocol
   }
 
   @Test func revokingFromAnotherProcessClosesLiveConnections() async throws {
-    try await ServerFixture.with({ $0.core.tokenCheckMilliseconds = 50 }) { fixture in
+    try await ServerFixture.with({ $0.core.times.tokenCheckMilliseconds = 50 }) { fixture in
       var device = try await fixture.pair(1)
       let client = try await fixture.join(&device)
       let revoked = try fixture.administration.revoke(device: "d1", workspaceName: nil)
@@ -121,7 +121,7 @@ import WireProtocol
   }
 
   @Test func silentConnectionIsClosed() async throws {
-    try await ServerFixture.with({ $0.core.authenticationMilliseconds = 1_000 }) { fixture in
+    try await ServerFixture.with({ $0.core.admission.milliseconds = 1_000 }) { fixture in
       let client = try await RawClient.connect(port: fixture.server.port)
       guard case .refused(let refusal) = try await client.frame() else {
         Issue.record("not refused")

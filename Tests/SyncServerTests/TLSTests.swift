@@ -29,7 +29,7 @@ import Testing
     try await ServerFixture.with(
       {
         $0.certificate = certificate
-        $0.core.authenticationMilliseconds = authenticationMilliseconds
+        $0.core.admission.milliseconds = authenticationMilliseconds
       }, body)
   }
 

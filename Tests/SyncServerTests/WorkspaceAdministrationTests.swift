@@ -182,7 +182,7 @@ import WireProtocol
     let space = FreeSpace { isScarce.withLock { $0 } ? (1 << 20, 1 << 40) : (1 << 39, 1 << 40) }
     try await ServerFixture.with({
       $0.freeSpace = space
-      $0.core.storageRetryMilliseconds = 50
+      $0.core.times.storageRetryMilliseconds = 50
     }) { fixture in
       var device = try await fixture.pair(1)
       let client = try await fixture.join(&device)

@@ -168,8 +168,8 @@ struct NotificationWorld {
 
   mutating func startServer() {
     var configuration = ServerConfiguration()
-    configuration.storageRetryMilliseconds = 100
-    configuration.notificationMilliseconds = NotificationWorld.patienceMilliseconds
+    configuration.times.storageRetryMilliseconds = 100
+    configuration.notifications.patienceMilliseconds = NotificationWorld.patienceMilliseconds
     server = ServerCore(configuration: configuration) { $0 }
   }
 

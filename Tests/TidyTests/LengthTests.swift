@@ -30,11 +30,7 @@ import Testing
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
     .init(room: "Sources/QueueModel", type: "Workspace"): (2_440, 15),
     .init(room: "Sources/SyncSimulation", type: "Simulation"): (1_700, 23),
-    .init(room: "Server/ServerCore", type: "ServerCore"): (1_605, 22),
-    .init(room: "Server/ServerCore", type: "ResidentWorkspace"): (1_000, 28),
-    .init(room: "Server/ServerCore", type: "Connection"): (1_000, 19),
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 17),
-    .init(room: "Server/ServerCore", type: "ServerConfiguration"): (1_000, 37),
     .init(room: "Server/SyncServer", type: "ServerDriver"): (1_000, 30),
     .init(room: "Sources/SyncSimulation", type: "ExecutionReport"): (1_000, 19),
     .init(room: "Sources/QueueModel", type: "ShownMessage"): (1_000, 16),

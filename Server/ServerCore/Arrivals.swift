@@ -1,0 +1,163 @@
+import QueueModel
+import WireProtocol
+
+/// Connections that were let in and are not up to the present yet: each waits until its workspace is read, or
+/// until nothing of it is in flight, and is then welcomed, or sent what it lacks.
+///
+/// Who waits here waits for an answer of the store that is under way: it ends with `resume`.
+struct Arrivals: Sendable {
+  private let configuration: ServerConfiguration
+  /// In order.
+  private var waiting: [WorkspaceID: [ConnectionID]] = [:]
+  /// Who waits for a state that is being packed.
+  private var packing: [PackedState: [ConnectionID]] = [:]
+
+  init(_ configuration: ServerConfiguration) {
+    self.configuration = configuration
+  }
+
+  func areWaiting(for workspace: WorkspaceID) -> Bool { waiting[workspace]?.isEmpty == false }
+
+  /// Takes those who wait for a workspace; they wait no more.
+  mutating func takeWaiting(for workspace: WorkspaceID) -> [ConnectionID] {
+    waiting.removeValue(forKey: workspace) ?? []
+  }
+
+  /// Takes those who wait for a state that is packed.
+  mutating func takeWaiting(for state: PackedState) -> [ConnectionID] {
+    packing.removeValue(forKey: state) ?? []
+  }
+
+  /// A connection is gone or being closed.
+  mutating func forget(_ id: ConnectionID, of workspace: WorkspaceID) {
+    waiting[workspace]?.removeAll { $0 == id }
+  }
+
+  /// Brings an authenticated connection into its workspace, or lets it wait until that is read; sends the
+  /// whole state to one that waited to be sent it.
+  mutating func resume(
+    _ id: ConnectionID, _ connections: inout Connections,
+    _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    if connections[id]?.member?.awaitsSnapshot == true {
+      sendSnapshot(to: id, &connections, &workspaces, &actions, at: now)
+    } else {
+      join(id, &connections, &workspaces, &actions, at: now)
+    }
+  }
+
+  private mutating func join(
+    _ id: ConnectionID, _ connections: inout Connections,
+    _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    guard case .joining(let hello, let session) = connections[id]?.phase else { return }
+    let workspace = session.workspace
+    guard let resident = workspaces[workspace] else {
+      waiting[workspace, default: []].append(id)
+      return workspaces.load(workspace, &actions)
+    }
+    workspaces[workspace]?.usedAt = now.uptimeMilliseconds
+    // What is being read may show that the log is longer than it was told here.
+    if resident.joins.isUnderWay || workspaces.isLoading(workspace) {
+      waiting[workspace, default: []].append(id)
+      return
+    }
+    let head = resident.log.head
+    welcome(id, session, head, &connections, &workspaces, &actions, at: now)
+    guard hello.prefix != head, hello.prefix.position > 0 || head.position > 0 else {
+      workspaces[workspace]?.devices[session.device]?.advance(to: head.position)
+      workspaces.tellPresence(to: id, &connections, &actions)
+      return workspaces.beginNotifying(id, &connections, &actions, at: now)
+    }
+    // What happens meanwhile queues behind what the device lacks.
+    connections[id]?.outgoing.hold()
+    actions.ask(
+      .catchUp(
+        CatchUpTask(
+          workspace: workspace, start: hello.prefix, end: head,
+          entriesMax: configuration.log.catchUpEntriesMax,
+          partBytesMax: configuration.log.partBytesMax)),
+      for: .catchUp(id))
+  }
+
+  private func welcome(
+    _ id: ConnectionID, _ session: Session, _ head: LogPrefix, _ connections: inout Connections,
+    _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    connections.welcome(id, session, at: now)
+    workspaces.presenceChanged(in: session.workspace)
+    workspaces[session.workspace]?.devices[session.device]?.name = session.deviceName
+    workspaces.touch(session.device, of: session.workspace)
+    actions.add(
+      .report(
+        .joined(
+          id, workspace: session.workspace, device: session.device, name: session.deviceName)))
+    connections.send(
+      .welcome(
+        Welcome(
+          version: session.version, head: head, nonce: session.nonce,
+          serverMilliseconds: now.wallMilliseconds,
+          pingSeconds: configuration.advice.pingSeconds,
+          backoffMillisecondsMin: configuration.advice.backoffMillisecondsMin)),
+      to: id, &actions)
+  }
+
+  /// What a device lacks is ready to be sent.
+  func caughtUp(
+    _ id: ConnectionID, by frames: [[UInt8]], _ connections: inout Connections,
+    _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    guard let member = connections[id]?.member else { return }
+    connections[id]?.outgoing.release(frames)
+    connections.flush(id, &actions)
+    workspaces.tellPresence(to: id, &connections, &actions)
+    if member.notices == nil { workspaces.beginNotifying(id, &connections, &actions, at: now) }
+  }
+
+  /// A device lacks too much for entries of the log, or has another log.
+  mutating func needsSnapshot(
+    _ id: ConnectionID, hasDiverged: Bool, _ connections: inout Connections,
+    _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    guard connections[id]?.member != nil else { return }
+    connections[id]?.member?.hasDiverged = hasDiverged
+    connections[id]?.member?.awaitsSnapshot = true
+    sendSnapshot(to: id, &connections, &workspaces, &actions, at: now)
+  }
+
+  /// Sends the whole state to a connection that lacks too much of it for entries of the log, as soon
+  /// as the content is what is durable.
+  private mutating func sendSnapshot(
+    to id: ConnectionID, _ connections: inout Connections,
+    _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    guard let session = connections[id]?.session, let resident = workspaces[session.workspace]
+    else { return }
+    guard let content = resident.content, resident.isQuiet, !resident.joins.isUnderWay else {
+      waiting[session.workspace, default: []].append(id)
+      if resident.content == nil { workspaces.load(session.workspace, &actions) }
+      return
+    }
+    connections[id]?.member?.awaitsSnapshot = false
+    let state = PackedState(workspace: session.workspace, prefix: resident.log.head)
+    // One packing for all who wait for the same.
+    guard packing[state] == nil else {
+      packing[state]?.append(id)
+      return
+    }
+    let allowance = configuration.devices.snapshots
+    guard
+      workspaces[session.workspace]?.takeSnapshotTurn(of: session.device, allowance, at: now)
+        == true
+    else {
+      return connections.refuse(
+        id, .rateLimited, "the device asks for the whole state too often",
+        retryAfter: UInt32(clamping: allowance.seconds * 1_000), &actions, at: now)
+    }
+    packing[state] = [id]
+    actions.ask(
+      .packSnapshot(
+        content, prefix: resident.log.head, partBytesMax: configuration.log.partBytesMax),
+      for: .packSnapshot(state))
+  }
+}

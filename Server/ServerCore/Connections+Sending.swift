@@ -1,0 +1,130 @@
+import QueueModel
+import WireProtocol
+
+extension Connections {
+  mutating func send(_ frame: Frame, to id: ConnectionID, _ actions: inout ActionList) {
+    broadcast(frame, to: [id], &actions)
+  }
+
+  /// Sends the same frame to many, or queues it behind what waits.
+  mutating func broadcast(
+    _ frame: Frame, to ids: [ConnectionID], _ actions: inout ActionList
+  ) {
+    let bytes = FrameCodec.encode(frame)
+    let window = traffic.sendWindowBytes
+    var now: [ConnectionID] = []
+    for id in ids where self[id]?.isClosing == false {
+      guard let isSent = self[id]?.outgoing.offer(bytes, window: window) else {
+        continue
+      }
+      if isSent { now.append(id) } else { cutIfSlow(id, &actions) }
+    }
+    if !now.isEmpty { actions.add(.send(bytes, to: now)) }
+  }
+
+  /// Sends what waits and fits the window.
+  mutating func flush(_ id: ConnectionID, _ actions: inout ActionList) {
+    guard self[id]?.isClosing == false else { return }
+    let window = traffic.sendWindowBytes
+    while let frame = self[id]?.outgoing.next(window: window) {
+      actions.add(.send(frame, to: [id]))
+    }
+  }
+
+  // MARK: - Batches
+
+  /// A batch came, and waits to be stored.
+  mutating func holds(_ batch: PendingBatch, _ actions: inout ActionList) {
+    self[batch.connection]?.intake.holds(batch.delta.count)
+    updateReading(batch.connection, &actions)
+  }
+
+  /// A batch was stored or refused.
+  mutating func settled(_ batch: PendingBatch, _ actions: inout ActionList) {
+    self[batch.connection]?.intake.settled(batch.delta.count)
+    updateReading(batch.connection, &actions)
+  }
+
+  /// Tells a batch's author that the log has it.
+  mutating func acknowledge(
+    _ batch: PendingBatch, at prefix: LogPrefix, _ actions: inout ActionList
+  ) {
+    settled(batch, &actions)
+    sendIfKnown(.ack(Ack(batch: batch.batch, prefix: prefix)), to: batch.connection, &actions)
+  }
+
+  /// Refuses a batch; its connection stays.
+  mutating func refuse(
+    _ batch: PendingBatch, _ rejection: ResidentWorkspace.Rejection, _ actions: inout ActionList,
+    at now: ServerTime
+  ) {
+    settled(batch, &actions)
+    actions.add(
+      .report(.refused(batch.connection, rejection.code, message: rejection.message)))
+    let refusal = Refusal(
+      code: rejection.code, message: rejection.message, batch: batch.batch,
+      retryAfterMilliseconds: rejection.retryAfterMilliseconds,
+      serverMilliseconds: now.wallMilliseconds)
+    sendIfKnown(.refused(refusal), to: batch.connection, &actions)
+  }
+
+  /// Sends to a connection that may be gone or going.
+  mutating func sendIfKnown(_ frame: Frame, to id: ConnectionID, _ actions: inout ActionList) {
+    if self[id]?.session != nil { send(frame, to: id, &actions) }
+  }
+
+  // MARK: - Notifications
+
+  mutating func tell(
+    _ notification: StoredNotification, isMissed: Bool, to id: ConnectionID,
+    _ actions: inout ActionList
+  ) {
+    self[id]?.member?.notices?.wasTold()
+    send(.notification(notification.frame(isMissed: isMissed)), to: id, &actions)
+  }
+
+  // MARK: - Closing
+
+  private mutating func cutIfSlow(_ id: ConnectionID, _ actions: inout ActionList) {
+    guard let connection = self[id], !connection.isClosing,
+      connection.outgoing.waitingBytes > traffic.slowConsumerBytesMax
+    else { return }
+    actions.add(.report(.slowConsumerCut(id, bytes: connection.outgoing.waitingBytes)))
+    retire(id)
+    actions.add(.abort(id, reason: "the receiver is too slow"))
+  }
+
+  mutating func close(
+    _ id: ConnectionID, _ code: CloseCode, _ reason: String, _ actions: inout ActionList
+  ) {
+    guard self[id]?.isClosing == false else { return }
+    retire(id)
+    // Whatever waits behind the window goes with the connection; the device asks again.
+    actions.add(.close(id, code: code, reason: reason))
+  }
+
+  /// Refuses the connection and closes it.
+  mutating func refuse(
+    _ id: ConnectionID, _ code: RefusalCode, _ message: String, retryAfter: UInt32? = nil,
+    _ actions: inout ActionList, at now: ServerTime
+  ) {
+    guard self[id]?.isClosing == false else { return }
+    actions.add(.report(.refused(id, code, message: message)))
+    let refusal = Refusal(
+      code: code, message: message, retryAfterMilliseconds: retryAfter,
+      serverMilliseconds: now.wallMilliseconds)
+    actions.add(.send(FrameCodec.encode(.refused(refusal)), to: [id]))
+    close(id, .policyViolation, message, &actions)
+  }
+
+  /// Answers a violation of the protocol and closes.
+  mutating func fault(
+    _ id: ConnectionID, _ code: FaultCode, _ message: String, _ actions: inout ActionList
+  ) {
+    guard self[id]?.isClosing == false else { return }
+    actions.add(.report(.faulted(id, message: message)))
+    let fault = ProtocolFault(code: code.rawValue, message: message)
+    actions.add(.send(FrameCodec.encode(.error(fault)), to: [id]))
+    close(id, code == .tooLarge ? .messageTooBig : .protocolError, message, &actions)
+  }
+}

@@ -1,0 +1,205 @@
+import QueueModel
+import WireProtocol
+
+/// All connections: what each may still send, what is sent to it, and when it is closed.
+///
+/// Every frame leaves through here. One that was told to close is sent nothing more and is no member of a
+/// workspace any more; who left so is told once by `takeDepartures`.
+struct Connections: Sendable {
+  /// A connection whose device was known is being closed, or gone.
+  struct Departure: Sendable {
+    let connection: ConnectionID
+    let session: Session
+    let wasMember: Bool
+  }
+
+  private let admission: ServerConfiguration.Admissions
+  let traffic: ServerConfiguration.Traffic
+  private var connections: [ConnectionID: Connection] = [:]
+  /// The welcomed ones.
+  private var members: [WorkspaceID: Set<ConnectionID>] = [:]
+  private var departures: [Departure] = []
+
+  init(_ configuration: ServerConfiguration) {
+    admission = configuration.admission
+    traffic = configuration.traffic
+  }
+
+  subscript(id: ConnectionID) -> Connection? {
+    get { connections[id] }
+    _modify { yield &connections[id] }
+  }
+
+  var count: Int { connections.count }
+  var hasTooMany: Bool { connections.count > admission.connectionsMax }
+  var ids: [ConnectionID] { connections.keys.sorted() }
+  /// Those whose devices are known, by id.
+  var sessions: [(id: ConnectionID, session: Session)] {
+    connections.compactMap { id, connection in connection.session.map { (id, $0) } }
+      .sorted { $0.0 < $1.0 }
+  }
+  /// How many a device has.
+  func count(of device: DeviceID, in workspace: WorkspaceID) -> Int {
+    connections.values.count {
+      $0.session?.device == device && $0.session?.workspace == workspace
+    }
+  }
+
+  /// Nothing waits for one that is not being closed.
+  var isAllSent: Bool { connections.values.allSatisfy { $0.isClosing || $0.outgoing.isEmpty } }
+
+  // MARK: - Coming and going
+
+  mutating func open(
+    _ id: ConnectionID, from source: String, acceptedAt: ServerTime, at now: ServerTime
+  ) {
+    precondition(connections[id] == nil, "a connection opens once")
+    connections[id] = Connection(id, from: source, acceptedAt: acceptedAt, traffic, at: now)
+  }
+
+  /// It is a member of its workspace from now on.
+  mutating func welcome(_ id: ConnectionID, _ session: Session, at now: ServerTime) {
+    connections[id]?.phase = .joined(Member(session: session, welcomedAt: now))
+    members[session.workspace, default: []].insert(id)
+  }
+
+  /// A connection is gone.
+  mutating func remove(_ id: ConnectionID) {
+    if let session = connections.removeValue(forKey: id)?.session { left(id, session) }
+  }
+
+  /// Ends a connection's session; only its end is still to come.
+  mutating func retire(_ id: ConnectionID) {
+    let session = connections[id]?.session
+    connections[id]?.phase = .closing
+    if let session { left(id, session) }
+  }
+
+  private mutating func left(_ id: ConnectionID, _ session: Session) {
+    let wasMember = members[session.workspace]?.remove(id) != nil
+    if members[session.workspace]?.isEmpty == true { members[session.workspace] = nil }
+    departures.append(Departure(connection: id, session: session, wasMember: wasMember))
+  }
+
+  /// Who left since this was asked last.
+  mutating func takeDepartures() -> [Departure] {
+    defer { departures = [] }
+    return departures
+  }
+
+  // MARK: - Members
+
+  /// The connections that get what others of the workspace write, by id.
+  func members(of workspace: WorkspaceID) -> [ConnectionID] {
+    members[workspace]?.sorted() ?? []
+  }
+
+  func hasMembers(of workspace: WorkspaceID) -> Bool { members[workspace] != nil }
+
+  /// The devices of a workspace that have a connection like that.
+  func devices(
+    of workspace: WorkspaceID, where isMeant: (Member) -> Bool = { _ in true }
+  ) -> Set<DeviceID> {
+    var devices: Set<DeviceID> = []
+    for id in members[workspace] ?? [] {
+      if let member = connections[id]?.member, isMeant(member) {
+        devices.insert(member.session.device)
+      }
+    }
+    return devices
+  }
+
+  /// Those that take notifications.
+  func notifiedDevices(of workspace: WorkspaceID) -> Set<DeviceID> {
+    devices(of: workspace) { $0.notices != nil }
+  }
+
+  /// Those that somebody looks at.
+  func visibleDevices(of workspace: WorkspaceID) -> Set<DeviceID> {
+    devices(of: workspace, where: \.isVisible)
+  }
+
+  /// Somebody looks at one of the devices.
+  func isLookedAt(_ workspace: WorkspaceID) -> Bool {
+    members[workspace]?.contains { connections[$0]?.isLookedAt == true } == true
+  }
+
+  /// The workspaces at one of whose devices somebody looks.
+  var lookedAtWorkspaces: Set<WorkspaceID> {
+    Set(connections.values.filter(\.isLookedAt).compactMap(\.session?.workspace))
+  }
+
+  // MARK: - What may come
+
+  /// Bytes arrived, whether they make up a frame already or not.
+  mutating func received(
+    rawBytes count: Int, on id: ConnectionID, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    guard var stranger = connections[id]?.stranger else { return }
+    stranger.rawBytes += count
+    connections[id]?.stranger = stranger
+    if stranger.rawBytes > admission.bytesMax { refuseBytes(of: id, &actions, at: now) }
+  }
+
+  /// Counts a frame against the connection's budgets.
+  ///
+  /// - Returns: whether the frame may be looked at.
+  mutating func admit(
+    _ count: Int, from id: ConnectionID, _ actions: inout ActionList, at now: ServerTime
+  ) -> Bool {
+    guard count <= WireLimits.frameBytesMax else {
+      fault(id, .tooLarge, "a frame has at most \(WireLimits.frameBytesMax) bytes", &actions)
+      return false
+    }
+    if var stranger = connections[id]?.stranger {
+      stranger.frameBytes += count
+      connections[id]?.stranger = stranger
+      guard stranger.frameBytes > admission.bytesMax else { return true }
+      refuseBytes(of: id, &actions, at: now)
+      return false
+    }
+    connections[id]?.intake.took(count, uptimeMilliseconds: now.uptimeMilliseconds)
+    if connections[id]?.intake.isOverdrawn == true {
+      refuse(
+        id, .rateLimited, "too much in too short a time", retryAfter: 5_000, &actions, at: now)
+      return false
+    }
+    updateReading(id, &actions)
+    return true
+  }
+
+  private mutating func refuseBytes(
+    of id: ConnectionID, _ actions: inout ActionList, at now: ServerTime
+  ) {
+    refuse(id, .authenticationBudget, "too many bytes before authentication", &actions, at: now)
+  }
+
+  /// Stops reading a connection that is ahead of its share or of the store, and resumes.
+  mutating func updateReading(_ id: ConnectionID, _ actions: inout ActionList) {
+    guard connections[id]?.isClosing == false,
+      let isOn = connections[id]?.intake.readingChange()
+    else { return }
+    actions.add(.setReading(id, isOn: isOn))
+  }
+
+  /// Time has passed: closes strangers that took too long, and members that know another clock.
+  mutating func timePassed(_ actions: inout ActionList, at now: ServerTime) {
+    let uptime = now.uptimeMilliseconds
+    for id in ids {
+      guard let connection = connections[id], !connection.isClosing else { continue }
+      if let stranger = connection.stranger,
+        uptime - stranger.acceptedAt >= admission.milliseconds
+      {
+        refuse(id, .authenticationBudget, "no authentication in time", &actions, at: now)
+        continue
+      }
+      if let welcomedAt = connection.member?.welcomedAt, now.isOfAnotherClock(than: welcomedAt) {
+        close(
+          id, .serviceRestart, "the server's clock was set: connect again to read it", &actions)
+        continue
+      }
+      connections[id]?.intake.timePassed(uptimeMilliseconds: uptime)
+      updateReading(id, &actions)
+    }
+  }
+}

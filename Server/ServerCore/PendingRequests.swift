@@ -1,0 +1,101 @@
+import DispatchAuthority
+import QueueModel
+import WireProtocol
+
+/// A question about leases or dispatch that waits for its turn: behind every batch that came
+/// before it, so that the answer takes in what they say.
+struct PendingRequest: Hashable, Sendable {
+  /// Who is told.
+  enum Asker: Hashable, Sendable {
+    case connection(ConnectionID)
+    /// An answer that came without a connection.
+    case post(PostedAnswerID)
+  }
+
+  var asker: Asker
+  var holder: LeaseHolder
+  var id: UInt64
+  var request: AuthorityRequest
+}
+
+/// A workspace's questions to the authority: those that wait for their turn, and those for the next message
+/// of a session, which stand until one may start.
+struct PendingRequests: Sendable {
+  typealias Outcome = (answer: AuthorityAnswer, changes: AuthorityRecords)
+
+  private var waiting: [PendingRequest] = []
+  /// One for each session: who asks again takes its place.
+  private var standing: [SessionID: PendingRequest] = [:]
+  /// The queues have changed since those that stand were looked at.
+  private var standingIsDue = false
+
+  var waitingCount: Int { waiting.count }
+  /// Some wait for an answer, or may have one now that the queues have changed.
+  var areAnswerable: Bool { !waiting.isEmpty || standingIsDue && !standing.isEmpty }
+
+  mutating func add(_ request: PendingRequest) {
+    waiting.append(request)
+  }
+
+  /// The queues have changed: what stands may have an answer.
+  mutating func queuesChanged() {
+    standingIsDue = true
+  }
+
+  /// Takes all that wait for their turn.
+  mutating func takeWaiting() -> [PendingRequest] {
+    defer { waiting = [] }
+    return waiting
+  }
+
+  /// Has the authority decide about all that wait, in order, and then about those that stand.
+  mutating func answer(
+    by authority: inout Authority, in content: Workspace, at now: ServerTime
+  ) -> [(PendingRequest, Outcome)] {
+    func decide(_ pending: PendingRequest, _ authority: inout Authority) -> Outcome? {
+      let (answer, changes) = authority.answer(
+        pending.request, id: pending.id, from: pending.holder, in: content,
+        uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
+      return answer.map { ($0, changes) }
+    }
+    var outcomes: [(PendingRequest, Outcome)] = []
+    for pending in takeWaiting() {
+      endStanding(before: pending)
+      guard let outcome = decide(pending, &authority) else {
+        if case .next(let session, _) = pending.request { standing[session] = pending }
+        continue
+      }
+      outcomes.append((pending, outcome))
+    }
+    guard standingIsDue else { return outcomes }
+    standingIsDue = false
+    for (session, pending) in standing.sorted(by: { $0.key < $1.key }) {
+      guard let outcome = decide(pending, &authority) else { continue }
+      standing[session] = nil
+      outcomes.append((pending, outcome))
+    }
+    return outcomes
+  }
+
+  /// What a host asks of a session ends what it has standing there.
+  private mutating func endStanding(before pending: PendingRequest) {
+    switch pending.request {
+    case .dispatch(let dispatch): endStanding(in: dispatch.session, of: pending.asker)
+    case .release(let session, _), .withdraw(let session):
+      endStanding(in: session, of: pending.asker)
+    case .lease, .next, .outcome, .answer, .verdict, .whereabouts: break
+    }
+  }
+
+  private mutating func endStanding(in session: SessionID, of asker: PendingRequest.Asker) {
+    if standing[session]?.asker == asker { standing[session] = nil }
+  }
+
+  /// A connection is gone, and with it what stood for it.
+  mutating func endStanding(of connection: ConnectionID) {
+    standing = standing.filter { $0.value.asker != .connection(connection) }
+    waiting.removeAll { pending in
+      if case .next = pending.request { pending.asker == .connection(connection) } else { false }
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import QueueModel
+import WireProtocol
+
+extension ResidentWorkspace {
+  /// A device of the workspace, as presence shows it.
+  struct Device: Hashable, Sendable {
+    var name: String
+    var seen: UInt64
+    /// Positions after `seen` that the device wrote itself, in order.
+    var authored: [UInt64] = []
+    var needsTouch = false
+    /// Milliseconds since 1970; nil for never.
+    var lastSeenAt: Int64?
+    var role = DeviceRole.host
+    /// How many replica ids it may still draw; nil before the first.
+    var replicas: TokenBucket?
+    /// How often the whole state may still be packed for it; nil before the first time.
+    var snapshots: TokenBucket?
+
+    /// Takes note of what the device has stored, its own entries included.
+    mutating func advance(to position: UInt64) {
+      seen = max(seen, position)
+      while let next = authored.first, next <= seen + 1 {
+        seen = max(seen, next)
+        authored.removeFirst()
+      }
+    }
+
+    /// Takes note of an entry that came from the device itself.
+    mutating func wrote(_ position: UInt64) {
+      authored.append(position)
+      advance(to: seen)
+      if authored.count > 1_000 { authored.removeFirst() }
+    }
+  }
+
+  /// Takes note of a device as it is stored.
+  mutating func note(_ record: DeviceRecord) {
+    devices[record.id, default: Device(name: record.name, seen: 0)].advance(
+      to: record.seenLogPosition)
+    devices[record.id]?.role = record.role
+    if let seenAt = record.lastSeenAt {
+      let known = devices[record.id]?.lastSeenAt ?? seenAt
+      devices[record.id]?.lastSeenAt = max(known, seenAt)
+    }
+  }
+
+  /// Takes note of a device that was let in, by the store's record of it.
+  mutating func letIn(_ record: DeviceRecord) {
+    if devices[record.id] == nil {
+      devices[record.id] = Device(
+        name: record.name, seen: record.seenLogPosition, lastSeenAt: record.lastSeenAt)
+    }
+    devices[record.id]?.role = record.role
+  }
+
+  /// A device says that it has stored the log up to a position.
+  ///
+  /// - Returns: whether that is news.
+  mutating func stored(through position: UInt64, by device: DeviceID) -> Bool {
+    guard let known = devices[device] else { return false }
+    devices[device]?.advance(to: min(position, log.head.position))
+    return devices[device] != known
+  }
+
+  /// Who is there, and how far.
+  func presence(connected: Set<DeviceID>) -> Frame {
+    .presence(
+      devices.sorted { $0.key < $1.key }.map { id, device in
+        DevicePresence(
+          device: id, name: device.name, isConnected: connected.contains(id),
+          seenLogPosition: device.seen)
+      })
+  }
+
+  /// Up to where every device has the log that may still come back with a prefix of it.
+  ///
+  /// - Parameter connected: the devices that are there now.
+  func positionSeenByAll(
+    connected: Set<DeviceID>, since wallMilliseconds: Int64
+  ) -> UInt64 {
+    devices.reduce(log.head.position) { position, entry in
+      let counts =
+        connected.contains(entry.key) || entry.value.lastSeenAt ?? .min >= wallMilliseconds
+      return counts ? min(position, entry.value.seen) : position
+    }
+  }
+
+  /// The devices whose rows in the store are out of date, by id.
+  mutating func takeTouches(at now: ServerTime) -> [DeviceTouch] {
+    devices.filter(\.value.needsTouch).sorted { $0.key < $1.key }.map { device, record in
+      devices[device]?.needsTouch = false
+      devices[device]?.lastSeenAt = now.wallMilliseconds
+      return DeviceTouch(
+        workspace: id, device: device, name: record.name, seenLogPosition: record.seen,
+        wallMilliseconds: now.wallMilliseconds)
+    }
+  }
+
+  /// Whether the whole state may be packed for a device again: packing is dear, and a device may ask for it
+  /// again and again without reading the answer.
+  mutating func takeSnapshotTurn(
+    of device: DeviceID, _ allowance: ServerConfiguration.Allowance, at now: ServerTime
+  ) -> Bool {
+    let uptime = now.uptimeMilliseconds
+    var bucket =
+      devices[device]?.snapshots
+      ?? TokenBucket(
+        perSecond: 1, burst: Int64(allowance.burst * allowance.seconds),
+        uptimeMilliseconds: uptime)
+    bucket.spend(allowance.seconds, uptimeMilliseconds: uptime)
+    guard !bucket.isEmpty else { return false }
+    devices[device]?.snapshots = bucket
+    return true
+  }
+}

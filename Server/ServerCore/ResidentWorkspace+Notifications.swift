@@ -1,0 +1,110 @@
+import QueueModel
+import WireProtocol
+
+/// What a workspace's batches say to people, and what is shown of its tasks.
+extension ResidentWorkspace {
+  /// Puts what a staged batch says into the inboxes.
+  mutating func post(_ news: [NotificationChange], _ audience: Audience, at now: ServerTime) {
+    inboxes.post(
+      news, to: devices.keys.sorted(), audience, uptime: now.uptimeMilliseconds)
+  }
+
+  /// Takes requests out of the inboxes that no task awaits any more.
+  mutating func endRequests() {
+    guard let content else { return }
+    inboxes.requestsEnded { notification in
+      guard let request = notification.request else { return true }
+      return !content.awaits(request, in: notification.session)
+    }
+  }
+
+  /// Adds what changed in the inboxes to a commit, and the answers that depend on it.
+  mutating func stageInboxes(into commit: inout CommitInFlight) {
+    guard !inboxes.areLost else { return }
+    var changes = inboxes.takeChanges()
+    changes.statuses = liveStatus.takeStaged()
+    if !changes.isEmpty { commit.inboxes.append((id, changes)) }
+    commit.answers += inboxes.takeAnswers()
+  }
+
+  /// Puts what a staged batch says of tasks with what is stored of it: those who watch are told once
+  /// that is durable.
+  mutating func stageTasks(at now: ServerTime) {
+    let sessions = liveStatus.takeConcerned()
+    guard let content, !sessions.isEmpty,
+      !inboxes.receivers(of: .started).isEmpty || !liveStatus.isEmpty
+    else { return }
+    for session in sessions {
+      // Of a session that was deleted nothing is shown any more.
+      let task = content.shownTask(of: session, at: now.wallMilliseconds)
+      if let event = liveStatus.changed(task, uptime: now.uptimeMilliseconds) {
+        liveStatus.stage(LiveStatusChange(event: event, task: task, at: now.wallMilliseconds))
+      }
+    }
+  }
+
+  /// The workspace was read: what is shown of its tasks may not be so any more.
+  mutating func resumeLiveStatus(at now: ServerTime) {
+    guard let content else { return }
+    for session in liveStatus.resumed(content.task(of:)) {
+      liveStatus.stage(content.end(of: session, at: now.wallMilliseconds))
+    }
+  }
+
+  /// Tells of a status those that nobody looks at, and of its end everybody; the others hear of it
+  /// when nobody looks at them any more.
+  ///
+  /// - Returns: nil where nobody is to be told.
+  mutating func order(
+    of change: LiveStatusChange, looking: Set<DeviceID>
+  ) -> LiveStatusOrder? {
+    var receivers = inboxes.receivers(of: change.event)
+    // Whoever hears of an end forgets it in the store.
+    if change.event != .ended {
+      liveStatus.withhold(
+        change.event, of: change.task.sessionId, from: looking.intersection(receivers.keys))
+      receivers = receivers.filter { !looking.contains($0.key) }
+      guard !receivers.isEmpty else { return nil }
+    }
+    return LiveStatusOrder(
+      workspace: id, event: change.event, task: change.task, at: change.at, receivers: receivers)
+  }
+
+  /// What is to be told of statuses now that time has passed; what begins or ends is stored first.
+  mutating func liveStatusOrders(looking: Set<DeviceID>, at now: ServerTime) -> [LiveStatusOrder] {
+    var orders: [LiveStatusOrder] = []
+    for (event, task) in liveStatus.timePassed(uptime: now.uptimeMilliseconds) {
+      let change = LiveStatusChange(event: event, task: task, at: now.wallMilliseconds)
+      if event.changesWhatIsShown {
+        liveStatus.stage(change)
+      } else if let order = order(of: change, looking: looking) {
+        orders.append(order)
+      }
+    }
+    return orders + withheldOrders(looking: looking, at: now)
+  }
+
+  /// What was kept from devices that somebody looked at, and nobody does now.
+  private mutating func withheldOrders(
+    looking: Set<DeviceID>, at now: ServerTime
+  ) -> [LiveStatusOrder] {
+    liveStatus.takeWithheld(except: looking).compactMap { kept in
+      guard let details = inboxes.receivers(of: kept.event)[kept.device] else { return nil }
+      return LiveStatusOrder(
+        workspace: id, event: kept.event, task: kept.task, at: now.wallMilliseconds,
+        receivers: [kept.device: details])
+    }
+  }
+}
+
+extension Workspace {
+  /// What a session's agent does: nothing where the session was deleted.
+  fileprivate func shownTask(of session: SessionID, at: Int64) -> TaskState {
+    task(of: session)
+      ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)
+  }
+
+  func end(of session: SessionID, at: Int64) -> LiveStatusChange {
+    LiveStatusChange(event: .ended, task: shownTask(of: session, at: at), at: at)
+  }
+}

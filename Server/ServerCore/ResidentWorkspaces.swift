@@ -1,0 +1,246 @@
+import DispatchAuthority
+import QueueModel
+import WireProtocol
+
+/// The workspaces in memory, and which of them have something that is due: batches and requests to be staged,
+/// presence to be told, devices' rows to be written. What is due stays noted until it is taken.
+struct ResidentWorkspaces: Sendable {
+  private let configuration: ServerConfiguration
+  private var residents: [WorkspaceID: ResidentWorkspace] = [:]
+  /// Those that the store reads.
+  private var loading: Set<WorkspaceID> = []
+  /// Those in which something waits to be staged.
+  private var ready = ReadyWorkspaces()
+  /// Those whose presence changed since it was told.
+  private var presenceDue: Set<WorkspaceID> = []
+  /// Those with devices whose rows in the store are out of date, and when such were written last, uptime.
+  private var touchesDue: Set<WorkspaceID> = []
+  private var touchedAt: Int64 = .min / 2
+
+  init(_ configuration: ServerConfiguration) {
+    self.configuration = configuration
+  }
+
+  subscript(id: WorkspaceID) -> ResidentWorkspace? {
+    get { residents[id] }
+    _modify { yield &residents[id] }
+  }
+
+  var count: Int { residents.count }
+  var ids: [WorkspaceID] { residents.keys.sorted() }
+  /// Nothing waits to be staged or read.
+  var isDone: Bool { ready.isEmpty && loading.isEmpty }
+
+  /// Those that need something, by id: with each tick only these few are sorted.
+  func ids(where needsIt: (ResidentWorkspace) -> Bool) -> [WorkspaceID] {
+    residents.filter { needsIt($0.value) }.keys.sorted()
+  }
+
+  // MARK: - Reading
+
+  func isLoading(_ id: WorkspaceID) -> Bool { loading.contains(id) }
+
+  /// Has the store read a workspace, unless it does already.
+  mutating func load(_ id: WorkspaceID, _ actions: inout ActionList) {
+    guard loading.insert(id).inserted else { return }
+    actions.ask(.load(id), for: .load(id))
+  }
+
+  /// The store has read a workspace, or could not.
+  mutating func loadingEnded(_ id: WorkspaceID) {
+    loading.remove(id)
+  }
+
+  // MARK: - What is due
+
+  /// Something of a workspace waits to be staged.
+  mutating func markReady(_ id: WorkspaceID) {
+    ready.enter(id)
+  }
+
+  /// The same, where something does.
+  mutating func markReadyIfBusy(_ id: WorkspaceID) {
+    if residents[id]?.hasWork == true { markReady(id) }
+  }
+
+  /// Those in which something waits, in order of arrival; they wait no more.
+  mutating func takeReady() -> [WorkspaceID] { ready.takeAll() }
+
+  /// Who is there, or how far they are, changed.
+  mutating func presenceChanged(in id: WorkspaceID) {
+    presenceDue.insert(id)
+  }
+
+  var idsWithPresenceDue: [WorkspaceID] { presenceDue.sorted() }
+
+  /// Whether presence is to be told now; it is told then.
+  mutating func takePresenceTurn(
+    of id: WorkspaceID, hasMembers: Bool, at now: ServerTime
+  ) -> Bool {
+    guard presenceDue.contains(id) else { return false }
+    guard let sentAt = residents[id]?.presenceSentAt else {
+      presenceDue.remove(id)
+      return false
+    }
+    guard hasMembers, now.uptimeMilliseconds - sentAt >= configuration.times.presenceMilliseconds
+    else { return false }
+    presenceDue.remove(id)
+    residents[id]?.presenceSentAt = now.uptimeMilliseconds
+    return true
+  }
+
+  /// A device's row in the store is to be written with the next commit.
+  mutating func touch(_ device: DeviceID, of workspace: WorkspaceID) {
+    residents[workspace]?.devices[device]?.needsTouch = true
+    touchesDue.insert(workspace)
+  }
+
+  /// The rows that are written with a commit; none where they were a short while ago, and it stores nothing
+  /// else.
+  mutating func takeTouches(isDue: Bool, at now: ServerTime) -> [DeviceTouch] {
+    guard
+      isDue || now.uptimeMilliseconds - touchedAt >= configuration.times.touchMilliseconds
+    else { return [] }
+    touchedAt = now.uptimeMilliseconds
+    defer { touchesDue = [] }
+    return touchesDue.sorted().flatMap { residents[$0]?.takeTouches(at: now) ?? [] }
+  }
+
+  /// A device lost its access: it is in nobody's list any more, and nothing waits for it.
+  mutating func forget(_ device: DeviceID, of id: WorkspaceID) {
+    residents[id]?.devices[device] = nil
+    forgetInbox(of: device, in: id)
+    presenceChanged(in: id)
+  }
+
+  mutating func forgetInbox(of device: DeviceID, in id: WorkspaceID) {
+    residents[id]?.inboxes.forget(device)
+    // What goes out of the inbox is to be stored.
+    markReadyIfBusy(id)
+  }
+
+  // MARK: - Memory
+
+  /// Takes out of memory what nobody has used for a while.
+  ///
+  /// - Parameter isWanted: whether something else is still to be done with a workspace.
+  /// - Returns: whether there was any.
+  mutating func unloadIdle(
+    _ connections: Connections, at now: ServerTime, unless isWanted: (WorkspaceID) -> Bool
+  ) -> Bool {
+    var isReleased = false
+    for id in ids {
+      guard let resident = residents[id], resident.isIdle, !loading.contains(id), !isWanted(id)
+      else { continue }
+      let idle = now.uptimeMilliseconds - resident.usedAt
+      if !connections.hasMembers(of: id), idle >= configuration.times.idleMilliseconds,
+        resident.maySleep(at: now)
+      {
+        guard !resident.devices.values.contains(where: \.needsTouch) else { continue }
+        residents[id] = nil
+        isReleased = true
+      } else if resident.content != nil, idle >= configuration.times.connectedIdleMilliseconds {
+        residents[id]?.content = nil
+        isReleased = true
+      }
+    }
+    return isReleased
+  }
+
+  // MARK: - Staging
+
+  /// Stages a batch of one workspace after the other, as `ReadyWorkspaces` says, until nothing waits or the
+  /// commit is full. Who had much more work done than the first waits for the next commit, so that the
+  /// first need not wait for what is dear.
+  ///
+  /// - Returns: whether more waits.
+  mutating func stage(
+    into commit: inout CommitInFlight, _ connections: inout Connections,
+    _ actions: inout ActionList, at now: ServerTime
+  ) -> Bool {
+    // Who is blocked until then enters for the next commit.
+    ready.beginRound()
+    var end = Int.max
+    while !commit.isFull(configuration.commits), let id = ready.next(before: end) {
+      end = min(end, ready.level + configuration.commits.operationsMax)
+      let before = commit.work
+      let hasMore = stageOne(of: id, into: &commit, &connections, &actions, at: now)
+      ready.worked(commit.work - before, for: id, hasMore: hasMore)
+    }
+    return ready.endRound()
+  }
+
+  /// - Returns: whether more of it may wait that can be staged now.
+  private mutating func stageOne(
+    of id: WorkspaceID, into commit: inout CommitInFlight, _ connections: inout Connections,
+    _ actions: inout ActionList, at now: ServerTime
+  ) -> Bool {
+    guard residents[id]?.joins.isUnderWay != true,
+      let staging = residents[id]?.stageNext(configuration, work: &commit.work, at: now)
+    else { return false }
+    switch staging {
+    case .nothingWaits:
+      stageRequests(id, into: &commit, &actions, at: now)
+      residents[id]?.stageInboxes(into: &commit)
+      return false
+    case .needsContent:
+      load(id, &actions)
+      return false
+    case .blockedUntilDurable:
+      markReady(id)
+      return false
+    case .refused(let batch, let rejection):
+      connections.refuse(batch, rejection, &actions, at: now)
+    case .duplicate(let batch, let prefix):
+      connections.acknowledge(batch, at: prefix, &actions)
+    case .staged(let batch, let append, let news):
+      commit.bytes += append.delta.count
+      commit.entries.append((batch, append))
+      // Most batches tell nothing: a keystroke must not pay for what they do not say.
+      if !news.isEmpty { residents[id]?.post(news, Audience(of: id, connections), at: now) }
+      residents[id]?.endRequests()
+      residents[id]?.stageTasks(at: now)
+      residents[id]?.stageInboxes(into: &commit)
+    case .contentBroken(let batch):
+      connections.refuse(
+        batch, .invalid("the operations are not causally ready"), &actions, at: now)
+      // Read again after the commit in flight; until then nothing more is staged.
+      residents[id]?.content = nil
+      markReady(id)
+      return false
+    }
+    return true
+  }
+
+  /// Answers what waits, by the content as the commit leaves it. The answers leave with the commit.
+  private mutating func stageRequests(
+    _ id: WorkspaceID, into commit: inout CommitInFlight, _ actions: inout ActionList,
+    at now: ServerTime
+  ) {
+    guard residents[id]?.requests.areAnswerable == true else { return }
+    guard residents[id]?.content != nil else { return load(id, &actions) }
+    for (pending, outcome) in residents[id]?.answerRequests(at: now) ?? [] {
+      commit.add(outcome, to: pending, of: id)
+      for record in outcome.changes.verdicts {
+        // Nobody needs to see it any longer.
+        residents[id]?.inboxes.requestEnded(record.request)
+      }
+    }
+  }
+}
+
+/// Who of a workspace is there when something is told.
+struct Audience: Sendable {
+  /// Devices that are told over a connection.
+  let connected: Set<DeviceID>
+  /// Devices that somebody looks at.
+  let visible: Set<DeviceID>
+  /// Somebody who is no viewer looks.
+  let isLooking: Bool
+
+  init(of id: WorkspaceID, _ connections: Connections) {
+    connected = connections.notifiedDevices(of: id)
+    visible = connections.visibleDevices(of: id)
+    isLooking = connections.isLookedAt(id)
+  }
+}

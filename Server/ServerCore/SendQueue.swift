@@ -1,0 +1,82 @@
+/// What waits for one receiver: first what it missed, then what happened since.
+///
+/// The core hands the driver no more than a window, so that the driver's buffers stay small and
+/// what a device missed need not count as slowness.
+struct SendQueue: Sendable {
+  private var missed: [[UInt8]] = []
+  private var missedNext = 0
+  private var live: [[UInt8]] = []
+  private var liveNext = 0
+  private var liveBytes = 0
+  /// Handed to the driver and not known to be sent.
+  private(set) var handedBytes = 0
+  /// What the device missed is still being read; live frames must not overtake it.
+  private(set) var isHeld = false
+
+  /// What counts against the limit for slow receivers.
+  var waitingBytes: Int { liveBytes + handedBytes }
+  var isEmpty: Bool { missedNext == missed.count && liveNext == live.count }
+
+  /// Holds live frames back until `release`.
+  mutating func hold() {
+    isHeld = true
+  }
+
+  /// Puts what the device missed before the live frames and lets all go.
+  mutating func release(_ frames: [[UInt8]]) {
+    missed.removeFirst(missedNext)
+    missedNext = 0
+    missed += frames
+    isHeld = false
+  }
+
+  /// Takes a frame in.
+  ///
+  /// - Returns: whether it may be sent at once; otherwise it is queued.
+  mutating func offer(_ frame: [UInt8], window: Int) -> Bool {
+    if !isHeld, isEmpty, handedBytes == 0 || handedBytes + frame.count <= window {
+      handedBytes += frame.count
+      return true
+    }
+    live.append(frame)
+    liveBytes += frame.count
+    return false
+  }
+
+  /// The driver's count of unsent bytes.
+  mutating func driverHolds(_ bytes: Int) {
+    handedBytes = max(bytes, 0)
+  }
+
+  /// The next frame that fits the window.
+  mutating func next(window: Int) -> [UInt8]? {
+    guard !isHeld else { return nil }
+    if missedNext < missed.count {
+      let frame = missed[missedNext]
+      guard fits(frame, window) else { return nil }
+      missed[missedNext] = []
+      missedNext += 1
+      if missedNext == missed.count {
+        missed = []
+        missedNext = 0
+      }
+      return frame
+    }
+    guard liveNext < live.count, fits(live[liveNext], window) else { return nil }
+    let frame = live[liveNext]
+    live[liveNext] = []
+    liveNext += 1
+    liveBytes -= frame.count
+    if liveNext == live.count {
+      live = []
+      liveNext = 0
+    }
+    return frame
+  }
+
+  private mutating func fits(_ frame: [UInt8], _ window: Int) -> Bool {
+    guard handedBytes == 0 || handedBytes + frame.count <= window else { return false }
+    handedBytes += frame.count
+    return true
+  }
+}

@@ -1,0 +1,76 @@
+import WireProtocol
+
+/// Where a workspace's log stands: up to where it is durable, what is staged behind that, and how much of it
+/// has to be read behind the latest snapshot.
+struct WorkspaceLog: Sendable {
+  /// The durable log.
+  private(set) var head = LogPrefix.empty
+  /// The log with what is staged; equals `head` when nothing is in flight.
+  private(set) var stagedHead = LogPrefix.empty
+  private var stagedBytes = 0
+  /// Entries behind the latest snapshot, and their bytes.
+  private var tailEntries = 0
+  private var tailBytes = 0
+  private(set) var snapshotBytes = 0
+  /// The entries and bytes that the snapshot being saved covers.
+  private var snapshotInFlight: (entries: Int, bytes: Int)?
+
+  /// Nothing is in flight.
+  var isQuiet: Bool { stagedHead == head }
+  /// What it takes in the store, with what is staged.
+  var storedBytes: Int { snapshotBytes + tailBytes + stagedBytes }
+
+  /// Takes over what was read from the store.
+  mutating func refresh(from loaded: LoadedWorkspace) {
+    head = loaded.header.head
+    stagedHead = head
+    stagedBytes = 0
+    tailEntries = loaded.tailEntries
+    tailBytes = loaded.tailBytes
+    snapshotBytes = loaded.snapshotBytes
+  }
+
+  /// The next entry is handed to the store.
+  mutating func stage(_ delta: [UInt8]) {
+    stagedHead = stagedHead.appending(delta)
+    stagedBytes += delta.count
+  }
+
+  /// The store has an entry that was staged.
+  mutating func becameDurable(_ append: LogAppend) {
+    head = append.prefix
+    stagedBytes -= append.delta.count
+    tailEntries += 1
+    tailBytes += append.delta.count
+  }
+
+  /// The store has nothing of what was staged.
+  mutating func stagedWasLost() {
+    stagedHead = head
+    stagedBytes = 0
+  }
+
+  // MARK: - Snapshots
+
+  /// Whether a snapshot would save a good part of the next load.
+  func wantsSnapshot(_ rules: ServerConfiguration.Log) -> Bool {
+    guard isQuiet, snapshotInFlight == nil else { return false }
+    return tailEntries >= rules.snapshotEntriesMax
+      || tailEntries >= rules.snapshotEntries && tailBytes >= snapshotBytes / 2
+  }
+
+  /// A snapshot of the state at `head` was handed to the store.
+  mutating func snapshotBegan() {
+    snapshotInFlight = (tailEntries, tailBytes)
+  }
+
+  /// The snapshot was stored; nil where that failed, to be tried again after the next commit.
+  mutating func snapshotEnded(bytes: Int?) {
+    guard let covered = snapshotInFlight else { return }
+    snapshotInFlight = nil
+    guard let bytes else { return }
+    tailEntries = max(tailEntries - covered.entries, 0)
+    tailBytes = max(tailBytes - covered.bytes, 0)
+    snapshotBytes = bytes
+  }
+}
