@@ -159,7 +159,7 @@ struct UndoDecoder {
 
   // MARK: - Fields
 
-  private mutating func readElement() throws(DecodingFault) -> UndoGroup.Element {
+  private mutating func readElement() throws(DecodingFault) -> ElementName {
     try readFlag() ? .message(try reader.identifier(MessageID.self)) : .session(try readSession())
   }
 

@@ -108,7 +108,7 @@ struct UndoEncoder {
     }
   }
 
-  private mutating func write(_ element: UndoGroup.Element) {
+  private mutating func write(_ element: ElementName) {
     switch element {
     case .session(let key):
       body.byte(0)

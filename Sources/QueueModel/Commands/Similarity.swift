@@ -24,9 +24,7 @@ package enum Similarity {
 
   /// How many letters have to be put in, taken out, changed, or exchanged with their neighbour; nil
   /// beyond what is allowed (optimal string alignment).
-  static func distance(
-    _ left: [Unicode.Scalar], _ right: [Unicode.Scalar], allowed: Int
-  ) -> Int? {
+  static func distance(_ left: [Unicode.Scalar], _ right: [Unicode.Scalar], allowed: Int) -> Int? {
     guard abs(left.count - right.count) <= allowed else { return nil }
     var earlier: [Int] = []
     var above = Array(0...right.count)

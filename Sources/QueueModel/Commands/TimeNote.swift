@@ -25,20 +25,16 @@ package enum TimeNote {
     guard let (index, element) = operations.firstUntimed, let last = operations.last?.lastID,
       let units = operations[index].id.distance(to: last)
     else { return nil }
-    var author = Workspace.Author(context: context)
-    author.recorder = nil
-    workspace.emit(
+    return workspace.emit(
       .setRegister(
         element: session(of: element, in: workspace), field: .changedAt, value: .number(units + 1),
         stamp: context.stamp),
-      by: &author)
-    return author.operations.first
+      in: CommandContext(replica: context.replica, stamp: context.stamp, recordsUndo: false)
+    ).first
   }
 
   /// The session that an element is or stands in.
-  private static func session(
-    of element: OperationID, in workspace: Workspace
-  ) -> OperationID {
+  private static func session(of element: OperationID, in workspace: Workspace) -> OperationID {
     guard workspace.sessionKeys[element] == nil, let message = workspace.messageKeys[element],
       let key = workspace.messageStates[message]?.session,
       let reference = workspace.sessionStates[key]?.element.references.first

@@ -4,7 +4,7 @@ package import SequenceCRDT
 
 extension UndoGroup.TagStep {
   package init(
-    of element: UndoGroup.Element, field: TagField, put: [OperationID], cleared: [OperationID],
+    of element: ElementName, field: TagField, put: [OperationID], cleared: [OperationID],
     restored: [String]?, isOvertaken: Bool
   ) {
     self.init(
@@ -21,7 +21,7 @@ extension UndoGroup.TagReplacement {
 
 extension UndoGroup.RegisterStep {
   package init(
-    of element: UndoGroup.Element, field: RegisterField, before: RegisterValue?,
+    of element: ElementName, field: RegisterField, before: RegisterValue?,
     beforeWriter: OperationID?, writer: OperationID
   ) {
     self.init(

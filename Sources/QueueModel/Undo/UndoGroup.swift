@@ -25,15 +25,9 @@ package struct UndoGroup: Hashable, Sendable {
     self.milliseconds = milliseconds
   }
 
-  /// A session or a message.
-  package enum Element: Hashable, Sendable {
-    case session(SessionID)
-    case message(MessageID)
-  }
-
   /// A property that tags carry.
   package struct TagStep: Hashable, Sendable {
-    package var element: Element
+    package var element: ElementName
     package var field: TagField
     /// The tags the command put; undoing clears those that are left.
     package var put: [OperationID]
@@ -54,7 +48,7 @@ package struct UndoGroup: Hashable, Sendable {
 
   /// A register; undoing writes the old value while the command's is the latest.
   package struct RegisterStep: Hashable, Sendable {
-    package var element: Element
+    package var element: ElementName
     package var field: RegisterField
     /// nil where the register had never been written.
     package var before: RegisterValue?
@@ -112,7 +106,7 @@ package struct UndoGroup: Hashable, Sendable {
 
   /// The group without its steps on some messages.
   func without(_ messages: Set<MessageID>) -> UndoGroup {
-    func isLeft(_ element: Element) -> Bool {
+    func isLeft(_ element: ElementName) -> Bool {
       if case .message(let id) = element { !messages.contains(id) } else { true }
     }
     var group = self

@@ -42,7 +42,7 @@ package struct UndoHistory: Hashable, Sendable {
   private var watched: Set<Watch> = []
 
   private struct Watch: Hashable {
-    var element: UndoGroup.Element
+    var element: ElementName
     var field: TagField
   }
 
@@ -199,7 +199,7 @@ package struct UndoHistory: Hashable, Sendable {
     guard !watched.isEmpty else { return changes }
     for operation in operations {
       for (reference, field, cleared) in operation.clearedFields where !cleared.isEmpty {
-        guard let element = workspace.undoElement(reference),
+        guard let element = workspace.element(introducedBy: reference),
           watched.contains(Watch(element: element, field: field))
         else { continue }
         UndoHistory.mark(&undoable, element, field, cleared, &changes)
@@ -211,7 +211,7 @@ package struct UndoHistory: Hashable, Sendable {
 
   /// A clearing that names only tags that the own change cleared too did not see that change.
   private static func mark(
-    _ entries: inout UndoStack, _ element: UndoGroup.Element, _ field: TagField,
+    _ entries: inout UndoStack, _ element: ElementName, _ field: TagField,
     _ cleared: [OperationID], _ changes: inout Changes
   ) {
     entries.change { entry in
@@ -277,15 +277,15 @@ extension Workspace {
     switch command {
     case .undo:
       guard let group = history.undoable.last?.group else { throw .nothingToUndo }
-      var successors = UndoSuccessors()
-      outcome = try undo(group, in: context, successors: &successors)
-      changes = history.undid(outcome.undo, successors)
+      var replay = UndoReplay()
+      outcome = try undo(group, in: context, by: &replay)
+      changes = history.undid(outcome.undo, replay.successors)
       if outcome.notice == .done { outcome.notice = .undone(group.label) }
     case .redo:
       guard let group = history.redoable.last?.group else { throw .nothingToRedo }
-      var successors = UndoSuccessors()
-      outcome = try undo(group, in: context, successors: &successors)
-      changes = history.redid(outcome.undo, successors)
+      var replay = UndoReplay()
+      outcome = try undo(group, in: context, by: &replay)
+      changes = history.redid(outcome.undo, replay.successors)
       if outcome.notice == .done { outcome.notice = .redone(group.label) }
     default:
       outcome = try perform(command, in: context)

@@ -7,12 +7,12 @@ import SequenceCRDT
 /// cancelled, its text and its place stay for a redo.
 struct UndoRecorder {
   private struct TagKey: Hashable {
-    var element: UndoGroup.Element
+    var element: ElementName
     var field: TagField
   }
 
   private struct RegisterKey: Hashable {
-    var element: UndoGroup.Element
+    var element: ElementName
     var field: RegisterField
   }
 
@@ -28,7 +28,7 @@ struct UndoRecorder {
     }
   }
 
-  private var introduced: Set<UndoGroup.Element> = []
+  private var introduced: Set<ElementName> = []
   private var introducedContents: Set<OperationID> = []
   private var tags = Found<TagKey, [WorkspaceImage.Tag]>()
   private var registers = Found<RegisterKey, Register<RegisterValue>?>()
@@ -84,10 +84,10 @@ struct UndoRecorder {
       noteTags(.session(key), .queued, workspace)
       noteTags(.session(key), .locked, workspace)
     case .addTag(let reference, let field, _, _), .clearTags(let reference, let field, _):
-      guard let element = workspace.undoElement(reference) else { return }
+      guard let element = workspace.element(introducedBy: reference) else { return }
       noteTags(element, field, workspace)
     case .setRegister(let reference, let field, _, _):
-      guard let element = workspace.undoElement(reference) else { return }
+      guard let element = workspace.element(introducedBy: reference) else { return }
       if case .session(let key) = element, field == .queuedAt {
         queuedAt.note(key, workspace.sessionStates[key]?.queuedAt)
       } else {
@@ -98,7 +98,7 @@ struct UndoRecorder {
   }
 
   private mutating func noteTags(
-    _ element: UndoGroup.Element, _ field: TagField, _ workspace: Workspace
+    _ element: ElementName, _ field: TagField, _ workspace: Workspace
   ) {
     tags.note(
       TagKey(element: element, field: field),

@@ -200,13 +200,6 @@ extension Workspace {
       threadPosition: threadPosition,
       locked: session.isLocked, host: session.host, task: session.task?.state)
   }
-
-  func existingSession(_ id: SessionID) throws(QueueError) -> SessionState {
-    guard let state = sessionStates[id], state.exists else {
-      throw .sessionNotFound(id: id.rawValue)
-    }
-    return state
-  }
 }
 
 extension SessionState {

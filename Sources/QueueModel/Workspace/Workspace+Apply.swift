@@ -4,42 +4,6 @@ import SequenceCRDT
 /// function checks its references first and changes the state after that, so that a refused
 /// operation leaves nothing behind.
 extension Workspace {
-  /// Checks what can be checked without the state.
-  func checkForm(_ operation: Operation) throws(MergeError) {
-    let id = operation.id
-    guard id.replica.rawValue != 0, id.seq >= 1 else {
-      throw .invalidOperation(operation: id, reason: "replica and sequence number start at 1")
-    }
-    guard operation.length >= 1, let last = operation.lastID, last.seq <= Limits.sequenceMax else {
-      throw .invalidOperation(operation: id, reason: "it is empty or its ids overflow")
-    }
-    for dependency in operation.dependencies
-    where dependency.replica == id.replica && dependency.seq >= id.seq {
-      throw .invalidReference(
-        operation: id, reference: dependency, reason: "it names itself or a later operation")
-    }
-    switch operation.body {
-    case .announceDevice(_, let name), .addTag(_, _, _, let name),
-      .setRegister(_, _, .text(let name), _):
-      guard name.utf8.count <= Limits.nameBytesMax else {
-        throw .limitReached(operation: id, what: "bytes of a text", max: Limits.nameBytesMax)
-      }
-    case .insertText(let insertion):
-      guard insertion.text.utf8.count <= Limits.contentBytesMax else {
-        throw .limitReached(operation: id, what: "bytes of content", max: Limits.contentBytesMax)
-      }
-    case .deleteText(let deletion):
-      guard deletion.first.advanced(by: deletion.count - 1) != nil else {
-        throw .invalidOperation(operation: id, reason: "its targets overflow")
-      }
-    default:
-      break
-    }
-    guard operation.clears.count <= Limits.clearedTagsMax else {
-      throw .limitReached(operation: id, what: "cleared tags", max: Limits.clearedTagsMax)
-    }
-  }
-
   /// Applies the next operation of its replica.
   ///
   /// - Precondition: its dependencies are known and its id follows the replica's last.

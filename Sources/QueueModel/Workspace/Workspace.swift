@@ -111,7 +111,7 @@ extension Workspace {
   private mutating func admit(
     _ operation: Operation, into outcome: inout MergeOutcome
   ) throws(MergeError) {
-    try checkForm(operation)
+    try operation.checkForm()
     let known = vector[operation.id.replica]
     guard let last = operation.lastID else {
       throw .invalidOperation(operation: operation.id, reason: "its ids overflow")

@@ -4,13 +4,13 @@ import SequenceCRDT
 ///
 /// What an edit needs to know of a text is found by functions that return no text: whoever held it
 /// while it changes would make the change copy it.
-extension Workspace {
+extension CommandAuthor {
   mutating func insertText(
-    _ text: String, at offset: Int, of id: MessageID, by author: inout Author
+    _ text: String, at offset: Int, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
     guard let insertion = try insertion(of: text, at: offset, into: id) else { return .unchanged }
-    changing(insertion.message, bytes: text.utf8.count, by: &author) { workspace, author in
-      workspace.emit(.insertText(insertion), by: &author)
+    changing(insertion.message, bytes: text.utf8.count) { author in
+      author.emit(.insertText(insertion))
     }
     return .done
   }
@@ -40,10 +40,10 @@ extension Workspace {
 
   /// Deleting everything is refused, as blank text is: a message that is not wanted is cancelled.
   mutating func deleteText(
-    _ range: Range<Int>, of id: MessageID, by author: inout Author
+    _ range: Range<Int>, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
     let deletions = try deletions(of: range, from: id)
-    for deletion in deletions { emit(.deleteText(deletion), by: &author) }
+    for deletion in deletions { emit(.deleteText(deletion)) }
     return deletions.isEmpty ? .unchanged : .done
   }
 

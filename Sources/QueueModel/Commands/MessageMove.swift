@@ -1,34 +1,41 @@
 import SequenceCRDT
 
-/// Moving messages: each move makes a fresh slot next to the slot it was dropped at.
-extension Workspace {
-  mutating func move(
-    _ ids: [MessageID], to target: MoveTarget, by author: inout Author
-  ) throws(QueueError) -> CommandOutcome.Notice {
-    try checkBatch(ids.count)
+/// A move of messages: each gets a fresh slot next to the slot it was dropped at.
+struct MessageMove {
+  private let ids: [MessageID]
+  private let target: MoveTarget
+
+  init(of ids: [MessageID], to target: MoveTarget) {
+    self.ids = ids
+    self.target = target
+  }
+
+  func write(by author: inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice {
+    try author.checkBatch(ids.count)
     guard let first = ids.first else { throw .invalidMove(reason: "it names no message") }
     guard Set(ids).count == ids.count else {
       throw .invalidMove(reason: "it names a message twice")
     }
     var sources: Set<SessionID> = []
-    for id in ids { sources.insert(try waitingMessage(id).session) }
-    let queue = try destination(of: target, moving: ids, from: sources)
-    let order = effectiveOrder(of: queue)
+    for id in ids { sources.insert(try author.waitingMessage(id).session) }
+    let queue = try destination(from: sources, author)
+    let order = author.workspace.effectiveOrder(of: queue)
     let moved = Set(ids)
     let others = order.filter { !moved.contains($0) }
-    let index = try self.index(for: target, in: others, moving: ids, total: order.count)
-    let gaps = gaps(for: ids, in: others, at: index)
+    let index = try index(in: others, total: order.count)
+    let gaps = gaps(in: others, at: index, author.workspace)
     var wanted = others
     for gap in gaps.reversed() { wanted.insert(contentsOf: gap.moved, at: gap.index) }
     if sources == [queue], wanted == order { return .unchanged }
-    guard let element = sessionStates[queue]?.element, let session = element.references.first else {
+    guard let element = author.workspace.sessionStates[queue]?.element,
+      let session = element.references.first
+    else {
       throw .sessionNotFound(id: queue.rawValue)
     }
     if sources != [queue] {
-      emit(
+      author.emit(
         .addTag(
-          element: session, field: .exists, clears: element.tagIDs(.exists), note: ""),
-        by: &author)
+          element: session, field: .exists, clears: element.tagIDs(.exists), note: ""))
     }
     for gap in gaps { fill(gap, in: queue, session, by: &author) }
     return .moved(position: wanted.firstIndex(of: first).map { $0 + 1 } ?? 0)
@@ -49,9 +56,13 @@ extension Workspace {
   ///
   /// - Parameter others: in effective order, so that each block stands together.
   /// - Complexity: O(moved + log others).
-  private func gaps(for ids: [MessageID], in others: [MessageID], at index: Int) -> [Gap] {
-    func block(_ id: MessageID) -> Int { (messageStates[id]?.block ?? .normal).rawValue }
-    func slot(_ id: MessageID) -> OperationID? { messageStates[id]?.position.value }
+  private func gaps(in others: [MessageID], at index: Int, _ workspace: Workspace) -> [Gap] {
+    func block(_ id: MessageID) -> Int {
+      (workspace.messageStates[id]?.block ?? .normal).rawValue
+    }
+    func slot(_ id: MessageID) -> OperationID? {
+      workspace.messageStates[id]?.position.value
+    }
     let moved = Dictionary(grouping: ids, by: block)
     return QueueBlock.allCases.compactMap { current in
       guard let moved = moved[current.rawValue] else { return nil }
@@ -65,7 +76,7 @@ extension Workspace {
   }
 
   private func destination(
-    of target: MoveTarget, moving ids: [MessageID], from sources: Set<SessionID>
+    from sources: Set<SessionID>, _ author: CommandAuthor
   ) throws(QueueError) -> SessionID {
     switch target {
     case .position:
@@ -78,14 +89,12 @@ extension Workspace {
       guard !ids.contains(neighbour) else {
         throw .invalidMove(reason: "a message cannot be moved next to itself")
       }
-      return try waitingMessage(neighbour).session
+      return try author.waitingMessage(neighbour).session
     }
   }
 
   /// The index among the messages that stay.
-  private func index(
-    for target: MoveTarget, in others: [MessageID], moving ids: [MessageID], total: Int
-  ) throws(QueueError) -> Int {
+  private func index(in others: [MessageID], total: Int) throws(QueueError) -> Int {
     switch target {
     case .position(let position):
       guard position >= 1, position <= total else {
@@ -100,26 +109,27 @@ extension Workspace {
   }
 
   /// Gives each message a fresh slot.
-  private mutating func fill(
-    _ gap: Gap, in queue: SessionID, _ session: OperationID, by author: inout Author
+  private func fill(
+    _ gap: Gap, in queue: SessionID, _ session: OperationID, by author: inout CommandAuthor
   ) {
     var left = gap.left
     for id in gap.moved {
-      guard let message = messageStates[id]?.element.references.first,
-        let origins = origins(behind: left, before: gap.right, in: queue)
+      guard let message = author.workspace.messageStates[id]?.element.references.first,
+        let origins = origins(
+          behind: left, before: gap.right, in: queue, author.workspace)
       else { continue }
-      left = emit(
-        .placeMessage(message: message, session: session, origins: origins, stamp: author.stamp),
-        by: &author)
+      left = author.emit(
+        .placeMessage(message: message, session: session, origins: origins, stamp: author.stamp))
     }
   }
 
   /// The neighbours of a fresh slot: behind one, else before another, else at the end. No slots are
   /// returned: whoever held them while they change would make the change copy them.
   private func origins(
-    behind left: OperationID?, before right: OperationID?, in queue: SessionID
+    behind left: OperationID?, before right: OperationID?, in queue: SessionID,
+    _ workspace: Workspace
   ) -> Operation.Origins? {
-    sessionStates[queue].map { session in
+    workspace.sessionStates[queue].map { session in
       let slots = session.slots
       return Operation.Origins(
         left.flatMap { slots.origins(behind: $0) } ?? right.flatMap { slots.origins(before: $0) }

@@ -2,9 +2,9 @@ import SequenceCRDT
 
 /// An attachment is a tag of its message whose note says what it is: putting it again, removing it
 /// and undoing both merge as all tags do.
-extension Workspace {
+extension CommandAuthor {
   mutating func attach(
-    _ attachments: [Attachment], to id: MessageID, by author: inout Author
+    _ attachments: [Attachment], to id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
     let message = try waitingMessage(id)
     let known = Set(Attachment.shown(by: message.element.notes(.attachment)).map(\.hash))
@@ -22,23 +22,21 @@ extension Workspace {
     guard !fresh.isEmpty, let reference = message.element.references.first else {
       return .unchanged
     }
-    for attachment in fresh { emitTag(of: attachment, to: reference, by: &author) }
+    for attachment in fresh { emitTag(of: attachment, to: reference) }
     return .affected(count: fresh.count)
   }
 
-  mutating func emitTag(
-    of attachment: Attachment, to message: OperationID, by author: inout Author
-  ) {
-    emit(
-      .addTag(element: message, field: .attachment, clears: [], note: attachment.note),
-      by: &author)
+  mutating func emitTag(of attachment: Attachment, to message: OperationID) {
+    emit(.addTag(element: message, field: .attachment, clears: [], note: attachment.note))
   }
 
   /// Whether or not the message waits: what is cancelled may still lose its files.
   mutating func detach(
-    _ hashes: [ContentHash], from id: MessageID, by author: inout Author
+    _ hashes: [ContentHash], from id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
-    guard let message = messageStates[id], let reference = message.element.references.first else {
+    guard let message = workspace.messageStates[id],
+      let reference = message.element.references.first
+    else {
       throw .messageNotFound(id: id.description)
     }
     let tags = message.element.tags[.attachment]?.tags ?? []
@@ -49,63 +47,32 @@ extension Workspace {
     let gone = Set(hashes)
     let cleared = tags.filter { Attachment(note: $0.note).map { gone.contains($0.hash) } ?? false }
     guard !cleared.isEmpty else { return .unchanged }
-    emit(
-      .clearTags(element: reference, field: .attachment, clears: cleared.map(\.id)), by: &author)
+    emit(.clearTags(element: reference, field: .attachment, clears: cleared.map(\.id)))
     return .affected(count: gone.count)
   }
 
   /// What a message that was made elsewhere says of itself besides its text.
-  mutating func emitDetails(
-    of message: WorkspaceDocument.Message, to reference: OperationID, by author: inout Author
-  ) {
+  mutating func emitDetails(of message: WorkspaceDocument.Message, to reference: OperationID) {
     if let attempts = message.attempts, attempts > 0 {
       emit(
         .setRegister(
           element: reference, field: .attempts, value: .number(UInt64(attempts)),
-          stamp: author.stamp),
-        by: &author)
+          stamp: stamp))
     }
     for (field, text) in [
       (RegisterField.lastError, message.lastError), (.project, message.project),
     ] {
       guard let text, !text.isEmpty else { continue }
-      emit(
-        .setRegister(element: reference, field: field, value: .text(text), stamp: author.stamp),
-        by: &author)
+      emit(.setRegister(element: reference, field: field, value: .text(text), stamp: stamp))
     }
     for attachment in message.attachments ?? [] {
-      emitTag(of: attachment, to: reference, by: &author)
+      emitTag(of: attachment, to: reference)
     }
-    if message.byAgent == true { emitByAgent(reference, by: &author) }
+    if message.byAgent == true { emitByAgent(reference) }
   }
 
   /// Says of a message that an agent queued it.
-  mutating func emitByAgent(_ message: OperationID, by author: inout Author) {
-    emit(.addTag(element: message, field: .byAgent, clears: [], note: ""), by: &author)
+  mutating func emitByAgent(_ message: OperationID) {
+    emit(.addTag(element: message, field: .byAgent, clears: [], note: ""))
   }
-
-  /// Every file that a message speaks of, cancelled ones too, by hash.
-  ///
-  /// - Complexity: O(messages).
-  public func attachments() -> [ContentHash: AttachmentUse] {
-    var uses: [ContentHash: AttachmentUse] = [:]
-    for session in heads.map(\.key) {
-      for message in shownMessages(of: session) {
-        for attachment in message.attachments {
-          var use = uses[attachment.hash] ?? AttachmentUse(attachment: attachment)
-          if message.stands && sessionExists(session) { use.isWaiting = true }
-          uses[attachment.hash] = use
-        }
-      }
-    }
-    return uses
-  }
-}
-
-/// A file that messages speak of.
-public struct AttachmentUse: Hashable, Sendable {
-  /// The file, as one of the messages describes it.
-  public var attachment: Attachment
-  /// Whether a message that waits needs it.
-  public var isWaiting = false
 }

@@ -1,27 +1,39 @@
-public import SequenceCRDT
+import SequenceCRDT
 
-/// What an editor saw when it opened a message: the ids of the scalars and their text.
-///
-/// Saving against it keeps what others wrote meanwhile, because the edit names scalars, not places.
-public struct EditBase: Hashable, Sendable {
-  /// The `addMessage` that introduced the content.
-  public var content: OperationID
-  /// The ids of the scalars in order, as stretches.
-  public var ranges: [OperationRange]
-  /// The text.
-  public var text: String
-}
+/// Edits: a whole new text against what the editor saw.
+extension CommandAuthor {
+  func checkedContent(_ text: String) throws(QueueError) -> String {
+    let trimmed = text.trimmedOfWhitespace()
+    guard !trimmed.isEmpty else { throw .blankText }
+    let bytes = trimmed.utf8.count
+    guard bytes <= Limits.contentBytesMax else {
+      throw .contentTooLong(bytes: bytes, max: Limits.contentBytesMax)
+    }
+    return trimmed
+  }
 
-extension Workspace {
-  /// Notes what a message's content is now, for a later `edit`.
-  ///
-  /// - Throws: `QueueError.messageNotFound`.
-  public func editBase(_ id: MessageID) throws(QueueError) -> EditBase {
-    guard let primary = messageStates[id]?.primary else {
+  mutating func edit(
+    _ id: MessageID, content: String, base: EditBase?
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let content = try checkedContent(content)
+    let base = try currentBase(of: id, base)
+    try emitEdits(from: base, to: content, of: id)
+    // Who gives a failed prompt another text wants it tried again (C-14).
+    if workspace.messageStates[id]?.element.runState.isHalted == true {
+      decide(id, skips: false)
+    }
+    return operations.isEmpty ? .unchanged : .done
+  }
+
+  /// What an edit starts from. Where the editor had opened the text of an addition that lost, the new
+  /// content replaces the text that shows: in the other one nobody would see it.
+  private func currentBase(of id: MessageID, _ base: EditBase?) throws(QueueError) -> EditBase {
+    let message = try idleMessage(id)
+    guard let base else { return try workspace.editBase(id) }
+    guard message.additions.contains(where: { $0.id == base.content }) else {
       throw .messageNotFound(id: id.description)
     }
-    return EditBase(
-      content: primary.id, ranges: primary.content.visibleRanges, text: primary.content.text)
+    return base.content == message.primary?.id ? base : try workspace.editBase(id)
   }
 
   /// Makes the text operations that turn the base into the new content.
@@ -30,7 +42,7 @@ extension Workspace {
   ///
   /// - Throws: `QueueError.messageNotFound` where the base names what never was in this text.
   mutating func emitEdits(
-    from base: EditBase, to content: String, of id: MessageID, by author: inout Author
+    from base: EditBase, to content: String, of id: MessageID
   ) throws(QueueError) {
     let edits = try edits(from: base, to: content, of: id)
     let ids = base.ranges.flatMap { range in
@@ -39,12 +51,12 @@ extension Workspace {
     // Each deletes a stretch, which others' text may have cut, and inserts one.
     let deleted = edits.reduce(0) { $0 + $1.range.count }
     let operations = 2 * edits.count + min(base.ranges.count, deleted)
-    let bytes = edits.reduce(operations * Workspace.operationBytes) { sum, edit in
+    let bytes = edits.reduce(operations * CommandAuthor.operationBytes) { sum, edit in
       edit.replacement.reduce(sum) { $0 + UTF8.width($1) }
     }
-    changing(base.content, bytes: bytes, by: &author) { workspace, author in
+    changing(base.content, bytes: bytes) { author in
       for edit in edits {
-        workspace.emit(edit, on: ids, of: base.content, of: id, by: &author)
+        author.emit(edit, on: ids, of: base.content, of: id)
       }
     }
   }
@@ -53,7 +65,7 @@ extension Workspace {
     from base: EditBase, to content: String, of id: MessageID
   ) throws(QueueError) -> [TextEdit] {
     let old = Array(base.text.unicodeScalars)
-    guard let known = self.content(base.content, of: id)?.sequence,
+    guard let known = workspace.content(base.content, of: id)?.sequence,
       base.ranges.reduce(0, { $0 + $1.count }) == old.count
     else { throw .messageNotFound(id: id.description) }
     for range in base.ranges where !isPlausible(range, in: known) {
@@ -65,10 +77,9 @@ extension Workspace {
 
   /// Replaces a stretch of the scalars that an editor saw.
   private mutating func emit(
-    _ edit: TextEdit, on ids: [OperationID], of addition: OperationID, of id: MessageID,
-    by author: inout Author
+    _ edit: TextEdit, on ids: [OperationID], of addition: OperationID, of id: MessageID
   ) {
-    emitDeletion(of: ids[edit.range], from: addition, of: id, by: &author)
+    emitDeletion(of: ids[edit.range], from: addition, of: id)
     guard !edit.replacement.isEmpty,
       let origins = origins(at: edit.range.lowerBound, among: ids, in: addition, of: id)
     else { return }
@@ -76,18 +87,17 @@ extension Workspace {
       .insertText(
         Operation.InsertText(
           message: addition, origins: origins,
-          text: String(String.UnicodeScalarView(edit.replacement)))),
-      by: &author)
+          text: String(String.UnicodeScalarView(edit.replacement)))))
   }
 
   /// Whether the ids are or were scalars of the text, as far as that can be told.
   private func isPlausible(_ range: OperationRange, in sequence: RunSequence) -> Bool {
     let first = OperationID(replica: range.replica, seq: range.first)
     if (try? sequence.check(first: first, count: range.count)) != nil { return true }
-    guard vector[range.replica] >= range.last else { return false }
+    guard workspace.vector[range.replica] >= range.last else { return false }
     return (range.first...range.last).allSatisfy { seq in
       let id = OperationID(replica: range.replica, seq: seq)
-      return sessionKeys[id] == nil && messageKeys[id] == nil
+      return workspace.sessionKeys[id] == nil && workspace.messageKeys[id] == nil
     }
   }
 
@@ -96,7 +106,7 @@ extension Workspace {
   private func origins(
     at index: Int, among ids: [OperationID], in addition: OperationID, of message: MessageID
   ) -> Operation.Origins? {
-    guard let sequence = content(addition, of: message)?.sequence else { return nil }
+    guard let sequence = workspace.content(addition, of: message)?.sequence else { return nil }
     if index == 0, let origins = sequence.origins(behind: nil) { return .init(origins) }
     for id in ids[..<index].reversed() {
       if let origins = sequence.origins(behind: id) { return .init(origins) }
@@ -107,10 +117,6 @@ extension Workspace {
     return .init(sequence.originsAtEnd)
   }
 
-  func content(_ addition: OperationID, of id: MessageID) -> TextContent? {
-    messageStates[id]?.additions.first { $0.id == addition }?.content
-  }
-
   func checkRoom(for count: Int, in sequence: RunSequence) throws(QueueError) {
     guard sequence.unitCount + count <= TextContent.unitsMax else {
       throw .limitReached(what: "characters ever typed in one message", max: TextContent.unitsMax)
@@ -119,18 +125,17 @@ extension Workspace {
 
   /// Deletes those of the scalars that still show, as stretches of consecutive ids.
   mutating func emitDeletion(
-    of ids: some Sequence<OperationID>, from addition: OperationID, of message: MessageID,
-    by author: inout Author
+    of ids: some Sequence<OperationID>, from addition: OperationID, of message: MessageID
   ) {
     for deletion in deletions(of: ids, from: addition, of: message) {
-      emit(.deleteText(deletion), by: &author)
+      emit(.deleteText(deletion))
     }
   }
 
   private func deletions(
     of ids: some Sequence<OperationID>, from addition: OperationID, of message: MessageID
   ) -> [Operation.DeleteText] {
-    guard let sequence = content(addition, of: message)?.sequence else { return [] }
+    guard let sequence = workspace.content(addition, of: message)?.sequence else { return [] }
     var deletions: [Operation.DeleteText] = []
     for id in ids where sequence.isVisible(id) {
       if let last = deletions.last, last.first.advanced(by: last.count) == id {
@@ -141,9 +146,4 @@ extension Workspace {
     }
     return deletions
   }
-}
-
-extension Workspace {
-  /// The operation that introduced a message, as it is named now; nil where it is not known.
-  package func origin(of id: MessageID) -> OperationID? { messageStates[id]?.primary?.id }
 }

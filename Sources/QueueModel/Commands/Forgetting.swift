@@ -19,40 +19,28 @@ extension Workspace {
       }.map(\.id)
     }
   }
+}
 
+extension CommandAuthor {
   /// Deletes texts and takes files off messages that are over; others are left alone.
-  ///
-  /// What somebody types at the same time stays: nobody had seen it.
-  ///
-  /// - Throws: `QueueError.stateDamaged`; nothing changed then.
-  package mutating func forget(
-    _ ids: some Sequence<MessageID>, in context: CommandContext
-  ) throws(QueueError) -> CommandOutcome {
-    let before = cold == nil ? nil : self
-    var author = Author(context: context)
+  mutating func forget(_ ids: some Sequence<MessageID>) {
     for id in ids {
-      guard let message = messageStates[id], ShownMessage(message).isForgettable else { continue }
+      guard let message = workspace.messageStates[id], ShownMessage(message).isForgettable else {
+        continue
+      }
       for addition in message.additions {
         let shown = addition.content.visibleRanges.lazy.flatMap { range in
           (range.first...range.last).lazy.map {
             OperationID(replica: range.replica, seq: $0)
           }
         }
-        emitDeletion(of: shown, from: addition.id, of: id, by: &author)
+        emitDeletion(of: shown, from: addition.id, of: id)
       }
       let files = message.element.tagIDs(.attachment)
       if !files.isEmpty, let reference = message.element.references.first {
-        emit(.clearTags(element: reference, field: .attachment, clears: files), by: &author)
+        emit(.clearTags(element: reference, field: .attachment, clears: files))
       }
     }
-    if let damage = author.damage, let before {
-      self = before
-      throw .stateDamaged(reason: damage)
-    }
-    packTexts()
-    return CommandOutcome(
-      operations: author.operations, touched: author.touched,
-      notice: author.operations.isEmpty ? .unchanged : .done)
   }
 }
 
@@ -74,13 +62,6 @@ extension Workspace {
       }
     }
     return messages.filter(isForgotten)
-  }
-
-  /// Why a message that waits in no queue cannot be changed.
-  func fault(ofOver message: MessageState) -> QueueError {
-    let id = message.id.description
-    if message.element.runState.run?.phase == .succeeded { return .messageFinished(id: id) }
-    return isForgotten(message.id) ? .messageForgotten(id: id) : .messageCancelled(id: id)
   }
 }
 

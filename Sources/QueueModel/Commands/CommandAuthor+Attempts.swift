@@ -1,0 +1,72 @@
+import SequenceCRDT
+
+/// Attempts at messages: what their hosts report, what their person decides, and when they may start.
+extension CommandAuthor {
+  /// Retries or skips a message whose latest attempt waits for a decision.
+  mutating func resolve(_ id: MessageID, skips: Bool) throws(QueueError) -> CommandOutcome.Notice {
+    let message = try waitingMessage(id)
+    guard message.element.runState.isHalted else {
+      throw .messageNotFailed(id: id.description)
+    }
+    decide(id, skips: skips)
+    return .done
+  }
+
+  /// Writes a decision about the latest attempt.
+  mutating func decide(_ id: MessageID, skips: Bool) {
+    guard let element = workspace.messageStates[id]?.element,
+      let reference = element.references.first,
+      let run = element.runState.run
+    else { return }
+    let fence = Resolution.fence(
+      attempt: run.attempt, milliseconds: stamp.milliseconds,
+      behind: element.registers[.decision]?.stamp)
+    emit(
+      .setRegister(
+        element: reference, field: .decision,
+        value: Resolution(attempt: run.attempt, skips: skips).value, stamp: fence))
+  }
+
+  /// Writes one of the times before which a message does not start.
+  mutating func setTime(
+    _ time: Int64?, _ field: RegisterField, of id: MessageID
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let message = try idleMessage(id)
+    let time = time.map { max($0, 1) }
+    guard message.element.milliseconds(field) != time,
+      let reference = message.element.references.first
+    else { return .unchanged }
+    emit(
+      .setRegister(
+        element: reference, field: field, value: .number(UInt64(time ?? 0)), stamp: stamp))
+    return .done
+  }
+
+  /// Writes how far an attempt has come, and locks the session's thread while the agent works.
+  mutating func reportRun(
+    _ run: Run, of id: MessageID
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    guard let message = workspace.messageStates[id],
+      let reference = message.element.references.first,
+      let session = workspace.sessionStates[message.session]
+    else { throw .messageNotFound(id: id.description) }
+    if let current = message.element.runState.run, current.fence >= run.fence { return .unchanged }
+    emit(
+      .setRegister(
+        element: reference, field: .run, value: run.value, stamp: run.fence.stamp))
+    if run.phase == .cancelled, message.element.has(.live) {
+      emit(
+        .clearTags(
+          element: reference, field: .live, clears: message.element.tagIDs(.live)))
+    }
+    let locks = session.element.tagIDs(.locked)
+    if run.phase.isInFlight, locks.isEmpty {
+      emit(
+        .addTag(
+          element: try self.reference(of: session), field: .locked, clears: [], note: ""))
+    } else if !run.phase.isInFlight, !locks.isEmpty {
+      emit(.clearTags(element: try self.reference(of: session), field: .locked, clears: locks))
+    }
+    return .done
+  }
+}

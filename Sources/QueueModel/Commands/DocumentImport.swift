@@ -1,0 +1,112 @@
+import SequenceCRDT
+
+/// An import: makes what a document holds and the workspace does not. Sessions go by id, messages by
+/// id, behind those that wait already; threads that are not queued, behind those that are. What is here
+/// already stays as it is. The cap does not stand in the way, as for a restore.
+struct DocumentImport {
+  private let document: WorkspaceDocument
+  private var counts = ImportCounts()
+
+  init(of document: WorkspaceDocument) {
+    self.document = document
+  }
+
+  consuming func write(by author: inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice {
+    if let fault = document.fault { throw .invalidDocument(reason: fault) }
+    for session in document.sessions {
+      try importSession(session, by: &author)
+    }
+    for thread in document.threads { importThread(thread, by: &author) }
+    guard !author.operations.isEmpty else { return .unchanged }
+    return .imported(counts)
+  }
+
+  private mutating func importSession(
+    _ session: WorkspaceDocument.Session, by author: inout CommandAuthor
+  ) throws(QueueError) {
+    let isNew = author.workspace.sessionStates[session.id]?.exists != true
+    let reference = try author.ensureSession(session.id)
+    if isNew {
+      counts.sessions += 1
+      if author.workspace.sessionStates[session.id]?.exists != true {
+        author.emit(.addTag(element: reference, field: .exists, clears: [], note: ""))
+      }
+      author.setText(session.name, .name, of: session.id)
+      author.setText(session.project, .project, of: session.id)
+      for reason in session.pauses {
+        author.emit(.addTag(element: reference, field: .paused, clears: [], note: reason))
+      }
+      if session.locked {
+        author.emit(.addTag(element: reference, field: .locked, clears: [], note: ""))
+      }
+    }
+    for message in session.messages {
+      importMessage(message, isLive: true, into: session.id, by: &author)
+    }
+    for message in session.cancelled {
+      importMessage(message, isLive: false, into: session.id, by: &author)
+    }
+  }
+
+  private mutating func importMessage(
+    _ message: WorkspaceDocument.Message, isLive: Bool, into session: SessionID,
+    by author: inout CommandAuthor
+  ) {
+    guard author.workspace.messageStates[message.id] == nil else {
+      counts.known += 1
+      return
+    }
+    guard let state = author.workspace.sessionStates[session],
+      let reference = state.element.references.first
+    else {
+      return
+    }
+    counts.messages += 1
+    let id = author.emit(
+      .addMessage(
+        Operation.AddMessage(
+          message: message.id, session: reference, origins: .init(state.slots.originsAtEnd),
+          // No time of somebody's wrong clock may be ahead of the server's.
+          stamp: min(Stamp(milliseconds: message.createdAt), author.stamp),
+          priority: Priority(name: message.priority) ?? .normal,
+          clears: state.element.tagIDs(.exists))))
+    author.changing(id, bytes: message.changeBytes) { author in
+      if !message.content.isEmpty {
+        author.emit(
+          .insertText(
+            Operation.InsertText(
+              message: id, origins: .init(left: nil, right: nil), text: message.content)))
+      }
+      author.emitDetails(of: message, to: id)
+      if !isLive {
+        author.emit(.clearTags(element: id, field: .live, clears: [id]))
+      }
+    }
+  }
+
+  private mutating func importThread(
+    _ thread: WorkspaceDocument.Thread, by author: inout CommandAuthor
+  ) {
+    guard let session = author.workspace.sessionStates[thread.session], session.exists,
+      !session.isInThreadQueue, let reference = session.element.references.first
+    else { return }
+    counts.threads += 1
+    // A place from before would win over one that is as old as the document.
+    let isFresh = session.threadPosition == nil
+    author.emit(
+      .enqueueThread(
+        Operation.EnqueueThread(
+          session: reference, origins: .init(author.workspace.threadSlots.originsAtEnd),
+          stamp: isFresh
+            ? min(Stamp(milliseconds: thread.queuedAt), author.stamp) : author.stamp,
+          clearsQueued: session.element.tagIDs(.queued), locks: false, clearsLocked: [])))
+  }
+}
+
+extension WorkspaceDocument.Message {
+  /// About the bytes of what makes it, at least.
+  fileprivate var changeBytes: Int {
+    let texts = [lastError, project].compactMap { $0 } + (attachments ?? []).map(\.note)
+    return texts.reduce(content.utf8.count) { $0 + CommandAuthor.operationBytes + $1.utf8.count }
+  }
+}

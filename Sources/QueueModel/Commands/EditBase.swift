@@ -1,0 +1,33 @@
+public import SequenceCRDT
+
+/// What an editor saw when it opened a message: the ids of the scalars and their text.
+///
+/// Saving against it keeps what others wrote meanwhile, because the edit names scalars, not places.
+public struct EditBase: Hashable, Sendable {
+  /// The `addMessage` that introduced the content.
+  public var content: OperationID
+  /// The ids of the scalars in order, as stretches.
+  public var ranges: [OperationRange]
+  /// The text.
+  public var text: String
+}
+
+extension Workspace {
+  /// Notes what a message's content is now, for a later `edit`.
+  ///
+  /// - Throws: `QueueError.messageNotFound`.
+  public func editBase(_ id: MessageID) throws(QueueError) -> EditBase {
+    guard let primary = messageStates[id]?.primary else {
+      throw .messageNotFound(id: id.description)
+    }
+    return EditBase(
+      content: primary.id, ranges: primary.content.visibleRanges, text: primary.content.text)
+  }
+
+  /// The operation that introduced a message, as it is named now; nil where it is not known.
+  package func origin(of id: MessageID) -> OperationID? { messageStates[id]?.primary?.id }
+
+  func content(_ addition: OperationID, of id: MessageID) -> TextContent? {
+    messageStates[id]?.additions.first { $0.id == addition }?.content
+  }
+}

@@ -1,0 +1,67 @@
+package import SequenceCRDT
+
+/// What there is to know of a message before it goes to an agent.
+package struct DispatchState: Hashable, Sendable {
+  /// The session whose queue holds it.
+  package var session: SessionID
+  /// Whether it stands in the queue of a session that exists.
+  package var stands: Bool
+  package var runState: RunState
+  /// Its `live` tags, by id.
+  package var tags: [OperationID]
+  package var text: String
+  package var notBefore: Int64?
+  package var heldUntil: Int64?
+  /// Whether its queue is paused, waits for a decision or for the rest of a change of this message,
+  /// or another message of it is in flight.
+  package var queueStands: Bool
+}
+
+extension DispatchState {
+  fileprivate init(of message: ShownMessage, in workspace: Workspace) {
+    let others = workspace.standingMessages(of: message.session).filter { $0.id != message.id }
+    let session = workspace.head(of: message.session)
+    self.init(
+      session: message.session, stands: message.stands && session?.exists == true,
+      runState: message.runState, tags: message.tags(), text: message.text(),
+      notBefore: message.notBefore, heldUntil: message.heldUntil,
+      queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
+        || others.contains { $0.runState.isInFlight || $0.runState.isHalted })
+  }
+}
+
+extension Workspace {
+  /// What there is to know of a message before it goes to an agent; nil where it is not known.
+  ///
+  /// - Complexity: O(messages of the session).
+  package func dispatchState(of id: MessageID) -> DispatchState? {
+    shownMessage(id).map { DispatchState(of: $0, in: self) }
+  }
+
+  /// The message that a session's host may start next: the first of its queue; nil where it is empty
+  /// or stands still, because it is paused, waits for a decision or for the rest of a change, or has a
+  /// message in flight.
+  ///
+  /// - Complexity: O(standing messages of the session).
+  package func startable(
+    in session: SessionID
+  ) -> (message: MessageID, state: DispatchState)? {
+    guard let head = effectiveOrder(of: session).first, let state = dispatchState(of: head),
+      !state.queueStands, !state.runState.isInFlight
+    else { return nil }
+    return (head, state)
+  }
+
+  /// The host of a session; nil where the session does not exist.
+  package func host(of id: SessionID) -> DeviceID?? {
+    guard let session = head(of: id), session.exists else { return nil }
+    return .some(session.host)
+  }
+
+  /// The greatest token of a lease under which any message of a session was run; 0 for none.
+  ///
+  /// - Complexity: O(messages of the session).
+  package func latestToken(of session: SessionID) -> UInt64 {
+    shownMessages(of: session).reduce(0) { max($0, $1.runState.run?.token ?? 0) }
+  }
+}

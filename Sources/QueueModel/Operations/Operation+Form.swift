@@ -1,0 +1,38 @@
+import SequenceCRDT
+
+extension Operation {
+  /// Checks what can be checked without a state.
+  func checkForm() throws(MergeError) {
+    guard id.replica.rawValue != 0, id.seq >= 1 else {
+      throw .invalidOperation(operation: id, reason: "replica and sequence number start at 1")
+    }
+    guard length >= 1, let last = lastID, last.seq <= Limits.sequenceMax else {
+      throw .invalidOperation(operation: id, reason: "it is empty or its ids overflow")
+    }
+    for dependency in dependencies
+    where dependency.replica == id.replica && dependency.seq >= id.seq {
+      throw .invalidReference(
+        operation: id, reference: dependency, reason: "it names itself or a later operation")
+    }
+    switch body {
+    case .announceDevice(_, let name), .addTag(_, _, _, let name),
+      .setRegister(_, _, .text(let name), _):
+      guard name.utf8.count <= Limits.nameBytesMax else {
+        throw .limitReached(operation: id, what: "bytes of a text", max: Limits.nameBytesMax)
+      }
+    case .insertText(let insertion):
+      guard insertion.text.utf8.count <= Limits.contentBytesMax else {
+        throw .limitReached(operation: id, what: "bytes of content", max: Limits.contentBytesMax)
+      }
+    case .deleteText(let deletion):
+      guard deletion.first.advanced(by: deletion.count - 1) != nil else {
+        throw .invalidOperation(operation: id, reason: "its targets overflow")
+      }
+    default:
+      break
+    }
+    guard clears.count <= Limits.clearedTagsMax else {
+      throw .limitReached(operation: id, what: "cleared tags", max: Limits.clearedTagsMax)
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import SequenceCRDT
+
+extension Workspace {
+  /// Every file that a message speaks of, cancelled ones too, by hash.
+  ///
+  /// - Complexity: O(messages).
+  public func attachments() -> [ContentHash: AttachmentUse] {
+    var uses: [ContentHash: AttachmentUse] = [:]
+    for session in heads.map(\.key) {
+      for message in shownMessages(of: session) {
+        for attachment in message.attachments {
+          var use = uses[attachment.hash] ?? AttachmentUse(attachment: attachment)
+          if message.stands && sessionExists(session) { use.isWaiting = true }
+          uses[attachment.hash] = use
+        }
+      }
+    }
+    return uses
+  }
+}
+
+/// A file that messages speak of.
+public struct AttachmentUse: Hashable, Sendable {
+  /// The file, as one of the messages describes it.
+  public var attachment: Attachment
+  /// Whether a message that waits needs it.
+  public var isWaiting = false
+}

@@ -1,0 +1,32 @@
+package import SequenceCRDT
+
+/// A session or a message, whichever of its introductions an operation names.
+package enum ElementName: Hashable, Sendable {
+  case session(SessionID)
+  case message(MessageID)
+}
+
+extension Workspace {
+  /// The element that an operation introduced.
+  package func element(introducedBy id: OperationID) -> ElementName? {
+    sessionKeys[id].map(ElementName.session) ?? messageKeys[id].map(ElementName.message)
+  }
+
+  /// What is known of an element; nil for one that nobody introduced.
+  func elementState(_ element: ElementName) -> ElementState? {
+    switch element {
+    case .session(let key): sessionStates[key]?.element
+    case .message(let key): messageStates[key]?.element
+    }
+  }
+
+  /// How many tags a field of an element has: each is looked at again when it changes.
+  package func tagCount(of element: ElementName, _ field: TagField) -> Int {
+    elementState(element)?.tagIDs(field).count ?? 0
+  }
+
+  /// How many operations introduced an element: each is looked at again when another one does.
+  package func introductionCount(of element: ElementName) -> Int {
+    elementState(element)?.references.count ?? 0
+  }
+}
