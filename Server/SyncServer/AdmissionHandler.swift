@@ -54,7 +54,7 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
     if event is ConnectionAuthenticated {
       deadline?.cancel()
-      driver.authenticated(context.channel)
+      driver.sockets.authenticated(context.channel)
       context.pipeline.syncOperations.removeHandler(self, promise: nil)
     }
     context.fireUserInboundEventTriggered(event)

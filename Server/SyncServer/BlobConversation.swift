@@ -69,7 +69,7 @@ final class BlobConversation {
     keepAlive()
     state = .authorizing(request, body: ByteBuffer(), isComplete: false)
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    driver.holder(ofToken: request.token).whenComplete { result in
+    driver.store.holder(ofToken: request.token).whenComplete { result in
       bound.value.looked(result)
     }
   }
@@ -115,8 +115,8 @@ final class BlobConversation {
     case .failure:
       refuse(.init(.serviceUnavailable, "The store does not answer. Try again later."))
     case .success(nil):
-      driver.logDeniedAccess(
-        "token unknown", route: "files", source: driver.source(of: channel))
+      driver.journal.deniedAccess(
+        "token unknown", route: "files", source: driver.sockets.source(of: channel))
       refuse(.unauthorized)
     case .success(let holder?):
       guard holder.device.role != .viewer || request.action == .get || request.action == .look
@@ -125,7 +125,7 @@ final class BlobConversation {
       }
       let workspace = holder.workspace
       quotaBytes = holder.fileBytesMax
-      guard driver.takeBlobSeat(for: workspace) else { return refuse(.busy) }
+      guard !driver.isStopped, driver.files.takeSeat(for: workspace) else { return refuse(.busy) }
       slot = workspace
       channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
       state = .receiving(request, workspace, body: body)
@@ -143,8 +143,9 @@ final class BlobConversation {
   private func perform(_ request: BlobRequest, _ workspace: WorkspaceID, _ body: ByteBuffer) {
     state = .answering
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    driver.perform(
-      request, body: Array(body.readableBytesView), in: workspace, quotaBytes: quotaBytes
+    driver.files.perform(
+      request, body: Array(body.readableBytesView), in: workspace, quotaBytes: quotaBytes,
+      on: channel.eventLoop
     )
     .whenComplete { result in
       let conversation = bound.value
@@ -176,7 +177,7 @@ final class BlobConversation {
   private func leaveSeat() {
     guard let workspace = slot else { return }
     slot = nil
-    driver.leaveBlobSeat(of: workspace)
+    driver.files.leaveSeat(of: workspace)
   }
 
   /// A connection may take so long for one request, and to wait for the next.

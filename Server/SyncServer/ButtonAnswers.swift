@@ -21,7 +21,7 @@ extension ServerDriver {
     case .unreadable:
       reply = HTTPReply(.badRequest, text: "This is no answer of a button.")
     case .forged:
-      logDeniedAccess("answer forged", route: "answers", source: source)
+      journal.deniedAccess("answer forged", route: "answers", source: source)
       reply = HTTPReply(
         .forbidden, text: "This answer was not signed by this server, or was changed.")
     case .expired:
@@ -41,14 +41,14 @@ extension ServerDriver {
         HTTPReply(.badRequest, text: "This is no answer of a button."))
     }
     guard !postedAnswers.isFull, !isStopped,
-      let queue = storage as? any PushQueue
+      let queue = store.storage as? any PushQueue
     else { return loop.makeSucceededFuture(.postAgain) }
     let answer = AnswerRequest(
       session: session, request: request,
       verdict: ticket.decision == .approve ? .allowed : .denied)
     let bound = bound
     let now = ProcessClock.wallMilliseconds
-    return storeThread.runIfActive(eventLoop: loop) {
+    return store.run { _ in
       // A notice for the person is answered in the name of the device that set the address.
       try queue.validTargets(of: [device, .person], in: workspace, at: now)
         .contains { $0.setBy == device }

@@ -49,28 +49,13 @@ struct ConnectedDevices: Sendable {
   }
 }
 
-/// What the serving process has said of that, and when.
-struct SaidOfDevices {
-  var hasChanged = false
-  var isWriting = false
-  /// Uptime.
-  var writtenAt: Int64 = .min / 2
-}
-
 extension ServerDriver {
   /// Says who is connected, where that has changed; asked for on every tick, done once a second.
   func sayWhoIsConnected(at uptimeMilliseconds: Int64) {
-    guard said.hasChanged, !said.isWriting, !isStopped,
-      uptimeMilliseconds - said.writtenAt >= 1_000
-    else { return }
-    said.hasChanged = false
-    said.isWriting = true
-    said.writtenAt = uptimeMilliseconds
-    let (devices, file) = (
-      connectedDevices, ConnectedDevices(directory: options.dataDirectory)
-    )
+    guard !isStopped, let devices = peers.takeNews(at: uptimeMilliseconds) else { return }
+    let file = ConnectedDevices(directory: options.dataDirectory)
     let bound = bound
-    blobThread.runIfActive(eventLoop: loop) { file.write(devices) }
-      .whenComplete { _ in bound.value.said.isWriting = false }
+    files.thread.runIfActive(eventLoop: loop) { file.write(devices) }
+      .whenComplete { _ in bound.value.peers.newsWereSaid() }
   }
 }

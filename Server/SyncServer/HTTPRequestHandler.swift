@@ -86,7 +86,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   /// What a button posted is there as a whole.
   private func post(_ body: [UInt8], context: ChannelHandlerContext) {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    driver.answer(body, from: driver.source(of: context.channel)).whenSuccess { reply in
+    driver.answer(body, from: driver.sockets.source(of: context.channel)).whenSuccess { reply in
       let (handler, context) = bound.value
       handler.write(reply, goesOn: false, context: context)
     }

@@ -16,61 +16,38 @@ import WireProtocol
 /// The store works on a thread of its own, one task after the other, and a second one
 /// packs what devices lack that were away, which holds up no commit.
 final class ServerDriver {
-  /// A WebSocket connection as the driver holds it.
-  private struct Peer {
-    var channel: any Channel
-    /// The address it came from.
-    var source: String
-    /// The device that was let in by it; nil until then.
-    var device: ConnectedDevice?
-    /// Bytes of messages that were handed over and are not in the kernel's hands yet.
-    var unsentBytes = 0
-    /// It stands in `unflushed`.
-    var isUnflushed = false
-    var isClosing = false
+  /// Actions that are still to be done: one can raise events whose actions must not overtake it.
+  private struct ActionQueue {
+    var waiting: CircularBuffer<ServerAction> = []
+    var isBeingDone = false
+  }
+
+  /// How far it is.
+  private enum Stage {
+    case running(ticks: RepeatedTask?)
+    case stopping(ticks: RepeatedTask?, EventLoopPromise<Void>)
+    /// Everything is stored; channels may still be open.
+    case stopped(EventLoopPromise<Void>)
   }
 
   let loop: any EventLoop
   let options: SyncServerOptions
   let clock = ProcessClock()
-  let storage: any ServerStorage
-  let storeThreads: StoreThreads
-  let blobs: BlobStore
-  let blobThread: NIOThreadPool
-  /// The certificate of new connections; nil where TLS is none of the server's.
-  let security: CertificateReloader?
+  let store: StoreRunner
+  var files: FileRequests
+  let journal: ServerJournal
   /// What is pushed with.
   let setup: PushSetup
   /// Carries push orders out; nil where the store keeps none.
   private(set) var pushes: PushService?
   private(set) var postedAnswers = PostedAnswers()
-  /// Requests for files under way, by workspace.
-  var blobSeats: [WorkspaceID: Int] = [:]
-  let logger: Logger
-  private var core: ServerCore
-  private var generator = SystemRandomNumberGenerator()
-  private var peers: [ConnectionID: Peer] = [:]
-  private var lastConnection: UInt64 = 0
-  /// TCP connections, upgraded or not, and where they come from.
-  private var channels: [ObjectIdentifier: (channel: any Channel, source: String)] = [:]
-  private var places: Places
+  var sockets: TCPSockets
   /// Whose input is looked at next.
   private(set) lazy var turns = makeTurns()
-  private var actions: CircularBuffer<ServerAction> = []
-  private var isActing = false
-  /// When the store was given what it has not done yet, uptime.
-  private var storeTasks: [StoreTaskID: Int64] = [:]
-  /// Connections with something to write out. The latest goes first: somebody waits for what a batch
-  /// leads to elsewhere, nobody for the answer to whoever sent it.
-  private var unflushed: [ConnectionID] = []
-  /// What happened about access and is not stored yet.
-  var pendingAudit = PendingAudit()
-  /// What was said of who is connected.
-  var said = SaidOfDevices()
-  var metrics = ServerMetrics()
-  private var ticks: RepeatedTask?
-  private var stopPromise: EventLoopPromise<Void>?
-  private(set) var isStopped = false
+  var peers = Peers()
+  private(set) var core: ServerCore
+  private var actions = ActionQueue()
+  private var stage = Stage.running(ticks: nil)
 
   init(
     loop: any EventLoop, options: SyncServerOptions, storage: any ServerStorage,
@@ -79,17 +56,14 @@ final class ServerDriver {
   ) {
     self.loop = loop
     self.options = options
-    self.storage = storage
-    self.storeThreads = storeThreads
-    self.blobThread = blobThread
-    blobs = BlobStore(
-      dataDirectory: options.dataDirectory, quotaBytes: options.files.quotaBytes,
-      freeSpace: options.freeSpace)
-    self.logger = logger
-    self.security = security.map {
-      CertificateReloader($0, loop: loop, thread: blobThread, logger: logger)
-    }
-    places = Places(rules: options.places)
+    store = StoreRunner(storage, threads: storeThreads, loop: loop, clock: clock)
+    files = FileRequests(options, thread: blobThread)
+    journal = ServerJournal(logger, loop: loop, clock: clock)
+    sockets = TCPSockets(
+      options,
+      security: security.map {
+        CertificateReloader($0, loop: loop, thread: blobThread, logger: logger)
+      })
     core = ServerCore(
       configuration: options.core, targetCheck: PushComposer.check, secretHash: secretHash)
     setup = PushSetup(
@@ -106,48 +80,43 @@ final class ServerDriver {
     setup.onChange = { [unowned pushes] in pushes.setUpAnew() }
   }
 
-  var storeThread: NIOThreadPool { storeThreads.tasks }
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
+  var isStopped: Bool { if case .stopped = stage { true } else { false } }
   /// Whether the server does its work: also the store's thread, of which a question that waits too long
   /// tells. The loop tells by answering at all.
   var isHealthy: Bool {
-    core.isHealthy && storeWaitMilliseconds < options.storeMilliseconds
+    core.isHealthy && store.waitMilliseconds < options.storeMilliseconds
   }
-  /// How long the oldest task of the store waits.
-  var storeWaitMilliseconds: Int64 {
-    let oldest = storeTasks.values.min() ?? .max
-    return clock.now.uptimeMilliseconds - min(oldest, clock.now.uptimeMilliseconds)
-  }
-  var storeTaskCount: Int { storeTasks.count }
-  var connectionCount: Int { peers.count }
-  var connectedDevices: [ConnectedDevice] { peers.values.compactMap(\.device) }
-  var channelCount: Int { channels.count }
-  var unsentBytes: Int { peers.values.reduce(0) { $0 + $1.unsentBytes } }
-  /// The address that a connection came from.
-  func source(of id: ConnectionID) -> String { peers[id]?.source ?? "unknown" }
-  var residentWorkspaces: Int { core.residentWorkspaces }
 
   func start() {
     let interval = TimeAmount.milliseconds(options.tickMilliseconds)
     let bound = bound
-    ticks = loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
-      let driver = bound.value
-      driver.run(driver.core.clockTicked(at: driver.clock.now))
-      driver.setup.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
-      driver.storeAudit(at: driver.clock.now.uptimeMilliseconds)
-      driver.sayWhoIsConnected(at: driver.clock.now.uptimeMilliseconds)
-      driver.pushes?.timePassed()
-      driver.security?.timePassed(uptime: driver.clock.now.uptimeMilliseconds)
-    }
+    stage = .running(
+      ticks: loop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+        bound.value.timePassed()
+      })
+  }
+
+  private func timePassed() {
+    run(core.clockTicked(at: clock.now))
+    let uptime = clock.now.uptimeMilliseconds
+    setup.timePassed(uptime: uptime)
+    journal.storeIfDue(in: store, at: uptime)
+    sayWhoIsConnected(at: uptime)
+    pushes?.timePassed()
+    sockets.security?.timePassed(uptime: uptime)
   }
 
   /// Stops gracefully; the future ends when every connection is gone.
   func stop() -> EventLoopFuture<Void> {
-    if let stopPromise { return stopPromise.futureResult }
-    let promise = loop.makePromise(of: Void.self)
-    stopPromise = promise
-    run(core.stopRequested(at: clock.now))
-    return promise.futureResult
+    switch stage {
+    case .stopping(_, let promise), .stopped(let promise): return promise.futureResult
+    case .running(let ticks):
+      let promise = loop.makePromise(of: Void.self)
+      stage = .stopping(ticks: ticks, promise)
+      run(core.stopRequested(at: clock.now))
+      return promise.futureResult
+    }
   }
 
   private func makeTurns() -> InputTurns {
@@ -169,64 +138,43 @@ final class ServerDriver {
   /// - Returns: whether there is room for it.
   func channelOpened(_ channel: any Channel) -> Bool {
     guard !isStopped else { return false }
-    let source = channel.remoteAddress?.ipAddress ?? "local"
-    guard takePlace(for: channel, from: source) else { return false }
-    channels[ObjectIdentifier(channel)] = (channel, source)
-    return true
+    return takes(sockets.opened(channel, uptime: clock.now.uptimeMilliseconds))
   }
 
   func channelClosed(_ channel: any Channel) {
-    channels[ObjectIdentifier(channel)] = nil
-    places.gone(ObjectIdentifier(channel))
+    sockets.closed(channel)
     finishStopIfDone()
   }
 
-  /// The device of a connection is known.
-  func authenticated(_ channel: any Channel) {
-    places.authenticated(ObjectIdentifier(channel))
-  }
-
-  /// Where a connection comes from, or, where a proxy that is trusted passes it on, its request.
-  func source(of channel: any Channel) -> String {
-    channels[ObjectIdentifier(channel)]?.source ?? "local"
-  }
-
-  /// The head of a request came. Behind a proxy that is trusted, it says where from.
+  /// The head of a request came.
   ///
   /// - Returns: whether there is room for it.
   func requested(_ head: HTTPRequestHead, on channel: any Channel) -> Bool {
-    guard !options.trustedProxies.isEmpty, let peer = channel.remoteAddress?.ipAddress else {
-      return true
-    }
-    let forwarded = head.headers[canonicalForm: "x-forwarded-for"].map(String.init)
-    let source = ForwardedSource.find(
-      peer: peer, forwarded: forwarded, trusted: options.trustedProxies)
-    guard source != self.source(of: channel) else { return true }
-    channels[ObjectIdentifier(channel)]?.source = source
-    guard places.isUnknown(ObjectIdentifier(channel)) else { return true }
-    places.gone(ObjectIdentifier(channel))
-    let hasPlace = takePlace(for: channel, from: source)
+    let arrival = sockets.requested(head, on: channel, uptime: clock.now.uptimeMilliseconds)
+    let hasPlace = takes(arrival)
     if !hasPlace { channel.closeAtOnce() }
     return hasPlace
   }
 
-  private func takePlace(for channel: any Channel, from source: String) -> Bool {
-    let arrival = places.arrived(
-      ObjectIdentifier(channel), from: source, uptime: clock.now.uptimeMilliseconds)
-    guard case .taken(let other) = arrival else { return false }
-    if let other { channels[other]?.channel.closeAtOnce() }
-    return true
+  /// Closes whoever loses its place.
+  ///
+  /// - Returns: whether the one that came has one.
+  private func takes(_ arrival: TCPSockets.Arrival) -> Bool {
+    switch arrival {
+    case .refused: return false
+    case .taken(let loser):
+      loser?.closeAtOnce()
+      return true
+    }
   }
 
   // MARK: - WebSocket
 
   /// A connection was upgraded.
   func opened(_ channel: any Channel, acceptedAt: ServerTime) -> ConnectionID {
-    lastConnection += 1
-    metrics.connectionsOpened += 1
-    let id = ConnectionID(rawValue: lastConnection)
-    let source = source(of: channel)
-    peers[id] = Peer(channel: channel, source: source)
+    journal.metrics.connectionsOpened += 1
+    let source = sockets.source(of: channel)
+    let id = peers.add(channel, from: source)
     run(core.connectionOpened(id, source: source, acceptedAt: acceptedAt, at: clock.now))
     return id
   }
@@ -241,31 +189,23 @@ final class ServerDriver {
   }
 
   func received(_ message: [UInt8], on id: ConnectionID) {
+    var generator = SystemRandomNumberGenerator()
     run(core.frameReceived(message, on: id, at: clock.now, using: &generator))
   }
 
   func closed(_ id: ConnectionID) {
-    guard let peer = peers.removeValue(forKey: id) else { return }
-    if let peer = peer.device {
-      said.hasChanged = true
-      logger.info(
-        "left",
-        metadata: [
-          "connection": "\(id.rawValue)", "device": "\(peer.device)",
-          "workspace": "\(peer.workspace)",
-        ])
-    }
+    if let device = peers.remove(id) { journal.left(id, device) }
     run(core.connectionClosed(id, at: clock.now))
   }
 
   /// A device was let in by a connection.
-  func joined(_ id: ConnectionID, _ device: DeviceID, of workspace: WorkspaceID) {
-    peers[id]?.device = ConnectedDevice(
-      workspace: workspace, device: device, since: clock.now.wallMilliseconds)
+  private func joined(_ id: ConnectionID, _ device: DeviceID, of workspace: WorkspaceID) {
+    peers.joined(
+      id,
+      ConnectedDevice(workspace: workspace, device: device, since: clock.now.wallMilliseconds))
     // A channel that is closed has no handlers any more.
-    try? peers[id]?.channel.pipeline.syncOperations.handler(type: TurnHandler.self).group =
+    try? peers.channel(of: id)?.pipeline.syncOperations.handler(type: TurnHandler.self).group =
       .workspace(workspace)
-    said.hasChanged = true
   }
 
   // MARK: - Answers without a connection
@@ -286,46 +226,44 @@ final class ServerDriver {
   /// actions must not overtake it.
   private func run(_ more: [ServerAction]) {
     for action in more {
-      if case .send(let bytes, let ids) = action {
-        for id in ids { peers[id]?.unsentBytes += bytes.count }
-      }
-      actions.append(action)
+      if case .send(let bytes, let ids) = action { peers.willSend(bytes.count, to: ids) }
+      actions.waiting.append(action)
     }
-    guard !isActing else { return }
-    isActing = true
+    guard !actions.isBeingDone else { return }
+    actions.isBeingDone = true
     while true {
-      while let action = actions.popFirst() { act(action) }
-      guard let id = unflushed.popLast() else { break }
-      peers[id]?.isUnflushed = false
-      peers[id]?.channel.flush()
+      while let action = actions.waiting.popFirst() { act(action) }
+      guard let channel = peers.takeUnflushed() else { break }
+      channel.flush()
     }
-    isActing = false
+    actions.isBeingDone = false
   }
 
   private func act(_ action: ServerAction) {
     switch action {
     case .send(let bytes, let ids): send(bytes, to: ids)
     case .close(let id, let code, let reason): close(id, code, reason)
-    case .abort(let id, _): peers[id]?.channel.closeAtOnce()
+    case .abort(let id, _): peers.channel(of: id)?.closeAtOnce()
     case .setReading(let id, let isOn):
-      guard let channel = peers[id]?.channel else { return }
+      guard let channel = peers.channel(of: id) else { return }
       channel.setOption(ChannelOptions.autoRead, value: isOn).whenFailure { _ in
         channel.close(mode: .all, promise: nil)
       }
     case .authenticated(let id):
-      peers[id]?.channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
+      peers.channel(of: id)?.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
     case .store(let id, let task): perform(task, as: id)
     case .pushOrdersStored: pushes?.ordersStored()
     case .liveStatus(let order): pushes?.show(order)
     case .testPush(let target, let id): test(target, for: id)
     case .answerSettled(let id, let outcome): postedAnswers.settle(id, outcome)
     case .contentReleased: Heap.giveBackFreed()
-    case .report(let report): log(report)
+    case .report(let report): note(report)
     case .stopped:
-      isStopped = true
+      guard case .stopping(let ticks, let promise) = stage else { return }
+      stage = .stopped(promise)
       ticks?.cancel()
       postedAnswers.giveUp()
-      for (channel, _) in channels.values { linger(channel) }
+      for channel in sockets.all { linger(channel) }
       finishStopIfDone()
     }
   }
@@ -341,37 +279,37 @@ final class ServerDriver {
     }
   }
 
+  private func note(_ report: ServerReport) {
+    if case .joined(let id, let workspace, let device, _) = report {
+      joined(id, device, of: workspace)
+    }
+    journal.note(report) { peers.source(of: $0) }
+  }
+
   private func send(_ bytes: [UInt8], to ids: [ConnectionID]) {
     let frame = WebSocketFrame(fin: true, opcode: .binary, data: ByteBuffer(bytes: bytes))
-    let count = bytes.count
+    let (count, bound) = (bytes.count, bound)
     for id in ids {
-      guard let peer = peers[id] else { continue }
-      if !peer.isUnflushed {
-        peers[id]?.isUnflushed = true
-        unflushed.append(id)
+      peers.beginWriting(to: id)?.write(frame).whenComplete { _ in
+        bound.value.sent(count, on: id)
       }
-      let bound = bound
-      peer.channel.write(frame).whenComplete { _ in bound.value.sent(count, on: id) }
     }
   }
 
   private func sent(_ count: Int, on id: ConnectionID) {
-    guard var peer = peers[id] else { return }
-    peer.unsentBytes -= count
-    peers[id] = peer
-    run(core.bytesBuffered(peer.unsentBytes, on: id))
+    guard let unsent = peers.sent(count, on: id) else { return }
+    run(core.bytesBuffered(unsent, on: id))
   }
 
   private func close(_ id: ConnectionID, _ code: CloseCode, _ reason: String) {
-    guard let peer = peers[id], !peer.isClosing else { return }
-    peers[id]?.isClosing = true
+    guard let channel = peers.beginClosing(id) else { return }
     var data = ByteBuffer()
     data.write(webSocketErrorCode: WebSocketErrorCode(codeNumber: Int(code.rawValue)))
     // A control frame has at most 125 bytes.
     data.writeBytes(reason.utf8.prefix(120))
-    peer.channel.writeAndFlush(
+    channel.writeAndFlush(
       WebSocketFrame(fin: true, opcode: .connectionClose, data: data), promise: nil)
-    linger(peer.channel)
+    linger(channel)
   }
 
   /// Leaves the other side time to read what was sent, then closes. Closing at once could destroy
@@ -386,41 +324,17 @@ final class ServerDriver {
   }
 
   private func perform(_ task: StoreTask, as id: StoreTaskID) {
-    let storage = storage
-    let bound = bound
-    storeTasks[id] = clock.now.uptimeMilliseconds
-    let thread = task.isPacking ? storeThreads.packing : storeThread
-    thread.runIfActive(eventLoop: loop) {
-      let start = ContinuousClock.now
-      return (storage.perform(task), start.duration(to: .now))
-    }.whenComplete { result in
-      let driver = bound.value
-      driver.storeTasks[id] = nil
-      let outcome: StoreOutcome =
-        switch result {
-        case .success((let outcome, let time)):
-          driver.counted(outcome, of: task, time)
-        case .failure(let error):
-          .failed(StorageFault(code: .unavailable, message: "the store's thread: \(error)"))
-        }
-      driver.run(driver.core.storeFinished(id, outcome, at: driver.clock.now))
+    store.perform(task, as: id) { [self] outcome, time in
+      if case .commit(let batch) = task, case .committed = outcome {
+        journal.metrics.committed(batch, in: time)
+      }
+      run(core.storeFinished(id, outcome, at: clock.now))
     }
   }
 
-  /// - Returns: the outcome, once what it took is counted.
-  private func counted(
-    _ outcome: StoreOutcome, of task: StoreTask, _ time: Duration
-  ) -> StoreOutcome {
-    guard case .commit(let batch) = task, case .committed = outcome else { return outcome }
-    metrics.committed(
-      batches: batch.appends.count, bytes: batch.appends.reduce(0) { $0 + $1.delta.count },
-      seconds: time / .seconds(1))
-    return outcome
-  }
-
   private func finishStopIfDone() {
-    guard isStopped, channels.isEmpty else { return }
-    stopPromise?.succeed()
+    guard case .stopped(let promise) = stage, sockets.count == 0 else { return }
+    promise.succeed()
   }
 }
 

@@ -272,7 +272,7 @@ package final class SyncServer: Sendable {
           try upgraded(channel, driver, gate, counter)
         }
       })
-    if let security = driver.security {
+    if let security = driver.sockets.security {
       try pipeline.addHandler(NIOSSLServerHandler(context: security.context))
     }
     try pipeline.addHandler(counter)
@@ -334,7 +334,7 @@ package final class SyncServer: Sendable {
     try? await loop.submit { driver.value.pushes?.stop() }.get()
     try? await loop.flatSubmit { driver.value.setup.stop() }.get()
     enter(.store)
-    try? await loop.flatSubmit { driver.value.finishAudit() }.get()
+    try? await loop.flatSubmit { driver.value.journal.finish(in: driver.value.store) }.get()
     await storeThreads.shutDown()
     enter(.files)
     try? await blobThread.shutdownGracefully()
@@ -356,7 +356,7 @@ package final class SyncServer: Sendable {
   package func counter() async -> (connections: Int, workspaces: Int) {
     let driver = driver
     let counted = try? await group.next().submit {
-      (driver.value.connectionCount, driver.value.residentWorkspaces)
+      (driver.value.peers.count, driver.value.core.residentWorkspaces)
     }.get()
     return counted ?? (0, 0)
   }

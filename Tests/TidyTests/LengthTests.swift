@@ -31,7 +31,6 @@ import Testing
     .init(room: "Sources/QueueModel", type: "Workspace"): (1_065, 15),
     .init(room: "Sources/SyncSimulation", type: "Simulation"): (1_700, 23),
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 17),
-    .init(room: "Server/SyncServer", type: "ServerDriver"): (1_000, 30),
     .init(room: "Sources/SyncSimulation", type: "ExecutionReport"): (1_000, 19),
     .init(room: "Sources/QueueModel", type: "ShownMessage"): (1_000, 16),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 16),

@@ -95,7 +95,7 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
     }
     let options = driver.options
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
-    driver.blobThread.runIfActive(eventLoop: context.eventLoop) { ServerFileMetrics(options) }
+    driver.files.thread.runIfActive(eventLoop: context.eventLoop) { ServerFileMetrics(options) }
       .whenComplete { result in
         let (handler, context) = bound.value
         // The server stops: who asks gets nothing any more.

@@ -1,5 +1,6 @@
 import Observability
 import ProcessResources
+import ServerCore
 import ServerStore
 
 /// What the server counts while it runs; integers on its event loop, read when somebody asks.
@@ -18,10 +19,10 @@ struct ServerMetrics {
   /// What a transaction took, its wait for the disk included.
   var commitSeconds = Histogram.seconds
 
-  mutating func committed(batches: Int, bytes: Int, seconds: Double) {
-    commitBatches.record(Double(batches))
-    commitSeconds.record(seconds)
-    logBytes += bytes
+  mutating func committed(_ batch: CommitBatch, in time: Duration) {
+    commitBatches.record(Double(batch.appends.count))
+    commitSeconds.record(time / .seconds(1))
+    logBytes += batch.appends.reduce(0) { $0 + $1.delta.count }
   }
 }
 
@@ -50,7 +51,7 @@ extension ServerDriver {
     page.build("cospool_server_build", version: ServerVersion.text)
     page.gauge(
       "cospool_server_start_time_seconds", "When the process began, since 1970.",
-      Double(metrics.startedAt) / 1_000)
+      Double(journal.metrics.startedAt) / 1_000)
     page.gauge(
       "cospool_server_healthy", "1 while the server does its work, as /healthz says.",
       isHealthy ? 1 : 0)
@@ -73,40 +74,43 @@ extension ServerDriver {
   }
 
   private func addConnections(to page: inout MetricsPage) {
-    page.gauge("cospool_server_connections", "Devices' connections.", connectionCount)
+    page.gauge("cospool_server_connections", "Devices' connections.", peers.count)
     page.gauge(
-      "cospool_server_tcp_connections", "TCP connections, of whatever kind.", channelCount)
+      "cospool_server_tcp_connections", "TCP connections, of whatever kind.", sockets.count)
     page.counter(
       "cospool_server_connections_opened", "Devices' connections that were opened.",
-      metrics.connectionsOpened)
+      journal.metrics.connectionsOpened)
     page.gauge(
-      "cospool_server_resident_workspaces", "Workspaces in memory.", residentWorkspaces)
+      "cospool_server_resident_workspaces", "Workspaces in memory.", core.residentWorkspaces)
     page.gauge(
-      "cospool_server_unsent_bytes", "Bytes that wait for devices to read them.", unsentBytes)
+      "cospool_server_unsent_bytes", "Bytes that wait for devices to read them.", peers.unsentBytes)
     page.counter(
       "cospool_server_refusals", "Refusals, by code.", by: "code",
-      metrics.refusals.sorted { $0.key < $1.key }.map { ("\($0.key)", $0.value) })
+      journal.metrics.refusals.sorted { $0.key < $1.key }.map { ("\($0.key)", $0.value) })
     page.counter(
-      "cospool_server_protocol_faults", "Connections that broke the protocol.", metrics.faults)
+      "cospool_server_protocol_faults", "Connections that broke the protocol.",
+      journal.metrics.faults)
     page.counter(
       "cospool_server_slow_consumers", "Connections that were cut because they did not read.",
-      metrics.slowConsumers)
+      journal.metrics.slowConsumers)
   }
 
   private func addStore(to page: inout MetricsPage) {
     page.histogram(
       "cospool_server_commit_batches", "Batches of changes that one commit took.",
-      metrics.commitBatches)
+      journal.metrics.commitBatches)
     page.histogram(
       "cospool_server_commit_seconds", "What a commit took, its wait for the disk included.",
-      metrics.commitSeconds)
-    page.counter("cospool_server_log_bytes", "Bytes of changes that came in.", metrics.logBytes)
+      journal.metrics.commitSeconds)
+    page.counter(
+      "cospool_server_log_bytes", "Bytes of changes that came in.", journal.metrics.logBytes)
     page.gauge(
-      "cospool_server_store_tasks", "What the store was given and has not done.", storeTaskCount)
+      "cospool_server_store_tasks", "What the store was given and has not done.", store.taskCount)
     page.gauge(
       "cospool_server_store_wait_seconds", "How long the oldest of that waits.",
-      Double(storeWaitMilliseconds) / 1_000)
+      Double(store.waitMilliseconds) / 1_000)
     page.counter(
-      "cospool_server_store_failures", "Times that the store failed.", metrics.storeFailures)
+      "cospool_server_store_failures", "Times that the store failed.", journal.metrics.storeFailures
+    )
   }
 }

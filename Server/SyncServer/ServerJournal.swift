@@ -1,14 +1,39 @@
 import Logging
 import NIOCore
-import NIOPosix
 import QueueModel
 import ServerCore
 import WireProtocol
 
+/// What the server says of what it does: lines of its log, numbers, and the entries about access that its
+/// owner can read later.
+///
 /// What stands in the log: fixed words, ids and addresses. What a client says goes in with marks in
 /// place of what would begin a line or move a cursor, and cut.
-extension ServerDriver {
-  func log(_ report: ServerReport) {
+final class ServerJournal {
+  /// What happened about access and is not stored yet.
+  private struct PendingAudit {
+    var entries: [AuditEntry] = []
+    /// Uptime.
+    var storedAt: Int64 = .min / 2
+    var isStoring = false
+  }
+
+  let logger: Logger
+  var metrics = ServerMetrics()
+  private let loop: any EventLoop
+  private let clock: ProcessClock
+  private var audit = PendingAudit()
+
+  init(_ logger: Logger, loop: any EventLoop, clock: ProcessClock) {
+    self.logger = logger
+    self.loop = loop
+    self.clock = clock
+  }
+
+  /// Takes note of something that the core reports.
+  ///
+  /// - Parameter source: the address that a connection came from.
+  func note(_ report: ServerReport, source: (ConnectionID) -> String) {
     count(report)
     switch report {
     case .paired(let workspace, let device, let name, let letInBy, let source):
@@ -18,18 +43,17 @@ extension ServerDriver {
         paired device \(device) (\(ShownName.text(name))) with workspace \(workspace), \
         \(maker.map { $0 + ", " } ?? "")source \(source)
         """, metadata: ["device": "\(device)", "workspace": "\(workspace)"])
-      audit(.paired, workspace, device, source: source, detail: maker ?? "")
+      record(.paired, workspace, device, source: source, detail: maker ?? "")
     case .joined(let id, let workspace, let device, let name):
-      self.joined(id, device, of: workspace)
       logger.info(
         "joined as \(ShownName.text(name))",
         metadata: [
           "connection": "\(id.rawValue)", "device": "\(device)", "workspace": "\(workspace)",
         ])
-      audit(.joined, workspace, device, source: source(of: id))
+      record(.joined, workspace, device, source: source(id))
     case .refused(let id, let code, let message):
       if let reason = Self.deniedAccess[code] {
-        logDeniedAccess(reason, route: "sync", source: source(of: id))
+        deniedAccess(reason, route: "sync", source: source(id))
       } else {
         logger.info(
           "refused (\(code.rawValue)): \(Self.shown(message))",
@@ -46,13 +70,13 @@ extension ServerDriver {
         "cut, its device was revoked",
         metadata: ["connection": "\(id.rawValue)", "device": "\(device)"])
     case .decided(let id, let workspace, let device, let verdict):
-      let source = id.map { self.source(of: $0) } ?? "button"
+      let source = id.map(source) ?? "button"
       logger.notice(
         """
         request decided: \(verdict.name), workspace \(workspace), device \(device), \
         source \(source)
         """, metadata: ["device": "\(device)", "workspace": "\(workspace)"])
-      audit(.decided, workspace, device, source: source, detail: verdict.name)
+      record(.decided, workspace, device, source: source, detail: verdict.name)
     case .stateJoined(let workspace):
       logger.notice(
         "joined with the state of a device that held more",
@@ -64,11 +88,21 @@ extension ServerDriver {
     }
   }
 
+  /// The connection of a device is gone.
+  func left(_ id: ConnectionID, _ device: ConnectedDevice) {
+    logger.info(
+      "left",
+      metadata: [
+        "connection": "\(id.rawValue)", "device": "\(device.device)",
+        "workspace": "\(device.workspace)",
+      ])
+  }
+
   /// Somebody was not let in. The words are fixed and the address stands last, for programs that
   /// shut addresses out: `access denied: .*, source <ADDR>$`.
-  func logDeniedAccess(_ reason: String, route: String, source: String) {
+  func deniedAccess(_ reason: String, route: String, source: String) {
     logger.notice("access denied: \(reason), route \(route), source \(source)")
-    audit(.refused, nil, nil, source: source, detail: "\(reason), route \(route)")
+    record(.refused, nil, nil, source: source, detail: "\(reason), route \(route)")
   }
 
   private static let deniedAccess: [RefusalCode: String] = [
@@ -91,52 +125,43 @@ extension ServerDriver {
 
   // MARK: - Audit
 
-  private func audit(
+  private func record(
     _ event: AuditEntry.Event, _ workspace: WorkspaceID?, _ device: DeviceID?, source: String,
     detail: String = ""
   ) {
     // Whoever is refused without end must not fill memory between two writings.
-    guard pendingAudit.entries.count < AuditEntry.keptOfEachKind else { return }
-    pendingAudit.entries.append(
+    guard audit.entries.count < AuditEntry.keptOfEachKind else { return }
+    audit.entries.append(
       AuditEntry(
         at: clock.now.wallMilliseconds, event: event, workspace: workspace, device: device,
         source: source, detail: detail))
   }
 
   /// Stores what happened since the last time; asked for on every tick, done once a second.
-  func storeAudit(at uptimeMilliseconds: Int64) {
-    guard !pendingAudit.entries.isEmpty, !pendingAudit.isStoring,
-      uptimeMilliseconds - pendingAudit.storedAt >= 1_000
+  func storeIfDue(in store: StoreRunner, at uptimeMilliseconds: Int64) {
+    guard !audit.entries.isEmpty, !audit.isStoring,
+      uptimeMilliseconds - audit.storedAt >= 1_000
     else { return }
-    let (entries, storage, bound) = (pendingAudit.entries, storage, bound)
-    pendingAudit.entries = []
-    pendingAudit.storedAt = uptimeMilliseconds
-    pendingAudit.isStoring = true
-    storeThread.runIfActive(eventLoop: loop) { storage.perform(.record(entries)) }
+    let entries = audit.entries
+    audit = PendingAudit(storedAt: uptimeMilliseconds, isStoring: true)
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    store.run { $0.perform(.record(entries)) }
       .whenComplete { result in
-        let driver = bound.value
-        driver.pendingAudit.isStoring = false
+        let journal = bound.value
+        journal.audit.isStoring = false
         if case .success(.recorded) = result {
         } else {
-          driver.logger.warning("what happened about access could not be stored")
+          journal.logger.warning("what happened about access could not be stored")
         }
       }
   }
 
   /// Stores what happened about access until the server stopped, behind all that the store does.
-  func finishAudit() -> EventLoopFuture<Void> {
-    let (entries, storage) = (pendingAudit.entries, storage)
-    pendingAudit.entries = []
-    return storeThread.runIfActive(eventLoop: loop) {
+  func finish(in store: StoreRunner) -> EventLoopFuture<Void> {
+    let entries = audit.entries
+    audit.entries = []
+    return store.run { storage in
       if !entries.isEmpty { _ = storage.perform(.record(entries)) }
     }
   }
-}
-
-/// What happened about access and is not stored yet.
-struct PendingAudit {
-  var entries: [AuditEntry] = []
-  /// Uptime.
-  var storedAt: Int64 = .min / 2
-  var isStoring = false
 }

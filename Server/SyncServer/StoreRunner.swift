@@ -1,0 +1,78 @@
+import NIOCore
+import NIOPosix
+import ServerCore
+
+/// Does the core's tasks on the store's threads, and knows how long the oldest of them waits.
+///
+/// Everything but the tasks themselves happens on `loop`.
+final class StoreRunner {
+  let storage: any ServerStorage
+  private let threads: StoreThreads
+  private let loop: any EventLoop
+  private let clock: ProcessClock
+  /// When the store was given what it has not done yet, uptime.
+  private var began: [StoreTaskID: Int64] = [:]
+
+  init(
+    _ storage: any ServerStorage, threads: StoreThreads, loop: any EventLoop, clock: ProcessClock
+  ) {
+    self.storage = storage
+    self.threads = threads
+    self.loop = loop
+    self.clock = clock
+  }
+
+  /// Everything is done on it, one after the other, but for packing.
+  var thread: NIOThreadPool { threads.tasks }
+  var taskCount: Int { began.count }
+  /// How long the oldest task waits.
+  var waitMilliseconds: Int64 {
+    let now = clock.now.uptimeMilliseconds
+    return now - min(began.values.min() ?? now, now)
+  }
+
+  /// Does a task.
+  ///
+  /// - Parameter done: called with what became of it, and with what that took; it takes no longer than the
+  ///   loop may be held up.
+  func perform(
+    _ task: StoreTask, as id: StoreTaskID, then done: @escaping (StoreOutcome, Duration) -> Void
+  ) {
+    began[id] = clock.now.uptimeMilliseconds
+    let bound = NIOLoopBound((self, done), eventLoop: loop)
+    let storage = storage
+    let thread = task.isPacking ? threads.packing : threads.tasks
+    thread.runIfActive(eventLoop: loop) {
+      let start = ContinuousClock.now
+      return (storage.perform(task), start.duration(to: .now))
+    }.whenComplete { result in
+      let (runner, done) = bound.value
+      runner.began[id] = nil
+      switch result {
+      case .success((let outcome, let time)): done(outcome, time)
+      case .failure(let error):
+        let fault = StorageFault(code: .unavailable, message: "the store's thread: \(error)")
+        done(.failed(fault), .zero)
+      }
+    }
+  }
+
+  /// Does something else behind all that waits.
+  func run<Value: Sendable>(
+    _ work: @escaping @Sendable (any ServerStorage) throws -> Value
+  ) -> EventLoopFuture<Value> {
+    let storage = storage
+    return thread.runIfActive(eventLoop: loop) { try work(storage) }
+  }
+
+  /// Whose a token is; nil where it is wrong, revoked or at its end.
+  func holder(ofToken token: [UInt8]) -> EventLoopFuture<TokenRecord?> {
+    let now = clock.now.wallMilliseconds
+    return run { storage in
+      guard let record = try storage.token(hash: secretHash(token)), !record.isRevoked,
+        !record.hasExpired(at: now)
+      else { return nil }
+      return record
+    }
+  }
+}
