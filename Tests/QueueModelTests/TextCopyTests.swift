@@ -28,7 +28,7 @@ struct TextCopyTests {
   }
 
   private func slotStorage(_ device: TestDevice) throws -> SequenceStorage {
-    try #require(device.workspace.sessionStates[.named("s")]?.slots.box)
+    try #require(device.workspace.sessionStates[.named("s")]?.slots.sequence.box)
   }
 
   private struct Missing: Error {}

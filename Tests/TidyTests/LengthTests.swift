@@ -28,7 +28,6 @@ import Testing
   /// Types that are larger, and how large each may be: it may shrink, and goes from here when it is
   /// within the rule.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
-    .init(room: "Sources/QueueModel", type: "Workspace"): (1_065, 15),
     .init(room: "Sources/SyncSimulation", type: "Simulation"): (1_700, 23),
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 17),
     .init(room: "Sources/SyncSimulation", type: "ExecutionReport"): (1_000, 19),

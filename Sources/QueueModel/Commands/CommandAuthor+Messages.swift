@@ -28,8 +28,8 @@ extension CommandAuthor {
       .addMessage(
         Operation.AddMessage(
           message: send.id, session: session,
-          origins: .init(
-            workspace.sessionStates[send.session]?.slots.originsAtEnd ?? (left: nil, right: nil)),
+          origins: workspace.sessionStates[send.session]?.slots.originsAtEnd
+            ?? .init(left: nil, right: nil),
           stamp: stamp, priority: send.priority,
           clears: workspace.sessionStates[send.session]?.element.tagIDs(.exists) ?? [])))
     let files = send.attachments.reduce(0) {

@@ -8,7 +8,7 @@ extension CommandAuthor {
     emit(
       .enqueueThread(
         Operation.EnqueueThread(
-          session: reference, origins: .init(workspace.threadSlots.originsAtEnd), stamp: stamp,
+          session: reference, origins: workspace.threadSlots.originsAtEnd, stamp: stamp,
           clearsQueued: element.tagIDs(.queued), locks: true,
           clearsLocked: element.tagIDs(.locked))))
   }
@@ -28,7 +28,7 @@ extension CommandAuthor {
       emit(
         .enqueueThread(
           Operation.EnqueueThread(
-            session: try reference(of: session), origins: .init(workspace.threadSlots.originsAtEnd),
+            session: try reference(of: session), origins: workspace.threadSlots.originsAtEnd,
             stamp: stamp, clearsQueued: session.element.tagIDs(.queued), locks: false,
             clearsLocked: [])))
     }

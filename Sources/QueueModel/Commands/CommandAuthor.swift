@@ -3,7 +3,7 @@ import SequenceCRDT
 /// Who makes the operations of one command, and applies each as it is made: the next one is made of
 /// the state behind it.
 ///
-/// The author has the workspace from the command's beginning to its end, alone: `Workspace.write`
+/// The author has the workspace from the command's beginning to its end, alone: `Workspace.lend`
 /// moves it in and out. A second copy beside one that changes would make each operation copy what it
 /// touches. So no function returns slots or texts to one that emits.
 struct CommandAuthor {

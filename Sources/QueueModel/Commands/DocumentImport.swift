@@ -65,7 +65,7 @@ struct DocumentImport {
     let id = author.emit(
       .addMessage(
         Operation.AddMessage(
-          message: message.id, session: reference, origins: .init(state.slots.originsAtEnd),
+          message: message.id, session: reference, origins: state.slots.originsAtEnd,
           // No time of somebody's wrong clock may be ahead of the server's.
           stamp: min(Stamp(milliseconds: message.createdAt), author.stamp),
           priority: Priority(name: message.priority) ?? .normal,
@@ -96,7 +96,7 @@ struct DocumentImport {
     author.emit(
       .enqueueThread(
         Operation.EnqueueThread(
-          session: reference, origins: .init(author.workspace.threadSlots.originsAtEnd),
+          session: reference, origins: author.workspace.threadSlots.originsAtEnd,
           stamp: isFresh
             ? min(Stamp(milliseconds: thread.queuedAt), author.stamp) : author.stamp,
           clearsQueued: session.element.tagIDs(.queued), locks: false, clearsLocked: [])))

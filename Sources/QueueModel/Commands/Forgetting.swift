@@ -49,20 +49,6 @@ extension Workspace {
   func isForgotten(_ id: MessageID) -> Bool {
     shownMessage(id)?.isForgotten ?? false
   }
-
-  /// The messages of which operations took the last that they held, when they were over.
-  func forgotten(by operations: [Operation]) -> Set<MessageID> {
-    var messages: Set<MessageID> = []
-    for operation in operations {
-      switch operation.body {
-      case .deleteText(let deletion): messageKeys[deletion.message].map { _ = messages.insert($0) }
-      case .clearTags(let element, .attachment, _):
-        messageKeys[element].map { _ = messages.insert($0) }
-      default: break
-      }
-    }
-    return messages.filter(isForgotten)
-  }
 }
 
 extension ShownMessage {

@@ -115,25 +115,11 @@ struct MessageMove {
     var left = gap.left
     for id in gap.moved {
       guard let message = author.workspace.messageStates[id]?.element.references.first,
-        let origins = origins(
-          behind: left, before: gap.right, in: queue, author.workspace)
+        let origins = author.workspace.sessionStates[queue]?.slots.origins(
+          behind: left, before: gap.right)
       else { continue }
       left = author.emit(
         .placeMessage(message: message, session: session, origins: origins, stamp: author.stamp))
-    }
-  }
-
-  /// The neighbours of a fresh slot: behind one, else before another, else at the end. No slots are
-  /// returned: whoever held them while they change would make the change copy them.
-  private func origins(
-    behind left: OperationID?, before right: OperationID?, in queue: SessionID,
-    _ workspace: Workspace
-  ) -> Operation.Origins? {
-    workspace.sessionStates[queue].map { session in
-      let slots = session.slots
-      return Operation.Origins(
-        left.flatMap { slots.origins(behind: $0) } ?? right.flatMap { slots.origins(before: $0) }
-          ?? slots.originsAtEnd)
     }
   }
 }

@@ -28,7 +28,7 @@ struct ThreadMove {
     let right = index < others.count ? author.workspace.threadSlot(of: others[index]) : nil
     for id in ids {
       let session = try author.existingSession(id)
-      let origins = author.workspace.threadOrigins(behind: left, before: right)
+      let origins = author.workspace.threadSlots.origins(behind: left, before: right)
       left = author.emit(
         .placeThread(
           session: try author.reference(of: session), origins: origins, stamp: author.stamp))
@@ -67,14 +67,5 @@ struct ThreadMove {
 extension Workspace {
   fileprivate func threadSlot(of id: SessionID) -> OperationID? {
     sessionStates[id]?.threadPosition?.value
-  }
-
-  /// The neighbours of a fresh slot: behind one, else before another, else at the end.
-  fileprivate func threadOrigins(
-    behind left: OperationID?, before right: OperationID?
-  ) -> Operation.Origins {
-    .init(
-      left.flatMap { threadSlots.origins(behind: $0) }
-        ?? right.flatMap { threadSlots.origins(before: $0) } ?? threadSlots.originsAtEnd)
   }
 }

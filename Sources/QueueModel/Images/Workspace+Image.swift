@@ -26,7 +26,7 @@ extension Workspace {
 
   /// The thread queue's slots in their order.
   package var imageThreadSlots: [WorkspaceImage.SlotRun] {
-    threadSlots.canonicalRuns.map(WorkspaceImage.SlotRun.init)
+    threadSlots.sequence.canonicalRuns.map(WorkspaceImage.SlotRun.init)
   }
 
   /// What is known of each replica, by replica id.
@@ -52,7 +52,7 @@ extension WorkspaceImage.Session {
     registers = session.element.imageRegisters
     threadPosition = session.threadPosition.map(WorkspaceImage.Position.init)
     enqueued = session.enqueued.map(WorkspaceImage.Position.init)
-    slots = session.slots.canonicalRuns.map(WorkspaceImage.SlotRun.init)
+    slots = session.slots.sequence.canonicalRuns.map(WorkspaceImage.SlotRun.init)
   }
 }
 

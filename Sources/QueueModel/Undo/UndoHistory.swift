@@ -193,7 +193,7 @@ package struct UndoHistory: Hashable, Sendable {
     _ operations: [Operation], in workspace: Workspace
   ) -> Changes {
     guard !undoable.isEmpty || !redoable.isEmpty else { return Changes() }
-    let forgotten = workspace.forgotten(by: operations)
+    let forgotten = operations.forgottenMessages(in: workspace)
     var changes =
       forgotten.isEmpty ? Changes() : change(speakingOf: nil) { $0.without(forgotten) }
     guard !watched.isEmpty else { return changes }
@@ -306,5 +306,19 @@ extension Operation {
       [(enqueue.session, .locked, enqueue.clearsLocked)]
     default: []
     }
+  }
+}
+
+extension [Operation] {
+  /// The messages of which they took the last that these held, when they were over.
+  fileprivate func forgottenMessages(in workspace: Workspace) -> Set<MessageID> {
+    let touched = compactMap { operation -> MessageID? in
+      switch operation.body {
+      case .deleteText(let deletion): workspace.messageKeys[deletion.message]
+      case .clearTags(let element, .attachment, _): workspace.messageKeys[element]
+      default: nil
+      }
+    }
+    return Set(touched).filter(workspace.isForgotten)
   }
 }

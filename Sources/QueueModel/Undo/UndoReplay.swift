@@ -145,11 +145,9 @@ struct UndoReplay {
     func slot(of neighbour: MessageID) -> OperationID? {
       workspace.messageStates[neighbour].flatMap { $0.session == key ? $0.position.value : nil }
     }
-    return .init(
-      slots.origins(behind: step.slot)
-        ?? step.left.flatMap(slot(of:)).flatMap { slots.origins(behind: $0) }
-        ?? step.right.flatMap(slot(of:)).flatMap { slots.origins(before: $0) }
-        ?? slots.originsAtEnd)
+    return slots.origins(
+      behind: slots.contains(step.slot) ? step.slot : step.left.flatMap(slot(of:)),
+      before: step.right.flatMap(slot(of:)))
   }
 
   private mutating func undo(
@@ -171,11 +169,9 @@ struct UndoReplay {
     func slot(of neighbour: SessionID) -> OperationID? {
       workspace.sessionStates[neighbour]?.threadPosition?.value
     }
-    return .init(
-      slots.origins(behind: step.slot)
-        ?? step.left.flatMap(slot(of:)).flatMap { slots.origins(behind: $0) }
-        ?? step.right.flatMap(slot(of:)).flatMap { slots.origins(before: $0) }
-        ?? slots.originsAtEnd)
+    return slots.origins(
+      behind: slots.contains(step.slot) ? step.slot : step.left.flatMap(slot(of:)),
+      before: step.right.flatMap(slot(of:)))
   }
 
   // MARK: - Text

@@ -103,7 +103,7 @@ extension Workspace {
 
   /// The messages whose place is in a session's queue, cancelled ones too, in slot order.
   func messagesInPlace(of session: SessionState) -> [MessageState] {
-    session.slotOwners.inOrder(of: session.slots).compactMap { place in
+    session.slots.inOrder.compactMap { place in
       guard let message = messageStates[place.owner], message.session == session.key,
         message.position.value == place.slot
       else { return nil }
@@ -130,7 +130,7 @@ extension Workspace {
   }
 
   private func standingInPlace(of session: SessionState) -> [MessageState] {
-    let slots = session.slots
+    let slots = session.slots.sequence
     guard session.standing.count < slots.unitCount / Workspace.slotsPerLookup else {
       return messagesInPlace(of: session).filter(\.stands)
     }

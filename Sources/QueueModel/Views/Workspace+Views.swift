@@ -19,7 +19,7 @@ extension Workspace {
 
   /// The sessions in the thread queue, in order.
   func threadOrder() -> [SessionID] {
-    threadSlotOwners.inOrder(of: threadSlots).compactMap { place in
+    threadSlots.inOrder.compactMap { place in
       if let cold, let index = untouchedIndex(of: place.owner) {
         return cold.isInThreadQueue(index) ? place.owner : nil
       }
@@ -149,25 +149,14 @@ extension Workspace {
     let candidates = messageStates.keys.filter(prefix.matches).sorted()
     guard let id = candidates.first else { throw .messageNotFound(id: String(text)) }
     guard candidates.count == 1 else {
-      let named = candidates.prefix(10).indices.compactMap {
-        candidate(at: $0, of: candidates)
+      let named = candidates.prefix(10).indices.compactMap { index in
+        shownMessage(candidates[index]).map {
+          MessageCandidate($0, at: index, of: candidates)
+        }
       }
       throw .messageAmbiguous(prefix: String(text), candidates: named)
     }
     return id
-  }
-
-  /// - Parameter ids: all that begin alike, in order.
-  private func candidate(at index: Int, of ids: [MessageID]) -> MessageCandidate? {
-    guard let message = shownMessage(ids[index]) else { return nil }
-    let (id, digits) = (ids[index], Array(ids[index].description))
-    let alike = [index - 1, index + 1].filter(ids.indices.contains).map { other in
-      zip(digits, ids[other].description).prefix { $0 == $1 }.count
-    }
-    let line = message.text().prefix { !$0.isNewline }
-    return MessageCandidate(
-      id: id, beginning: String(digits.prefix(max(8, (alike.max() ?? 0) + 1))),
-      session: message.session, text: line.cut(toUTF8Bytes: 60))
   }
 
   /// Every session that exists, by id.
@@ -199,6 +188,20 @@ extension Workspace {
       paused: session.isPaused, waiting: packed ?? session.standing.count,
       threadPosition: threadPosition,
       locked: session.isLocked, host: session.host, task: session.task?.state)
+  }
+}
+
+extension MessageCandidate {
+  /// - Parameter ids: all that begin alike, in order; the message's own stands at the index.
+  fileprivate init(_ message: ShownMessage, at index: Int, of ids: [MessageID]) {
+    let digits = Array(message.id.description)
+    let alike = [index - 1, index + 1].filter(ids.indices.contains).map { other in
+      zip(digits, ids[other].description).prefix { $0 == $1 }.count
+    }
+    let line = message.text().prefix { !$0.isNewline }
+    self.init(
+      id: message.id, beginning: String(digits.prefix(max(8, (alike.max() ?? 0) + 1))),
+      session: message.session, text: line.cut(toUTF8Bytes: 60))
   }
 }
 

@@ -115,10 +115,8 @@ struct SessionState: Sendable {
   var threadPosition: Register<OperationID>?
   /// The latest requeue; its stamp's milliseconds are `queuedAt`.
   var enqueued: Register<OperationID>?
-  /// The message queue's slots.
-  var slots = RunSequence()
-  /// By content index of the slots: the message each slot was made for.
-  var slotOwners = SlotOwners<MessageID>()
+  /// The message queue: a slot for each time that a message was put in or moved.
+  var slots = SlotList<MessageID>()
   /// The messages that stand in the queue, and are here by their position. What is done is not
   /// among them, so that a queue that has drained for months costs no more than a new one.
   var standing: Set<MessageID> = []

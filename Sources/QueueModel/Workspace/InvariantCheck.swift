@@ -27,10 +27,8 @@ private struct InvariantCheck {
   let workspace: Workspace
 
   func run() throws(InvariantViolation) {
-    try check(workspace.threadSlots, "thread queue")
-    guard workspace.threadSlotOwners.count == workspace.threadSlots.unitCount else {
-      throw InvariantViolation(reason: "thread slots and owners differ in number")
-    }
+    try check(workspace.threadSlots.sequence, "thread queue")
+    try workspace.threadSlots.checkInvariants("thread queue")
     var standing: [SessionID: Set<MessageID>] = [:]
     var messages: [SessionID: [MessageState]] = [:]
     for message in workspace.messageStates.values {
@@ -61,23 +59,19 @@ private struct InvariantCheck {
     _ session: SessionState, messages: [MessageState]
   ) throws(InvariantViolation) {
     let name = "session \(session.key)"
-    try check(session.slots, name)
-    guard session.slotOwners.count == session.slots.unitCount else {
-      throw InvariantViolation(reason: "\(name): slots and owners differ in number")
-    }
+    try check(session.slots.sequence, name)
+    try session.slots.checkInvariants(name)
     guard !session.element.references.isEmpty,
       session.element.references.allSatisfy({ workspace.sessionKeys[$0] == session.key })
     else { throw InvariantViolation(reason: "\(name) has no way to be named") }
     try check(session.element, name)
     if let slot = session.threadPosition?.value {
-      guard let owner = workspace.threadSlots.contentIndex(of: slot),
-        workspace.threadSlotOwners[owner] == session.key
-      else { throw InvariantViolation(reason: "\(name) stands at a slot that is not its own") }
+      guard workspace.threadSlots.owner(of: slot) == session.key else {
+        throw InvariantViolation(reason: "\(name) stands at a slot that is not its own")
+      }
     }
     for message in messages {
-      guard let owner = session.slots.contentIndex(of: message.position.value),
-        session.slotOwners[owner] == message.id
-      else {
+      guard session.slots.owner(of: message.position.value) == message.id else {
         throw InvariantViolation(
           reason: "message \(message.id) stands at a slot that is not its own")
       }

@@ -33,11 +33,11 @@ extension Workspace {
     case .placeMessage(let message, let session, let origins, let stamp):
       let key = try messageKey(message, operation: id)
       let queue = try sessionKey(session, operation: id)
-      try insertSlot(for: key, in: queue, origins: origins, id: id)
+      try sessionStates[queue]?.slots.insert(id, origins, for: key)
       write(Register(value: id, stamp: stamp, writer: id), of: key, in: queue, &touched)
     case .placeThread(let session, let origins, let stamp):
       let key = try sessionKey(session, operation: id)
-      try insertThreadSlot(for: key, origins: origins, id: id)
+      try threadSlots.insert(id, origins, for: key)
       write(Register(value: id, stamp: stamp, writer: id), threadOf: key)
       touched.threads = true
     case .enqueueThread(let enqueue):
@@ -96,7 +96,7 @@ extension Workspace {
     _ addition: Operation.AddMessage, id: OperationID, touched: inout TouchedQueues
   ) throws(MergeError) {
     let queue = try sessionKey(addition.session, operation: id)
-    try insertSlot(for: addition.message, in: queue, origins: addition.origins, id: id)
+    try sessionStates[queue]?.slots.insert(id, addition.origins, for: addition.message)
     touchExistence(of: queue, clearing: addition.clears, adding: id, &touched)
     messageKeys[id] = addition.message
     let position = Register(value: id, stamp: addition.stamp, writer: id)
@@ -121,7 +121,7 @@ extension Workspace {
     _ enqueue: Operation.EnqueueThread, id: OperationID, touched: inout TouchedQueues
   ) throws(MergeError) {
     let key = try sessionKey(enqueue.session, operation: id)
-    try insertThreadSlot(for: key, origins: enqueue.origins, id: id)
+    try threadSlots.insert(id, enqueue.origins, for: key)
     let register = Register(value: id, stamp: enqueue.stamp, writer: id)
     write(register, threadOf: key)
     if register.wins(over: sessionStates[key]?.enqueued) {
@@ -158,30 +158,6 @@ extension Workspace {
     sessionStates[key]?.element.updateTags(.exists, clearing: ids, adding: tag)
     if !existed { touched.threads = true }
     touched.sessions.insert(key)
-  }
-
-  private mutating func insertSlot(
-    for message: MessageID, in queue: SessionID, origins: Operation.Origins, id: OperationID
-  ) throws(MergeError) {
-    do {
-      try sessionStates[queue]?.slots.integrate(
-        id: id, length: 1, left: origins.left, right: origins.right)
-    } catch {
-      throw MergeError(error, operation: id)
-    }
-    sessionStates[queue]?.slotOwners.append(message)
-  }
-
-  private mutating func insertThreadSlot(
-    for session: SessionID, origins: Operation.Origins, id: OperationID
-  ) throws(MergeError) {
-    do {
-      try threadSlots.integrate(
-        id: id, length: 1, left: origins.left, right: origins.right)
-    } catch {
-      throw MergeError(error, operation: id)
-    }
-    threadSlotOwners.append(session)
   }
 
   /// Writes a message's position, keeping the counts of both queues.

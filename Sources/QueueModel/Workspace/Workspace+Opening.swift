@@ -20,7 +20,7 @@ extension Workspace {
     take(cold)
     latestStamp = cold.latestStamp
     try restore(replicas)
-    try restoreThreadQueue(threadSlots, places: cold.threadPlaces)
+    self.threadSlots = try SlotList(restoring: threadSlots, places: cold.threadPlaces)
   }
 
   /// Takes packed sessions, and a summary of each, in the place of all that it holds of sessions.
@@ -32,9 +32,9 @@ extension Workspace {
     into sessions: some PackedSessions, summaries: [SessionSummary]
   ) throws(MergeError) {
     let cold = try ColdSessions(sessions, summaries: summaries)
-    let owners = try threadOwners(of: threadSlots, places: cold.threadPlaces)
+    let threads = try SlotList(threadSlots.sequence, places: cold.threadPlaces)
     take(cold)
-    threadSlotOwners = owners
+    threadSlots = threads
   }
 
   private mutating func take(_ cold: ColdSessions) {

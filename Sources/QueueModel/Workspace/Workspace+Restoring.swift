@@ -8,8 +8,8 @@ extension Workspace {
     self.init()
     try restore(image.replicas)
     for session in image.sessions { try add(RestoredSession(session)) }
-    try restoreThreadQueue(
-      image.threadSlots,
+    threadSlots = try SlotList(
+      restoring: image.threadSlots,
       places: image.sessions.compactMap { session in
         session.threadPosition.map { (slot: $0.slot, session: session.key) }
       })
@@ -46,33 +46,6 @@ extension Workspace {
     }
     latestStamp = max(latestStamp, restored.latestStamp)
   }
-
-  /// - Parameter places: the winning slot of each session that has one.
-  mutating func restoreThreadQueue(
-    _ runs: [WorkspaceImage.SlotRun], places: [(slot: OperationID, session: SessionID)]
-  ) throws(MergeError) {
-    let slots = try RunSequence.restored(from: runs)
-    threadSlotOwners = try threadOwners(of: slots, places: places)
-    threadSlots = slots
-  }
-
-  /// Whom the slots of the thread queue were made for, of the winning ones.
-  func threadOwners(
-    of slots: RunSequence, places: [(slot: OperationID, session: SessionID)]
-  ) throws(MergeError) -> SlotOwners<SessionID> {
-    var owners: [(index: Int, owner: SessionID)] = []
-    for place in places {
-      guard let unit = slots.contentIndex(of: place.slot) else {
-        throw .invalidImage(reason: "session \(place.session) stands at no slot")
-      }
-      owners.append((index: unit, owner: place.session))
-    }
-    owners.sort { $0.index < $1.index }
-    guard zip(owners, owners.dropFirst()).allSatisfy({ $0.index < $1.index }) else {
-      throw .invalidImage(reason: "two sessions stand at one slot")
-    }
-    return SlotOwners(restored: owners, count: slots.unitCount)
-  }
 }
 
 extension WorkspaceImage.Replica {
@@ -103,8 +76,7 @@ struct RestoredSession {
       owners.append((index: unit, owner: message.id))
       try add(message)
     }
-    session.slots = slots
-    session.slotOwners = SlotOwners(restored: owners, count: slots.unitCount)
+    session.slots = SlotList(slots, owners: owners)
   }
 
   private mutating func add(_ image: WorkspaceImage.Message) throws(MergeError) {

@@ -17,9 +17,8 @@ public struct Workspace: Sendable {
   var sessionKeys = ReferenceTable<SessionID> { $0.session(introducedBy: $1) }
   /// Which message an `addMessage` introduced.
   var messageKeys = ReferenceTable<MessageID> { $0.message(introducedBy: $1) }
-  var threadSlots = RunSequence()
-  /// By content index of the thread slots: the session each slot was made for.
-  var threadSlotOwners = SlotOwners<SessionID>()
+  /// The thread queue: a slot for each time that a session was put in or moved.
+  var threadSlots = SlotList<SessionID>()
   var pending = PendingOperations()
   /// Messages with texts to be packed at the end of a merge or a command; empty between them.
   var textsToPack: Set<MessageID> = []
@@ -93,19 +92,17 @@ extension Workspace {
   ///
   /// - Returns: how many slots there are.
   private mutating func setThreadSlotsAside() -> Int {
-    let count = threadSlots.unitCount
-    threadSlots = RunSequence()
-    threadSlotOwners = SlotOwners()
+    let count = threadSlots.count
+    threadSlots = SlotList()
     return count
   }
 
   /// Returns to the state before a merge.
   private mutating func takeBack(to backup: Workspace, _ threadSlotCount: Int) {
-    var (slots, owners) = (threadSlots, threadSlotOwners)
-    slots.truncate(toUnitCount: threadSlotCount)
-    owners.truncate(to: threadSlotCount)
+    var slots = threadSlots
+    slots.truncate(to: threadSlotCount)
     self = backup
-    (threadSlots, threadSlotOwners) = (slots, owners)
+    threadSlots = slots
   }
 
   private mutating func admit(

@@ -1,0 +1,115 @@
+import SequenceCRDT
+
+/// The slots of a list that merges, and whom each was made for: a message of a queue, or a session of
+/// the thread queue. Where something stands its own register says; of the slots of one owner at most
+/// one is its place.
+struct SlotList<Owner: Hashable & Sendable>: Sendable {
+  private(set) var sequence = RunSequence()
+  private var owners = SlotOwners<Owner>()
+
+  init() {}
+
+  /// A list whose slots are there already.
+  ///
+  /// - Parameter owners: of the slots that are somebody's place, by rising content index.
+  init(_ sequence: RunSequence, owners: [(index: Int, owner: Owner)]) {
+    self.sequence = sequence
+    self.owners = SlotOwners(restored: owners, count: sequence.unitCount)
+  }
+
+  /// How many slots there are, dead ones too.
+  var count: Int { sequence.unitCount }
+
+  func contains(_ slot: OperationID) -> Bool { sequence.contains(slot) }
+
+  /// Whom a slot was made for; nil where it is not here, or was dead in a snapshot.
+  func owner(of slot: OperationID) -> Owner? {
+    sequence.contentIndex(of: slot).flatMap { owners[$0] }
+  }
+
+  /// The owned slots in order.
+  ///
+  /// - Complexity: O(runs + owners).
+  var inOrder: [(slot: OperationID, owner: Owner)] { owners.inOrder(of: sequence) }
+
+  /// Inserts the slot that an operation makes.
+  mutating func insert(
+    _ id: OperationID, _ origins: Operation.Origins, for owner: Owner
+  ) throws(MergeError) {
+    do {
+      try sequence.integrate(id: id, length: 1, left: origins.left, right: origins.right)
+    } catch {
+      throw MergeError(error, operation: id)
+    }
+    owners.append(owner)
+  }
+
+  /// Takes back the slots that were inserted last.
+  mutating func truncate(to count: Int) {
+    sequence.truncate(toUnitCount: count)
+    owners.truncate(to: count)
+  }
+
+  func checkInvariants(_ name: String) throws(InvariantViolation) {
+    guard owners.count == sequence.unitCount else {
+      throw InvariantViolation(reason: "\(name): slots and owners differ in number")
+    }
+  }
+}
+
+extension SlotList {
+  /// The neighbours of a fresh slot at the end.
+  var originsAtEnd: Operation.Origins { .init(sequence.originsAtEnd) }
+
+  /// The neighbours of a fresh slot: behind one, else before another, else at the end.
+  func origins(behind left: OperationID?, before right: OperationID?) -> Operation.Origins {
+    .init(
+      left.flatMap { sequence.origins(behind: $0) }
+        ?? right.flatMap { sequence.origins(before: $0) } ?? sequence.originsAtEnd)
+  }
+
+  /// Who holds the nearest slot on one side; dead slots are passed over, though not many.
+  ///
+  /// - Parameter holds: whether a slot is its owner's place.
+  func neighbour(
+    of slot: OperationID, isLeft: Bool, _ holds: (OperationID, Owner) -> Bool
+  ) -> Owner? {
+    var place: OperationID? = slot
+    for _ in 0..<16 {
+      guard let here = place else { return nil }
+      place =
+        isLeft ? sequence.origins(before: here)?.left : sequence.origins(behind: here)?.right
+      if let slot = place, let owner = owner(of: slot), holds(slot, owner) { return owner }
+    }
+    return nil
+  }
+}
+
+extension SlotList<SessionID> {
+  /// The thread queue of an image.
+  ///
+  /// - Parameter places: the winning slot of each session that has one.
+  init(
+    restoring runs: [WorkspaceImage.SlotRun], places: [(slot: OperationID, session: SessionID)]
+  ) throws(MergeError) {
+    try self.init(RunSequence.restored(from: runs), places: places)
+  }
+
+  /// - Throws: `MergeError.invalidImage` where a place is no slot, or that of two.
+  init(
+    _ slots: RunSequence, places: [(slot: OperationID, session: SessionID)]
+  ) throws(MergeError) {
+    var owners: [(index: Int, owner: SessionID)] = []
+    for place in places {
+      guard let unit = slots.contentIndex(of: place.slot) else {
+        throw .invalidImage(reason: "session \(place.session) stands at no slot")
+      }
+      owners.append((index: unit, owner: place.session))
+    }
+    owners.sort { $0.index < $1.index }
+    guard zip(owners, owners.dropFirst()).allSatisfy({ $0.index < $1.index }) else {
+      throw .invalidImage(reason: "two sessions stand at one slot")
+    }
+    self.init(slots, owners: owners)
+  }
+}
