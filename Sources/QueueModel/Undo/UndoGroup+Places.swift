@@ -10,7 +10,7 @@ extension UndoGroup.PlaceStep<MessageID> {
     else { return nil }
     let slot = message.position.value
     func holds(_ slot: OperationID, _ owner: MessageID) -> Bool {
-      workspace.messageStates[owner]?.position.value == slot
+      owner != key && workspace.messageStates[owner]?.position.value == slot
     }
     self.init(
       key: key, session: message.session, slot: slot,
@@ -25,7 +25,7 @@ extension UndoGroup.PlaceStep<SessionID> {
     guard let slot = workspace.sessionStates[key]?.threadPosition?.value else { return nil }
     let slots = workspace.threadSlots
     func holds(_ slot: OperationID, _ owner: SessionID) -> Bool {
-      workspace.sessionStates[owner]?.threadPosition?.value == slot
+      owner != key && workspace.sessionStates[owner]?.threadPosition?.value == slot
     }
     self.init(
       key: key, session: nil, slot: slot, left: slots.neighbour(of: slot, isLeft: true, holds),

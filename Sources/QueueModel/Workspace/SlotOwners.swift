@@ -47,22 +47,20 @@ struct SlotOwners<Owner: Sendable>: Sendable {
       ? restoredOwners[found] : nil
   }
 
-  /// The owned slots among those at a range of content indexes, in order.
+  /// Visits the owned slots among those at a range of content indexes, in order.
   ///
   /// - Complexity: O(owners in the range + log restored slots).
-  func owned(in range: Range<Int>) -> [(index: Int, owner: Owner)] {
-    var found: [(index: Int, owner: Owner)] = []
-    var next = range.lowerBound < restoredCount ? firstRestored(from: range.lowerBound) : 0
-    while range.lowerBound < restoredCount, next < restoredIndexes.count,
-      restoredIndexes[next] < range.upperBound
-    {
-      found.append((index: restoredIndexes[next], owner: restoredOwners[next]))
-      next += 1
+  private func forEachOwned(in range: Range<Int>, _ body: (Int, Owner) -> Void) {
+    if range.lowerBound < restoredCount {
+      var next = firstRestored(from: range.lowerBound)
+      while next < restoredIndexes.count, restoredIndexes[next] < range.upperBound {
+        body(restoredIndexes[next], restoredOwners[next])
+        next += 1
+      }
     }
     for index in max(range.lowerBound, restoredCount)..<max(range.upperBound, restoredCount) {
-      found.append((index: index, owner: made[index - restoredCount]))
+      body(index, made[index - restoredCount])
     }
-    return found
   }
 
   private func firstRestored(from index: Int) -> Int {
@@ -75,12 +73,9 @@ extension SlotOwners {
   ///
   /// - Complexity: O(runs + owners).
   func inOrder(of slots: RunSequence) -> [(slot: OperationID, owner: Owner)] {
-    var places: [(slot: OperationID, owner: Owner)] = []
-    slots.forEachRun { run in
-      for owned in owned(in: run.contentStart..<run.contentStart + run.length) {
-        places.append((slot: run.unitID(at: owned.index - run.contentStart), owner: owned.owner))
-      }
-    }
-    return places
+    var owned: [(index: Int, owner: Owner)] = []
+    // A slot is never hidden.
+    slots.forEachVisible { indexes in forEachOwned(in: indexes) { owned.append(($0, $1)) } }
+    return owned.map { (slot: slots.id(ofContent: $0.index), owner: $0.owner) }
   }
 }
