@@ -19,6 +19,7 @@ import page_everybody
 import page_needs
 import page_pictures
 import page_queues
+import page_site
 import page_trouble
 from page_house import DEADLINE, Failed, House
 
@@ -98,7 +99,7 @@ class Browser:
 def chosen():
     """The checks in their order; the first two let in and pair, which the others need."""
     names = (os.environ.get("ONLY") or "").split()
-    for module in (page_queues, page_needs, page_trouble, page_everybody, page_pictures):
+    for module in (page_queues, page_needs, page_trouble, page_everybody, page_pictures, page_site):
         for name, check in vars(module).items():
             short = name.removeprefix("check_")
             if short != name and (not names or short in names or short in ("enter", "pair")):

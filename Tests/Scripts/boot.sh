@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# boot.sh ROOT: boots ROOT, the files of a Debian, with its own systemd as process 1 of namespaces of its own: no
+# network but loopback, control groups below one of its own. As root, on a kernel with cgroup2; ends with the machine.
+set -euo pipefail
+root=$1
+groups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
+[ -n "$groups" ] || {
+  echo "boot: no cgroup2 is mounted here" >&2
+  exit 1
+}
+group=$groups/cospool-boot-$$
+mkdir "$group"
+trap 'rmdir "$group" 2> /dev/null || true' EXIT
+# shellcheck disable=SC2016
+bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' group "$group" \
+  unshare --mount --pid --uts --ipc --net --cgroup --fork --kill-child bash -ec '
+root=$1
+mount --make-rprivate /
+mount --bind "$root" "$root"
+mount -t proc proc "$root/proc"
+mount -t sysfs -o ro sysfs "$root/sys"
+mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount -t tmpfs tmpfs "$root/tmp"
+mount -t tmpfs -o mode=755 tmpfs "$root/dev"
+for device in null zero full random urandom tty; do
+  touch "$root/dev/$device"
+  mount --bind "/dev/$device" "$root/dev/$device"
+done
+mkdir "$root/dev/pts" "$root/dev/shm"
+mount -t devpts -o newinstance,ptmxmode=0666,mode=620 devpts "$root/dev/pts"
+ln -s pts/ptmx "$root/dev/ptmx"
+mount -t tmpfs tmpfs "$root/dev/shm"
+hostname laptop
+ip link set lo up
+cd "$root"
+mkdir -p old
+pivot_root . old
+umount -l old
+exec env -i container=other PATH=/usr/sbin:/usr/bin:/sbin:/bin TERM=dumb \
+  /lib/systemd/systemd --log-target=console --show-status=no --unit=multi-user.target
+' boot "$root"

@@ -1,0 +1,35 @@
+"""The documentation site, read from a disk without any server; see page_test.py."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from playwright.sync_api import expect as shown
+
+from page_common import picture
+from page_house import expect
+
+
+def check_documentation(browser, house, figures):
+    """What is searched is found, each hit leads to its section, and every page opens without a fault."""
+    with tempfile.TemporaryDirectory() as folder:
+        script = pathlib.Path(__file__).with_name("site.py")
+        subprocess.run([sys.executable, script, folder], check=True, stdout=subprocess.DEVNULL)
+        browser.hosts = {None}  # nothing but files
+        page = browser.page(enter=False)
+        page.goto(f"file://{folder}/index.html")
+        page.get_by_label("Search").fill("restore backup")
+        hits = page.locator("#found a")
+        shown(hits.first).to_contain_text("ackup")
+        picture(page, "documentation")
+        section = hits.first.get_attribute("href").split("#")[1]
+        hits.first.click()
+        shown(page.locator(f"[id='{section}']")).to_be_in_viewport()
+        page.get_by_label("Search").fill("xyzzyplugh")
+        shown(page.locator("#found")).to_have_text("Nothing found.")
+        pages = page.locator("nav a").evaluate_all("links => links.map(link => link.href)")
+        expect(len(pages) > 10, f"{len(pages)} pages")
+        for address in pages:
+            page.goto(address)
+            shown(page.locator("main h1").first).to_be_visible()

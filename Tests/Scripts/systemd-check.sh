@@ -1,0 +1,242 @@
+#!/usr/bin/env bash
+# `make systemd-check`: the packages under a real systemd, in a clean Debian 12 that boots: units start, are watched,
+# come back after `kill -9` and a reboot, and what an agent started ends with its turn. As root. OUT has what
+# `make deb` made.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source Tests/Scripts/release.sh
+out=$(realpath "${OUT:-.build-dist/out}")
+[ "$(id -u)" = 0 ] || {
+  echo "systemd-check: namespaces need root" >&2
+  exit 1
+}
+architecture=$(dpkg --print-architecture)
+tarball=$(Tests/Scripts/clean-root.sh systemd,systemd-sysv,dbus,dbus-user-session,libpam-systemd,iproute2)
+work=$(mktemp -d)
+booted=
+machine=
+trap 'exit 130' INT TERM
+trap 'halt; rm -rf "$work"' EXIT
+
+say() { echo "systemd-check: $*"; }
+fail() {
+  echo "systemd-check: $*" >&2
+  on journalctl --no-pager -n 60 >&2 || true
+  exit 1
+}
+
+# eventually SECONDS COMMAND…: until it succeeds.
+eventually() {
+  local limit=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    [ "$SECONDS" -lt "$limit" ] || fail "never came true: $*"
+    sleep 0.1
+  done
+}
+
+# on COMMAND…: as root of the machine.
+on() {
+  nsenter --target "$machine" --mount --pid --uts --ipc --net --cgroup --root --wd -- \
+    /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@"
+}
+# ada COMMAND…: as a person with an account on it.
+ada() {
+  on runuser -u ada -- env -C /home/ada PATH=/usr/local/bin:/usr/bin:/bin HOME=/home/ada USER=ada \
+    XDG_RUNTIME_DIR="/run/user/$(on id -u ada)" "$@"
+}
+# main UNIT, of root or with --user of the person: its process.
+main_of() { on systemctl show -p MainPID --value "$1"; }
+daemon() { ada systemctl --user show -p MainPID --value cospoold; }
+is_new() { [ "$("$1")" != "$2" ] && [ "$("$1")" != 0 ]; }
+server() { main_of cospool-server; }
+done_with() { grep -q "$1" "$work/root/home/ada/done"; }
+alive() { on test -e "/proc/$1"; }
+dead() { ! alive "$1"; }
+# message TEXT FIELD: of the waiting message with this text.
+message() {
+  ada cospool queue list -s work --json | python3 -c '
+import json, sys
+print(*[each[sys.argv[2]] for each in json.load(sys.stdin)["messages"] if each["content"] == sys.argv[1]])
+' "$@"
+}
+is() { [ "$(message "$1" status)" = "$2" ]; }
+
+boot() {
+  setsid Tests/Scripts/boot.sh "$work/root" >>"$work/console" 2>&1 </dev/null &
+  booted=$!
+  eventually 60 find_machine
+  eventually 60 on systemctl is-active multi-user.target
+}
+# Process 1 of the machine.
+find_machine() {
+  local unshared
+  unshared=$(pgrep -P "$booted" -x unshare) && machine=$(pgrep -P "$unshared" -x systemd) && [ -n "$machine" ]
+}
+halt() {
+  [ -z "$machine" ] || kill -KILL "$machine" 2>/dev/null || true
+  [ -z "$booted" ] || wait "$booted" 2>/dev/null || true
+  machine= booted=
+}
+
+mkdir "$work/root"
+tar -C "$work/root" -xf "$tarball"
+mkdir "$work/root/release"
+for package in "${packages[@]}"; do
+  deb=${package}_$version-1_$architecture.deb
+  cp "$out/$deb" "$work/root/release/"
+  # The next version: the same files under a higher number.
+  dpkg-deb -R "$out/$deb" "$work/next"
+  sed -i "s/^Version: .*/Version: $version-2/" "$work/next/DEBIAN/control"
+  dpkg-deb --root-owner-group -Zgzip -z1 --build "$work/next" \
+    "$work/root/release/${package}_$version-2_$architecture.deb" >/dev/null
+  rm -rf "$work/next"
+done
+# An agent that leaves a process behind which left its session, as servers of developers do.
+cat >"$work/root/usr/local/bin/my-agent" <<'SCRIPT'
+#!/bin/sh
+sed -n 's/^0:://p' /proc/self/cgroup > "$HOME/group"
+env > "$HOME/variables"
+case $1 in
+Long*)
+  setsid sh -c 'echo $$ > "$HOME/left"; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
+  touch "$HOME/began"
+  until [ -e "$HOME/go" ]; do sleep 0.1; done
+  rm "$HOME/began" "$HOME/go"
+  ;;
+esac
+echo "$1" >> "$HOME/done"
+SCRIPT
+chmod 0755 "$work/root/usr/local/bin/my-agent"
+
+say "boots"
+boot
+on useradd --create-home --shell /bin/bash ada
+
+say "the packages start what they bring"
+on dpkg -i "/release/cospool_$version-1_$architecture.deb" "/release/cospool-server_$version-1_$architecture.deb" \
+  >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
+eventually 60 on systemctl is-active cospool-server
+on systemctl is-enabled cospool-server >/dev/null || fail "the server is not enabled"
+
+say "a device is set up"
+on loginctl enable-linger ada
+eventually 60 ada systemctl --user is-active default.target
+granted=$(on cospool-server pair --json)
+value() { echo "$granted" | sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p"; }
+ada cospool setup --yes --server "$(value server)" --code "$(value code)"
+ada cospool config set command "my-agent {}"
+ada cospool config set agent command
+ada cospool send --new -s work "First"
+ada cospool session host work this
+eventually 60 done_with First
+ada cospool doctor
+
+say "a turn has a control group of its own"
+group=$(cat "$work/root/home/ada/group")
+case $group in
+*/cospoold.service/?*) ;;
+*) fail "the turn was in $group" ;;
+esac
+! grep -E 'NOTIFY_SOCKET|WATCHDOG|LIBDISPATCH' "$work/root/home/ada/variables" || fail "an agent got variables of the service"
+
+long() {
+  rm -f "$work/root/home/ada/began" "$work/root/home/ada/go"
+  ada cospool send -s work "$1"
+  eventually 60 test -e "$work/root/home/ada/began"
+  eventually 60 test -s "$work/root/home/ada/left"
+  left=$(cat "$work/root/home/ada/left")
+  alive "$left" || fail "the process that was left behind is not there"
+}
+go() { ada touch /home/ada/go; }
+
+say "what is stopped is gone"
+long "Long to be stopped"
+ada cospool queue stop -s work
+eventually 60 dead "$left"
+
+say "kill -9 of the daemon in a turn"
+ada cospool queue resume -s work || true
+long "Long and killed"
+before=$(daemon)
+on kill -KILL "$before"
+eventually 60 is_new daemon "$before"
+eventually 60 dead "$left"
+eventually 60 is "Long and killed" unknown
+ada cospool queue skip "$(message "Long and killed" id)"
+
+say "a daemon that hangs is started again"
+ada mkdir -p /home/ada/.config/systemd/user/cospoold.service.d
+printf '[Service]\nWatchdogSec=4\n' | ada tee /home/ada/.config/systemd/user/cospoold.service.d/watchdog.conf >/dev/null
+ada systemctl --user daemon-reload
+ada systemctl --user restart cospoold
+before=$(daemon)
+on kill -STOP "$before"
+eventually 60 is_new daemon "$before"
+ada rm -r /home/ada/.config/systemd/user/cospoold.service.d
+ada systemctl --user daemon-reload
+
+say "kill -9 of the server, and one that hangs"
+before=$(server)
+on kill -KILL "$before"
+eventually 60 is_new server "$before"
+ada cospool sync wait --timeout 60
+on mkdir -p /run/systemd/system/cospool-server.service.d
+printf '[Service]\nWatchdogSec=4\n' >"$work/watchdog.conf"
+on tee /run/systemd/system/cospool-server.service.d/watchdog.conf <"$work/watchdog.conf" >/dev/null
+on systemctl daemon-reload
+on systemctl restart cospool-server
+before=$(server)
+on kill -STOP "$before"
+eventually 60 is_new server "$before"
+on rm -r /run/systemd/system/cospool-server.service.d
+on systemctl daemon-reload
+ada cospool sync wait --timeout 60
+
+say "an upgrade, and a restart between turns"
+long "Long while upgraded"
+before=$(daemon)
+on dpkg -i "/release/cospool_$version-2_$architecture.deb" "/release/cospool-server_$version-2_$architecture.deb" \
+  >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
+[ "$(daemon)" = "$before" ] || fail "the upgrade ended the daemon in a turn"
+ada cospool service restart >"$work/restart" 2>&1 &
+restart=$!
+go
+wait "$restart" || fail "$(cat "$work/restart")"
+eventually 60 is_new daemon "$before"
+eventually 60 done_with "Long while upgraded"
+
+say "backups by a timer"
+on install -d -o cospool-server -g cospool-server -m 0700 /backup
+on cospool-server backup schedule --folder /backup --write /etc/systemd/system
+on systemctl daemon-reload
+on systemctl start cospool-server-backup.service
+on cospool-server backup list --folder /backup
+
+say "a reboot, and a power cut"
+ada cospool queue pause -s work --reason "until the reboot"
+ada cospool send -s work "After the reboot"
+on systemctl poweroff || true
+wait "$booted" || true
+boot
+eventually 60 on systemctl is-active cospool-server
+eventually 60 ada systemctl --user is-active cospoold
+ada cospool queue resume -s work
+eventually 60 done_with "After the reboot"
+ada cospool send -s work "After the power cut"
+eventually 60 done_with "After the power cut"
+halt
+boot
+eventually 60 ada systemctl --user is-active cospoold
+ada cospool sync wait --timeout 60
+[ "$(grep -c "After the power cut" "$work/root/home/ada/done")" = 1 ] || fail "it ran again"
+
+say "nothing failed, and the journal has only our own words"
+on systemctl --failed --no-legend --no-pager | tee "$work/failed"
+[ ! -s "$work/failed" ] || fail "units failed"
+! on journalctl --no-pager -o cat | grep -F 'Failed to set thread priority' || fail "the journal is full of libdispatch"
+
+say "purged"
+on dpkg -P cospool cospool-server >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
+! on systemctl cat cospool-server 2>/dev/null || fail "the server's unit is still there"
+say "all is well"
