@@ -10,7 +10,7 @@ BUILD = $(SWIFT) build $(BUILD_FLAGS)
 PREFIX = /usr/local
 DESTDIR =
 
-.PHONY: help setup build release install dist deb dist-check run demo previous-check test test-pure api-check mcp-check agents-check page page-test site library-docs consumer bench backup-check harness hostile fuzz sanitize man lint format clean
+.PHONY: help setup build release install dist deb dist-check systemd-check run demo previous-check test test-pure api-check mcp-check agents-check page page-test site library-docs consumer bench backup-check harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -39,6 +39,9 @@ deb: release ## Debian packages, in .build-dist/out
 
 dist-check: dist deb ## Uses packages, archives and the image's root in a clean Debian 12; as root
 	@$(SCRIPTS)/dist-check.sh
+
+systemd-check: deb ## Uses the packages under a real systemd that boots in namespaces of its own; as root
+	@$(SCRIPTS)/systemd-check.sh
 
 run: setup build ## Starts a server and one paired daemon; the data stay in .run (or RUN_DIR)
 	@$(SCRIPTS)/run.sh

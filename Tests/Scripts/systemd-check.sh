@@ -51,6 +51,7 @@ daemon() { ada systemctl --user show -p MainPID --value cospoold; }
 is_new() { [ "$("$1")" != "$2" ] && [ "$("$1")" != 0 ]; }
 server() { main_of cospool-server; }
 done_with() { grep -q "$1" "$work/root/home/ada/done"; }
+signal() { on sh -c "kill -$1 $2"; }
 alive() { on test -e "/proc/$1"; }
 dead() { ! alive "$1"; }
 # message TEXT FIELD: of the waiting message with this text.
@@ -95,11 +96,11 @@ done
 # An agent that leaves a process behind which left its session, as servers of developers do.
 cat >"$work/root/usr/local/bin/my-agent" <<'SCRIPT'
 #!/bin/sh
-sed -n 's/^0:://p' /proc/self/cgroup > "$HOME/group"
 env > "$HOME/variables"
 case $1 in
 Long*)
   setsid sh -c 'echo $$ > "$HOME/left"; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
+  echo $$ > "$HOME/turn"
   touch "$HOME/began"
   until [ -e "$HOME/go" ]; do sleep 0.1; done
   rm "$HOME/began" "$HOME/go"
@@ -132,12 +133,6 @@ ada cospool session host work this
 eventually 60 done_with First
 ada cospool doctor
 
-say "a turn has a control group of its own"
-group=$(cat "$work/root/home/ada/group")
-case $group in
-*/cospoold.service/?*) ;;
-*) fail "the turn was in $group" ;;
-esac
 ! grep -E 'NOTIFY_SOCKET|WATCHDOG|LIBDISPATCH' "$work/root/home/ada/variables" || fail "an agent got variables of the service"
 
 long() {
@@ -150,8 +145,13 @@ long() {
 }
 go() { ada touch /home/ada/go; }
 
+# in_group PROCESS: it is in a control group of its turn, below the service's.
+in_group() { on cat "/proc/$1/cgroup" | grep -q '^0::/.*/cospoold\.service/turn-'; }
+
 say "what is stopped is gone"
 long "Long to be stopped"
+eventually 60 in_group "$(cat "$work/root/home/ada/turn")"
+eventually 60 in_group "$left"
 ada cospool queue stop -s work
 eventually 60 dead "$left"
 
@@ -159,7 +159,7 @@ say "kill -9 of the daemon in a turn"
 ada cospool queue resume -s work || true
 long "Long and killed"
 before=$(daemon)
-on kill -KILL "$before"
+signal KILL "$before"
 eventually 60 is_new daemon "$before"
 eventually 60 dead "$left"
 eventually 60 is "Long and killed" unknown
@@ -171,14 +171,14 @@ printf '[Service]\nWatchdogSec=4\n' | ada tee /home/ada/.config/systemd/user/cos
 ada systemctl --user daemon-reload
 ada systemctl --user restart cospoold
 before=$(daemon)
-on kill -STOP "$before"
+signal STOP "$before"
 eventually 60 is_new daemon "$before"
 ada rm -r /home/ada/.config/systemd/user/cospoold.service.d
 ada systemctl --user daemon-reload
 
 say "kill -9 of the server, and one that hangs"
 before=$(server)
-on kill -KILL "$before"
+signal KILL "$before"
 eventually 60 is_new server "$before"
 ada cospool sync wait --timeout 60
 on mkdir -p /run/systemd/system/cospool-server.service.d
@@ -187,7 +187,7 @@ on tee /run/systemd/system/cospool-server.service.d/watchdog.conf <"$work/watchd
 on systemctl daemon-reload
 on systemctl restart cospool-server
 before=$(server)
-on kill -STOP "$before"
+signal STOP "$before"
 eventually 60 is_new server "$before"
 on rm -r /run/systemd/system/cospool-server.service.d
 on systemctl daemon-reload
@@ -210,8 +210,9 @@ say "backups by a timer"
 on install -d -o cospool-server -g cospool-server -m 0700 /backup
 on cospool-server backup schedule --folder /backup --write /etc/systemd/system
 on systemctl daemon-reload
-on systemctl start cospool-server-backup.service
-on cospool-server backup list --folder /backup
+on systemctl enable --now cospool-backup.timer
+on systemctl start cospool-backup.service
+on cospool-server backup list --folder /backup | grep -q . || fail "there is no backup"
 
 say "a reboot, and a power cut"
 ada cospool queue pause -s work --reason "until the reboot"
