@@ -254,7 +254,7 @@ let rooms: [Room] = [
     rooms: [
       "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
       "LocalAPI",
-      "NetworkAddresses", "SyncTestSupport",
+      "NetworkAddresses", "ServerCore", "SyncTestSupport",
     ],
     articles: ["README.md", "Corpus", "Failures"]),
   Room(
@@ -275,7 +275,7 @@ let rooms: [Room] = [
     [
       "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
       "LocalAPI",
-      "NetworkAddresses", "SyncTestSupport", "Fuzzing",
+      "NetworkAddresses", "ServerCore", "SyncTestSupport", "Fuzzing",
     ]),
   test("BasicsTests", ["Basics"]),
   test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),

@@ -187,7 +187,7 @@ extension CodeRedemption {
     self.init(
       codeHash: code, device: request.device, deviceName: request.deviceName,
       tokenHash: secretHash(token), wallMilliseconds: now.wallMilliseconds,
-      failuresMax: rules.failuresMax, devicesMax: Limits.devicesMax)
+      failuresMax: rules.codeFailuresMax, devicesMax: Limits.devicesMax)
   }
 }
 

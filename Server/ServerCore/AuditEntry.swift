@@ -20,7 +20,7 @@ package struct AuditEntry: Hashable, Sendable {
     case renamed
   }
 
-  /// How many of each kind are kept, the newest.
+  /// How many of each kind are kept of a workspace, and of what names none: the newest.
   package static let keptOfEachKind = 5_000
 
   /// Milliseconds since 1970.

@@ -287,13 +287,14 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   }
 
   package func append(
-    _ entry: LogEntry, to workspace: WorkspaceID
+    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
   ) throws(StorageFault) {
     let follows = try write { state in
       guard let head = state.workspaces[workspace]?.head,
         head.appending(entry.content.bytes) == entry.prefix
       else { return false }
       state.workspaces[workspace]?.log.append(entry)
+      state.workspaces[workspace]?.written.add(entry.content.bytes.count, at: wallMilliseconds)
       return true
     }
     guard follows else {

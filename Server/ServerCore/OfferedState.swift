@@ -77,6 +77,10 @@ package struct JoinTask: Sendable {
   /// What the two joined may take: bytes as they are stored, and units.
   package var bytesMax: Int
   package var unitsMax: UInt64
+  /// What is left of the bytes that the workspace may bring in today.
+  package var dailyBytesMax: Int
+  /// Milliseconds since 1970.
+  package var wallMilliseconds: Int64
 }
 
 /// What became of an offered state.
@@ -107,6 +111,11 @@ extension ServerStorage {
       guard bytes.count <= task.bytesMax else {
         return .tooLarge(reason: "\(bytes.count) bytes, at most \(task.bytesMax)")
       }
+      guard bytes.count <= task.dailyBytesMax else {
+        return .tooLarge(
+          reason:
+            "\(bytes.count) bytes, of which \(max(task.dailyBytesMax, 0)) are left for today (UTC)")
+      }
       // What was stored has to be read again, by all for ever: each of the two may be within a limit that
       // both together pass.
       _ = try Workspace(image: PackedSnapshot.unpack(bytes))
@@ -114,7 +123,8 @@ extension ServerStorage {
       return .refused(reason: "\(error)")
     }
     try append(
-      LogEntry(prefix: task.head.appending(bytes), content: .state(bytes)), to: task.workspace)
+      LogEntry(prefix: task.head.appending(bytes), content: .state(bytes)), to: task.workspace,
+      at: task.wallMilliseconds)
     return .appended
   }
 }
@@ -174,7 +184,9 @@ extension ServerCore {
         JoinTask(
           workspace: id, state: offer.bytes, content: content, head: resident.log.head,
           bytesMax: resident.allowance.stateBytesMax(configuration.quota),
-          unitsMax: resident.allowance.unitsMax(configuration.quota))),
+          unitsMax: resident.allowance.unitsMax(configuration.quota),
+          dailyBytesMax: resident.allowance.bytesLeftToday(configuration.quota, at: now),
+          wallMilliseconds: now.wallMilliseconds)),
       for: .join(id, offer.connection))
   }
 

@@ -51,7 +51,7 @@ package struct PairingCode: Hashable, Sendable {
   }
 
   /// What is looked up where something else was typed; no code has that name.
-  static func stored(ofWrong text: String, by secretHash: ([UInt8]) -> [UInt8]) -> [UInt8] {
+  package static func stored(ofWrong text: String, by secretHash: ([UInt8]) -> [UInt8]) -> [UInt8] {
     [UInt8](repeating: 0, count: nameLength) + secretHash(Array(text.utf8.prefix(64)))
   }
 

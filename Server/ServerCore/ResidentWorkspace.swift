@@ -104,10 +104,18 @@ struct ResidentWorkspace: Sendable {
   /// Hands a snapshot to the store, where one would save a good part of the next load.
   ///
   /// - Returns: the state at the head; nil where none is due.
-  mutating func beginSnapshot(_ rules: ServerConfiguration.Log) -> Workspace? {
-    guard !joins.isUnderWay, let content, log.wantsSnapshot(rules) else { return nil }
+  mutating func beginSnapshot(_ configuration: ServerConfiguration) -> Workspace? {
+    let tailBytesMax = allowance.tailBytesMax(configuration)
+    guard !joins.isUnderWay, let content,
+      log.wantsSnapshot(configuration.log, tailBytesMax: tailBytesMax)
+    else { return nil }
     log.snapshotBegan()
     return content
+  }
+
+  /// Whether much has to be read behind the latest snapshot.
+  func hasLongTail(_ configuration: ServerConfiguration) -> Bool {
+    log.isTailLong(allowance.tailBytesMax(configuration))
   }
 
   /// The snapshot was stored; nil where that failed.

@@ -67,6 +67,8 @@ package struct ServerConfiguration: Hashable, Sendable {
     /// Log entries after which a snapshot is due, and after which it is due however small they are.
     package var snapshotEntries = 256
     package var snapshotEntriesMax = 4_096
+    /// Bytes of the log after which a snapshot is due however few entries they are.
+    package var snapshotBytes = 16 << 20
     /// The log is kept for devices that were seen within this time; others get a snapshot.
     package var retentionMilliseconds: Int64 = 30 * 86_400_000
     /// Log entries a device may lack and still get them instead of a snapshot.
@@ -142,8 +144,11 @@ package struct ServerConfiguration: Hashable, Sendable {
 
 /// Who gets in by a code, and how often it may be guessed.
 package struct PairingRules: Hashable, Sendable {
-  /// Wrong codes after which a source, and every open code, is done.
+  /// Wrong codes after which a source pauses.
   package var failuresMax = 5
+  /// Wrong codes, from wherever they come, after which an open code of their name is done. One of 64,000 codes
+  /// is guessed by then; and whoever wants to end them all has to guess 400,000 times within ten minutes.
+  package var codeFailuresMax = 1_000
   /// How long a source pauses after its wrong codes, in milliseconds.
   package var pauseMilliseconds: Int64 = 60_000
   /// Whether devices with the role of a host get codes for new devices.

@@ -159,8 +159,8 @@ extension ServerCore {
     stageCommit(at: now)
   }
 
-  private mutating func saveSnapshotIfDue(_ id: WorkspaceID, at now: ServerTime) {
-    guard let content = workspaces[id]?.beginSnapshot(configuration.log),
+  mutating func saveSnapshotIfDue(_ id: WorkspaceID, at now: ServerTime) {
+    guard let content = workspaces[id]?.beginSnapshot(configuration),
       let resident = workspaces[id]
     else { return }
     let seen = resident.positionSeenByAll(

@@ -45,10 +45,12 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// Writes something small and durable, to see whether that is possible.
   func probe() throws(StorageFault)
 
-  /// Appends an entry in one durable transaction.
+  /// Appends an entry in one durable transaction; its bytes count for the workspace's day.
   ///
   /// - Throws: `StorageFault.conflict` where it does not follow on the head.
-  func append(_ entry: LogEntry, to workspace: WorkspaceID) throws(StorageFault)
+  func append(
+    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
+  ) throws(StorageFault)
 
   /// Stores a snapshot, and keeps the one before it. Log entries before a position that both hold are
   /// dropped; the one at the position says the chain to devices that have the log up to there.

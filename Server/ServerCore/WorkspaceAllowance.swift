@@ -19,9 +19,20 @@ struct WorkspaceAllowance: Sendable {
     min(quota.bytesMax ?? usual.bytesMax, usual.stateBytesMax)
   }
 
+  /// Bytes that the log behind the latest snapshot may have before the next one, however few entries these
+  /// are: a workspace that may take little must not be refused for what a snapshot would leave out.
+  func tailBytesMax(_ configuration: ServerConfiguration) -> Int {
+    min(configuration.log.snapshotBytes, (quota.bytesMax ?? configuration.quota.bytesMax) / 8)
+  }
+
   /// Units that the workspace may have.
   func unitsMax(_ usual: ServerConfiguration.Quota) -> UInt64 {
     min(quota.unitsMax ?? usual.unitsMax, WorkspaceQuota.unitsMaxMax)
+  }
+
+  /// Bytes that it may still bring in on this day.
+  func bytesLeftToday(_ usual: ServerConfiguration.Quota, at now: ServerTime) -> Int {
+    (quota.dailyBytesMax ?? usual.dailyBytesMax) - written.bytes(at: now.wallMilliseconds)
   }
 
   /// A batch was taken.
@@ -52,7 +63,7 @@ struct WorkspaceAllowance: Sendable {
           + "\(unitsMax(usual))")
     }
     let dailyMax = quota.dailyBytesMax ?? usual.dailyBytesMax
-    guard written.bytes(at: now.wallMilliseconds) + bytes <= dailyMax else {
+    guard bytes <= bytesLeftToday(usual, at: now) else {
       let day = DailyWrites.dayMilliseconds
       return .tooMuch(
         "the workspace has brought in all that it may on one day, \(dailyMax >> 20) MiB; "

@@ -53,10 +53,18 @@ struct WorkspaceLog: Sendable {
   // MARK: - Snapshots
 
   /// Whether a snapshot would save a good part of the next load.
-  func wantsSnapshot(_ rules: ServerConfiguration.Log) -> Bool {
+  ///
+  /// - Parameter tailBytesMax: bytes after which one is due however few entries they are.
+  func wantsSnapshot(_ rules: ServerConfiguration.Log, tailBytesMax: Int) -> Bool {
     guard isQuiet, snapshotInFlight == nil else { return false }
     return tailEntries >= rules.snapshotEntriesMax
       || tailEntries >= rules.snapshotEntries && tailBytes >= snapshotBytes / 2
+      || isTailLong(tailBytesMax)
+  }
+
+  /// Whether much has to be read behind the latest snapshot.
+  func isTailLong(_ bytesMax: Int) -> Bool {
+    tailBytes >= bytesMax && tailBytes >= snapshotBytes / 2
   }
 
   /// A snapshot of the state at `head` was handed to the store.

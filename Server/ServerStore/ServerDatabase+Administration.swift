@@ -82,9 +82,11 @@ extension ServerDatabase {
           accessMilliseconds,
         ])
       try insert(
-        AuditEntry(
-          at: proposal.createdAt, event: .code, workspace: try row.identifier("id"),
-          detail: "role \(role.name)"), in: db)
+        [
+          AuditEntry(
+            at: proposal.createdAt, event: .code, workspace: try row.identifier("id"),
+            detail: "role \(role.name)")
+        ], in: db)
       return try row.identifier("id")
     }
   }
@@ -124,7 +126,7 @@ extension ServerDatabase {
   ) throws(StorageFault) {
     try write { db in
       try insert(
-        AuditEntry(at: wallMilliseconds, event: .revoked, workspace: workspace, device: device),
+        [AuditEntry(at: wallMilliseconds, event: .revoked, workspace: workspace, device: device)],
         in: db)
       try db.execute(
         sql: """

@@ -6,27 +6,38 @@ package import ServerCore
 /// What happened about access.
 extension ServerDatabase {
   package func record(_ entries: [AuditEntry]) throws(StorageFault) {
-    try write { db in
-      for entry in entries { try insert(entry, in: db) }
-      for event in Set(entries.map(\.event)) {
-        try db.execute(
-          sql: """
-            DELETE FROM audit WHERE event = ?1 AND number <= (
-              SELECT number FROM audit WHERE event = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)
-            """, arguments: [event.rawValue, AuditEntry.keptOfEachKind])
-      }
-    }
+    try write { db in try insert(entries, in: db) }
   }
 
-  func insert(_ entry: AuditEntry, in db: Database) throws {
-    try db.execute(
-      sql: """
-        INSERT INTO audit (at, event, workspace, device, source, detail) VALUES (?, ?, ?, ?, ?, ?)
-        """,
-      arguments: [
+  /// Adds entries, and drops the oldest of their kinds and workspaces: nobody makes the list grow without end,
+  /// or pushes out what happened in other workspaces.
+  func insert(_ entries: [AuditEntry], in db: Database) throws {
+    struct Kind: Hashable {
+      let event: AuditEntry.Event
+      let workspace: WorkspaceID?
+    }
+    for entry in entries {
+      try db.cachedStatement(
+        sql: """
+          INSERT INTO audit (at, event, workspace, device, source, detail)
+          VALUES (?, ?, ?, ?, ?, ?)
+          """
+      ).execute(arguments: [
         entry.at, entry.event.rawValue, entry.workspace?.column, entry.device?.column, entry.source,
         entry.detail,
       ])
+    }
+    for kind in Set(entries.map { Kind(event: $0.event, workspace: $0.workspace) }) {
+      try db.execute(
+        sql: """
+          DELETE FROM audit WHERE event = ?1 AND workspace IS ?2 AND number <= (
+            SELECT number FROM audit WHERE event = ?1 AND workspace IS ?2
+            ORDER BY number DESC LIMIT 1 OFFSET ?3)
+          """,
+        arguments: [
+          kind.event.rawValue, kind.workspace?.column, AuditEntry.keptOfEachKind,
+        ])
+    }
   }
 
   /// The latest entries, oldest first; of one workspace, or of all.

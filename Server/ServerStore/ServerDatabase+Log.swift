@@ -51,7 +51,9 @@ extension ServerDatabase {
     }
   }
 
-  package func append(_ entry: LogEntry, to workspace: WorkspaceID) throws(StorageFault) {
+  package func append(
+    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
+  ) throws(StorageFault) {
     try requireSpace()
     try write { db in
       let number = try number(of: workspace, in: db)
@@ -60,6 +62,8 @@ extension ServerDatabase {
         throw StorageFault(code: .conflict, message: "the entry does not follow on the log")
       }
       try insert(entry, workspace: number, in: db)
+      try note(
+        entry.content.bytes.count, written: number, at: wallMilliseconds, in: db)
     }
   }
 

@@ -130,7 +130,7 @@ extension ServerDatabase: ServerStorage {
           Data(proposal.hash), maker.workspace, now, proposal.expiresAt, proposal.role.rawValue,
           proposal.accessMilliseconds, proposal.device.column,
         ])
-      try insert(proposal.auditEntry, in: db)
+      try insert([proposal.auditEntry], in: db)
       return .added
     }
   }
@@ -214,7 +214,7 @@ extension ServerDatabase: ServerStorage {
         guard let number = try knownNumber(of: append.workspace, in: db) else { continue }
         try insert(
           LogEntry(prefix: append.prefix, content: .delta(append.delta)), workspace: number, in: db)
-        try note(append, workspace: number, in: db)
+        try note(append.delta.count, written: number, at: append.wallMilliseconds, in: db)
       }
       for change in batch.records {
         guard let number = try knownNumber(of: change.workspace, in: db) else { continue }
@@ -244,8 +244,10 @@ extension ServerDatabase: ServerStorage {
   }
 
   /// What came in counts for its day.
-  private func note(_ append: LogAppend, workspace: Int64, in db: Database) throws {
-    let day = append.wallMilliseconds / DailyWrites.dayMilliseconds
+  func note(
+    _ bytes: Int, written workspace: Int64, at wallMilliseconds: Int64, in db: Database
+  ) throws {
+    let day = wallMilliseconds / DailyWrites.dayMilliseconds
     try db.cachedStatement(
       sql: """
         UPDATE workspaces SET
@@ -253,7 +255,7 @@ extension ServerDatabase: ServerStorage {
           written_day = ?1
         WHERE number = ?3
         """
-    ).execute(arguments: [day, append.delta.count, workspace])
+    ).execute(arguments: [day, bytes, workspace])
   }
 
   func knownNumber(of workspace: WorkspaceID, in db: Database) throws -> Int64? {

@@ -57,7 +57,7 @@ extension ServerDatabase {
           quota.bytesMax, quota.unitsMax?.column, quota.dailyBytesMax, quota.fileBytesMax,
           workspace.column,
         ])
-      try insert(entry, in: db)
+      try insert([entry], in: db)
     }
   }
 
@@ -74,7 +74,7 @@ extension ServerDatabase {
       guard isTaken == false else { return false }
       try db.execute(
         sql: "UPDATE workspaces SET name = ? WHERE id = ?", arguments: [name, workspace.column])
-      try insert(entry, in: db)
+      try insert([entry], in: db)
       return true
     }
   }
@@ -101,7 +101,7 @@ extension ServerDatabase {
         try db.execute(sql: "DELETE FROM \(table) WHERE workspace = ?", arguments: [number])
       }
       try db.execute(sql: "DELETE FROM workspaces WHERE number = ?", arguments: [number])
-      try insert(entry, in: db)
+      try insert([entry], in: db)
     }
   }
 }

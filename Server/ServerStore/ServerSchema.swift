@@ -293,6 +293,6 @@ enum ServerSchema {
       source TEXT,
       detail TEXT NOT NULL
     ) STRICT;
-    CREATE INDEX audit_by_event ON audit (event, number);
+    CREATE INDEX audit_by_event ON audit (event, workspace, number);
     """
 }

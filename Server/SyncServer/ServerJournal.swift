@@ -10,14 +10,6 @@ import WireProtocol
 /// What stands in the log: fixed words, ids and addresses. What a client says goes in with marks in
 /// place of what would begin a line or move a cursor, and cut.
 final class ServerJournal {
-  /// What happened about access and is not stored yet.
-  private struct PendingAudit {
-    var entries: [AuditEntry] = []
-    /// Uptime.
-    var storedAt: Int64 = .min / 2
-    var isStoring = false
-  }
-
   let logger: Logger
   var metrics = ServerMetrics()
   private let loop: any EventLoop
@@ -129,9 +121,7 @@ final class ServerJournal {
     _ event: AuditEntry.Event, _ workspace: WorkspaceID?, _ device: DeviceID?, source: String,
     detail: String = ""
   ) {
-    // Whoever is refused without end must not fill memory between two writings.
-    guard audit.entries.count < AuditEntry.keptOfEachKind else { return }
-    audit.entries.append(
+    audit.add(
       AuditEntry(
         at: clock.now.wallMilliseconds, event: event, workspace: workspace, device: device,
         source: source, detail: detail))
@@ -139,16 +129,12 @@ final class ServerJournal {
 
   /// Stores what happened since the last time; asked for on every tick, done once a second.
   func storeIfDue(in store: StoreRunner, at uptimeMilliseconds: Int64) {
-    guard !audit.entries.isEmpty, !audit.isStoring,
-      uptimeMilliseconds - audit.storedAt >= 1_000
-    else { return }
-    let entries = audit.entries
-    audit = PendingAudit(storedAt: uptimeMilliseconds, isStoring: true)
+    guard let entries = audit.begin(at: uptimeMilliseconds) else { return }
     let bound = NIOLoopBound(self, eventLoop: loop)
     store.run { $0.perform(.record(entries)) }
       .whenComplete { result in
         let journal = bound.value
-        journal.audit.isStoring = false
+        journal.audit.ended()
         if case .success(.recorded) = result {
         } else {
           journal.logger.warning("what happened about access could not be stored")
@@ -158,10 +144,43 @@ final class ServerJournal {
 
   /// Stores what happened about access until the server stopped, behind all that the store does.
   func finish(in store: StoreRunner) -> EventLoopFuture<Void> {
-    let entries = audit.entries
-    audit.entries = []
+    let entries = audit.take()
     return store.run { storage in
       if !entries.isEmpty { _ = storage.perform(.record(entries)) }
     }
   }
+}
+
+/// What happened about access and is not stored yet: of each kind so much, so that whoever is refused without
+/// end neither fills memory nor keeps out what others did.
+struct PendingAudit {
+  private var entries: [AuditEntry] = []
+  private var counts: [AuditEntry.Event: Int] = [:]
+  /// Uptime.
+  private var storedAt: Int64 = .min / 2
+  private var isStoring = false
+
+  mutating func add(_ entry: AuditEntry) {
+    guard counts[entry.event, default: 0] < AuditEntry.keptOfEachKind else { return }
+    counts[entry.event, default: 0] += 1
+    entries.append(entry)
+  }
+
+  /// Hands over what is to be stored.
+  mutating func take() -> [AuditEntry] {
+    defer { (entries, counts) = ([], [:]) }
+    return entries
+  }
+
+  /// Begins to store what is there, once a second.
+  ///
+  /// - Returns: nil where nothing is to be stored now.
+  mutating func begin(at uptimeMilliseconds: Int64) -> [AuditEntry]? {
+    guard !entries.isEmpty, !isStoring, uptimeMilliseconds - storedAt >= 1_000 else { return nil }
+    storedAt = uptimeMilliseconds
+    isStoring = true
+    return take()
+  }
+
+  mutating func ended() { isStoring = false }
 }

@@ -16,6 +16,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case requests
   /// Addresses as settings and proxies write them.
   case addresses
+  /// Pairing codes.
+  case codes
 
   /// Runs one input; whatever is refused in the documented way is no finding.
   package func run(_ bytes: [UInt8]) throws(FuzzFinding) {
@@ -28,6 +30,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .json: try JSONTarget.run(bytes)
     case .requests: try RequestTarget.run(bytes)
     case .addresses: try AddressTarget.run(bytes)
+    case .codes: try CodeTarget.run(bytes)
     }
   }
 }

@@ -1,6 +1,7 @@
 import Basics
 import Fuzzing
 import NetworkAddresses
+import ServerCore
 
 /// Seeds that people could have typed.
 enum TextSeeds {
@@ -13,6 +14,10 @@ enum TextSeeds {
       addresses.enumerated().map { index, text in
         FuzzFiles.Input(name: "address-\(index)", bytes: Array(text.utf8))
       }
+    case .codes:
+      codes.enumerated().map { index, text in
+        FuzzFiles.Input(name: "code-\(index)", bytes: Array(text.utf8))
+      }
     case .deltas, .snapshots, .frames, .envelopes, .sequences: []
     }
   }
@@ -21,6 +26,7 @@ enum TextSeeds {
     switch target {
     case .json: (try? JSONReader.read(bytes)) != nil
     case .requests: (try? RequestTarget.decoded(bytes)).flatMap { $0 } != nil
+    case .codes: PairingCode(typed: String(decoding: bytes, as: UTF8.self)) != nil
     default:
       AddressRange(String(decoding: bytes, as: UTF8.self)) != nil
         || bytes.contains(UInt8(ascii: ","))
@@ -38,6 +44,10 @@ enum TextSeeds {
   private static let addresses = [
     "127.0.0.1", "10.0.0.0/8", "2001:db8::/32", "::ffff:192.0.2.1", "fe80::1%eth0", "::",
     "1:2:3:4:5:6:1.2.3.4", "203.0.113.9, 10.0.0.7", "203.0.113.9:80, [2001:db8::1]:443,192.0.2.1",
+  ]
+
+  private static let codes = [
+    "BCDF-GHJK", "bcdf ghjk", "B.C_D-F\tG H\nJK", "\u{FB06}\u{FB06}xxxx",
   ]
 
   /// Routes, and bodies that they take.

@@ -166,6 +166,21 @@ import WireProtocol
     #expect(scene.take(connection).acks.count == 3)
   }
 
+  /// A workspace that may take little is not refused for what a snapshot would leave out.
+  @Test func aLongTailIsASnapshotBeforeItIsTooMuch() throws {
+    var scene = ServerScene { $0.quota.bytesMax = 8_000 }
+    var device = scene.device(1)
+    let connection = try scene.join(&device)
+    let session = try SessionID("main")
+    try device.write("text")
+    for index in 0..<250 {
+      try device.perform(index % 2 == 0 ? .pause(session, reason: nil) : .resume(session))
+      scene.send(device.changes(), on: connection)
+      #expect(scene.take(connection).refusals.isEmpty, "batch \(index)")
+    }
+    #expect(try !scene.tables.snapshots.isEmpty)
+  }
+
   @Test(arguments: [true, false])
   func whatAWorkspaceMayTakeHasAnEndAndOthersGoOn(inBytes: Bool) throws {
     var scene = ServerScene {

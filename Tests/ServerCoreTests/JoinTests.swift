@@ -135,6 +135,37 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, false])
   }
 
+  /// Each state that is joined is an entry as large as all before: they count for the day, too.
+  @Test func whatIsLeftOfADayIsNotExceededByStates() throws {
+    var world = try DivergedWorld()
+    let size = PackedSnapshot.pack(world.author.workspace.image()).count
+    world = try DivergedWorld { $0.quota.dailyBytesMax = 2 * size }
+    var refusals: [Refusal] = []
+    for number: UInt64 in 3..<8 {
+      var device = try world.device(number)
+      let id = world.scene.connect(device)
+      try device.take(world.scene.take(id))
+      send(device, on: id, &world.scene)
+      refusals += world.scene.take(id).refusals
+    }
+    #expect(!refusals.isEmpty)
+    #expect(refusals.allSatisfy { $0.code == .limitReached && $0.message.contains("today") })
+    let taken = try world.scene.tables.log.reduce(0) { $0 + $1.content.bytes.count }
+    #expect(taken <= 2 * size)
+  }
+
+  /// Nobody writes, and the log must not grow by state after state.
+  @Test func aLongTailOfStatesBecomesASnapshot() throws {
+    var world = try DivergedWorld { $0.log.snapshotBytes = 1 }
+    for number: UInt64 in 3..<6 {
+      let device = try world.device(number)
+      let id = world.scene.connect(device)
+      send(device, on: id, &world.scene)
+      #expect(world.scene.closed[id] == .serviceRestart)
+    }
+    #expect(try world.scene.tables.snapshots.count == 2)
+  }
+
   @Test(arguments: [[], [1, 2, 3], [UInt8](repeating: 0, count: 40)])
   func whatIsNoStateIsRefusedForAWhile(bytes: [UInt8]) throws {
     var world = try DivergedWorld()

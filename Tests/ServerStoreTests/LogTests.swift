@@ -40,7 +40,7 @@ import WireProtocol
     let first = try database.write(3, to: workspace)
     let bytes: [UInt8] = [7, 0, 7]
     let state = LogEntry(prefix: first[2].prefix.appending(bytes), content: .state(bytes))
-    try database.append(state, to: workspace)
+    try database.append(state, to: workspace, at: Sample.now)
     let last = try database.write(1, to: workspace)
     try database.close()
     let again = try folder.open()
@@ -59,7 +59,8 @@ import WireProtocol
       LogPrefix(position: 4, chain: 7), entries[2].prefix,
     ] {
       do {
-        try database.append(LogEntry(prefix: wrong, content: .state(bytes)), to: workspace)
+        try database.append(
+          LogEntry(prefix: wrong, content: .state(bytes)), to: workspace, at: Sample.now)
         Issue.record("\(wrong) was taken")
       } catch {
         #expect(error.code == .conflict)

@@ -172,7 +172,8 @@ import WireProtocol
     let delta = [UInt8](repeating: 5, count: 2_000)
     for _ in 0..<200 {
       prefix = prefix.appending(delta)
-      try database.append(LogEntry(prefix: prefix, content: .delta(delta)), to: workspace)
+      try database.append(
+        LogEntry(prefix: prefix, content: .delta(delta)), to: workspace, at: Sample.now)
     }
     try database.close()
     var bytes = try #require(FileManager.default.contents(atPath: folder.databasePath))

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import NetworkAddresses
 import QueueModel
+import ServerCore
 import Testing
 import WireProtocol
 
@@ -39,6 +40,19 @@ import WireProtocol
     #expect(recorder.lines().contains { $0.hasPrefix("paired device ") })
   }
 
+  /// Between two writings, too.
+  @Test func whoIsRefusedWithoutEndKeepsNothingElseOut() {
+    var pending = PendingAudit()
+    for index in 0..<AuditEntry.keptOfEachKind + 10 {
+      pending.add(AuditEntry(at: Int64(index), event: .refused, source: "192.0.2.1"))
+    }
+    pending.add(AuditEntry(at: 0, event: .paired))
+    let entries = pending.take()
+    #expect(entries.count == AuditEntry.keptOfEachKind + 1)
+    #expect(entries.last?.event == .paired)
+    #expect(pending.take().isEmpty)
+  }
+
   @Test func nothingOfAClientBeginsALineInTheLog() async throws {
     let recorder = LogRecorder()
     try await ServerFixture.with(logger: recorder.logger) { fixture in
@@ -64,6 +78,11 @@ import WireProtocol
     ("10.0.0.1", ["203.0.113.9:80"], "203.0.113.9"),
     ("10.0.0.1", ["198.51.100.1, nonsense"], "10.0.0.1"), ("10.0.0.1", [], "10.0.0.1"),
     ("10.0.0.1", ["198.51.100.1,, 10.0.0.7"], "10.0.0.7"),
+    ("10.0.0.1", ["::ffff:203.0.113.9"], "203.0.113.9"),
+    ("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+    ("10.0.0.1", ["203.0.113.9, unknown"], "10.0.0.1"),
+    ("10.0.0.1", ["203.0.113.9\n"], "10.0.0.1"),
+    ("10.0.0.1", ["[2001:db8::1"], "10.0.0.1"), ("10.0.0.1", ["2001:db8::1%eth0"], "2001:db8::1"),
     // Who is no proxy may say what it wants.
     ("192.0.2.5", ["203.0.113.9"], "192.0.2.5"),
   ])

@@ -50,7 +50,7 @@ import WireProtocol
       let head = try #require(try storage.header(of: workspace)).head
       try storage.append(
         LogEntry(prefix: head.appending(changes.delta), content: .delta(changes.delta)),
-        to: workspace)
+        to: workspace, at: 0)
       if index == 2 { scene.saveSnapshot() }
     }
     storage.afterHeader { scene.saveSnapshot() }
@@ -247,9 +247,11 @@ private final class SwitchableStorage: ServerStorage {
     try base.entries(of: workspace, after: position, limit: limit)
   }
 
-  func append(_ entry: LogEntry, to workspace: WorkspaceID) throws(StorageFault) {
+  func append(
+    _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
+  ) throws(StorageFault) {
     try check()
-    try base.append(entry, to: workspace)
+    try base.append(entry, to: workspace, at: wallMilliseconds)
   }
 
   func commit(_ batch: CommitBatch) throws(StorageFault) {

@@ -124,7 +124,7 @@ import WireProtocol
       let head = try #require(try database.header(of: workspace)).head
       let delta: [UInt8] = [1, 2, 3]
       try database.append(
-        LogEntry(prefix: head.appending(delta), content: .delta(delta)), to: workspace)
+        LogEntry(prefix: head.appending(delta), content: .delta(delta)), to: workspace, at: 0)
       try database.close()
       expect(await Self.findings(of: directory), "workspace", .error, "team")
     }
