@@ -10,7 +10,7 @@ groups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 }
 group=$groups/cospool-boot-$$
 mkdir "$group"
-trap 'rmdir "$group" 2> /dev/null || true' EXIT
+trap 'find "$group" -depth -type d -exec rmdir {} \; || true' EXIT
 # shellcheck disable=SC2016
 bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' group "$group" \
   unshare --mount --pid --uts --ipc --net --cgroup --fork --kill-child bash -ec '

@@ -48,7 +48,18 @@ ada() {
 # main UNIT, of root or with --user of the person: its process.
 main_of() { on systemctl show -p MainPID --value "$1"; }
 daemon() { ada systemctl --user show -p MainPID --value cospoold; }
-is_new() { [ "$("$1")" != "$2" ] && [ "$("$1")" != 0 ]; }
+# is_new NAME PROCESS: it runs, as another process.
+is_new() {
+  local now
+  now=$("$1") && [[ $now =~ ^[1-9][0-9]*$ ]] && [ "$now" != "$2" ]
+}
+# running NAME: its process, which must be there.
+running() {
+  local now
+  now=$("$1")
+  [[ $now =~ ^[1-9][0-9]*$ ]] || fail "$1 does not run"
+  echo "$now"
+}
 server() { main_of cospool-server; }
 done_with() { grep -q "$1" "$work/root/home/ada/done"; }
 signal() { on sh -c "kill -$1 $2"; }
@@ -74,11 +85,16 @@ find_machine() {
   local unshared
   unshared=$(pgrep -P "$booted" -x unshare) && machine=$(pgrep -P "$unshared" -x systemd) && [ -n "$machine" ]
 }
+# Ends the machine as a power cut does, but for what the kernel still writes.
 halt() {
-  [ -z "$machine" ] || kill -KILL "$machine" 2>/dev/null || true
+  [ -z "$booted" ] || pkill -KILL -P "$booted" || true
+  ended
+}
+ended() {
   [ -z "$booted" ] || wait "$booted" 2>/dev/null || true
   machine= booted=
 }
+is_off() { ! pgrep -P "$booted"; }
 
 mkdir "$work/root"
 tar -C "$work/root" -xf "$tarball"
@@ -136,7 +152,7 @@ ada cospool doctor
 ! grep -E 'NOTIFY_SOCKET|WATCHDOG|LIBDISPATCH' "$work/root/home/ada/variables" || fail "an agent got variables of the service"
 
 long() {
-  rm -f "$work/root/home/ada/began" "$work/root/home/ada/go"
+  rm -f "$work/root/home/ada"/{began,go,left,turn}
   ada cospool send -s work "$1"
   eventually 60 test -e "$work/root/home/ada/began"
   eventually 60 test -s "$work/root/home/ada/left"
@@ -158,7 +174,7 @@ eventually 60 dead "$left"
 say "kill -9 of the daemon in a turn"
 ada cospool queue resume -s work || true
 long "Long and killed"
-before=$(daemon)
+before=$(running daemon)
 signal KILL "$before"
 eventually 60 is_new daemon "$before"
 eventually 60 dead "$left"
@@ -166,27 +182,29 @@ eventually 60 is "Long and killed" unknown
 ada cospool queue skip "$(message "Long and killed" id)"
 
 say "a daemon that hangs is started again"
+[ "$(ada systemctl --user show -p WatchdogUSec --value cospoold)" != 0 ] || fail "the daemon has no watchdog"
 ada mkdir -p /home/ada/.config/systemd/user/cospoold.service.d
 printf '[Service]\nWatchdogSec=4\n' | ada tee /home/ada/.config/systemd/user/cospoold.service.d/watchdog.conf >/dev/null
 ada systemctl --user daemon-reload
 ada systemctl --user restart cospoold
-before=$(daemon)
+before=$(running daemon)
 signal STOP "$before"
 eventually 60 is_new daemon "$before"
 ada rm -r /home/ada/.config/systemd/user/cospoold.service.d
 ada systemctl --user daemon-reload
 
 say "kill -9 of the server, and one that hangs"
-before=$(server)
+before=$(running server)
 signal KILL "$before"
 eventually 60 is_new server "$before"
 ada cospool sync wait --timeout 60
+[ "$(on systemctl show -p WatchdogUSec --value cospool-server)" != 0 ] || fail "the server has no watchdog"
 on mkdir -p /run/systemd/system/cospool-server.service.d
 printf '[Service]\nWatchdogSec=4\n' >"$work/watchdog.conf"
 on tee /run/systemd/system/cospool-server.service.d/watchdog.conf <"$work/watchdog.conf" >/dev/null
 on systemctl daemon-reload
 on systemctl restart cospool-server
-before=$(server)
+before=$(running server)
 signal STOP "$before"
 eventually 60 is_new server "$before"
 on rm -r /run/systemd/system/cospool-server.service.d
@@ -195,16 +213,22 @@ ada cospool sync wait --timeout 60
 
 say "an upgrade, and a restart between turns"
 long "Long while upgraded"
-before=$(daemon)
+before=$(running daemon)
 on dpkg -i "/release/cospool_$version-2_$architecture.deb" "/release/cospool-server_$version-2_$architecture.deb" \
   >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
 [ "$(daemon)" = "$before" ] || fail "the upgrade ended the daemon in a turn"
-ada cospool service restart >"$work/restart" 2>&1 &
-restart=$!
+# What `cospool service restart` asks for: the turn ends first, and nothing else begins before.
+signal USR1 "$before"
+ada cospool send -s work "Behind the restart"
+in_group "$(cat "$work/root/home/ada/turn")" || fail "the restart ended the turn"
+[ "$(daemon)" = "$before" ] || fail "the restart did not wait for the turn"
 go
-wait "$restart" || fail "$(cat "$work/restart")"
 eventually 60 is_new daemon "$before"
 eventually 60 done_with "Long while upgraded"
+eventually 60 done_with "Behind the restart"
+before=$(running daemon)
+ada cospool service restart
+is_new daemon "$before" || fail "service restart started nothing anew"
 
 say "backups by a timer"
 on install -d -o cospool-server -g cospool-server -m 0700 /backup
@@ -218,7 +242,8 @@ say "a reboot, and a power cut"
 ada cospool queue pause -s work --reason "until the reboot"
 ada cospool send -s work "After the reboot"
 on systemctl poweroff || true
-wait "$booted" || true
+eventually 60 is_off
+ended
 boot
 eventually 60 on systemctl is-active cospool-server
 eventually 60 ada systemctl --user is-active cospoold
@@ -229,13 +254,17 @@ eventually 60 done_with "After the power cut"
 halt
 boot
 eventually 60 ada systemctl --user is-active cospoold
-ada cospool sync wait --timeout 60
+ada cospool send -s work "The last one"
+eventually 60 done_with "The last one"
 [ "$(grep -c "After the power cut" "$work/root/home/ada/done")" = 1 ] || fail "it ran again"
 
 say "nothing failed, and the journal has only our own words"
 on systemctl --failed --no-legend --no-pager | tee "$work/failed"
+ada systemctl --user --failed --no-legend --no-pager | tee -a "$work/failed"
 [ ! -s "$work/failed" ] || fail "units failed"
-! on journalctl --no-pager -o cat | grep -F 'Failed to set thread priority' || fail "the journal is full of libdispatch"
+on journalctl --no-pager -o cat >"$work/journal"
+grep -q 'listening on' "$work/journal" || fail "the journal has nothing of the server"
+! grep -F 'Failed to set thread priority' "$work/journal" || fail "the journal is full of libdispatch"
 
 say "purged"
 on dpkg -P cospool cospool-server >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
