@@ -234,10 +234,22 @@ struct InvalidOperationTests {
 
   @Test func sessionsAreBoundedLocallyAndRemotely() throws {
     var device = TestDevice(1)
-    for number in 1...Limits.sessionsMax {
+    for number in 1..<Limits.sessionsMax {
       try device.perform(.addSession(.named("session \(number)"), name: nil, project: nil))
     }
     let local = QueueError.limitReached(what: "sessions", max: Limits.sessionsMax)
+    let sections = ["one more", "and another"].map { name in
+      WorkspaceDocument.Session(
+        id: .named(name), name: nil, project: nil, pauses: [], locked: false, messages: [],
+        cancelled: [])
+    }
+    let vector = device.workspace.vector
+    #expect(throws: local) {
+      try device.perform(.importDocument(WorkspaceDocument(sessions: sections)))
+    }
+    #expect(device.workspace.vector == vector, "a part was imported")
+    let last = "session \(Limits.sessionsMax)"
+    try device.perform(.addSession(.named(last), name: nil, project: nil))
     #expect(throws: local) {
       try device.perform(.addSession(.named("one more"), name: nil, project: nil))
     }

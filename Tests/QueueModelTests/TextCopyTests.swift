@@ -5,7 +5,7 @@ import Testing
 @testable import SequenceCRDT
 
 /// A command changes texts and queues where they lie: while somebody else held on to one, each change
-/// would copy it, and typing would take as long as the text is long.
+/// of a command would copy it.
 struct TextCopyTests {
   private static let id = MessageID.numbered(1)
 
@@ -51,6 +51,14 @@ struct TextCopyTests {
   @Test(arguments: [
     Command.send("five", as: 9, in: "s"), .move([id], to: .position(3)),
     .move([.numbered(3), .numbered(2)], to: .before(id)), .cancel([id]),
+    .importDocument(
+      WorkspaceDocument(sessions: [
+        WorkspaceDocument.Session(
+          id: .named("s"), name: nil, project: nil, pauses: [], locked: false,
+          messages: [
+            .init(id: .numbered(9), content: "five", priority: "normal", createdAt: 1, device: nil)
+          ], cancelled: [])
+      ])),
   ])
   func aCommandDoesNotCopyTheQueue(command: Command) throws {
     var device = try device()

@@ -10,7 +10,13 @@ groups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 }
 group=$groups/cospool-boot-$$
 mkdir "$group"
-trap 'find "$group" -depth -type d -exec rmdir {} \; || true' EXIT
+# Whatever still lives in it ends, and it goes.
+cleared() {
+  echo 1 >"$group/cgroup.kill"
+  while grep -q 'populated 1' "$group/cgroup.events"; do sleep 0.05; done
+  find "$group" -depth -type d -exec rmdir {} \;
+}
+trap cleared EXIT
 # shellcheck disable=SC2016
 bash -c 'echo $$ > "$1/cgroup.procs"; shift; exec "$@"' group "$group" \
   unshare --mount --pid --uts --ipc --net --cgroup --fork --kill-child bash -ec '

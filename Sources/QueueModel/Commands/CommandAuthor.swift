@@ -3,9 +3,10 @@ import SequenceCRDT
 /// Who makes the operations of one command, and applies each as it is made: the next one is made of
 /// the state behind it.
 ///
-/// The author has the workspace from the command's beginning to its end, alone: `Workspace.lend`
-/// moves it in and out. A second copy beside one that changes would make each operation copy what it
-/// touches. So no function returns slots or texts to one that emits.
+/// The author has the workspace from the command's beginning to its end: `Workspace.lend` moves it in
+/// and out. A second copy made beside it would have the next operation copy what it touches, so no
+/// function returns slots or texts to one that emits. The copy that a device keeps until its store took
+/// the command costs that once a command.
 struct CommandAuthor {
   /// The state behind what was made so far.
   private(set) var workspace: Workspace

@@ -13,6 +13,11 @@ struct DocumentImport {
 
   consuming func write(by author: inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice {
     if let fault = document.fault { throw .invalidDocument(reason: fault) }
+    // All of them or none: the first would be applied before the last is refused.
+    let added = Set(document.sessions.map(\.id)).count { author.workspace.sessionStates[$0] == nil }
+    guard author.workspace.sessionStates.count + added <= Limits.sessionsMax else {
+      throw .limitReached(what: "sessions", max: Limits.sessionsMax)
+    }
     for session in document.sessions {
       try importSession(session, by: &author)
     }
@@ -56,20 +61,9 @@ struct DocumentImport {
       counts.known += 1
       return
     }
-    guard let state = author.workspace.sessionStates[session],
-      let reference = state.element.references.first
-    else {
-      return
-    }
+    guard let addition = addition(of: message, to: session, author) else { return }
     counts.messages += 1
-    let id = author.emit(
-      .addMessage(
-        Operation.AddMessage(
-          message: message.id, session: reference, origins: state.slots.originsAtEnd,
-          // No time of somebody's wrong clock may be ahead of the server's.
-          stamp: min(Stamp(milliseconds: message.createdAt), author.stamp),
-          priority: Priority(name: message.priority) ?? .normal,
-          clears: state.element.tagIDs(.exists))))
+    let id = author.emit(.addMessage(addition))
     author.changing(id, bytes: message.changeBytes) { author in
       if !message.content.isEmpty {
         author.emit(
@@ -82,6 +76,21 @@ struct DocumentImport {
         author.emit(.clearTags(element: id, field: .live, clears: [id]))
       }
     }
+  }
+
+  /// Made apart from where it is applied: whoever held the session then would make that copy its queue.
+  private func addition(
+    of message: WorkspaceDocument.Message, to session: SessionID, _ author: borrowing CommandAuthor
+  ) -> Operation.AddMessage? {
+    guard let state = author.workspace.sessionStates[session],
+      let reference = state.element.references.first
+    else { return nil }
+    return Operation.AddMessage(
+      message: message.id, session: reference, origins: state.slots.originsAtEnd,
+      // No time of somebody's wrong clock may be ahead of the server's.
+      stamp: min(Stamp(milliseconds: message.createdAt), author.stamp),
+      priority: Priority(name: message.priority) ?? .normal,
+      clears: state.element.tagIDs(.exists))
   }
 
   private mutating func importThread(
