@@ -19,14 +19,6 @@ protocol TurnTaker: AnyObject {
   func takeTurn() -> Bool
 }
 
-extension EventLoop {
-  /// Does something once sockets were looked at and what that brought had a turn, in the order of the calls.
-  func executeAfterSockets(_ work: @escaping @Sendable () -> Void) {
-    // The loop looks at sockets once no task is due.
-    scheduleTask(in: .microseconds(20)) { self.execute(work) }
-  }
-}
-
 /// Gives turns to connections whose input waits: to each group in its order, and within a group to each
 /// connection, a piece of `pieceBytes` at a time. So whatever one workspace or strangers send, another
 /// one's input waits for one piece of each.

@@ -4,9 +4,6 @@ import ServerCore
 
 /// Does the core's tasks on the store's threads, and knows how long the oldest of them waits.
 ///
-/// An answer is given after sockets were looked at, since it may lead to the next commit: who sent something
-/// while the last one was put together has a turn in between.
-///
 /// Everything but the tasks themselves happens on `loop`.
 final class StoreRunner {
   let storage: any ServerStorage
@@ -48,16 +45,14 @@ final class StoreRunner {
     thread.runIfActive(eventLoop: loop) {
       let start = ContinuousClock.now
       return (storage.perform(task), start.duration(to: .now))
-    }.whenComplete { [loop] result in
-      loop.executeAfterSockets {
-        let (runner, done) = bound.value
-        runner.began[id] = nil
-        switch result {
-        case .success((let outcome, let time)): done(outcome, time)
-        case .failure(let error):
-          let fault = StorageFault(code: .unavailable, message: "the store's thread: \(error)")
-          done(.failed(fault), .zero)
-        }
+    }.whenComplete { result in
+      let (runner, done) = bound.value
+      runner.began[id] = nil
+      switch result {
+      case .success((let outcome, let time)): done(outcome, time)
+      case .failure(let error):
+        let fault = StorageFault(code: .unavailable, message: "the store's thread: \(error)")
+        done(.failed(fault), .zero)
       }
     }
   }
