@@ -64,7 +64,7 @@ struct WorkspaceLog: Sendable {
 
   /// Whether much has to be read behind the latest snapshot.
   func isTailLong(_ bytesMax: Int) -> Bool {
-    tailBytes >= bytesMax && tailBytes >= snapshotBytes / 2
+    tailBytes > 0 && tailBytes >= bytesMax && tailBytes >= snapshotBytes / 2
   }
 
   /// A snapshot of the state at `head` was handed to the store.

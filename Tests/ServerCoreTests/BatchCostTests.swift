@@ -181,6 +181,14 @@ import WireProtocol
     #expect(try !scene.tables.snapshots.isEmpty)
   }
 
+  @Test func whoMayTakeNothingGetsNoSnapshotOfNothing() throws {
+    var scene = ServerScene { $0.quota.bytesMax = 0 }
+    var device = scene.device(1)
+    _ = try scene.join(&device)
+    scene.finishTasks()
+    #expect(try scene.tables.snapshots.isEmpty)
+  }
+
   @Test(arguments: [true, false])
   func whatAWorkspaceMayTakeHasAnEndAndOthersGoOn(inBytes: Bool) throws {
     var scene = ServerScene {
