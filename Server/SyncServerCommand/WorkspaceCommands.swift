@@ -225,7 +225,7 @@ struct WorkspaceLogCommand: ParsableCommand {
     commandName: "log",
     abstract: "Show who paired, joined, was refused or revoked, and who decided requests.",
     discussion: """
-      The newest 5,000 of each kind are kept: code, paired, joined, refused, revoked, quota, decided, \
+      The newest 5,000 of each kind and workspace are kept: code, paired, joined, refused, revoked, quota, decided, \
       renamed, deleted. No text of a client is among them. The serving process writes the same to its log \
       (`access denied: …, source ADDRESS`, for programs that shut addresses out).
       """)
