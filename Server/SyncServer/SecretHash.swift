@@ -3,7 +3,7 @@ import Crypto
 /// SHA-256 of tokens and pairing codes: all that is ever stored of them.
 ///
 /// Tokens have 256 random bits, so a plain hash cannot be searched; codes have 34 and live for ten
-/// minutes and five guesses.
+/// minutes and a thousand guesses.
 package func secretHash(_ secret: [UInt8]) -> [UInt8] {
   Array(SHA256.hash(data: secret))
 }

@@ -8,7 +8,7 @@ struct PairingCodeCommand: ParsableCommand {
     commandName: "pair",
     abstract: "Print a one-time code that pairs a new device; works while serving.",
     discussion: """
-      The code is good for one device, for 10 minutes and 5 wrong guesses. A workspace is created \
+      The code is good for one device, for 10 minutes and 1,000 wrong guesses. A workspace is created \
       with its first code.
 
       A device that is paired as viewer reads, as author also queues, edits and answers requests, as \
