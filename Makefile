@@ -3,9 +3,6 @@
 SWIFT ?= swift
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
-# For debug builds: a build machine leaves out what only editors and debuggers read.
-BUILD_FLAGS ?=
-BUILD = $(SWIFT) build $(BUILD_FLAGS)
 
 PREFIX = /usr/local
 DESTDIR =
@@ -19,7 +16,7 @@ setup: ## Checks the toolchain, installs the system libraries that are missing; 
 	@SHELLS="$(SHELLS)" BROWSER="$(BROWSER)" $(SCRIPTS)/setup.sh
 
 build: setup ## Builds everything (debug)
-	@$(BUILD)
+	@$(SWIFT) build
 
 # One product after the other: they are large. BIN names other executables.
 release: setup ## Builds what is installed: optimised, with Swift's libraries inside
@@ -61,7 +58,7 @@ COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 
 test: SHELLS = 1
 test: setup lint ## Lint, the whole test suite with real processes, the page where there is a Chromium
-	@$(BUILD) --build-tests
+	@$(SWIFT) build --build-tests
 	@RERUN=3 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
 	  $(SCRIPTS)/explain.sh $(SWIFT) test --skip-build --parallel --num-workers 2 \
 	  --skip '^($(COMPUTING))\.'
@@ -73,30 +70,30 @@ test-pure: ## The rooms without input and output alone: seconds instead of minut
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
 
 api-check: ## Holds a real daemon's local API against its description; EXAMPLES=n requests of a kind
-	@$(BUILD) --product cospoold
+	@$(SWIFT) build --product cospoold
 	@EXAMPLES="$(EXAMPLES)" SEED="$(SEED)" $(SCRIPTS)/api-check.sh
 
 mcp-check: ## Uses the MCP server through the protocol's reference client
-	@$(BUILD) --product cospoold
-	@$(BUILD) --product cospool
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
 	@$(SCRIPTS)/mcp-check.sh
 
 agents-check: ## The real Claude Code and Codex, in front of a scripted model; ONLY="name …" chooses checks
-	@$(BUILD) --product cospoold
-	@$(BUILD) --product cospool
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
 	@ONLY="$(ONLY)" $(SCRIPTS)/agents-check.sh
 
 page: ## Writes the files of the page into the daemon's table
 	@python3 $(SCRIPTS)/page.py
 
 page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it, LONG=1 measures more often
-	@$(BUILD) --product cospoold
-	@$(BUILD) --product cospool
-	@$(BUILD) --product cospool-server
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
+	@$(SWIFT) build --product cospool-server
 	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" LONG="$(LONG)" $(SCRIPTS)/page-test.sh
 
 consumer: ## Builds an app from outside the package, and lets two of its devices use a server
-	@$(BUILD) --product cospool-server
+	@$(SWIFT) build --product cospool-server
 	@$(SCRIPTS)/consumer.sh
 
 site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR)
