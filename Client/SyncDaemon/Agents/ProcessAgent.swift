@@ -5,6 +5,7 @@ import QueueModel
 import Subprocess
 import Synchronization
 import SystemPackage
+import Systemd
 
 /// An agent that is a process: started for each turn, fed, read and waited for. A preset is a command
 /// line and a reader of its output.
@@ -220,6 +221,11 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// The daemon's own, with what a turn adds.
   private static func environment(of turn: AgentTurn) -> Environment {
     var values: [Environment.Key: String?] = [:]
+    if let key = Environment.Key(rawValue: DispatchLog.variable),
+      ProcessInfo.processInfo.environment[DispatchLog.variable] == DispatchLog.silent
+    {
+      values[key] = .some(nil)
+    }
     for (name, value) in turn.environment {
       if let key = Environment.Key(rawValue: name) { values[key] = value }
     }
