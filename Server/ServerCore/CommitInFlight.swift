@@ -4,7 +4,7 @@ import WireProtocol
 
 /// The transaction being stored.
 struct CommitInFlight: Sendable {
-  var entries: [(batch: PendingBatch, append: LogAppend)] = []
+  var entries: [(batch: PendingBatch, entry: LogEntry)] = []
   var touches: [DeviceTouch] = []
   var bytes = 0
   /// Operations that were looked at for it, and one more for each batch.
@@ -33,9 +33,10 @@ struct CommitInFlight: Sendable {
   }
 
   /// What is handed to the store.
-  var batch: CommitBatch {
+  func batch(at wallMilliseconds: Int64) -> CommitBatch {
     var batch = CommitBatch()
-    batch.appends = entries.map(\.append)
+    batch.wallMilliseconds = wallMilliseconds
+    batch.appends = entries.map { ($0.batch.workspace, $0.entry) }
     batch.touches = touches
     batch.records = records
     batch.inboxes = inboxes
@@ -59,7 +60,7 @@ struct CommitInFlight: Sendable {
 
   /// Whether it stores something of a workspace.
   func concerns(_ workspace: WorkspaceID) -> Bool {
-    entries.contains { $0.append.workspace == workspace }
+    entries.contains { $0.batch.workspace == workspace }
       || touches.contains { $0.workspace == workspace }
       || records.contains { $0.workspace == workspace }
       || inboxes.contains { $0.workspace == workspace }

@@ -6,7 +6,7 @@ extension Connections {
     broadcast(frame, to: [id], &actions)
   }
 
-  /// Sends the same frame to many, or queues it behind what waits.
+  /// Sends the same frame to many, or queues it behind what waits; nothing to those that are gone or going.
   mutating func broadcast(
     _ frame: Frame, to ids: [ConnectionID], _ actions: inout ActionList
   ) {
@@ -50,7 +50,7 @@ extension Connections {
     _ batch: PendingBatch, at prefix: LogPrefix, _ actions: inout ActionList
   ) {
     settled(batch, &actions)
-    sendIfKnown(.ack(Ack(batch: batch.batch, prefix: prefix)), to: batch.connection, &actions)
+    send(.ack(Ack(batch: batch.batch, prefix: prefix)), to: batch.connection, &actions)
   }
 
   /// Refuses a batch; its connection stays.
@@ -65,12 +65,7 @@ extension Connections {
       code: rejection.code, message: rejection.message, batch: batch.batch,
       retryAfterMilliseconds: rejection.retryAfterMilliseconds,
       serverMilliseconds: now.wallMilliseconds)
-    sendIfKnown(.refused(refusal), to: batch.connection, &actions)
-  }
-
-  /// Sends to a connection that may be gone or going.
-  mutating func sendIfKnown(_ frame: Frame, to id: ConnectionID, _ actions: inout ActionList) {
-    if self[id]?.session != nil { send(frame, to: id, &actions) }
+    send(.refused(refusal), to: batch.connection, &actions)
   }
 
   // MARK: - Notifications

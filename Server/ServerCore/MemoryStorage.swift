@@ -242,11 +242,10 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   package func commit(_ batch: CommitBatch) throws(StorageFault) {
     try write { state in
       state.commits.append(batch.appends.count)
-      for append in batch.appends {
-        state.workspaces[append.workspace]?.log.append(
-          LogEntry(prefix: append.prefix, content: .delta(append.delta)))
-        state.workspaces[append.workspace]?.written.add(
-          append.delta.count, at: append.wallMilliseconds)
+      for (workspace, entry) in batch.appends {
+        state.workspaces[workspace]?.log.append(entry)
+        state.workspaces[workspace]?.written.add(
+          entry.content.bytes.count, at: batch.wallMilliseconds)
       }
       for (workspace, records) in batch.records {
         for lease in records.leases {

@@ -177,9 +177,9 @@ extension ServerCore {
     guard let resident = workspaces[id], resident.joins.isReady, resident.isQuiet,
       !workspaces.isLoading(id)
     else { return }
-    guard let content = resident.content else { return load(id) }
+    guard let content = resident.content else { return workspaces.load(id, &actions) }
     guard let offer = workspaces[id]?.joins.begin() else { return }
-    ask(
+    actions.ask(
       .join(
         JoinTask(
           workspace: id, state: offer.bytes, content: content, head: resident.log.head,
@@ -198,11 +198,11 @@ extension ServerCore {
     switch outcome {
     case .joined(.appended):
       storageWorked()
-      act(.report(.stateJoined(id)))
+      actions.add(.report(.stateJoined(id)))
       // Whoever connects anew waits until it is read.
       restartMembers(of: id)
       workspaces[id]?.content = nil
-      load(id)
+      workspaces.load(id, &actions)
     case .joined(.nothingNew):
       storageWorked()
       close(connection, .serviceRestart, "connect again to catch up")
@@ -221,7 +221,7 @@ extension ServerCore {
       refuseForStorage(connection, at: now)
       // Whether it is stored or not can only be read.
       workspaces[id]?.content = nil
-      load(id)
+      workspaces.load(id, &actions)
     default:
       preconditionFailure("the store answered another question")
     }

@@ -11,7 +11,7 @@ import WireProtocol
 /// and no copy of the content has to be kept.
 struct ResidentWorkspace: Sendable {
   let id: WorkspaceID
-  private(set) var log = WorkspaceLog()
+  var log = WorkspaceLog()
   var devices: [DeviceID: Device] = [:]
   /// nil after a failure and after long silence: to be read again before the next batch.
   var content: Workspace?
@@ -83,11 +83,6 @@ struct ResidentWorkspace: Sendable {
     return inbox
   }
 
-  /// The store has an entry that was staged.
-  mutating func stagedBecameDurable(_ append: LogAppend) {
-    log.becameDurable(append)
-  }
-
   /// The store has nothing of what was staged: the content is ahead of it and useless.
   mutating func stagedWasLost() {
     content = nil
@@ -118,11 +113,6 @@ struct ResidentWorkspace: Sendable {
     log.isTailLong(allowance.tailBytesMax(configuration))
   }
 
-  /// The snapshot was stored; nil where that failed.
-  mutating func snapshotEnded(bytes: Int?) {
-    log.snapshotEnded(bytes: bytes)
-  }
-
   /// Decides about the requests that wait or stand. None is answered while the content is not there.
   mutating func answerRequests(
     at now: ServerTime
@@ -135,9 +125,12 @@ struct ResidentWorkspace: Sendable {
 /// A batch as it came from a client.
 struct PendingBatch: Hashable, Sendable {
   var connection: ConnectionID
+  var workspace: WorkspaceID
   var device: DeviceID
   var batch: UInt64
   var delta: [UInt8]
+  /// Its stamps are too far ahead: its author gets it back as it is logged.
+  var getsOtherStamps = false
 }
 
 extension ResidentWorkspace {
@@ -151,7 +144,7 @@ extension ResidentWorkspace {
     /// All of it is in the log.
     case duplicate(PendingBatch, LogPrefix)
     /// Validated and applied to the content; this is what people are told of it.
-    case staged(PendingBatch, LogAppend, [NotificationChange])
+    case staged(PendingBatch, LogEntry, [NotificationChange])
     /// The content contradicts the validation and must be read again.
     case contentBroken(PendingBatch)
   }
@@ -206,7 +199,7 @@ extension ResidentWorkspace {
   private mutating func applyFirst(
     _ examination: BatchExamination, _ configuration: ServerConfiguration, at now: ServerTime
   ) -> Staging {
-    let batch = inbox.removeFirst()
+    var batch = inbox.removeFirst()
     // Once, before it has a place in the log: what is logged never changes.
     let stamped = examination.fresh.lowered(
       to: now.wallMilliseconds + configuration.devices.stampAheadMillisecondsMax,
@@ -214,6 +207,7 @@ extension ResidentWorkspace {
     let lowered =
       (stamped ?? examination.fresh)
       .lowered(toToken: authority.tokenCeiling(wall: now.wallMilliseconds)) ?? stamped
+    batch.getsOtherStamps = lowered != nil
     let operations = lowered ?? examination.fresh
     let reading = content.map { BatchChanges(operations, before: $0) }
     do {
@@ -239,11 +233,8 @@ extension ResidentWorkspace {
       }
       liveStatus.concerns(reading.sessionsWithTasks(after: content))
     }
-    let append = LogAppend(
-      workspace: id, prefix: log.stagedHead, delta: delta, hasOtherStamps: lowered != nil,
-      wallMilliseconds: now.wallMilliseconds)
     allowance.took(delta.count, at: now)
-    return .staged(batch, append, news)
+    return .staged(batch, LogEntry(prefix: log.stagedHead, content: .delta(delta)), news)
   }
 
   /// What speaks against new operations that are causally ready, if anything.

@@ -30,26 +30,26 @@ extension ResidentWorkspaces {
 
   /// A batch became durable: tell its author, and everybody else.
   mutating func publish(
-    _ batch: PendingBatch, _ append: LogAppend, _ connections: inout Connections,
+    _ batch: PendingBatch, _ entry: LogEntry, _ connections: inout Connections,
     _ actions: inout ActionList
   ) {
-    let prefix = append.prefix
-    self[append.workspace]?.stagedBecameDurable(append)
-    self[append.workspace]?.devices[batch.device]?.wrote(prefix.position)
-    touch(batch.device, of: append.workspace)
-    presenceChanged(in: append.workspace)
-    if append.hasOtherStamps {
+    let (id, prefix, delta) = (batch.workspace, entry.prefix, entry.content.bytes)
+    self[id]?.log.becameDurable(entry)
+    self[id]?.devices[batch.device]?.wrote(prefix.position)
+    touch(batch.device, of: id)
+    presenceChanged(in: id)
+    if batch.getsOtherStamps {
       connections.settled(batch, &actions)
-      connections.sendIfKnown(
-        .changes(Changes(batch: batch.batch, prefix: prefix, delta: append.delta)),
+      connections.send(
+        .changes(Changes(batch: batch.batch, prefix: prefix, delta: delta)),
         to: batch.connection, &actions)
     } else {
       connections.acknowledge(batch, at: prefix, &actions)
     }
     // A copied data directory is a second store of the same device: it needs the batch too.
     connections.broadcast(
-      .changes(Changes(batch: 0, prefix: prefix, delta: append.delta)),
-      to: connections.members(of: append.workspace).filter { $0 != batch.connection }, &actions)
+      .changes(Changes(batch: 0, prefix: prefix, delta: delta)),
+      to: connections.members(of: id).filter { $0 != batch.connection }, &actions)
   }
 
   // MARK: - Notifications

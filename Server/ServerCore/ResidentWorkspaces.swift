@@ -193,9 +193,9 @@ struct ResidentWorkspaces: Sendable {
       connections.refuse(batch, rejection, &actions, at: now)
     case .duplicate(let batch, let prefix):
       connections.acknowledge(batch, at: prefix, &actions)
-    case .staged(let batch, let append, let news):
-      commit.bytes += append.delta.count
-      commit.entries.append((batch, append))
+    case .staged(let batch, let entry, let news):
+      commit.bytes += entry.content.bytes.count
+      commit.entries.append((batch, entry))
       // Most batches tell nothing: a keystroke must not pay for what they do not say.
       if !news.isEmpty { residents[id]?.post(news, Audience(of: id, connections), at: now) }
       residents[id]?.endRequests()

@@ -40,7 +40,7 @@ extension ServerCore {
   mutating func deliver(_ answers: [(connection: ConnectionID, response: Response)]) {
     withConnections {
       for (connection, response) in answers {
-        $0.sendIfKnown(.response(response), to: connection, &$1)
+        $0.send(.response(response), to: connection, &$1)
       }
     }
   }
@@ -52,7 +52,7 @@ extension ServerCore {
     for (workspace, author, record) in verdicts {
       var connection: ConnectionID?
       if case .connection(let id) = author { connection = id }
-      act(
+      actions.add(
         .report(
           .decided(
             connection, workspace: workspace, device: record.given.device, record.given.verdict)))
@@ -83,7 +83,7 @@ extension ServerCore {
       switch pending.asker {
       case .connection(let connection):
         deliver([(connection, AuthorityAnswer.unavailable.response(id: pending.id))])
-      case .post(let post): act(.answerSettled(post, .unavailable))
+      case .post(let post): actions.add(.answerSettled(post, .unavailable))
       }
     }
   }

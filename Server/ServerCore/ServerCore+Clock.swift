@@ -15,21 +15,21 @@ extension ServerCore {
     }
     guard !tokens.isEmpty else { return }
     admission.storeWasAskedForTokens()
-    ask(.findLapsed(tokens), for: .findLapsed)
+    actions.ask(.findLapsed(tokens), for: .findLapsed)
   }
 
   /// Finds out whether a store that failed works again.
   mutating func probeStorage(at now: ServerTime) {
     guard commitInFlight == nil, storeHealth.needsProbe(at: now) else { return }
     storeHealth.probeBegan()
-    ask(.probe, for: .probe)
+    actions.ask(.probe, for: .probe)
   }
 
   mutating func unloadIdle(at now: ServerTime) {
     let isReleased = workspaces.unloadIdle(connections, at: now) { id in
       commitInFlight?.concerns(id) == true || arrivals.areWaiting(for: id)
     }
-    if isReleased { act(.contentReleased) }
+    if isReleased { actions.add(.contentReleased) }
   }
 
   /// Ends a stop once everything taken is stored, or when its time is up.
@@ -41,6 +41,6 @@ extension ServerCore {
     }
     for id in connections.ids { close(id, .goingAway, "the server stops") }
     self.stopping?.isFinished = true
-    act(.stopped)
+    actions.add(.stopped)
   }
 }

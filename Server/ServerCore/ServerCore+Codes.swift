@@ -15,7 +15,7 @@ extension ServerCore {
     }
     let (code, proposal) = admission.code(
       for: wish, by: session, from: connection.source, at: now, using: &generator)
-    ask(.addCode(proposal), for: .addCode(connection.id, request: request, code, proposal))
+    actions.ask(.addCode(proposal), for: .addCode(connection.id, request: request, code, proposal))
   }
 
   /// The store has the code, or will not have it.

@@ -18,7 +18,8 @@ extension ServerCore {
       // After goAway nothing new is taken; the client sends it again elsewhere.
       guard stopping == nil else { return }
       let batch = PendingBatch(
-        connection: id, device: session.device, batch: changes.batch, delta: changes.delta)
+        connection: id, workspace: session.workspace, device: session.device,
+        batch: changes.batch, delta: changes.delta)
       withConnections { $0.holds(batch, &$1) }
       guard session.role != .viewer else {
         return refuse(
@@ -41,7 +42,7 @@ extension ServerCore {
     case .unknownOptional:
       break
     case .error(let fault):
-      act(.report(.faulted(id, message: "the client says: \(fault.message)")))
+      actions.add(.report(.faulted(id, message: "the client says: \(fault.message)")))
       close(id, .normal, "the client cannot go on")
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
@@ -61,7 +62,8 @@ extension ServerCore {
       return
     }
     var commit = CommitInFlight()
-    let isFull = stage(into: &commit, at: now)
+    let isFull = workspaces.stage(into: &commit, &connections, &actions, at: now)
+    noteDepartures()
     commit.touches = workspaces.takeTouches(
       isDue: !commit.entries.isEmpty || stopping != nil, at: now)
     // Where all was refused and more waits, the store's answer to nothing is the next turn.
@@ -70,7 +72,7 @@ extension ServerCore {
       return settle(commit.posts)
     }
     commitInFlight = commit
-    ask(.commit(commit.batch), for: .commit)
+    actions.ask(.commit(commit.batch(at: now.wallMilliseconds)), for: .commit)
   }
 
   // MARK: - The store's answers
@@ -100,9 +102,9 @@ extension ServerCore {
       }
     case .saveSnapshot(let id):
       switch outcome {
-      case .snapshotSaved(let bytes): workspaces[id]?.snapshotEnded(bytes: bytes)
+      case .snapshotSaved(let bytes): workspaces[id]?.log.snapshotEnded(bytes: bytes)
       case .failed(let fault):
-        workspaces[id]?.snapshotEnded(bytes: nil)
+        workspaces[id]?.log.snapshotEnded(bytes: nil)
         storageFailed(fault, at: now)
       default: preconditionFailure("the store answered another question")
       }
@@ -119,9 +121,9 @@ extension ServerCore {
       storageWorked()
       var changed: [WorkspaceID] = []
       var seen: Set<WorkspaceID> = []
-      for (batch, append) in commit.entries {
-        if seen.insert(append.workspace).inserted { changed.append(append.workspace) }
-        workspaces.publish(batch, append, &connections, &actions)
+      for (batch, entry) in commit.entries {
+        if seen.insert(batch.workspace).inserted { changed.append(batch.workspace) }
+        workspaces.publish(batch, entry, &connections, &actions)
       }
       for (workspace, changes) in commit.inboxes {
         workspaces.publish(changes, of: workspace, &connections, &actions)
@@ -141,15 +143,15 @@ extension ServerCore {
       for touch in commit.touches {
         workspaces.touch(touch.device, of: touch.workspace)
       }
-      for (batch, append) in commit.entries {
-        workspaces[append.workspace]?.stagedWasLost()
+      for (batch, _) in commit.entries {
+        workspaces[batch.workspace]?.stagedWasLost()
         refuseForStorage(batch, at: now)
       }
       for (workspace, _) in commit.records { workspaces[workspace]?.stagedWasLost() }
       for (workspace, _) in commit.inboxes { workspaces[workspace]?.inboxesWereLost() }
       deliverFailure(of: commit.answers)
-      for post in commit.posts { act(.answerSettled(post.id, .unavailable)) }
-      for id in Set(commit.entries.map(\.append.workspace)).sorted() {
+      for post in commit.posts { actions.add(.answerSettled(post.id, .unavailable)) }
+      for id in Set(commit.entries.map(\.batch.workspace)).sorted() {
         resumeJoins(of: id, at: now)
         joinIfPossible(id, at: now)
       }
@@ -166,7 +168,7 @@ extension ServerCore {
     let seen = resident.positionSeenByAll(
       connected: connections.devices(of: id),
       since: now.wallMilliseconds - configuration.log.retentionMilliseconds)
-    ask(
+    actions.ask(
       .saveSnapshot(id, content, prefix: resident.log.head, truncatingBefore: seen),
       for: .saveSnapshot(id))
   }
@@ -175,11 +177,11 @@ extension ServerCore {
 
   mutating func storageFailed(_ fault: StorageFault, at now: ServerTime) {
     storeHealth.failed(fault, at: now)
-    act(.report(.storageFailed(fault)))
+    actions.add(.report(.storageFailed(fault)))
   }
 
   mutating func storageWorked() {
-    if storeHealth.worked() { act(.report(.storageRecovered)) }
+    if storeHealth.worked() { actions.add(.report(.storageRecovered)) }
   }
 
   mutating func refuseForStorage(_ id: ConnectionID, at now: ServerTime) {

@@ -16,7 +16,7 @@ extension ServerCore {
       refuse(id, code, message, retryAfter: retryAfter, at: now)
     case .asked(let asked, let task, let purpose):
       connections[id]?.stranger?.asked = asked
-      ask(task, for: purpose)
+      actions.ask(task, for: purpose)
     }
   }
 
@@ -29,7 +29,7 @@ extension ServerCore {
     if case .redemption(.granted(let workspace, _, let wasRevoked, let letInBy)) = outcome {
       // Also where nobody is there any more to be given the new token: the older one was replaced,
       // and whoever still uses it is not this device.
-      act(
+      actions.add(
         .report(
           .paired(
             workspace: workspace, device: request.device, name: request.deviceName,
@@ -90,7 +90,7 @@ extension ServerCore {
       store: hello.store, version: version, nonce: nonce, tokenHash: hash,
       role: record.device.role, expiresAt: record.expiresAt)
     connections[id]?.phase = .joining(hello, session)
-    act(.authenticated(id))
+    actions.add(.authenticated(id))
     workspaces[session.workspace]?.letIn(record.device)
     resume([id], at: now)
   }
@@ -102,7 +102,7 @@ extension ServerCore {
     case .lapsed(let lapsed):
       for token in lapsed.tokens {
         for (id, session) in connections.sessions where session.tokenHash == token.hash {
-          act(.report(.revoked(id, device: session.device)))
+          actions.add(.report(.revoked(id, device: session.device)))
           refuse(id, .revoked, "the device's access was revoked", at: now)
           workspaces.forget(session.device, of: session.workspace)
         }

@@ -19,7 +19,7 @@ extension ServerCore {
   mutating func pushDue(at now: ServerTime) {
     if storeHealth.works {
       for id in workspaces.ids(where: \.inboxes.areLost) where !storeHealth.isDamaged(id, at: now) {
-        load(id)
+        workspaces.load(id, &actions)
       }
     }
     workspaces.pushDue(connections, &actions, at: now)
@@ -32,13 +32,13 @@ extension ServerCore {
       !storeHealth.arePushesDamaged(at: now)
     else { return }
     hasLookedForUnpushed = true
-    ask(.findUnpushed, for: .findUnpushed)
+    actions.ask(.findUnpushed, for: .findUnpushed)
   }
 
   mutating func foundUnpushed(_ outcome: StoreOutcome, at now: ServerTime) {
     switch outcome {
     case .unpushed(let ids):
-      for id in ids where workspaces[id] == nil { load(id) }
+      for id in ids where workspaces[id] == nil { workspaces.load(id, &actions) }
     case .failed(let fault):
       hasLookedForUnpushed = false
       storeHealth.failedToReadPushes(fault, at: now)
@@ -122,7 +122,7 @@ extension ServerCore {
       return send(.response(InboxAnswer.unavailable.response(id: request)), to: connection.id)
     }
     connections[connection.id]?.member?.test = (request, target)
-    act(.testPush(target, for: connection.id))
+    actions.add(.testPush(target, for: connection.id))
   }
 
   /// A provider answered a test, or could not be asked.
@@ -140,7 +140,7 @@ extension ServerCore {
     }
     let answer = problem.map(InboxAnswer.unusable) ?? .done
     send(.response(answer.response(id: request)), to: id)
-    return takeActions()
+    return actions.take()
   }
 
   /// The push service found out something about a target.
@@ -148,7 +148,7 @@ extension ServerCore {
     _ report: PushTargetReport, at now: ServerTime
   ) -> [ServerAction] {
     note(report, at: now)
-    return takeActions()
+    return actions.take()
   }
 
   private mutating func note(_ report: PushTargetReport, at now: ServerTime) {
@@ -159,7 +159,7 @@ extension ServerCore {
   /// Stores what changed in the inboxes, as soon as that is possible.
   private mutating func storeInboxes(of id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id] else { return }
-    if resident.inboxes.areLost { return load(id) }
+    if resident.inboxes.areLost { return workspaces.load(id, &actions) }
     guard resident.hasInboxWork else { return }
     workspaces.markReady(id)
     stageCommit(at: now)

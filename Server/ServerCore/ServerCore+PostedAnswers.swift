@@ -46,20 +46,20 @@ extension ServerCore {
     let waiting =
       (workspaces[workspace]?.requests.waitingCount ?? 0) + (waitingPosts[workspace]?.count ?? 0)
     if stopping != nil || waiting >= configuration.quota.requestsMax {
-      act(.answerSettled(id, .unavailable))
+      actions.add(.answerSettled(id, .unavailable))
     } else if workspaces[workspace] == nil {
       waitingPosts[workspace, default: []].append(posted)
-      load(workspace)
+      workspaces.load(workspace, &actions)
     } else {
       enqueue(posted, in: workspace)
       stageCommit(at: now)
     }
-    return takeActions()
+    return actions.take()
   }
 
   private mutating func enqueue(_ posted: PostedAnswer, in workspace: WorkspaceID) {
     guard workspaces[workspace]?.devices[posted.device]?.role != .viewer else {
-      return act(.answerSettled(posted.id, .notAwaited))
+      return actions.add(.answerSettled(posted.id, .notAwaited))
     }
     workspaces[workspace]?.requests.add(
       PendingRequest(
@@ -80,7 +80,7 @@ extension ServerCore {
   /// The workspace that they are for cannot be read.
   mutating func refusePosts(of workspace: WorkspaceID, _ outcome: PostedAnswerOutcome) {
     for posted in waitingPosts.removeValue(forKey: workspace) ?? [] {
-      act(.answerSettled(posted.id, outcome))
+      actions.add(.answerSettled(posted.id, outcome))
     }
   }
 
@@ -95,7 +95,7 @@ extension ServerCore {
         case .notAwaited: .notAwaited
         default: .unavailable
         }
-      act(.answerSettled(post.id, outcome))
+      actions.add(.answerSettled(post.id, outcome))
     }
   }
 }

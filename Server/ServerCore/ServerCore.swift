@@ -188,17 +188,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  // MARK: - Actions
-
-  mutating func act(_ action: ServerAction) {
-    actions.add(action)
-  }
-
-  mutating func takeActions() -> [ServerAction] { actions.take() }
-
-  mutating func ask(_ task: StoreTask, for purpose: StorePurpose) {
-    actions.ask(task, for: purpose)
-  }
+  // MARK: - Presence
 
   /// Tells all members who is there and how far, where that changed.
   ///
@@ -211,18 +201,6 @@ package struct ServerCore: Sendable {
   mutating func sendPresenceIfDue(of id: WorkspaceID, at now: ServerTime) {
     workspaces.tellPresenceIfDue(of: id, &connections, &actions, at: now)
     noteDepartures()
-  }
-
-  mutating func load(_ workspace: WorkspaceID) {
-    workspaces.load(workspace, &actions)
-  }
-
-  /// Has what waits staged.
-  ///
-  /// - Returns: whether more waits.
-  mutating func stage(into commit: inout CommitInFlight, at now: ServerTime) -> Bool {
-    defer { noteDepartures() }
-    return workspaces.stage(into: &commit, &connections, &actions, at: now)
   }
 
   // MARK: - Connections

@@ -305,7 +305,9 @@ package struct StoredSnapshot: Hashable, Sendable {
 
 /// What one transaction of the group commit writes.
 package struct CommitBatch: Sendable {
-  package var appends: [LogAppend] = []
+  package var appends: [(workspace: WorkspaceID, entry: LogEntry)] = []
+  /// When they were taken, milliseconds since 1970.
+  package var wallMilliseconds: Int64 = 0
   package var touches: [DeviceTouch] = []
   /// Leases and dispatches; each row takes the place of the one with the same key.
   package var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
@@ -315,28 +317,6 @@ package struct CommitBatch: Sendable {
 
   package var isEmpty: Bool {
     appends.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
-  }
-}
-
-/// One accepted batch to be stored.
-package struct LogAppend: Hashable, Sendable {
-  package var workspace: WorkspaceID
-  package var prefix: LogPrefix
-  package var delta: [UInt8]
-  /// It was sent with stamps too far ahead: its author gets it back as it is here.
-  package var hasOtherStamps: Bool
-  /// When it was taken, milliseconds since 1970.
-  package var wallMilliseconds: Int64
-
-  package init(
-    workspace: WorkspaceID, prefix: LogPrefix, delta: [UInt8], hasOtherStamps: Bool = false,
-    wallMilliseconds: Int64 = 0
-  ) {
-    self.wallMilliseconds = wallMilliseconds
-    self.workspace = workspace
-    self.prefix = prefix
-    self.delta = delta
-    self.hasOtherStamps = hasOtherStamps
   }
 }
 

@@ -37,11 +37,12 @@ struct WorkspaceLog: Sendable {
   }
 
   /// The store has an entry that was staged.
-  mutating func becameDurable(_ append: LogAppend) {
-    head = append.prefix
-    stagedBytes -= append.delta.count
+  mutating func becameDurable(_ entry: LogEntry) {
+    let bytes = entry.content.bytes.count
+    head = entry.prefix
+    stagedBytes -= bytes
     tailEntries += 1
-    tailBytes += append.delta.count
+    tailBytes += bytes
   }
 
   /// The store has nothing of what was staged.

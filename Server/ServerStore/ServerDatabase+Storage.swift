@@ -210,11 +210,11 @@ extension ServerDatabase: ServerStorage {
     try requireSpace()
     try write { db in
       // A workspace that was deleted meanwhile takes nothing; its devices are told within a second.
-      for append in batch.appends {
-        guard let number = try knownNumber(of: append.workspace, in: db) else { continue }
-        try insert(
-          LogEntry(prefix: append.prefix, content: .delta(append.delta)), workspace: number, in: db)
-        try note(append.delta.count, written: number, at: append.wallMilliseconds, in: db)
+      for (workspace, entry) in batch.appends {
+        guard let number = try knownNumber(of: workspace, in: db) else { continue }
+        try insert(entry, workspace: number, in: db)
+        try note(
+          entry.content.bytes.count, written: number, at: batch.wallMilliseconds, in: db)
       }
       for change in batch.records {
         guard let number = try knownNumber(of: change.workspace, in: db) else { continue }

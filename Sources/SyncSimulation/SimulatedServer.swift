@@ -28,8 +28,6 @@ final class SimulatedServer {
   struct PendingTask {
     var id: StoreTaskID
     var task: StoreTask
-    /// What the server's clock showed when it was asked for; stamps were judged by that.
-    var wallMilliseconds: Int64
   }
 
   /// What a backup of the server holds.

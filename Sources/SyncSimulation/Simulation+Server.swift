@@ -127,9 +127,7 @@ extension Simulation {
     case .authenticated(let id):
       server.process?.pipes[id]?.isAuthenticated = true
     case .store(let id, let task):
-      server.process?.tasks.append(
-        SimulatedServer.PendingTask(
-          id: id, task: task, wallMilliseconds: serverTime.wallMilliseconds))
+      server.process?.tasks.append(SimulatedServer.PendingTask(id: id, task: task))
       startStoreTask()
     case .pushOrdersStored:
       log("server: push orders are stored")
@@ -176,13 +174,14 @@ extension Simulation {
     let outcome = server.storage.perform(task)
     if case .joined(.appended) = outcome { note(.joined) }
     guard case .commit(let batch) = task, case .committed = outcome else { return outcome }
-    for append in batch.appends { hash.add(append.delta) }
+    let entries = batch.appends.map(\.entry)
+    for entry in entries { hash.add(entry.content.bytes) }
     if options.planted.contains(.ackBeforeFsync),
       server.synced == nil || server.generator.chance(10)
     {
       server.synced = server.backup()
     }
-    note(.committed(batch.appends, wallMilliseconds: pending.wallMilliseconds))
+    note(.committed(entries, wallMilliseconds: batch.wallMilliseconds))
     for (_, changes) in batch.inboxes { note(.inboxesChanged(changes)) }
     let letOut = batch.records.flatMap(\.records.dispatches)
     if !letOut.isEmpty { note(.letOut(letOut)) }

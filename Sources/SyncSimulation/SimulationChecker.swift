@@ -29,7 +29,7 @@ package enum Observation {
   /// received, and of a command that nobody was told is done.
   case lostCommits(device: Int)
   /// The server's store said that these are durable; the server's clock when it took them.
-  case committed([LogAppend], wallMilliseconds: Int64)
+  case committed([LogEntry], wallMilliseconds: Int64)
   /// The server acknowledged a batch of a device's.
   case acknowledged(device: Int)
   /// The server's log has an entry more: its state joined with that of a device.

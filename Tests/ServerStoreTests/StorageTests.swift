@@ -130,9 +130,7 @@ import WireProtocol
     let head = try #require(try database.header(of: workspace)).head
     let entry = Sample.log(1, behind: head)[0]
     var batch = CommitBatch()
-    batch.appends = [entry, entry].map {
-      LogAppend(workspace: workspace, prefix: $0.prefix, delta: $0.content.bytes)
-    }
+    batch.appends = [(workspace, entry), (workspace, entry)]
     #expect(throws: StorageFault.self) { try database.commit(batch) }
     #expect(try database.header(of: workspace)?.head == head)
     #expect(try database.entries(of: workspace, after: 0, limit: 9).isEmpty)
@@ -148,9 +146,8 @@ import WireProtocol
     let head = try #require(try database.header(of: workspace)).head
     let delta = [UInt8](repeating: 1, count: 100_000)
     var batch = CommitBatch()
-    batch.appends = [
-      LogAppend(workspace: workspace, prefix: head.appending(delta), delta: delta)
-    ]
+    let entry = LogEntry(prefix: head.appending(delta), content: .delta(delta))
+    batch.appends = [(workspace, entry)]
     do {
       try database.commit(batch)
       Issue.record("a full disk took a batch")

@@ -62,9 +62,7 @@ extension ServerDatabase {
   func write(_ count: Int, to workspace: WorkspaceID) throws -> [LogEntry] {
     let entries = Sample.log(count, behind: try #require(try header(of: workspace)).head)
     var batch = CommitBatch()
-    batch.appends = entries.map {
-      LogAppend(workspace: workspace, prefix: $0.prefix, delta: $0.content.bytes)
-    }
+    batch.appends = entries.map { (workspace, $0) }
     try commit(batch)
     return entries
   }

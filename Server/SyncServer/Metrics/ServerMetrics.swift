@@ -22,7 +22,7 @@ struct ServerMetrics {
   mutating func committed(_ batch: CommitBatch, in time: Duration) {
     commitBatches.record(Double(batch.appends.count))
     commitSeconds.record(time / .seconds(1))
-    logBytes += batch.appends.reduce(0) { $0 + $1.delta.count }
+    logBytes += batch.appends.reduce(0) { $0 + $1.entry.content.bytes.count }
   }
 }
 

@@ -50,8 +50,8 @@ final class ExecutionChecker: SimulationChecker {
       stored = nil
     case .joined:
       stored = nil
-    case .committed(let appends, _):
-      learn(appends)
+    case .committed(let entries, _):
+      learn(entries)
     case .rolledBack(.device):
       deviceRestores += 1
     case .letOut(let dispatches):
@@ -68,10 +68,12 @@ final class ExecutionChecker: SimulationChecker {
     return []
   }
 
-  private func learn(_ appends: [LogAppend]) {
+  private func learn(_ entries: [LogEntry]) {
     guard stored != nil else { return }
     do {
-      for append in appends { _ = try stored?.merge(PackedDelta.unpack(append.delta)) }
+      for entry in entries {
+        _ = try stored?.merge(PackedDelta.unpack(entry.content.bytes))
+      }
     } catch {
       stored = nil
     }

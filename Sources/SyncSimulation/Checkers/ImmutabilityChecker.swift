@@ -25,8 +25,8 @@ final class ImmutabilityChecker: SimulationChecker {
         ? [] : ["device \(device) gives operations other ids, and no memory was copied"]
     case .performed(let device, _, _, let outcome):
       return note(outcome.operations, in: &authored, "device \(device) authors")
-    case .committed(let appends, _):
-      let operations = appends.flatMap { (try? PackedDelta.unpack($0.delta)) ?? [] }
+    case .committed(let entries, _):
+      let operations = entries.flatMap { (try? PackedDelta.unpack($0.content.bytes)) ?? [] }
       return note(operations, in: &logged, "the server logs")
         + note(operations, in: &authored, "the server logs")
     default:

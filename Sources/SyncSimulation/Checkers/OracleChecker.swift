@@ -29,10 +29,10 @@ final class OracleChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     if case .memoryCloned = observation { hasMemoryClones = true }
-    guard case .committed(let appends, _) = observation else { return [] }
-    for append in appends {
-      guard let operations = try? PackedDelta.unpack(append.delta) else {
-        return ["the delta at \(append.prefix.position) cannot be read"]
+    guard case .committed(let entries, _) = observation else { return [] }
+    for entry in entries {
+      guard let operations = try? PackedDelta.unpack(entry.content.bytes) else {
+        return ["the delta at \(entry.prefix.position) cannot be read"]
       }
       // What was lost with a backup and given back comes a second time.
       for operation in operations {
@@ -152,24 +152,24 @@ final class LogChecker: SimulationChecker {
       latestStamp = workspace?.latestStamp ?? .zero
       head = simulation.durableHead
       return []
-    case .committed(let appends, let wall):
-      return appends.flatMap { take($0, wall) }
+    case .committed(let entries, let wall):
+      return entries.flatMap { take($0, wall) }
     default:
       return []
     }
   }
 
-  private func take(_ append: LogAppend, _ wall: Int64) -> [String] {
+  private func take(_ entry: LogEntry, _ wall: Int64) -> [String] {
     var found: [String] = []
-    let position = append.prefix.position
+    let position = entry.prefix.position
     if position != head.position + 1 {
       found.append("log entry \(position) follows entry \(head.position)")
     }
-    if head.position > 0, head.appending(append.delta) != append.prefix {
+    if head.position > 0, head.appending(entry.content.bytes) != entry.prefix {
       found.append("log entry \(position) breaks the chain")
     }
-    head = append.prefix
-    guard let operations = try? PackedDelta.unpack(append.delta) else {
+    head = entry.prefix
+    guard let operations = try? PackedDelta.unpack(entry.content.bytes) else {
       return ["the delta at \(position) cannot be read"]
     }
     for operation in operations {

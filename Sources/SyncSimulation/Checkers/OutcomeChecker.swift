@@ -38,8 +38,8 @@ final class OutcomeChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .committed(let appends, _):
-      for operation in appends.flatMap({ (try? PackedDelta.unpack($0.delta)) ?? [] }) {
+    case .committed(let entries, _):
+      for operation in entries.flatMap({ (try? PackedDelta.unpack($0.content.bytes)) ?? [] }) {
         guard let last = operation.lastID else { continue }
         stored[last.replica] = max(stored[last.replica], last.seq)
       }
