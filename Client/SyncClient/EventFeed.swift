@@ -91,7 +91,7 @@ public struct WorkspaceChanges: AsyncSequence, Sendable {
       }
       defer { self.items = items }
       while let item = await items.next() {
-        if let change = item.event.change { return change }
+        if case .changed(let change) = item.event { return change }
       }
       return nil
     }

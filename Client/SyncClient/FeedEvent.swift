@@ -60,16 +60,8 @@ public enum FeedGap: String, Hashable, Sendable, CaseIterable {
 public enum FeedEvent: Hashable, Sendable {
   /// The first event: whether the feed goes on where its reader stopped.
   case resumed(FeedResumption)
-  /// The thread queue changed by these steps.
-  case threads([QueueChange<ThreadView>])
-  /// A session's message queue changed by these steps.
-  case messages(SessionID, [QueueChange<MessageView>])
-  /// A session appeared, or its summary changed.
-  case session(SessionView)
-  /// A session was deleted.
-  case sessionDeleted(SessionID)
-  /// What a session's agent does changed.
-  case task(TaskState)
+  /// Something of the workspace changed.
+  case changed(WorkspaceChange)
   /// Where sync stands now.
   case sync(SyncStatus)
   /// A queue grew to 80 % of this device's cap, or further (C-7).
@@ -80,28 +72,6 @@ public enum FeedEvent: Hashable, Sendable {
   case device(DeviceEvent)
   /// The state that followed a gap is whole; from here on changes follow.
   case present
-
-  init(_ change: WorkspaceChange) {
-    switch change {
-    case .threads(let steps): self = .threads(steps)
-    case .messages(let session, let steps): self = .messages(session, steps)
-    case .session(let view): self = .session(view)
-    case .sessionDeleted(let id): self = .sessionDeleted(id)
-    case .task(let task): self = .task(task)
-    }
-  }
-
-  /// Nil for what is no change of the workspace.
-  var change: WorkspaceChange? {
-    switch self {
-    case .threads(let steps): .threads(steps)
-    case .messages(let session, let steps): .messages(session, steps)
-    case .session(let view): .session(view)
-    case .sessionDeleted(let id): .sessionDeleted(id)
-    case .task(let task): .task(task)
-    case .resumed, .sync, .warning, .threadReady, .device, .present: nil
-    }
-  }
 }
 
 /// A queue that is nearly or quite full.

@@ -166,15 +166,16 @@ extension FeedEvent {
   /// About what an event keeps in memory: its texts, and a little for the rest.
   fileprivate var byteEstimate: Int {
     switch self {
-    case .messages(_, let steps): 128 + steps.reduce(0) { $0 + FeedEvent.bytes(of: $1) }
-    case .threads(let steps): 128 + steps.count * 256
-    case .session, .threadReady: 256
+    case .changed(.messages(_, let steps)):
+      128 + steps.reduce(0) { $0 + FeedEvent.bytes(of: $1) }
+    case .changed(.threads(let steps)): 128 + steps.count * 256
+    case .changed(.session), .threadReady: 256
     // A task has at most so much of its agent's words.
-    case .task(let task): 1_280 + 6_144 * task.requests.count
+    case .changed(.task(let task)): 1_280 + 6_144 * task.requests.count
     case .device(.activity(let activity)): 256 + activity.busy.runningTools.count * 64
     case .device: 128
     case .sync(let status): 512 + status.devices.count * 64
-    case .resumed, .sessionDeleted, .warning, .present: 128
+    case .resumed, .changed(.sessionDeleted), .warning, .present: 128
     }
   }
 

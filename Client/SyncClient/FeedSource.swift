@@ -32,7 +32,7 @@ struct FeedSource {
     var everything = TouchedQueues(threads: true)
     everything.sessions.formUnion(workspace.sessions().map(\.id))
     let changes = tracker.changes(in: workspace, touched: everything)
-    events += changes.map(FeedEvent.init)
+    events += changes.map { .changed($0) }
     events.append(.sync(status))
     if mirror == nil {
       mirror = Mirror(tracker: tracker, status: status)
@@ -47,7 +47,7 @@ struct FeedSource {
   mutating func show(_ workspace: Workspace, touched: TouchedQueues, queueSizeMax: Int) {
     guard let changes = mirror?.tracker.changes(in: workspace, touched: touched) else { return }
     log.append(
-      changes.map(FeedEvent.init) + notices(of: changes, queueSizeMax: queueSizeMax))
+      changes.map { .changed($0) } + notices(of: changes, queueSizeMax: queueSizeMax))
   }
 
   mutating func show(_ status: SyncStatus) {

@@ -23,17 +23,17 @@ struct ServerSentEvent {
       // Lost before the state is whole, it has to come from the beginning.
       id = ""
       retryMilliseconds = EventStream.retryMilliseconds
-    case .threads(let steps):
+    case .changed(.threads(let steps)):
       let changes = steps.map { StepAnswer($0, ThreadAnswer.init) }
       try self.init("threads", ThreadsEvent(changes: changes))
-    case .messages(let session, let steps):
+    case .changed(.messages(let session, let steps)):
       let changes = steps.map { StepAnswer($0) { MessageAnswer($0, namesSession: false) } }
       try self.init("messages", MessagesEvent(session: session, changes: changes))
-    case .session(let view):
+    case .changed(.session(let view)):
       try self.init("session", SessionAnswer(view))
-    case .sessionDeleted(let id):
+    case .changed(.sessionDeleted(let id)):
       try self.init("sessionDeleted", SessionDeletedEvent(id: id))
-    case .task(let task):
+    case .changed(.task(let task)):
       try self.init("task", task)
     case .sync(let status):
       try self.init("sync", status)

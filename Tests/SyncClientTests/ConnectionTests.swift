@@ -56,7 +56,7 @@ import WireProtocol
         try fixture.server.publish(author.made)
         var hosts: [DeviceID?] = []
         for await item in try await client.events() {
-          guard case .session(let view) = item.event, view.id == session else { continue }
+          guard case .changed(.session(let view)) = item.event, view.id == session else { continue }
           hosts.append(view.host)
           if view.host == other { break }
           guard view.host == client.deviceID else { continue }

@@ -19,7 +19,7 @@ import Testing
   }
 
   private func event(_ number: Int) throws -> FeedEvent {
-    .sessionDeleted(try SessionID("s\(number)"))
+    .changed(.sessionDeleted(try SessionID("s\(number)")))
   }
 
   private func taken(_ log: FeedLog, _ reader: Reader) -> [FeedEvent]? {
@@ -75,10 +75,10 @@ import Testing
       content: String(repeating: "x", count: 4_000), priority: .normal, status: .queued,
       position: 1, createdAt: 0, device: nil)
     let start = log.cursor
-    log.append([.messages(session, [.insert(view, at: 0)])])
-    log.append([.messages(session, [.update(view, at: 0)])])
+    log.append([.changed(.messages(session, [.insert(view, at: 0)]))])
+    log.append([.changed(.messages(session, [.update(view, at: 0)]))])
     #expect(log.gap(after: start) == nil)
-    log.append([.messages(session, [.update(view, at: 0)])])
+    log.append([.changed(.messages(session, [.update(view, at: 0)]))])
     #expect(log.gap(after: start) == .overrun)
   }
 
@@ -117,7 +117,9 @@ import Testing
       do {
         let feed = try await client.events()
         for await item in feed {
-          if case .messages(_, let steps) = item.event { steps.forEach { $0.apply(to: &mirror) } }
+          if case .changed(.messages(_, let steps)) = item.event {
+            steps.forEach { $0.apply(to: &mirror) }
+          }
           cursor = item.cursor
           if item.event == .present { break }
         }
@@ -131,7 +133,9 @@ import Testing
       while mirror.count < 3 {
         let item = try #require(await items.next())
         #expect(item.cursor != nil)
-        if case .messages(_, let steps) = item.event { steps.forEach { $0.apply(to: &mirror) } }
+        if case .changed(.messages(_, let steps)) = item.event {
+          steps.forEach { $0.apply(to: &mirror) }
+        }
       }
       #expect(mirror.map(\.content) == ["one", "two", "three"])
       await client.close()
