@@ -18,7 +18,8 @@ extension Engine {
     guard let agents = state.agents else { return }
     switch order {
     case .start(let order):
-      agents.yield(.start(TurnStart(order, in: state.core.replica.workspace, store: store)))
+      let memory = AgentMemory(of: order.session, in: store)
+      agents.yield(.start(TurnStart(order, in: state.core.replica.workspace, memory: memory)))
     case .stop(let session, let attempt):
       agents.yield(.stop(session, attempt: attempt))
     case .askConsent(let session):

@@ -1,5 +1,4 @@
 import ClientCore
-import ClientStore
 public import QueueModel
 
 /// A prompt that an agent is to get, exactly this once.
@@ -26,10 +25,6 @@ public struct TurnStart: Hashable, Sendable {
     prompt = order.text
     (project, attachments) = workspace.surroundings(of: order.message, in: order.session)
     self.memory = memory
-  }
-
-  init(_ order: StartOrder, in workspace: Workspace, store: ClientStore) {
-    self.init(order, in: workspace, memory: AgentMemory(of: order.session, in: store))
   }
 }
 

@@ -255,7 +255,7 @@ package struct Authority: Hashable, Sendable {
       Int(request.attempt) == Int(run?.attempt ?? 0) + 1
     else { return .stale }
     guard !state.queueStands, !state.runState.isInFlight else { return .paused }
-    let earliest = max(state.notBefore ?? 0, state.heldUntil ?? 0)
+    let earliest = state.earliest ?? 0
     guard earliest <= wall else { return .notYet(earliest) }
     return .go
   }

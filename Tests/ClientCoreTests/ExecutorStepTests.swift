@@ -58,7 +58,7 @@ struct ExecutorStepTests {
             case .dispatch, .outcome, .answer, .verdict, .next, .withdraw: .go
             }
           try follow(executor.answered(id, answer, in: host.workspace, at: context))
-        case .start(let order):
+        case .tell(.start(let order)):
           begun.append(order)
           let run = order.run(.running, milliseconds: 1, note: "")
           try host.perform(.reportRun(order.message, run))
@@ -67,9 +67,9 @@ struct ExecutorStepTests {
             ended.append(command)
             try host.perform(command)
           }
-        case .askConsent(let session): asked.append(session)
-        case .consentSettled(let session): settled.append(session)
-        case .stop, .drained: break
+        case .tell(.askConsent(let session)): asked.append(session)
+        case .tell(.consentSettled(let session)): settled.append(session)
+        case .tell: break
         }
       }
     }

@@ -327,8 +327,8 @@ struct ExecutorWorld {
     for action in actions {
       switch action {
       case .ask(let request, let id): hosts[index].questions.append((request, id))
-      case .start(let order): begin(index, order)
-      case .stop(let session, _):
+      case .tell(.start(let order)): begin(index, order)
+      case .tell(.stop(let session, _)):
         let latest = now + Int64(generator.below(10_000))
         let endsAt = hosts[index].agents[session]?.endsAt ?? latest
         hosts[index].agents[session]?.endsAt = min(endsAt, latest)
@@ -337,7 +337,7 @@ struct ExecutorWorld {
         for command in [command] + following { execute(index, command) }
       case .perform(let command, let following):
         for command in [command] + following { execute(index, command) }
-      case .askConsent, .consentSettled, .drained: break
+      case .tell: break
       }
     }
   }

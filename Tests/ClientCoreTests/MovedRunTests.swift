@@ -84,7 +84,7 @@ struct MovedRunTests {
           guard let answer = outcome.answer else { continue }
           try follow(
             host, executors[host].answered(id, answer, in: queues.workspace, at: context))
-        case .start(let order):
+        case .tell(.start(let order)):
           begun.append((host, order))
           try queues.perform(
             .reportRun(order.message, order.run(.running, milliseconds: now, note: "")))
@@ -94,7 +94,7 @@ struct MovedRunTests {
             // What the queues refuse, since they changed meanwhile, needs no doing any more.
             _ = try? queues.perform(command)
           }
-        case .stop, .askConsent, .consentSettled, .drained: break
+        case .tell: break
         }
       }
     }

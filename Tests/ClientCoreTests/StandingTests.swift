@@ -76,13 +76,13 @@ struct StandingTests {
       for action in actions {
         switch action {
         case .ask(let request, let id): asked.append((request, id))
-        case .start(let order):
+        case .tell(.start(let order)):
           begun.append(order)
           try host.perform(
             .reportRun(order.message, order.run(.running, milliseconds: 1, note: "")))
         case .end(let command, let following, _), .perform(let command, let following):
           for command in [command] + following { try host.perform(command) }
-        case .stop, .askConsent, .consentSettled, .drained: break
+        case .tell: break
         }
       }
     }

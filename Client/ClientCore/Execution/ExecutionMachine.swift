@@ -13,7 +13,7 @@ package enum AgentOrder: Hashable, Sendable {
   case askConsent(SessionID)
   /// Ask no more: it may, or it is no longer to run here.
   case consentSettled(SessionID)
-  /// Nothing runs any more, and nothing will begin.
+  /// Nothing runs any more, nothing will begin, and no lease is held.
   case drained
 }
 
@@ -184,7 +184,7 @@ extension ExecutionMachine {
       switch order {
       case .ask(let request, let id):
         actions += ask(request, id: id, over: &connection, at: context, store: store)
-      case .start(let start):
+      case .tell(.start(let start)):
         let run = start.run(.running, milliseconds: connection.time(at: context), note: "")
         let known = connection.replica.workspace.dispatchState(of: start.message)?.runState.run
         // An agent whose beginning nobody would learn of must not begin; nor one of an attempt that
@@ -199,8 +199,8 @@ extension ExecutionMachine {
         } else {
           executor?.beginFailed(start, at: context)
         }
-      case .stop(let session, let attempt):
-        actions.append(.agent(.stop(session, attempt: attempt)))
+      case .tell(let order):
+        actions.append(.agent(order))
       case .end(let command, let following, let message):
         actions += performSurely(
           command, then: following, IntentChanges(ended: message), over: &connection, at: context,
@@ -208,12 +208,6 @@ extension ExecutionMachine {
       case .perform(let command, let following):
         actions += performSurely(
           command, then: following, IntentChanges(), over: &connection, at: context, store: store)
-      case .askConsent(let session):
-        actions.append(.agent(.askConsent(session)))
-      case .consentSettled(let session):
-        actions.append(.agent(.consentSettled(session)))
-      case .drained:
-        actions.append(.agent(.drained))
       }
     }
     return actions

@@ -83,7 +83,7 @@ extension Executor {
     guard let lease = run.lease.held else {
       return [claim(session, at: context)]
     }
-    if let earliest = head.earliest, earliest > context.wall {
+    if let earliest = head.state.earliest, earliest > context.wall {
       sessions[session]?.next.setOverdue(since: nil)
       sessions[session]?.times.wakeAtWall = earliest
       return renewal(session, at: context)
@@ -95,14 +95,17 @@ extension Executor {
     }
     let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
-    if run.next.isWaiting(under: lease), head.earliest == nil {
+    if run.next.isWaiting(under: lease), head.state.earliest == nil {
       let since = run.next.overdueSince ?? context.now
       sessions[session]?.next.setOverdue(since: since)
       guard context.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }
     }
     // The authority takes the request for the next message for ended with this.
     sessions[session]?.next = .none
-    return [propose(head, under: lease.token, of: session, at: context)]
+    let request = DispatchRequest(
+      session: session, message: head.message, token: lease.token, attempt: head.attempt,
+      tags: head.state.tags, content: DispatchRequest.contentDigest(head.state.text))
+    return [ask(.dispatch(request, text: head.state.text), for: session, at: context)]
   }
 
   /// A message that an agent is said to have, and none has here: whoever was to report of it has
@@ -134,7 +137,7 @@ extension Executor {
     guard renewal.isEmpty else { return renewal }
     sought.isLost = false
     sessions[session]?.past.sought = sought
-    return [ask(.whereabouts(message), for: session, at: context)]
+    return [ask(.other(.whereabouts(message)), for: session, at: context)]
   }
 
   mutating func whereaboutsAnswered(
@@ -189,7 +192,7 @@ extension Executor {
       // comes before that to the release.
       sessions[session]?.lease.drop()
       let release = ask(
-        .release(session: session, token: lease.token), for: session, at: context)
+        .other(.release(session: session, token: lease.token)), for: session, at: context)
       return [release] + drainedIfDone()
     }
     let renewal = renewal(session, at: context)
@@ -205,20 +208,19 @@ extension Executor {
       run.question.pause?.isForRenewal != true,
       context.now - lease.provenAt >= LeaseTimes.renewalMilliseconds
     else { return [] }
-    return [ask(.lease(session: session, token: lease.token), for: session, at: context)]
+    return [ask(.other(.lease(session: session, token: lease.token)), for: session, at: context)]
   }
 
   /// The message that would be next: the head of a queue that does not stand still.
-  private func candidate(in session: SessionID, _ workspace: Workspace) -> Proposal? {
+  private func candidate(
+    in session: SessionID, _ workspace: Workspace
+  ) -> (message: MessageID, attempt: UInt16, state: DispatchState)? {
     guard let (head, state) = workspace.startable(in: session),
       // Its agent may still work for the session it was moved from, whatever others say of it.
       !sessions.values.contains(where: { $0.work.order?.message == head }),
       let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1)
     else { return nil }
-    let earliest = max(state.notBefore ?? 0, state.heldUntil ?? 0)
-    return Proposal(
-      message: head, attempt: attempt, text: state.text, tags: state.tags,
-      earliest: earliest == 0 ? nil : earliest)
+    return (head, attempt, state)
   }
 
   // MARK: - Answers
@@ -248,14 +250,14 @@ extension Executor {
   }
 
   mutating func dispatchAnswered(
-    _ session: SessionID, _ request: DispatchRequest, _ proposal: Proposal,
-    _ answer: AuthorityAnswer, in workspace: Workspace, at context: EventContext
+    _ session: SessionID, _ request: DispatchRequest, text: String, _ answer: AuthorityAnswer,
+    in workspace: Workspace, at context: EventContext
   ) -> [Action] {
     switch answer {
     case .go:
       let order = StartOrder(
         session: session, message: request.message, attempt: request.attempt,
-        token: request.token, text: proposal.text)
+        token: request.token, text: text)
       guard let lease = sessions[session]?.lease.held, lease.token == request.token, !isDraining
       else {
         return handedBack(order, at: context) + step(session, in: workspace, at: context)
@@ -299,7 +301,7 @@ extension Executor {
     let run = ActiveRun(order: order, isOfPerson: isOfPerson)
     sessions[order.session]?.work = .running(run)
     counters.starts += 1
-    return [.start(order)]
+    return [.tell(.start(order))]
   }
 
   /// The authority let the first message of a queue out, as it knows it, or takes nothing that
@@ -344,11 +346,12 @@ extension Executor {
       context.now - lease.provenAt < LeaseTimes.selfStopMilliseconds,
       workspace.host(of: session) == .some(.some(device)), !isDraining, mayStart(in: session),
       !busy.contains(session), let head = candidate(in: session, workspace),
-      head.message == message, head.attempt == attempt, head.earliest ?? 0 <= context.wall,
-      DispatchRequest.contentDigest(head.text) == content
+      head.message == message, head.attempt == attempt, head.state.earliest ?? 0 <= context.wall,
+      DispatchRequest.contentDigest(head.state.text) == content
     else { return nil }
     let order = StartOrder(
-      session: session, message: message, attempt: attempt, token: lease.token, text: head.text)
+      session: session, message: message, attempt: attempt, token: lease.token,
+      text: head.state.text)
     sessions[session]?.times.idleSince = nil
     return begin(order)
   }
@@ -394,7 +397,7 @@ extension Executor {
   private mutating func claim(_ session: SessionID, at context: EventContext) -> Action {
     counters.claims += 1
     let lapsed = sessions[session]?.lease.lapsedToken ?? 0
-    return ask(.lease(session: session, token: lapsed), for: session, at: context)
+    return ask(.other(.lease(session: session, token: lapsed)), for: session, at: context)
   }
 
   private mutating func loseLease(_ session: SessionID) {

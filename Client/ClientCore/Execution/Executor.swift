@@ -14,22 +14,14 @@ package struct Executor: Sendable {
   package enum Action: Hashable, Sendable {
     /// Ask the authority; where there is no connection, when there is one again.
     case ask(AuthorityRequest, id: UInt64)
-    /// Store the intent and the report in one transaction, and hand the prompt to the agent when the
-    /// disk has them.
-    case start(StartOrder)
-    /// Stop the agent: ask it to end, and make it end 10 seconds later.
-    case stop(SessionID, attempt: UInt16)
+    /// Hand it on to whoever runs the agents; of a start, once the disk has intent and report, which are
+    /// stored in one transaction.
+    case tell(AgentOrder)
     /// Do this command and what follows from it, and forget the message's intent, all in one
     /// transaction. Where the command changes nothing, nothing follows from it.
     case end(Command, then: [Command], MessageID)
     /// The same, where there is no intent.
     case perform(Command, then: [Command])
-    /// Ask whether the session may run here.
-    case askConsent(SessionID)
-    /// Ask no more: it may, or it is no longer to run here.
-    case consentSettled(SessionID)
-    /// Nothing runs any more, and no lease is held.
-    case drained
   }
 
   package var settings: ExecutionSettings
@@ -128,11 +120,11 @@ package struct Executor: Sendable {
   private mutating func consent(to session: SessionID, in workspace: Workspace) -> [Action] {
     guard settings.asksForConsent, settings.lacksConsent(session),
       workspace.host(of: session) == .some(.some(device))
-    else { return consentAsked.remove(session) == nil ? [] : [.consentSettled(session)] }
+    else { return consentAsked.remove(session) == nil ? [] : [.tell(.consentSettled(session))] }
     guard workspace.startable(in: session) != nil, consentAsked.insert(session).inserted else {
       return []
     }
-    return [.askConsent(session)]
+    return [.tell(.askConsent(session))]
   }
 
   /// Time has passed: to be called at `deadline`.
@@ -221,8 +213,8 @@ package struct Executor: Sendable {
     else { return [] }
     sessions[session]?.question.end()
     switch asking.subject {
-    case .dispatch(let request, let proposal):
-      return dispatchAnswered(session, request, proposal, answer, in: workspace, at: context)
+    case .dispatch(let request, let text):
+      return dispatchAnswered(session, request, text: text, answer, in: workspace, at: context)
     case .other(.lease(_, let token)):
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: context)
     case .other(.whereabouts):
@@ -274,22 +266,6 @@ package struct Executor: Sendable {
   // MARK: - Helpers of the steps
 
   mutating func ask(
-    _ request: AuthorityRequest, for session: SessionID, at context: EventContext
-  ) -> Action {
-    ask(.other(request), for: session, at: context)
-  }
-
-  /// Asks whether a message may start.
-  mutating func propose(
-    _ proposal: Proposal, under token: UInt64, of session: SessionID, at context: EventContext
-  ) -> Action {
-    let request = DispatchRequest(
-      session: session, message: proposal.message, token: token, attempt: proposal.attempt,
-      tags: proposal.tags, content: DispatchRequest.contentDigest(proposal.text))
-    return ask(.dispatch(request, proposal), for: session, at: context)
-  }
-
-  private mutating func ask(
     _ subject: Asking.Subject, for session: SessionID, at context: EventContext
   ) -> Action {
     lastRequest &+= 1
@@ -317,7 +293,7 @@ package struct Executor: Sendable {
     switch sessions[session]?.work {
     case .running(let run):
       sessions[session]?.work = .stopping(run, reason)
-      return .stop(session, attempt: run.order.attempt)
+      return .tell(.stop(session, attempt: run.order.attempt))
     case .stopping(let run, let earlier):
       // What a person wants holds, whatever it is being stopped for already.
       if reason.isFinal, !earlier.isFinal { sessions[session]?.work = .stopping(run, reason) }
@@ -333,7 +309,7 @@ package struct Executor: Sendable {
       && sessions.values.allSatisfy {
         $0.work == .none && $0.lease.held == nil && $0.question.asking?.isDispatch != true
       }
-    return isDone ? [.drained] : []
+    return isDone ? [.tell(.drained)] : []
   }
 
   /// Checks the sessions by themselves and against each other.

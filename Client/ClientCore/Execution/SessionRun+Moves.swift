@@ -136,12 +136,9 @@ extension SessionRun {
   /// Checks the machines against each other.
   func checkInvariants() throws(InvariantViolation) {
     if case .asking(let asking, _) = question,
-      case .dispatch(let request, let proposal) = asking.subject
+      case .dispatch(let request, _) = asking.subject
     {
       try require(request.session == session, "asks for a message of another session")
-      try require(
-        request.message == proposal.message && request.attempt == proposal.attempt,
-        "asks for another message than it proposes")
       try require(lease.held?.token == request.token, "asks for a message without its lease")
       try require(next == .none, "asks for a message that the authority may let out by itself")
       try require(work == .none, "asks for a message while an agent works")

@@ -1,6 +1,5 @@
 import DispatchAuthority
 import QueueModel
-import SequenceCRDT
 import WireProtocol
 
 /// What an executor knows of one session: three machines beside each other, and what they remember.
@@ -117,8 +116,8 @@ enum StopReason: Hashable, Sendable {
 /// A question that waits for its answer.
 struct Asking: Hashable, Sendable {
   enum Subject: Hashable, Sendable {
-    /// Whether a message may start.
-    case dispatch(DispatchRequest, Proposal)
+    /// Whether a message may start, with the text that its agent gets then.
+    case dispatch(DispatchRequest, text: String)
     case other(AuthorityRequest)
   }
 
@@ -158,16 +157,6 @@ struct HeldLease: Hashable, Sendable {
   var token: UInt64
   /// When the latest request was sent that the authority confirmed it with.
   var provenAt: Int64
-}
-
-/// A message that may be next.
-struct Proposal: Hashable, Sendable {
-  var message: MessageID
-  var attempt: UInt16
-  var text: String
-  var tags: [OperationID]
-  /// Milliseconds since 1970 before which it must not start.
-  var earliest: Int64?
 }
 
 /// An attempt that an agent works on.

@@ -10,8 +10,8 @@ package struct DispatchState: Hashable, Sendable {
   /// Its `live` tags, by id.
   package var tags: [OperationID]
   package var text: String
-  package var notBefore: Int64?
-  package var heldUntil: Int64?
+  /// Milliseconds since 1970 before which it must not start; nil where nothing says so.
+  package var earliest: Int64?
   /// Whether its queue is paused, waits for a decision or for the rest of a change of this message,
   /// or another message of it is in flight.
   package var queueStands: Bool
@@ -21,10 +21,11 @@ extension DispatchState {
   fileprivate init(of message: ShownMessage, in workspace: Workspace) {
     let others = workspace.standingMessages(of: message.session).filter { $0.id != message.id }
     let session = workspace.head(of: message.session)
+    let earliest = max(message.notBefore ?? 0, message.heldUntil ?? 0)
     self.init(
       session: message.session, stands: message.stands && session?.exists == true,
       runState: message.runState, tags: message.tags(), text: message.text(),
-      notBefore: message.notBefore, heldUntil: message.heldUntil,
+      earliest: earliest == 0 ? nil : earliest,
       queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
         || others.contains { $0.runState.isInFlight || $0.runState.isHalted })
   }
