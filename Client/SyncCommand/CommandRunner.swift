@@ -57,25 +57,23 @@ struct CommandRunner: Sendable {
   private func run(_ command: any DaemonCommand) async -> Outcome {
     let isJSON = command.options.json
     do {
+      let connection = environment.connection(
+        try environment.dataDirectory(flag: command.options.data))
       if let message = (command as? any EditorCommand)?.editedMessage {
-        let directory = try environment.dataDirectory(flag: command.options.data)
         let session = EditorSession(
-          connection: environment.connection(directory), message: message,
-          variables: environment.variables)
+          connection: connection, message: message, variables: environment.variables)
         return try outcome(of: command, try await session.run())
       }
-      let directory = try environment.dataDirectory(flag: command.options.data)
-      let command = try await readied(command, environment.connection(directory))
+      let command = try await readied(command, connection)
       let request = try command.request(input: environment.input)
       guard !request.hasEmptyPart else { throw CommandFailure.usage("An id or a name is empty.") }
       if let command = command as? any WatchableCommand, command.watch.isOn {
         let watcher = Watcher(
-          connection: environment.connection(directory), request: request,
-          surroundings: environment.watching, isJSON: isJSON)
+          connection: connection, request: request, surroundings: environment.watching,
+          isJSON: isJSON)
         try await watcher.run { try command.text(of: $0, style: $1) }
         return Outcome()
       }
-      let connection = environment.connection(directory)
       return try outcome(of: command, try await connection.answer(to: request))
     } catch {
       let failure = CommandRunner.failure(of: error)

@@ -3,8 +3,7 @@ import SequenceCRDT
 extension CommandAuthor {
   /// Makes what a command says; the larger commands are types of their own.
   mutating func run(_ command: Command) throws(QueueError) -> CommandOutcome.Notice {
-    try warm(for: command)
-    return switch command {
+    switch command {
     case .addSession(let id, let name, let project):
       try addSession(id, name: name, project: project)
     case .renameSession(let id, let name):

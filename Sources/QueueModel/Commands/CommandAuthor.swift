@@ -31,13 +31,6 @@ struct CommandAuthor {
     return recorder?.group(label, milliseconds: stamp.milliseconds, in: workspace)
   }
 
-  /// Unpacks what a command names, so that it reads each session once.
-  ///
-  /// - Throws: `QueueError.stateDamaged`.
-  mutating func warm(for command: Command) throws(QueueError) {
-    try workspace.warm(for: command)
-  }
-
   /// Makes the author's next operation and applies it.
   @discardableResult
   mutating func emit(_ body: Operation.Body) -> OperationID {

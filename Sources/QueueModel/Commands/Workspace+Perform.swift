@@ -10,7 +10,9 @@ extension Workspace {
   package mutating func perform(
     _ command: Command, in context: CommandContext
   ) throws(QueueError) -> CommandOutcome {
-    try write(in: context, undoneAs: command.undoLabel) { author throws(QueueError) in
+    // What it names is unpacked first, so that it reads each session once.
+    try warm(for: command)
+    return try write(in: context, undoneAs: command.undoLabel) { author throws(QueueError) in
       try author.run(command)
     }
   }
