@@ -68,6 +68,11 @@ struct DaemonConnection: Sendable {
     return answer
   }
 
+  /// Who listens on the socket; nil where the system does not tell.
+  func listener() async throws -> ListeningProcess? {
+    do { return try await exchange.listener() } catch { throw failure(for: error) }
+  }
+
   /// The daemon's own words, where it is one that answered.
   private func refusal(_ answer: Answer, status: Int) -> CommandFailure {
     struct Refusal: Decodable {

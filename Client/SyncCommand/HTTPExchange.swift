@@ -2,6 +2,12 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#endif
+
 /// One HTTP request over a Unix socket, and its response.
 struct HTTPExchange: Sendable {
   /// The status and the whole body of the response.
@@ -92,6 +98,23 @@ struct HTTPExchange: Sendable {
     }
   }
 
+  /// Who listens on the socket; nil where the system does not tell.
+  func listener() async throws -> ListeningProcess? {
+    #if os(Linux)
+      let channel = try await connect()
+      return try await channel.executeThenClose { _, _ in
+        guard let provider = channel.channel as? any SocketOptionProvider,
+          let peer: ListeningProcess = try? await provider.unsafeGetSocketOption(
+            level: .socket, name: NIOBSDSocket.Option(rawValue: SO_PEERCRED)
+          ).get()
+        else { return nil }
+        return peer
+      }
+    #else
+      return nil
+    #endif
+  }
+
   private func connect() async throws -> Channel {
     do {
       // One connection for one command: a single thread is enough, and the first to start.
@@ -155,4 +178,13 @@ struct HTTPExchange: Sendable {
     }
     throw Failure.cutOff
   }
+}
+
+/// The process that listens on a Unix socket, as the system tells and lays it out: unix(7), `SO_PEERCRED`,
+/// `struct ucred`.
+struct ListeningProcess: Equatable, Sendable {
+  /// Its number among the processes that this one sees; 0 where it is none of them, as beyond a container.
+  var id: pid_t = 0
+  var user: uid_t = 0
+  private var group: gid_t = 0
 }

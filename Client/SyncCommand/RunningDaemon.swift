@@ -1,3 +1,13 @@
+import Basics
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// What a daemon of any version says of itself: the rest of its status may have been another then.
 struct RunningDaemon: Decodable, Equatable, Sendable {
   struct Process: Decodable, Equatable, Sendable {
@@ -9,5 +19,28 @@ struct RunningDaemon: Decodable, Equatable, Sendable {
 
   static func of(_ connection: DaemonConnection) async throws -> Process {
     try await connection.answer(to: APIRequest(.get, ["status"])).decoded(Self.self).daemon
+  }
+
+  /// The same, where what it calls itself is the number that it has among the processes here, and it is this
+  /// user's: one that may be told to end.
+  ///
+  /// - Throws: `CommandFailure` where it runs in another container, or is another user's.
+  static func here(_ connection: DaemonConnection) async throws -> Process {
+    let daemon = try await of(connection)
+    guard let listener = try await connection.listener() else { return daemon }
+    guard Int(listener.id) == daemon.processID else {
+      throw CommandFailure(
+        code: "otherContainer",
+        message: "The daemon is process \(daemon.processID) of another container. Say this there.",
+        exitCode: ExitStatus.failed)
+    }
+    guard listener.user == geteuid() else {
+      throw CommandFailure(
+        code: "otherUser",
+        message:
+          "The daemon, process \(listener.id), is user \(listener.user)'s. Say this as that user.",
+        exitCode: ExitStatus.failed)
+    }
+    return daemon
   }
 }

@@ -62,22 +62,19 @@ extension EndToEnd {
       }
     }
 
-    /// Where a service manager started the daemon, it starts the next one.
+    /// Where systemd started the daemon, by whichever unit, systemd starts the next one.
     @Test func aServiceIsLeftToItsManager() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
-        try await a.start()
-        let daemon = try #require(a.daemon)
-        let programs = bed.path("programs")
-        try FileManager.default.createDirectory(
-          atPath: programs, withIntermediateDirectories: true)
-        try "#!/bin/sh\necho MainPID=\(daemon.id)\n".write(
-          toFile: programs + "/systemctl", atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes(
-          [.posixPermissions: 0o755], ofItemAtPath: programs + "/systemctl")
-        let restart = try bed.start(
-          "cospool", ["service", "restart", "--data", a.data],
-          environment: ["PATH": programs + ":/usr/bin:/bin"])
+        // As systemd tells whom it starts, systemd.exec(5).
+        let daemon = try bed.launch(
+          "/bin/sh",
+          [
+            "-c", "SYSTEMD_EXEC_PID=$$ exec \"$0\" --data \"$1\"",
+            try Executables.path(of: "cospoold"), a.data,
+          ], name: "a cospoold")
+        _ = try await daemon.line(holding: "ready on")
+        let restart = try bed.start("cospool", ["service", "restart", "--data", a.data])
         #expect(try await daemon.ended() == .code(75))
         #expect(restart.exit == nil)
         try await a.start()

@@ -50,16 +50,18 @@ import Testing
   }
 
   /// No process has this number on Linux.
-  private static let process = 1 << 30
+  private static let nobody = 1 << 30
 
-  private func with(_ body: (String) async throws -> Void) async throws {
+  private func with(
+    process: Int = OlderDaemonTests.nobody, _ body: (String) async throws -> Void
+  ) async throws {
     let data = "/tmp/csp-older-\(UInt32.random(in: .min ... .max))"
     try FileManager.default.createDirectory(
       atPath: data, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(atPath: data) }
     let responder = try Responder(
       at: DaemonConnection(dataDirectory: data).socketPath,
-      json: #"{"daemon":{"version":"0.0.1","processID":\#(Self.process)}}"#)
+      json: #"{"daemon":{"version":"0.0.1","processID":\#(process)}}"#)
     defer { responder.stop() }
     try await body(data)
   }
@@ -73,13 +75,56 @@ import Testing
     }
   }
 
-  /// Nothing is ended where nobody could start it again as it was.
-  @Test func aDaemonOfWhichNobodyKnowsHowItWasStartedIsLeft() async throws {
-    try await with { data in
-      let done = await CommandFixture.cospool(
-        ["service", "restart"], variables: ["COSPOOL_DATA": data, "HOME": data, "PATH": "/nowhere"])
-      #expect(done.exitCode == 1, "\(done)")
-      #expect(done.errors.contains("kill -USR1 \(Self.process)"), "\(done)")
+  #if os(Linux)
+    /// What a daemon of another container calls itself is the number of somebody else here: nothing is ended.
+    @Test func aDaemonOfAnotherContainerIsLeft() async throws {
+      let other = Process()
+      other.executableURL = URL(filePath: "/bin/sleep")
+      other.arguments = ["600"]
+      try other.run()
+      defer { other.terminate() }
+      try await with(process: Int(other.processIdentifier)) { data in
+        let machine = ["COSPOOL_DATA": data, "HOME": data, "PATH": "/nowhere"]
+        let done = await CommandFixture.cospool(["service", "restart"], variables: machine)
+        #expect(done.exitCode == 1 && done.errors.contains("another container"), "\(done)")
+        #expect(other.isRunning)
+      }
     }
-  }
+
+    /// Nothing is ended where it could not be started again as it was.
+    @Test func aDaemonOfWhichNobodyKnowsHowItWasStartedIsLeft() throws {
+      let failure = #expect(throws: CommandFailure.self) {
+        try DaemonStart(of: OlderDaemonTests.nobody)
+      }
+      #expect(failure?.message.contains("kill -USR1 \(OlderDaemonTests.nobody)") == true)
+    }
+
+    /// A daemon that sees other files, as in a container: from here another one would be started.
+    @Test(.enabled(if: OlderDaemonTests.maySeparateFiles))
+    func aDaemonThatSeesOtherFilesIsLeft() async throws {
+      let other = Process()
+      other.executableURL = URL(filePath: "/usr/bin/unshare")
+      other.arguments = ["--mount", "sh", "-c", "echo; exec sleep 600"]
+      let pipe = Pipe()
+      other.standardOutput = pipe
+      try other.run()
+      defer { other.terminate() }
+      // It has begun there.
+      _ = try pipe.fileHandleForReading.read(upToCount: 1)
+      let failure = #expect(throws: CommandFailure.self) {
+        try DaemonStart(of: Int(other.processIdentifier))
+      }
+      #expect(failure?.code == "otherContainer")
+    }
+
+    private static var maySeparateFiles: Bool {
+      let tried = Process()
+      tried.executableURL = URL(filePath: "/usr/bin/unshare")
+      tried.arguments = ["--mount", "true"]
+      tried.standardError = FileHandle.nullDevice
+      guard (try? tried.run()) != nil else { return false }
+      tried.waitUntilExit()
+      return tried.terminationStatus == 0
+    }
+  #endif
 }

@@ -124,7 +124,7 @@ struct ServiceCommands: ParsableCommand {
       let text = try unit.text()
       if dryRun { return "# \(path)\n\(text)" }
       let isActive = try await ServiceCommands.isActive(in: environment)
-      if !isActive { try await refuseBesideAnother(directory) }
+      try await refuseBesideAnother(directory) { isActive && DaemonStart.isOfSystemd($0) }
       if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
         if options.json { return ServiceAnswer.object(["unit": path]) }
         return TextStyle.line("it runs, and nothing changed: \(path)")
@@ -159,16 +159,22 @@ struct ServiceCommands: ParsableCommand {
         home: try ServiceCommands.home(in: environment))
       if dryRun { return "<!-- \(LaunchAgent.path(home: agent.home)) -->\n\(agent.text())" }
       let known = try await LaunchAgent.launchctl(["print", LaunchAgent.target], in: environment)
-      if known.status != 0 { try await refuseBesideAnother(directory) }
+      try await refuseBesideAnother(directory) { _ in known.status == 0 }
       let path = try await agent.install(in: environment)
       return options.json
         ? ServiceAnswer.object(["unit": path]) : TextStyle.line("started: \(path)")
     }
 
     /// A daemon that was started by hand is its person's to stop.
-    private func refuseBesideAnother(_ directory: String) async throws {
+    ///
+    /// - Parameter isService: whether a process is the service's that is written anew.
+    private func refuseBesideAnother(
+      _ directory: String, unless isService: (Int) -> Bool
+    ) async throws {
       let connection = DaemonConnection(dataDirectory: directory)
-      guard let process = try? await RunningDaemon.of(connection).processID else { return }
+      guard (try? await RunningDaemon.of(connection)) != nil else { return }
+      let process = try await RunningDaemon.here(connection).processID
+      guard !isService(process) else { return }
       throw CommandFailure(
         code: "daemonRuns",
         message: "Another daemon runs for \(directory), process \(process). Stop it first: "

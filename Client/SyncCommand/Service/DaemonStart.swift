@@ -20,6 +20,14 @@ struct DaemonStart: Equatable, Sendable {
   ///   options would be another daemon.
   init(of process: Int) throws(CommandFailure) {
     let place = "/proc/\(process)"
+    if let files = Self.files(of: place), files != Self.files(of: "/proc/self") {
+      throw CommandFailure(
+        code: "otherContainer",
+        message:
+          "Process \(process) runs in another container, where nothing can be started from here. "
+          + "Say this there, or have it end once nothing runs (kill -USR1 \(process)) and start it there.",
+        exitCode: ExitStatus.failed)
+    }
     guard let words = Self.texts(of: place + "/cmdline"), let program = words.first,
       let variables = Self.texts(of: place + "/environ"),
       let folder = try? FileManager.default.destinationOfSymbolicLink(atPath: place + "/cwd"),
@@ -47,6 +55,18 @@ struct DaemonStart: Equatable, Sendable {
         exitCode: ExitStatus.failed)
     }
     self.words = [found] + words.dropFirst()
+  }
+
+  /// Whether systemd, a person's or the machine's, started a process itself, and so starts the next one: it says
+  /// in the environment whom it started, and what that one starts inherits it (systemd.exec(5),
+  /// `SYSTEMD_EXEC_PID`).
+  static func isOfSystemd(_ process: Int) -> Bool {
+    texts(of: "/proc/\(process)/environ")?.contains("SYSTEMD_EXEC_PID=\(process)") == true
+  }
+
+  /// Which tree of files a process sees; mount_namespaces(7).
+  private static func files(of place: String) -> String? {
+    try? FileManager.default.destinationOfSymbolicLink(atPath: place + "/ns/mnt")
   }
 
   /// What is run to start the next one: its folder is not this program's.

@@ -24,12 +24,14 @@ extension ServiceCommands {
           cospool service restart
 
         For after an upgrade: no agent is cut off. Nothing begins meanwhile, and
-        messages wait; what runs is in cospool overview. A daemon that was started
-        by hand is started anew with the options, folder and environment it had,
-        and then writes to cospoold.log in its data directory; where the system
-        does not tell how it was started (macOS), nothing is done and said so.
+        messages wait; what runs is in cospool overview. A service, yours or the
+        machine's, starts again by itself. A daemon that was started by hand is
+        started anew with the options, folder and environment it had, and then
+        writes to cospoold.log in its data directory; where the system does not
+        tell how it was started (macOS), or it runs in another container, nothing
+        is done and said so.
         Where this command is broken off, the daemon ends all the same once nothing
-        runs; a service starts again by itself.
+        runs; a service starts again all the same, too.
         Not to wait (agents get agentGrace seconds):
           systemctl --user restart \(SystemdUnit.name)
         """)
@@ -37,25 +39,36 @@ extension ServiceCommands {
 
     /// How long the next one may take to answer, in seconds.
     private static let startSeconds = 60
+    /// The same where the one that was started here has ended.
+    private static let otherSeconds = 5
 
     func run(in environment: Environment) async throws -> String {
       let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
       let connection = environment.connection(directory)
-      let before = try await RunningDaemon.of(connection)
+      let before = try await RunningDaemon.here(connection)
       let process = pid_t(clamping: before.processID)
-      guard process > 1 else { throw cannotBeTold(before) }
-      let isService = try await isOfService(process, in: environment)
+      guard process > 1 else { throw firstOfItsContainer }
+      let isService = await isOfService(process, in: environment)
       let start = isService ? nil : try DaemonStart(of: before.processID)
       guard kill(process, SIGUSR1) == 0 else { throw cannotBeTold(before) }
       try await waitForEnd(of: process, in: environment)
-      if let start {
-        _ = try DetachedProcess.start(
-          start.command, variables: start.variables, log: directory + "/cospoold.log")
+      let log = directory + "/cospoold.log"
+      let next = try start.map {
+        try DetachedProcess.start($0.command, variables: $0.variables, log: log)
       }
-      let after = try await started(after: process, connection)
+      let after = try await started(after: process, next, log: log, connection)
       if options.json { return ServiceAnswer.object(["processID": after.processID]) }
       return TextStyle.line(
         "restarted: version \(after.version), process \(after.processID)")
+    }
+
+    private var firstOfItsContainer: CommandFailure {
+      CommandFailure(
+        code: "firstProcess",
+        message:
+          "The daemon is the first process of this container, which ends with it. Once nothing runs "
+          + "it ends by: kill -USR1 1. Have what started the container start it again.",
+        exitCode: ExitStatus.failed)
     }
 
     private func cannotBeTold(_ daemon: RunningDaemon.Process) -> CommandFailure {
@@ -65,17 +78,15 @@ extension ServiceCommands {
     }
 
     /// Whether systemd or launchd started it, and starts the next one.
-    private func isOfService(_ process: pid_t, in environment: Environment) async throws -> Bool {
-      let words =
-        LaunchAgent.isUsed(environment.variables)
-        ? ["launchctl", "print", LaunchAgent.target]
-        : ["systemctl", "--user", "show", "--property=MainPID", SystemdUnit.name]
-      let run = await ProgramRun.run(
-        words, variables: environment.variables, seconds: 10, withErrors: false)
-      let lines = (run?.output ?? "").split(separator: "\n").map {
-        $0.filter { !$0.isWhitespace }.lowercased()
+    private func isOfService(_ process: pid_t, in environment: Environment) async -> Bool {
+      guard LaunchAgent.isUsed(environment.variables) else {
+        return DaemonStart.isOfSystemd(Int(process))
       }
-      return lines.contains("mainpid=\(process)") || lines.contains("pid=\(process)")
+      let run = await ProgramRun.run(
+        ["launchctl", "print", LaunchAgent.target], variables: environment.variables, seconds: 10)
+      return (run?.output ?? "").split(separator: "\n").contains {
+        $0.filter { !$0.isWhitespace } == "pid=\(process)"
+      }
     }
 
     private func waitForEnd(of process: pid_t, in environment: Environment) async throws {
@@ -97,19 +108,25 @@ extension ServiceCommands {
       return kill(process, 0) == 0 && stat?.contains(") Z ") != true
     }
 
+    /// - Parameter next: the next one, where this program started it.
     private func started(
-      after process: pid_t, _ connection: DaemonConnection
+      after process: pid_t, _ next: DetachedProcess?, log: String, _ connection: DaemonConnection
     ) async throws -> RunningDaemon.Process {
-      let limit = ContinuousClock.now + .seconds(Self.startSeconds)
+      var limit = ContinuousClock.now + .seconds(Self.startSeconds)
       while ContinuousClock.now < limit {
         if let daemon = try? await RunningDaemon.of(connection), daemon.processID != Int(process) {
           return daemon
         }
+        // It may have found one that somebody else had started meanwhile.
+        if next?.hasEnded == true { limit = min(limit, .now + .seconds(Self.otherSeconds)) }
         try await Task.sleep(for: .milliseconds(100))
       }
       throw CommandFailure(
         code: "noDaemon",
-        message: "The daemon ended, and the next one does not answer. See cospool doctor.",
+        message: next == nil
+          ? "The daemon ended, and what had started it did not start it again. Have it do so; "
+            + "cospool doctor says more."
+          : "The daemon ended, and the next one does not answer. It wrote to \(log).",
         exitCode: ExitStatus.unreachable)
     }
   }
