@@ -2,7 +2,6 @@ import Foundation
 import NetworkAddresses
 import PushDelivery
 package import PushNotices
-import ServerStore
 
 /// How the server pushes, as `push configure` wrote it: the file `push.json` of the data directory,
 /// for its owner alone. It names the file of Apple's key and does not hold that; the key that signs
@@ -95,8 +94,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
   package func write(directory: String) throws(SyncServerError) {
     let path = directory + "/" + PushSettings.fileName
     do {
-      try PrivateFile.replace(
-        path, with: self, forOwnerOf: directory + "/" + ServerDatabase.fileName)
+      try PrivateFile.replace(path, with: self)
     } catch {
       throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
     }

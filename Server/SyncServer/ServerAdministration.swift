@@ -202,7 +202,8 @@ package struct ServerAdministration: Sendable {
     return first
   }
 
-  func requireData() throws(SyncServerError) {
+  /// - Throws: where no server ever kept anything.
+  package func requireData() throws(SyncServerError) {
     let path = directory + "/" + ServerDatabase.fileName
     guard FileManager.default.fileExists(atPath: path) else {
       throw SyncServerError(StoreOpeningError.absent(path: directory))

@@ -82,7 +82,8 @@ struct BackupCreateCommand: ParsableCommand {
       once.
 
       --then is run by a shell after it, with COSPOOL_BACKUP_FOLDER and COSPOOL_BACKUP_NAME in its \
-      environment; where it fails, this fails. It is also the way to stores such as S3.
+      environment; where it fails, this fails. It is also the way to stores such as S3. Root has both done \
+      as the account that the data belong to: the folder is to be that account's, too.
 
       EXAMPLES
         cospool-server backup create --folder /backup
@@ -109,7 +110,9 @@ struct BackupCreateCommand: ParsableCommand {
       StandardError.write("cospool-server: \(path) is damaged on the server, and left out.\n")
     }
     if let command = command ?? settings?.command {
-      try BackupHook.run(command, folder: created.folder, backup: created.backup.name)
+      try BackupHook.run(
+        command, folder: created.folder, backup: created.backup.name,
+        home: ServerAccount.homeOfOwner)
     }
   }
 }
@@ -197,7 +200,8 @@ struct BackupScheduleCommand: ParsableCommand {
     discussion: """
       Stored in backup.json of the data directory; what is not given stays as it is. --write writes a \
       service and a timer for systemd into a folder; elsewhere, have cron run \
-      `cospool-server backup create`. Without options it shows what is set.
+      `cospool-server backup create`. Without options it shows what is set. A folder that is not there is made, \
+      for the account that the data belong to.
 
       EXAMPLES
         cospool-server backup schedule --folder /backup --write /etc/systemd/system
@@ -239,10 +243,30 @@ struct BackupScheduleCommand: ParsableCommand {
   func run() throws {
     let directory = data.resolved
     if off {
+      try ServerAccount.become(ownerOf: directory)
       try BackupSettings.remove(directory: directory)
       return try StandardOutput.write("No backups any more. Disable the timer, where there is one.")
     }
-    let settings = try changed(directory)
+    let known = try BackupSettings.read(directory: directory)
+    let settings = try changed(known)
+    let isChanged = settings != known
+    // What needs root comes first; the rest is done as the backups are.
+    if isChanged {
+      try ServerAdministration(dataDirectory: directory).requireData()
+      try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory)
+    }
+    if let write {
+      let timer = BackupTimer(
+        program: BackupScheduleCommand.program, dataDirectory: absolute(directory),
+        settings: settings)
+      try timer.write(to: absolute(write))
+    }
+    try ServerAccount.become(ownerOf: directory)
+    if isChanged {
+      try ServerBackup.requireRight(to: settings.folder)
+      _ = try ServerAdministration(dataDirectory: directory).workspaces()
+      try settings.write(directory: directory)
+    }
     if json {
       try StandardOutput.write(json: settings)
     } else {
@@ -252,28 +276,18 @@ struct BackupScheduleCommand: ParsableCommand {
           + "\(keep.weeks) weeks, \(keep.months) months"
           + (settings.command.map { "; then: \($0)" } ?? "") + ".")
     }
-    guard let write else { return }
-    let timer = BackupTimer(
-      program: BackupScheduleCommand.program, dataDirectory: absolute(directory),
-      settings: settings)
-    try timer.write(to: write)
+    guard write != nil else { return }
     StandardError.write(
       "Written. Now: systemctl daemon-reload && systemctl enable --now \(BackupTimer.name).timer\n")
   }
 
-  private func changed(_ directory: String) throws -> BackupSettings {
-    let known = try BackupSettings.read(directory: directory)
+  private func changed(_ known: BackupSettings?) throws -> BackupSettings {
     guard var settings = known ?? folder.map({ BackupSettings(folder: $0, calendar: "daily") })
     else { throw ValidationError("Nothing is set yet. Give --folder.") }
-    let before = known
     if let folder { settings.folder = absolute(folder) }
     if let at { settings.calendar = at }
     if let command { settings.command = command.isEmpty ? nil : command }
     if let rule = keep.rule(settings.keep) { settings.keep = rule }
-    if settings != before {
-      _ = try ServerAdministration(dataDirectory: directory).workspaces()
-      try settings.write(directory: directory)
-    }
     return settings
   }
 

@@ -21,6 +21,10 @@ extension WorkspaceRenameCommand: StoreCommand {}
 extension WorkspaceExportCommand: StoreCommand {}
 extension WorkspaceDeleteCommand: StoreCommand {}
 extension ServerHealthCommand: StoreCommand {}
+extension BackupCreateCommand: StoreCommand { var data: DataOptions { place.data } }
+extension BackupListCommand: StoreCommand { var data: DataOptions { place.data } }
+extension BackupVerifyCommand: StoreCommand { var data: DataOptions { place.data } }
+extension BackupRestoreCommand: StoreCommand { var data: DataOptions { place.data } }
 extension PushConfigureAPNsCommand: StoreCommand {}
 extension PushConfigureAnswersCommand: StoreCommand {}
 extension PushConfigureRootCommand: StoreCommand {}
@@ -28,8 +32,8 @@ extension PushConfigureNetworkCommand: StoreCommand {}
 extension PushTargetsCommand: StoreCommand {}
 extension PushTestCommand: StoreCommand {}
 
-/// For whom root works: `sudo cospool-server pair` leaves no file in the server's directory that the server
-/// could not open.
+/// For whom root works, who runs nothing that another account can have written into the data: `sudo cospool-server pair` leaves no file in the server's directory that the server
+/// could not open, and what runs after a backup runs as that account.
 enum ServerAccount {
   /// As whom the process was started; later it may be another, and the data are the same.
   static let wasRoot = geteuid() == 0
@@ -51,6 +55,34 @@ enum ServerAccount {
     guard setgroups(0, nil) == 0, setgid(status.st_gid) == 0, setuid(status.st_uid) == 0 else {
       throw SyncServerError(
         .failed, "\(directory) belongs to user \(status.st_uid): run this as that user.")
+    }
+  }
+
+  /// The home of the account that root's process became; nil where it did not.
+  static var homeOfOwner: String? {
+    guard wasRoot, geteuid() != 0, let entry = getpwuid(geteuid()) else { return nil }
+    return String(cString: entry.pointee.pw_dir)
+  }
+
+  /// Makes a folder, and those above it that are missing, for the owner of a directory.
+  static func makeFolder(
+    _ path: String, forOwnerOf directory: String
+  ) throws(SyncServerError) {
+    var missing: [String] = []
+    var next = path
+    while next != "/", !next.isEmpty, !FileManager.default.fileExists(atPath: next) {
+      missing.append(next)
+      next = (next as NSString).deletingLastPathComponent
+    }
+    var owner = stat()
+    let isForAnother = geteuid() == 0 && stat(directory, &owner) == 0
+    for folder in missing.reversed() {
+      guard mkdir(folder, 0o700) == 0,
+        !isForAnother || chown(folder, owner.st_uid, owner.st_gid) == 0
+      else {
+        throw SyncServerError(
+          .disk, "\(folder) cannot be made: \(String(cString: strerror(errno)))")
+      }
     }
   }
 }

@@ -148,6 +148,49 @@ extension EndToEnd {
       return (attributes[.size] as? NSNumber)?.intValue ?? 0
     }
 
+    /// The data are an account's that may be broken into: what stands in them is not run by root, and what root
+    /// makes is for that account to read.
+    @Test func rootMakesBackupsAsTheAccountOfTheData() async throws {
+      guard geteuid() == 0 else { return }
+      try await TestBed.run { bed in
+        let account: UInt32 = 65_534
+        let data = bed.path("data")
+        func run(_ words: String...) async throws -> Output {
+          try await bed.run("cospool-server", words + ["--data", data])
+        }
+        _ = try await run("pair").succeeded()
+        #expect(chmod(bed.directory, 0o755) == 0 && chown(data, account, account) == 0)
+        for name in try FileManager.default.contentsOfDirectory(atPath: data) {
+          #expect(chown("\(data)/\(name)", account, account) == 0)
+        }
+        let folder = bed.path("disk/backups")
+        let scheduled = try await run(
+          "backup", "schedule", "--folder", folder, "--then", "id -u; echo $HOME", "--write",
+          bed.directory)
+        #expect(scheduled.isSuccess, "\(scheduled)")
+        let made = try await run("backup", "create")
+        #expect(made.isSuccess && made.standardError.hasPrefix("\(account)\n"), "\(made)")
+        #expect(!made.standardError.contains("/root"), "\(made)")
+        for path in [
+          folder, folder + "/files", folder + "/backup.lock", data + "/backup.json",
+        ] {
+          var status = stat()
+          #expect(stat(path, &status) == 0 && status.st_uid == account, "\(path)")
+        }
+        #expect(try await run("backup", "list").standardOutput.contains("kept as"))
+        let report = try await run("doctor", "--json")
+        #expect(report.standardOutput.contains(#""code":"backupAge""#), "\(report)")
+        #expect(try await run("backup", "restore").isSuccess)
+
+        // A folder that is there already may be another's.
+        let other = bed.path("other")
+        #expect(mkdir(other, 0o700) == 0)
+        let refused = try await run("backup", "schedule", "--folder", other)
+        #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")
+        #expect(try await run("backup", "schedule").standardOutput.contains(folder))
+      }
+    }
+
     @Test func aCommandAfterABackupCanFailIt() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -27,8 +27,7 @@ struct BackupFolder: Sendable {
     do {
       names = try FileManager.default.contentsOfDirectory(atPath: path)
     } catch {
-      throw SyncServerError(
-        .disk, "The backups in \(path) cannot be read: \(error.localizedDescription)")
+      throw .file("The backups in \(path) cannot be read", error)
     }
     var backups: [BackupManifest] = []
     var unreadable: [String] = []

@@ -1,5 +1,4 @@
 import Foundation
-import ServerStore
 
 /// Where backups go and which are kept, as `backup schedule` wrote it: `backup.json` of the data
 /// directory. It is no part of a backup.
@@ -42,9 +41,7 @@ package struct BackupSettings: Codable, Hashable, Sendable {
 
   package func write(directory: String) throws(SyncServerError) {
     do {
-      try PrivateFile.replace(
-        directory + "/" + BackupSettings.fileName, with: self,
-        forOwnerOf: directory + "/" + ServerDatabase.fileName)
+      try PrivateFile.replace(directory + "/" + BackupSettings.fileName, with: self)
     } catch {
       throw SyncServerError(
         .disk,

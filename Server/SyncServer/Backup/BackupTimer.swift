@@ -88,9 +88,10 @@ package struct BackupTimer: Sendable {
 package enum BackupHook {
   /// Runs it, and waits for its end. What it writes goes where this process writes.
   ///
+  /// - Parameter home: of the account that runs it, where that is another's than the environment's.
   /// - Throws: `.failed` where it does not end with 0.
   package static func run(
-    _ command: String, folder: String, backup: String
+    _ command: String, folder: String, backup: String, home: String? = nil
   ) throws(SyncServerError) {
     let process = Process()
     process.executableURL = URL(filePath: "/bin/sh")
@@ -98,6 +99,7 @@ package enum BackupHook {
     var variables = ProcessInfo.processInfo.environment
     variables["COSPOOL_BACKUP_FOLDER"] = folder
     variables["COSPOOL_BACKUP_NAME"] = backup
+    if let home { variables["HOME"] = home }
     process.environment = variables
     // Scripts read what this prints: it says nothing but its own.
     process.standardOutput = FileHandle.standardError

@@ -43,12 +43,7 @@ enum PrivateFile {
   }
 
   /// Writes a value as JSON in the place of what is there, in one step.
-  ///
-  /// - Parameter other: what root writes belongs to whom this file belongs, as SQLite does it: the
-  ///   server is to read it.
-  static func replace(
-    _ path: String, with value: some Encodable, forOwnerOf other: String? = nil
-  ) throws {
+  static func replace(_ path: String, with value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     let data = try encoder.encode(value) + Data("\n".utf8)
@@ -58,12 +53,6 @@ enum PrivateFile {
     guard descriptor >= 0 else { throw SystemFault.last }
     let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
     do {
-      var status = stat()
-      if geteuid() == 0, let other, stat(other, &status) == 0 {
-        guard fchown(descriptor, status.st_uid, status.st_gid) == 0 else {
-          throw SystemFault.last
-        }
-      }
       try file.write(contentsOf: data)
       try file.synchronize()
       try file.close()
@@ -91,11 +80,21 @@ enum PrivateFile {
 }
 
 extension SyncServerError {
+  /// That this process's account may not, and what to do.
+  static var forbidden: String {
+    let account = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "\(geteuid())"
+    return
+      "user \(account) may not. It has to be that account's: chown -R \(account) FOLDER, as root."
+  }
+
   /// What the file system refused, sorted into what can be done about it.
   static func file(_ what: String, _ error: any Error) -> SyncServerError {
     if let error = error as? SyncServerError { return error }
     if case .storage(_, isFull: true) = BlobStore.Fault(error) {
       return SyncServerError(.disk, "\(what): no space is left.")
+    }
+    if SystemFault.isForbidden(error) {
+      return SyncServerError(.disk, "\(what): \(forbidden)")
     }
     return SyncServerError(.disk, "\(what): \(error.localizedDescription)")
   }

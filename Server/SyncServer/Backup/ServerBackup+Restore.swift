@@ -54,7 +54,7 @@ extension ServerBackup {
     let revocations = try mergeRevocations(of: manifest, into: staging)
     let notes = try adjustPushSettings(in: staging)
     do {
-      try takeOver(staging)
+      try synchronize(staging)
       let aside = try moveAside(at: now ?? ProcessClock.wallMilliseconds, staging: staging)
       try moveIn()
       return Restoration(
@@ -117,11 +117,8 @@ extension ServerBackup {
     return notes
   }
 
-  /// Everything is on the disk, belongs to whom the data directory belongs, and bears the name that keeps
-  /// a server from starting.
-  private func takeOver(_ staging: String) throws {
-    var owner = stat()
-    guard stat(directory, &owner) == 0 else { throw SystemFault.last }
+  /// Everything is on the disk.
+  private func synchronize(_ staging: String) throws {
     var folders = [staging]
     let walker = FileManager.default.enumerator(atPath: staging)
     for entry in walker?.compactMap({ $0 as? String }) ?? [] {
@@ -129,7 +126,6 @@ extension ServerBackup {
       var isFolder: ObjCBool = false
       _ = FileManager.default.fileExists(atPath: path, isDirectory: &isFolder)
       if isFolder.boolValue { folders.append(path) }
-      if geteuid() == 0, chown(path, owner.st_uid, owner.st_gid) != 0 { throw SystemFault.last }
     }
     for folder in folders { try PrivateFile.synchronize(folder: folder) }
   }

@@ -29,6 +29,14 @@ package struct ServerBackup: Sendable {
     self.folder = BackupFolder(settings.folder)
   }
 
+  /// Looks whether this process may write into a folder of backups.
+  ///
+  /// - Throws: `.disk` where it may not.
+  package static func requireRight(to folder: String) throws(SyncServerError) {
+    guard access(folder, W_OK | X_OK) != 0 else { return }
+    throw .file("Backups cannot be written to \(folder)", SystemFault.last)
+  }
+
   /// A backup, as it is printed.
   package struct Line: Codable, Hashable, Sendable {
     package var name: String

@@ -28,7 +28,9 @@ extension ServerDoctor {
       list = try ServerBackup(dataDirectory: context.dataDirectory, folder: nil).list()
     } catch {
       return [
-        .error("backup", error.message, fix: "Mount that disk, then: cospool-server backup create")
+        .error(
+          "backup", error.message,
+          fix: "Mount that disk, or do what that says; then: cospool-server backup create")
       ]
     }
     var findings = list.unreadable.map {
