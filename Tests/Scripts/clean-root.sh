@@ -5,7 +5,9 @@
 set -euo pipefail
 more=${1:-}
 cache=${CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/cospool}
-tarball=$cache/debian-12${more:+-${more//,/-}}.tar
+packages=adduser,ca-certificates,curl,libsqlite3-0,xz-utils${more:+,$more}
+# Another list is another root.
+tarball=$cache/debian-12-$(sha256sum <<<"$packages" | cut -c 1-16).tar
 if [ ! -f "$tarball" ]; then
   command -v debootstrap >/dev/null || {
     echo "clean-root: there is no debootstrap. Debian: apt-get install debootstrap" >&2
@@ -14,8 +16,7 @@ if [ ! -f "$tarball" ]; then
   mkdir -p "$cache"
   work=$(mktemp -d "$cache/making-XXXXXX")
   trap 'rm -rf "$work"' EXIT
-  debootstrap --variant=minbase \
-    --include="adduser,ca-certificates,curl,libsqlite3-0,xz-utils${more:+,$more}" \
+  debootstrap --variant=minbase --include="$packages" \
     bookworm "$work/root" "${MIRROR:-http://deb.debian.org/debian}" >&2
   tar -C "$work/root" -cf "$work/root.tar" .
   mv "$work/root.tar" "$tarball"

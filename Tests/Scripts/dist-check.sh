@@ -4,6 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source Tests/Scripts/release.sh
+source Tests/Scripts/waiting.sh
 out=$(realpath "${OUT:-.build-dist/out}")
 figures=${RESULTS:-$out/../figures}
 [ "$(id -u)" = 0 ] || {
@@ -18,10 +19,6 @@ machine=$(uname -m)
 
 say() { echo "dist-check: $*"; }
 figure() { echo "$*" | tee -a "$figures"; }
-fail() {
-  echo "dist-check: $*" >&2
-  exit 1
-}
 
 # inside ROOT COMMAND…: in the root, with processes of its own, which end with it.
 inside() {
@@ -75,7 +72,7 @@ awk -v exposure="$exposure" 'BEGIN { exit !(exposure <= 2.0) }' || fail "the ser
 say "packages in a clean root, without systemd"
 root=$(fresh packages)
 mkdir "$root/release"
-cp "$out"/*_"$version-1_$architecture.deb" Tests/Scripts/inside.sh "$root/release/"
+cp "$out"/*_"$version-1_$architecture.deb" Tests/Scripts/{inside,waiting}.sh "$root/release/"
 # The next version: the same files under a higher number, packed quickly.
 for package in "${packages[@]}"; do
   dpkg-deb -R "$out/${package}_$version-1_$architecture.deb" "$work/next"
@@ -90,7 +87,7 @@ sed -n 's/^figure: //p' "$work/packages.log" >>"$figures"
 say "archives in a clean root"
 root=$(fresh archives)
 mkdir "$root/release"
-cp "$out"/*.tar.xz "$out/install.sh" "$out/SHA256SUMS" Tests/Scripts/inside.sh "$root/release/"
+cp "$out"/*.tar.xz "$out/install.sh" "$out/SHA256SUMS" Tests/Scripts/{inside,waiting}.sh "$root/release/"
 inside "$root" bash /release/inside.sh archives "$version" "$machine" | tee "$work/archives.log"
 sed -n 's/^figure: //p' "$work/archives.log" >>"$figures"
 

@@ -6,21 +6,8 @@ set -euo pipefail
 cd /release
 version=$2 suffix=$3
 
-fail() {
-  echo "inside: $*" >&2
-  exit 1
-}
+source ./waiting.sh
 figure() { echo "figure: $*"; }
-
-# eventually SECONDS COMMAND…: until it succeeds.
-eventually() {
-  local limit=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$limit" ] || fail "never came true: $*"
-    sleep 0.1
-  done
-}
 
 # as ACCOUNT COMMAND…: with that account's home and nothing else.
 as() {

@@ -5,6 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source Tests/Scripts/release.sh
+source Tests/Scripts/waiting.sh
 out=$(realpath "${OUT:-.build-dist/out}")
 [ "$(id -u)" = 0 ] || {
   echo "systemd-check: namespaces need root" >&2
@@ -16,24 +17,16 @@ work=$(mktemp -d)
 booted=
 machine=
 trap 'exit 130' INT TERM
-trap 'halt; rm -rf "$work"' EXIT
+# What failed stands in the machine's journal.
+finish() {
+  local status=$?
+  [ "$status" = 0 ] || [ -z "$machine" ] || on journalctl --no-pager -n 60 >&2 || true
+  halt
+  rm -rf "$work"
+}
+trap finish EXIT
 
 say() { echo "systemd-check: $*"; }
-fail() {
-  echo "systemd-check: $*" >&2
-  on journalctl --no-pager -n 60 >&2 || true
-  exit 1
-}
-
-# eventually SECONDS COMMAND…: until it succeeds.
-eventually() {
-  local limit=$((SECONDS + $1))
-  shift
-  until "$@" >/dev/null 2>&1; do
-    [ "$SECONDS" -lt "$limit" ] || fail "never came true: $*"
-    sleep 0.1
-  done
-}
 
 # on COMMAND…: as root of the machine.
 on() {
@@ -109,7 +102,7 @@ for package in "${packages[@]}"; do
     "$work/root/release/${package}_$version-2_$architecture.deb" >/dev/null
   rm -rf "$work/next"
 done
-# An agent that leaves a process behind which left its session, as servers of developers do.
+# An agent that leaves processes behind, of which one left its session, as servers of developers do.
 cat >"$work/root/usr/local/bin/my-agent" <<'SCRIPT'
 #!/bin/sh
 env > "$HOME/variables"
@@ -120,6 +113,16 @@ Long*)
   touch "$HOME/began"
   until [ -e "$HOME/go" ]; do sleep 0.1; done
   rm "$HOME/began" "$HOME/go"
+  ;;
+Leaves*)
+  sleep 1000 &
+  echo $! > "$HOME/grouped"
+  setsid sh -c 'echo $$ > "$HOME/left"
+    until [ -e "$HOME/ask" ]; do sleep 0.1; done
+    cospool send -s work "Of nobody" > /dev/null 2> "$HOME/refused"
+    echo $? > "$HOME/asked"
+    exec sleep 1000' < /dev/null > /dev/null 2>&1 &
+  until [ -s "$HOME/left" ]; do sleep 0.1; done
   ;;
 esac
 echo "$1" >> "$HOME/done"
@@ -163,6 +166,27 @@ go() { ada touch /home/ada/go; }
 
 # in_group PROCESS: it is in a control group of its turn, below the service's.
 in_group() { on cat "/proc/$1/cgroup" | grep -q '^0::/.*/cospoold\.service/turn-'; }
+no_groups() { [ -z "$(on find /sys/fs/cgroup -type d -name 'turn-*')" ]; }
+
+say "what a turn leaves that ended well"
+rm -f "$work/root/home/ada/left"
+ada cospool send -s work "Leaves processes"
+eventually 60 done_with "Leaves processes"
+ada cospool send -s work "Behind what was left"
+eventually 60 done_with "Behind what was left"
+left=$(cat "$work/root/home/ada/left")
+# Its process group goes with it; what left that stays, and may ask for nothing any more.
+eventually 60 dead "$(cat "$work/root/home/ada/grouped")"
+in_group "$left" || fail "what left the turn's session was ended, or is in no group"
+ada touch /home/ada/ask
+eventually 60 test -s "$work/root/home/ada/asked"
+[ "$(cat "$work/root/home/ada/asked")" = 3 ] || fail "what a turn left was answered"
+[ -z "$(message "Of nobody" id)" ] || fail "what a turn left could send"
+signal KILL "$left"
+eventually 60 dead "$left"
+ada cospool send -s work "When it was gone"
+eventually 60 done_with "When it was gone"
+eventually 60 no_groups
 
 say "what is stopped is gone"
 long "Long to be stopped"
@@ -230,13 +254,43 @@ before=$(running daemon)
 ada cospool service restart
 is_new daemon "$before" || fail "service restart started nothing anew"
 
-say "backups by a timer"
-on install -d -o cospool-server -g cospool-server -m 0700 /backup
+say "a daemon that the machine's systemd runs"
+on tee /etc/systemd/system/queues.service <<'UNIT' >/dev/null
+[Service]
+Type=notify
+User=ada
+ExecStart=/usr/bin/cospoold --data /home/ada/other
+Restart=on-failure
+UNIT
+on systemctl start queues
+others() { main_of queues; }
+before=$(running others)
+ada cospool service restart --data /home/ada/other
+is_new others "$before" || fail "the machine's systemd did not start it anew"
+ada cospool status --json --data /home/ada/other | grep -q "\"processID\":$(others)[,}]" ||
+  fail "another daemon than the unit's answers"
+on systemctl stop queues
+on rm /etc/systemd/system/queues.service
+
+say "backups by a timer that elapses"
 on cospool-server backup schedule --folder /backup --write /etc/systemd/system
+on mkdir -p /run/systemd/system/cospool-backup.timer.d
+on tee /run/systemd/system/cospool-backup.timer.d/soon.conf <<'UNIT' >/dev/null
+[Timer]
+OnCalendar=
+OnCalendar=*:*:0/10
+RandomizedDelaySec=0
+AccuracySec=100ms
+UNIT
 on systemctl daemon-reload
 on systemctl enable --now cospool-backup.timer
-on systemctl start cospool-backup.service
-on cospool-server backup list --folder /backup | grep -q . || fail "there is no backup"
+is_kept() { on cospool-server backup list | grep -q 'kept as'; }
+eventually 60 is_kept
+on cospool-server doctor --json | grep -q '"code":"backupAge","severity":"ok"' || fail "doctor sees no backup"
+on rm -r /run/systemd/system/cospool-backup.timer.d
+on systemctl daemon-reload
+on systemctl list-timers --no-pager --no-legend cospool-backup.timer | grep -q 'cospool-backup' ||
+  fail "the timer waits for no time"
 
 say "a reboot, and a power cut"
 ada cospool queue pause -s work --reason "until the reboot"
@@ -246,6 +300,7 @@ eventually 60 is_off
 ended
 boot
 eventually 60 on systemctl is-active cospool-server
+eventually 60 on systemctl is-active cospool-backup.timer
 eventually 60 ada systemctl --user is-active cospoold
 ada cospool queue resume -s work
 eventually 60 done_with "After the reboot"
