@@ -53,7 +53,9 @@ struct ServiceScopeOptions: ParsableArguments {
     throw SyncServerError(
       .failed,
       "\(words.joined(separator: " ")) failed. \(run.output)"
-        + (user || geteuid() == 0 ? "" : "\nThe machine's services are for root: use sudo."))
+        + (user || geteuid() == 0 ? "" : "\nThe machine's services are for root: use sudo.")
+        + (words.contains("restart")
+          ? "\nWhat it says: cospool-server service logs\(user ? " --user" : "")" : ""))
   }
 }
 
@@ -125,11 +127,37 @@ struct ServiceInstallCommand: ParsableCommand {
     }
   }
 
+  /// Options of serve that name files, which may be named from this folder on.
+  private static let files = ["--certificate", "--key"]
+
+  /// The options as the unit has them, which works in another folder.
+  private var servingAnywhere: [String] {
+    func absolute(_ path: some StringProtocol) -> String {
+      URL(filePath: String(path)).path(percentEncoded: false)
+    }
+    return serving.indices.map { index in
+      let word = serving[index]
+      if index > 0, Self.files.contains(serving[index - 1]) { return absolute(word) }
+      guard let option = Self.files.first(where: { word.hasPrefix($0 + "=") }) else { return word }
+      return "\(option)=\(absolute(word.dropFirst(option.count + 1)))"
+    }
+  }
+
+  /// A service whose files are not there would fail at every start.
+  private func requireFiles() throws {
+    let options = try ServeCommand.parse(serving)
+    for path in [options.certificate, options.key].compactMap({ $0 })
+    where !FileManager.default.fileExists(atPath: path) {
+      throw SyncServerError(
+        .usage, "There is no file \(path). Name the certificate and its key as they are called.")
+    }
+  }
+
   func run() throws {
     let path = try scope.unitPath()
     let called = program ?? Bundle.main.executablePath ?? "/usr/bin/cospool-server"
     let unit = ServerUnit(
-      program: URL(filePath: called).path(percentEncoded: false), options: serving,
+      program: URL(filePath: called).path(percentEncoded: false), options: servingAnywhere,
       scope: scope.user
         ? .person(dataDirectory: URL(filePath: data.resolved).path(percentEncoded: false))
         : .system)
@@ -137,6 +165,7 @@ struct ServiceInstallCommand: ParsableCommand {
       try StandardOutput.write(String(unit.text().dropLast()))
       return
     }
+    try requireFiles()
     try refuseBesidePackage()
     // Where systemd does not answer, nothing is changed.
     try scope.systemctl("daemon-reload")

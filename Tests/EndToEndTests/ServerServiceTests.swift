@@ -54,6 +54,22 @@ extension EndToEnd {
       }
     }
 
+    /// The unit does not work in the folder of whoever writes it.
+    @Test func filesOfServeAreNamedFromTheRootOn() async throws {
+      try await TestBed.run { bed in
+        try program("systemctl", "exit 0", in: bed)
+        let options = ["--certificate", "chain.pem", "--key=key.pem"]
+        let absent = try await server(
+          ["service", "install", "--user", "--"] + options, in: bed)
+        #expect(absent.code == 2 && absent.standardError.contains("chain.pem"), "\(absent)")
+        #expect(!FileManager.default.fileExists(atPath: bed.path("config")))
+        let shown = try await server(
+          ["service", "install", "--user", "--dry-run", "--"] + options, in: bed)
+        #expect(shown.standardOutput.contains(#/"--certificate" "/[^ ]*/chain.pem"/#), "\(shown)")
+        #expect(shown.standardOutput.contains(#/"--key=/[^ ]*/key.pem"/#), "\(shown)")
+      }
+    }
+
     @Test func whatServeWouldRefuseIsRefusedAtOnce() async throws {
       try await TestBed.run { bed in
         try program("systemctl", "exit 0", in: bed)
