@@ -59,8 +59,7 @@ enum DocumentFile {
     do {
       try data.write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
-      throw CommandFailure(
-        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
+      throw CommandFailure.unwritable(path, because: error)
     }
   }
 }

@@ -1,3 +1,5 @@
+import Basics
+
 #if canImport(FoundationEssentials)
   import FoundationEssentials
 #else
@@ -15,6 +17,14 @@ enum Paths {
       if part == ".." { _ = parts.popLast() } else { parts.append(part) }
     }
     return "/" + parts.joined(separator: "/")
+  }
+
+  /// `--data` for a data directory where it is another than the usual one, also for whoever has another
+  /// environment.
+  static func dataOption(_ directory: String, _ variables: [String: String]) -> [String] {
+    let usual = DataPath.device.resolve(option: nil, environment: variables)
+    return usual.map(absolute) == directory && variables["COSPOOL_DATA"] == nil
+      ? [] : ["--data", directory]
   }
 
   /// What a path leads to, links followed.

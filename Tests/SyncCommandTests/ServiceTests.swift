@@ -91,6 +91,26 @@ import Testing
     }
   }
 
+  /// What waits in the other data would wait for good.
+  @Test func aServiceForOtherDataIsNotTakenOver() async throws {
+    try await with(systemctl: "exit 0") { machine in
+      #expect(await machine.cospool("service", "install").exitCode == 0)
+      let text = machine.text
+      let refused = await machine.cospool("service", "install", "--data", machine.root + "/other")
+      #expect(refused.exitCode == 5 && refused.errors.contains("service uninstall"), "\(refused)")
+      #expect(refused.errors.contains("my data") && machine.text == text)
+    }
+  }
+
+  @Test func aFileThatMayNotBeWrittenSaysWhy() async throws {
+    try await with { machine in
+      try Data().write(to: URL(filePath: machine.root + "/home/.config"))
+      let refused = await machine.cospool("service", "install")
+      #expect(refused.exitCode == 7, "\(refused)")
+      #expect(refused.errors.contains("cannot be written: "), "\(refused)")
+    }
+  }
+
   @Test func uninstallingStopsItAndTakesTheUnitAway() async throws {
     try await with { machine in
       let nothing = await machine.cospool("service", "uninstall")

@@ -36,8 +36,7 @@ struct InitCommand: LocalCommand {
         attributes: [.posixPermissions: 0o700])
       try Data(settings.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
-      throw CommandFailure(
-        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
+      throw .unwritable(path, because: error)
     }
     return true
   }

@@ -107,7 +107,8 @@ struct ServiceCommands: ParsableCommand {
 
         Again is harmless: a unit that runs and is as it would be written is left
         alone; one that changes is started again, where what runs gets agentGrace
-        seconds. For a newer cospoold: cospool service restart.
+        seconds. One for other data is refused: uninstall it first. For a newer
+        cospoold: cospool service restart.
         """)
     @Flag(help: "Print the unit, and do nothing.") var dryRun = false
     @OptionGroup var options: GlobalOptions
@@ -124,6 +125,7 @@ struct ServiceCommands: ParsableCommand {
       let text = try unit.text()
       if dryRun { return "# \(path)\n\(text)" }
       let isActive = try await ServiceCommands.isActive(in: environment)
+      try refuseInThePlaceOf(path, unit)
       try await refuseBesideAnother(directory) { isActive && DaemonStart.isOfSystemd($0) }
       if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
         if options.json { return ServiceAnswer.object(["unit": path]) }
@@ -136,8 +138,7 @@ struct ServiceCommands: ParsableCommand {
           atPath: String(path.dropLast(SystemdUnit.name.count)), withIntermediateDirectories: true)
         try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
       } catch {
-        throw CommandFailure(
-          code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
+        throw CommandFailure.unwritable(path, because: error)
       }
       try await ServiceCommands.systemctl("daemon-reload", in: environment)
       try await ServiceCommands.systemctl("enable", SystemdUnit.name, in: environment)
@@ -148,6 +149,24 @@ struct ServiceCommands: ParsableCommand {
       }
       return TextStyle.line("started: \(path)")
         + "\nIt starts with your login; to have it run without one: loginctl enable-linger"
+    }
+
+    /// A service for other data would stop, and what waits there would wait on.
+    private func refuseInThePlaceOf(
+      _ path: String, _ unit: SystemdUnit
+    ) throws(CommandFailure) {
+      let text = (try? Data(contentsOf: URL(filePath: path))).map {
+        String(decoding: $0, as: UTF8.self)
+      }
+      guard let text, let other = SystemdUnit.dataWord(in: text),
+        other != SystemdUnit.dataWord(in: try unit.text())
+      else { return }
+      throw CommandFailure(
+        code: "otherData",
+        message: "The service is there for other data: \(other). There is one for each person: "
+          + "cospool service uninstall first; or leave it, and have cospoold started for "
+          + "\(unit.dataDirectory) by other means.",
+        exitCode: ExitStatus.conflict)
     }
 
     private func installAgent(
@@ -208,9 +227,7 @@ struct ServiceCommands: ParsableCommand {
         do {
           try FileManager.default.removeItem(atPath: path)
         } catch {
-          throw CommandFailure(
-            code: "unwritableFile", message: "\(path) cannot be removed.", exitCode: ExitStatus.disk
-          )
+          throw CommandFailure.unwritable(path, "cannot be removed", because: error)
         }
         if !isAgent { try await ServiceCommands.systemctl("daemon-reload", in: environment) }
       }

@@ -113,8 +113,7 @@ struct DoctorContext: Sendable {
 
   /// `--data` where another than the usual folder is meant.
   var dataOption: String {
-    let usual = home.map { $0 + "/.local/share/cospool" }
-    return dataDirectory == usual ? "" : " --data " + Shell.quoted(dataDirectory)
+    Paths.dataOption(dataDirectory, variables).map { " " + Shell.quoted($0) }.joined()
   }
 }
 

@@ -96,8 +96,7 @@ struct LaunchAgent: Equatable, Sendable {
       }
       try Data(text().utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
-      throw CommandFailure(
-        code: "unwritableFile", message: "\(path) cannot be written.", exitCode: ExitStatus.disk)
+      throw .unwritable(path, because: error)
     }
     // One that is not there is none to take out.
     _ = try await Self.launchctl(["bootout", Self.target], in: environment)

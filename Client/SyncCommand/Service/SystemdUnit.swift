@@ -12,6 +12,13 @@ struct SystemdUnit: Equatable, Sendable {
 
   static let name = "cospoold.service"
 
+  /// The data directory in the text of a unit, as it stands there; nil where it names none.
+  static func dataWord(in text: String) -> Substring? {
+    let line = text.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }
+    let option = " --data "
+    return line?.firstRange(of: option).flatMap { line?[$0.upperBound...] }
+  }
+
   /// Where a person's own units lie; nil where no home is known.
   static func folder(_ variables: [String: String]) -> String? {
     let configured = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }

@@ -19,10 +19,7 @@ struct DetachedProcess: Sendable {
     _ words: [String], variables: [String: String], log: String
   ) throws(CommandFailure) -> DetachedProcess {
     let file = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
-    guard file >= 0 else {
-      throw CommandFailure(
-        code: "unwritableFile", message: "\(log) cannot be written.", exitCode: ExitStatus.disk)
-    }
+    guard file >= 0 else { throw .unwritable(log, errorNumber: errno) }
     defer { close(file) }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)

@@ -218,16 +218,10 @@ struct Setup {
     guard environment.confirm?("Have \(name) tell what it does (hooks in \(path))?") == true else {
       return step(.skipped, "\(name) has none", fix: fix)
     }
-    let install = try HooksCommands.Install.parse([name] + again + dataOption)
+    let install = try HooksCommands.Install.parse(
+      [name] + again + Paths.dataOption(directory, variables))
     let text = try await install.run(in: environment)
     return step(.done, "\(name): " + text.replacing("\n", with: ". "))
-  }
-
-  /// `--data` where another than the usual folder is meant.
-  private var dataOption: [String] {
-    let usual = try? environment.dataDirectory(flag: nil)
-    return usual.map(Paths.absolute) == directory && variables["COSPOOL_DATA"] == nil
-      ? [] : ["--data", directory]
   }
 
   // MARK: The report
