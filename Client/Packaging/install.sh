@@ -120,8 +120,14 @@ else
   have xz || fail "there is no xz, with which the archive is packed"
   prefix=${prefix:-${HOME:?}/.local}
   tar -C "$work" -xf "$work/$file"
-  do_it mkdir -p "$prefix"
-  for part in bin share; do do_it cp -R "$work/${file%.tar.xz}/$part" "$prefix/"; done
+  do_it mkdir -p "$prefix/bin"
+  # In the place of programs that may run: those go on as they were.
+  for program in "$work/${file%.tar.xz}/bin/"*; do
+    new=$prefix/bin/.${program##*/}.new
+    do_it cp "$program" "$new"
+    do_it mv -f "$new" "$prefix/bin/${program##*/}"
+  done
+  do_it cp -R "$work/${file%.tar.xz}/share" "$prefix/"
   if [ -z "$dry" ] && have ldd; then
     for program in "$prefix"/bin/cospool*; do
       missing=$(ldd "$program" 2>/dev/null | sed -n 's/^[[:space:]]*\(.*\) => not found/\1/p')

@@ -131,6 +131,16 @@ extension EndToEnd {
           bed.path("target/bin/cospool-server"), ["--version"], name: "installed")
         #expect(try await bed.finish(version, []).isSuccess)
 
+        // One that runs is replaced, and goes on.
+        let serving = try bed.launch(
+          bed.path("target/bin/cospool-server"),
+          ["serve", "--port", "0", "--data", bed.path("data")], name: "serving")
+        _ = try await serving.line(holding: "listening on")
+        let again = try await install(target + ["--server"])
+        #expect(again.isSuccess && serving.exit == nil, "\(again)")
+        serving.send(SIGTERM)
+        #expect(try await serving.ended() == .code(0))
+
         // What is to be had against what is installed.
         func check(_ path: String) async throws -> Output {
           let more = target + ["--server", "--check"]
