@@ -139,10 +139,10 @@ else
   *) echo "install: $prefix/bin is not in PATH" ;;
   esac
 fi
-if [ $package = cospool ]; then
-  echo "next: cospool setup"
-elif [ $kind = deb ]; then
-  echo "next: sudo cospool-server pair; its options are in /etc/default/cospool-server"
-else
-  echo "next: sudo $prefix/bin/cospool-server service install"
-fi
+case $package,$kind,$prefix in
+cospool,*) echo "next: cospool setup" ;;
+*,deb,*) echo "next: sudo cospool-server pair; its options are in /etc/default/cospool-server" ;;
+# The machine's service is shown no homes.
+*,/home/* | *,/root/*) echo "next: $prefix/bin/cospool-server service install --user" ;;
+*) echo "next: sudo $prefix/bin/cospool-server service install" ;;
+esac

@@ -166,6 +166,7 @@ struct ServiceInstallCommand: ParsableCommand {
       return
     }
     try requireFiles()
+    try refuseInHome(unit.program)
     try refuseBesidePackage()
     // Where systemd does not answer, nothing is changed.
     try scope.systemctl("daemon-reload")
@@ -187,6 +188,17 @@ struct ServiceInstallCommand: ParsableCommand {
       scope.user
         ? "It starts with your login; to have it run without one: loginctl enable-linger"
         : "A code for a device: sudo cospool-server pair")
+  }
+
+  /// The machine's service is shown no homes.
+  private func refuseInHome(_ program: String) throws(SyncServerError) {
+    guard !scope.user, ["/home/", "/root/", "/run/user/"].contains(where: program.hasPrefix) else {
+      return
+    }
+    throw SyncServerError(
+      .usage,
+      "The machine's service cannot run \(program): it is shown no homes. Install the program elsewhere "
+        + "(install.sh --prefix /usr/local, make install), or have it run as you: --user.")
   }
 
   /// Two units of one name would make it unclear which options hold.

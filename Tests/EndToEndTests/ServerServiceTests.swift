@@ -70,6 +70,15 @@ extension EndToEnd {
       }
     }
 
+    @Test func theMachinesServiceRunsNothingInAHome() async throws {
+      try await TestBed.run { bed in
+        try program("systemctl", "exit 1", in: bed)
+        let refused = try await server(
+          ["service", "install", "--program", "/home/ada/.local/bin/cospool-server"], in: bed)
+        #expect(refused.code == 2 && refused.standardError.contains("--user"), "\(refused)")
+      }
+    }
+
     @Test func whatServeWouldRefuseIsRefusedAtOnce() async throws {
       try await TestBed.run { bed in
         try program("systemctl", "exit 0", in: bed)
