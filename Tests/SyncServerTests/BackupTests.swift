@@ -265,6 +265,10 @@ import Testing
       try FileManager.default.moveItem(
         atPath: fixture.directory + "/cospool.sqlite",
         toPath: fixture.directory + "/restoring/cospool.sqlite")
+      // Half of it would be a backup that looks whole.
+      #expect {
+        try place.backup().create()
+      } throws: { "\($0)".contains("backup restore") }
       do {
         try await fixture.restart()
         Issue.record("a server began anew")

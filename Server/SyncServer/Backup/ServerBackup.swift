@@ -102,6 +102,10 @@ package struct ServerBackup: Sendable {
   package func create(
     keeping rule: BackupRule? = nil, at now: Int64? = nil
   ) throws(SyncServerError) -> Creation {
+    // Half of the directory would be in it.
+    guard !ServerBackup.isPending(in: directory) else {
+      throw SyncServerError(StoreOpeningError.restoring(path: directory))
+    }
     let administration = ServerAdministration(dataDirectory: directory)
     try administration.requireData()
     let known = try BackupSettings.read(directory: directory)
@@ -183,8 +187,13 @@ package struct ServerBackup: Sendable {
     ) throws(SyncServerError) -> [BackupManifest.Workspace] {
       let fresh = folder.freshPath()
       defer { unlink(fresh) }
-      try administration.withDatabase { database throws(StorageFault) in
-        try database.copy(to: fresh)
+      do {
+        try administration.withDatabase { database throws(StorageFault) in
+          try database.copy(to: fresh)
+        }
+      } catch {
+        throw SyncServerError(
+          error.code, "The database cannot be copied to \(folder.path): \(error.message)")
       }
       let (found, workspaces): ((bytes: Int, hash: ContentHash), [BackupManifest.Workspace])
       do {
