@@ -91,6 +91,19 @@ import WireProtocol
     #expect(house.scene.reports.contains(report))
   }
 
+  /// Each is a transaction: whoever asks again and again must not keep the store from everybody else.
+  @Test func oneCodeIsStoredForAConnectionAtATime() throws {
+    var house = try House()
+    house.scene.holdsTasks = true
+    #expect(try house.ask() == nil)
+    for _ in 0..<3 { #expect(try house.ask() == .unavailable) }
+    #expect(house.scene.waitingTasks.count == 1)
+    house.scene.finishTasks()
+    #expect(house.scene.take(house.connection).count == 1)
+    house.scene.holdsTasks = false
+    _ = try house.code()
+  }
+
   @Test func theOwnerSaysNoUnlessToldOtherwise() throws {
     var house = try House { _ in }
     let reason = try #require(reason(try house.ask()))

@@ -135,23 +135,70 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, false])
   }
 
-  /// Each state that is joined is an entry as large as all before: they count for the day, too.
-  @Test func whatIsLeftOfADayIsNotExceededByStates() throws {
+  /// Each state that is joined is an entry as large as all before: they count for the day, too. The last
+  /// one is taken whole.
+  @Test func aSpentDayTakesNoMoreStates() throws {
     var world = try DivergedWorld()
     let size = PackedSnapshot.pack(world.author.workspace.image()).count
     world = try DivergedWorld { $0.quota.dailyBytesMax = 2 * size }
     var refusals: [Refusal] = []
     for number: UInt64 in 3..<8 {
-      var device = try world.device(number)
+      let device = try world.device(number)
       let id = world.scene.connect(device)
-      try device.take(world.scene.take(id))
       send(device, on: id, &world.scene)
       refusals += world.scene.take(id).refusals
     }
-    #expect(!refusals.isEmpty)
-    #expect(refusals.allSatisfy { $0.code == .limitReached && $0.message.contains("today") })
-    let taken = try world.scene.tables.log.reduce(0) { $0 + $1.content.bytes.count }
-    #expect(taken <= 2 * size)
+    #expect(refusals.count >= 2)
+    #expect(refusals.allSatisfy { $0.code == .limitReached && $0.message.contains("midnight") })
+    #expect(refusals.allSatisfy { (1...600_000).contains($0.retryAfterMilliseconds ?? 0) })
+    let entries = try world.scene.tables.log.map(\.content.bytes.count)
+    let taken = entries.reduce(0, +)
+    #expect(taken >= 2 * size)
+    #expect(taken - (entries.last ?? 0) < 2 * size)
+  }
+
+  /// They were all offered before the first one was joined.
+  @Test func offersThatWaitAreRefusedWhereTheFirstSpendsTheDay() throws {
+    var world = try DivergedWorld()
+    let written = try world.scene.tables.written.bytes
+    world.scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.quota.dailyBytesMax = written + 1
+    }
+    let devices = [world.author, try world.device(3), try world.device(4)]
+    let ids = devices.map { world.scene.connect($0) }
+    world.scene.holdsTasks = true
+    for (device, id) in zip(devices, ids) { send(device, on: id, &world.scene) }
+    world.scene.finishTasks()
+    // The others connect anew as all members do, and hear it then.
+    #expect(world.scene.closed[ids[0]] == .serviceRestart)
+    #expect(try kinds(world.scene) == [false, true])
+  }
+
+  /// What it holds is not lost: the day that it needs may be any, and needs no larger quota.
+  @Test func aStateThatIsLargerThanADaysShareComesInOnTheNextDay() throws {
+    var world = try DivergedWorld()
+    world.scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.quota.dailyBytesMax = 10
+    }
+    let early = world.scene.connect(world.author)
+    send(world.author, on: early, &world.scene)
+    #expect(world.scene.take(early).refusals.map(\.code) == [.limitReached])
+    world.scene.pass(86_400_000)
+    let id = world.scene.connect(world.author)
+    send(world.author, on: id, &world.scene)
+    #expect(world.scene.closed[id] == .serviceRestart)
+    _ = try world.scene.join(&world.author)
+    #expect(!world.author.hasDiverged)
+    // The day is spent; on the next one what comes is taken again.
+    try world.author.write("goes on")
+    let batch = world.author.changes()
+    let spent = try world.scene.join(&world.author)
+    world.scene.send(batch, on: spent)
+    #expect(world.scene.take(spent).refusals.map(\.code) == [.limitReached])
+    world.scene.pass(86_400_000)
+    let fresh = try world.scene.join(&world.author)
+    world.scene.send(batch, on: fresh)
+    #expect(world.scene.take(fresh).acks.count == 1)
   }
 
   /// Nobody writes, and the log must not grow by state after state.

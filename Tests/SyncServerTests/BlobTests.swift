@@ -2,6 +2,7 @@ import Crypto
 import Foundation
 import NIOCore
 import QueueModel
+import ServerCore
 import SyncServer
 import Testing
 
@@ -94,6 +95,43 @@ import Testing
       #expect(try await request("HEAD", hash, token: other, fixture).status == 404)
       await fixture.server.stop()
       _ = try await held.get()
+    }
+  }
+
+  /// One on which nothing is asked keeps its place among all connections; asked now and then, for ever.
+  @Test func aDevicesFileConnectionsTakeNotAllPlaces() async throws {
+    try await ServerFixture.with({
+      $0.places.total = 12
+      $0.core.devices.connectionsMax = 3
+    }) { fixture in
+      let device = try await fixture.pair(1)
+      var other = try await fixture.pair(2, workspace: "other")
+      let digits = device.token.map {
+        String($0 >> 4, radix: 16) + String($0 & 15, radix: 16)
+      }.joined()
+      let look =
+        "HEAD /v1/blobs/\(Self.hash("hello")) HTTP/1.1\r\nHost: x\r\n"
+        + "Authorization: Bearer \(digits)\r\n\r\n"
+      var held: [any Channel] = []
+      var statuses: [Substring] = []
+      for _ in 0..<20 {
+        let (channel, status) = try await PlainRequest.hold(look, fixture.server.port)
+        held.append(channel)
+        statuses.append(status)
+      }
+      #expect(statuses.count { $0.hasPrefix("HTTP/1.1 404") } == 3)
+      let client = try await fixture.join(&other)
+      await client.close()
+      // A place is free again once its connection is gone.
+      try await held[0].close()
+      var isFree = false
+      for _ in 0..<10_000 where !isFree {
+        isFree =
+          try await request("HEAD", Self.hash("hello"), token: device.token, fixture)
+          .status == 404
+      }
+      #expect(isFree)
+      for channel in held { channel.close(promise: nil) }
     }
   }
 

@@ -183,16 +183,9 @@ enum PlainRequest {
   static func start(
     _ text: String, _ port: Int, endingInput: Bool = false
   ) async throws -> EventLoopFuture<String> {
-    let group = MultiThreadedEventLoopGroup.singleton
-    let finished = group.next().makePromise(of: String.self)
+    let finished = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: String.self)
     do {
-      let channel = try await ClientBootstrap(group: group)
-        .channelInitializer { channel in
-          channel.eventLoop.makeCompletedFuture {
-            try channel.pipeline.syncOperations.addHandler(Collector(finished: finished))
-          }
-        }
-        .connect(host: "127.0.0.1", port: port).get()
+      let channel = try await connect(port, Collector(finished: finished))
       // On a busy machine the server's deadline can come first; then the end says all.
       channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
       if endingInput { channel.close(mode: .output, promise: nil) }
@@ -202,21 +195,55 @@ enum PlainRequest {
     return finished.futureResult
   }
 
+  /// Connects, sends and waits for the beginning of the answer; the connection stays.
+  ///
+  /// - Returns: the connection, and the line of the status; empty where the server closed.
+  static func hold(
+    _ text: String, _ port: Int
+  ) async throws -> (channel: any Channel, status: Substring) {
+    let began = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: String.self)
+    let channel: any Channel
+    do {
+      channel = try await connect(port, Collector(began: began))
+    } catch {
+      began.succeed("")
+      throw error
+    }
+    channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
+    return (channel, try await began.futureResult.get().prefix { $0 != "\r\n" })
+  }
+
+  private static func connect(
+    _ port: Int, _ collector: @autoclosure @escaping @Sendable () -> Collector
+  ) async throws -> any Channel {
+    try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHandler(collector())
+        }
+      }
+      .connect(host: "127.0.0.1", port: port).get()
+  }
+
   private final class Collector: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
-    private let finished: EventLoopPromise<String>
+    private let began: EventLoopPromise<String>?
+    private let finished: EventLoopPromise<String>?
     private var text = ""
 
-    init(finished: EventLoopPromise<String>) {
+    init(began: EventLoopPromise<String>? = nil, finished: EventLoopPromise<String>? = nil) {
+      self.began = began
       self.finished = finished
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
       text += String(buffer: unwrapInboundIn(data))
+      began?.succeed(text)
     }
 
     func channelInactive(context: ChannelHandlerContext) {
-      finished.succeed(text)
+      began?.succeed(text)
+      finished?.succeed(text)
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
