@@ -10,7 +10,7 @@ struct Member {
   let token: [UInt8]
   private var state = Workspace()
   private var batch: UInt64 = 0
-  private var writes: UInt16 = 0
+  private var writes: Int64 = 0
 
   init(number: UInt64, workspaceID: WorkspaceID, token: [UInt8]) {
     self.number = number
@@ -28,20 +28,22 @@ struct Member {
       store: StoreID(rawValue: 2_000 + number), deviceName: "d\(number)", prefix: .empty)
   }
 
-  /// Operations that queue a prompt, behind what was acknowledged.
+  /// Operations that queue a prompt and cancel it, behind what was acknowledged: the queue never gets full.
   ///
   /// - Returns: the state with them, to be kept where they are acknowledged.
   func writing(_ text: String) throws -> (operations: [Operation], after: Member) {
     var after = self
     var operations = after.state.announce(
       device: Self.device(number), name: "d\(number)", replica: replica)
-    after.writes &+= 1
-    let context = CommandContext(
-      replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000, counter: after.writes),
-      queueSizeMax: Limits.queueSizeRange.upperBound)
     let message = MessageID(high: number, low: UInt64(state.vector[replica]) + 1)
-    let command = Command.Send(session: try SessionID("s\(number)"), id: message, text: text)
-    operations += try after.state.perform(.send(command), in: context).operations
+    let send = Command.Send(session: try SessionID("s\(number)"), id: message, text: text)
+    for command in [Command.send(send), .cancel([message])] {
+      after.writes += 1
+      let context = CommandContext(
+        replica: replica, stamp: Stamp(milliseconds: 1_700_000_000_000 + after.writes),
+        queueSizeMax: Limits.queueSizeRange.upperBound)
+      operations += try after.state.perform(command, in: context).operations
+    }
     return (operations, after)
   }
 

@@ -39,8 +39,10 @@ final class QuietWriter: Sendable {
       isWelcomed(peer)
     else { return failed() }
     while !isEnding.withLock({ $0 }) {
-      // The queue does not grow: one message is written again and again from the same state.
-      guard let (operations, after) = try? member.writing("text") else { return failed() }
+      // Not taken for a failure of the server's: nothing would be measured any more.
+      guard let (operations, after) = try? member.writing("text") else {
+        fatalError("the quiet writer can write nothing")
+      }
       let frame = HostilePeer.frame(member.changes(operations))
       // From the frame on: what a writer computes is not the server's.
       let start = ContinuousClock.now
