@@ -5,7 +5,7 @@ import PackageDescription
 // in seconds and need no other package), or room names separated by commas. Rooms that a named
 // room imports, and the tests of every chosen room, come along.
 
-/// What every room of the house is built with.
+/// What every room is built with.
 let settings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("ExistentialAny"),

@@ -20,14 +20,14 @@ extension Simulation {
     let simulation = Simulation(
       plan.options, checkers: standardCheckers(for: plan.options) + joining())
     var steps: [Step] = []
-    while simulation.violations.isEmpty,
+    while simulation.results.violations.isEmpty,
       let step = plan.step(in: simulation, number: steps.count)
     {
       steps.append(step)
       simulation.advance(milliseconds: step.after)
       simulation.apply(step.event)
     }
-    if simulation.violations.isEmpty, steps.last?.event != .settle {
+    if simulation.results.violations.isEmpty, steps.last?.event != .settle {
       steps.append(Step(after: 0, .settle))
       simulation.apply(.settle)
     }
@@ -42,30 +42,20 @@ extension Simulation {
     var options = run.options
     options.keepsTrace = keepsTrace || options.keepsTrace
     let simulation = Simulation(options, checkers: standardCheckers(for: options) + joining())
-    for step in run.steps where simulation.violations.isEmpty {
+    for step in run.steps where simulation.results.violations.isEmpty {
       simulation.advance(milliseconds: step.after)
       simulation.apply(step.event)
     }
-    if simulation.violations.isEmpty, run.steps.last?.event != .settle {
+    if simulation.results.violations.isEmpty, run.steps.last?.event != .settle {
       simulation.apply(.settle)
     }
     return simulation.report(of: run)
   }
 
   /// What came of the run so far.
-  package func report(of run: RecordedRun) -> SimulationReport {
-    var report = SimulationReport(run: run)
-    report.violations = violations
-    report.traceHash = traceHash
-    report.operations = operationsMade
-    report.commands = commandsTaken
-    report.commandsRefused = commandsRefused
-    report.faults = faults
-    report.virtualMilliseconds = now
-    report.drainMilliseconds = drainMilliseconds
-    report.execution = execution
+  private func report(of run: RecordedRun) -> SimulationReport {
+    var report = results.report(of: run)
     for device in devices { report.execution += device.execution }
-    report.trace = trace
     return report
   }
 }

@@ -73,25 +73,8 @@ package struct ExecutionReport: Hashable, Sendable {
   /// Withdrawals and edits of which somebody was told that they came in time, and too late.
   package var inTime = 0
   package var tooLate = 0
-  /// What agents asked for.
-  package var requests = 0
-  /// Decisions that agents were told of what they asked, and those of them that nobody answered in
-  /// time.
-  package var decisions = 0
-  package var expiries = 0
-  /// Answers that people gave, of which a double tap is two, and those that were the first.
-  package var answers = 0
-  package var answersTaken = 0
-  /// Notifications that devices showed, and those of them that came again because a device died
-  /// before it could store that.
-  package var notifications = 0
-  package var notificationRepeats = 0
-  /// Pushes that arrived.
-  package var pushes = 0
-  /// How often it was looked, with nothing under way, whether a device shows what an agent waits
-  /// for, and how often it did not.
-  package var approvalLooks = 0
-  package var missedApprovals = 0
+  package var requests = RequestCounts()
+  package var notifications = NotificationCounts()
 
   package init() {}
 
@@ -112,12 +95,46 @@ package struct ExecutionReport: Hashable, Sendable {
     sum.inTime += other.inTime
     sum.tooLate += other.tooLate
     sum.requests += other.requests
-    sum.decisions += other.decisions
-    sum.expiries += other.expiries
+    sum.notifications += other.notifications
+  }
+}
+
+/// What agents asked for, and what became of it.
+package struct RequestCounts: Hashable, Sendable {
+  package var raised = 0
+  /// Decisions that agents were told of what they asked, and those of them that nobody answered in
+  /// time.
+  package var decided = 0
+  package var expired = 0
+  /// Answers that people gave, of which a double tap is two, and those that were the first.
+  package var answers = 0
+  package var answersTaken = 0
+
+  static func += (sum: inout RequestCounts, other: RequestCounts) {
+    sum.raised += other.raised
+    sum.decided += other.decided
+    sum.expired += other.expired
     sum.answers += other.answers
     sum.answersTaken += other.answersTaken
-    sum.notifications += other.notifications
-    sum.notificationRepeats += other.notificationRepeats
+  }
+}
+
+/// What people were told of, and what they should have been.
+package struct NotificationCounts: Hashable, Sendable {
+  /// Notifications that devices showed, and those of them that came again because a device died
+  /// before it could store that.
+  package var shown = 0
+  package var repeats = 0
+  /// Pushes that arrived.
+  package var pushes = 0
+  /// How often it was looked, with nothing under way, whether a device shows what an agent waits
+  /// for, and how often it did not.
+  package var approvalLooks = 0
+  package var missedApprovals = 0
+
+  static func += (sum: inout NotificationCounts, other: NotificationCounts) {
+    sum.shown += other.shown
+    sum.repeats += other.repeats
     sum.pushes += other.pushes
     sum.approvalLooks += other.approvalLooks
     sum.missedApprovals += other.missedApprovals

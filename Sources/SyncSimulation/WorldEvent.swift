@@ -129,3 +129,32 @@ package enum EventOutcome: Hashable, Sendable {
   /// It made no sense at this moment.
   case skipped(String)
 }
+
+extension WorldEvent {
+  /// The device it happens to, where it is one.
+  package var device: Int? {
+    switch self {
+    case .perform(let device, _), .requestSync(let device), .crash(let device, _),
+      .crashAtCommit(let device), .restart(let device), .sleep(let device, _),
+      .setClock(let device, _), .setStore(let device, _), .backUp(let device, _),
+      .restore(let device, _, _), .clone(let device, _), .disconnect(let device),
+      .reconnect(let device), .cut(let device), .partition(let device, _), .heal(let device),
+      .clog(let device, _), .dropAck(let device):
+      device
+    case .crashServer, .restartServer, .backUpServer, .restoreServer, .swapServers,
+      .setServerClock, .setServerStore, .settle:
+      nil
+    }
+  }
+
+  /// Whether it makes something go wrong.
+  package var isFault: Bool {
+    switch self {
+    case .perform, .requestSync, .restart, .backUp, .reconnect, .heal, .backUpServer,
+      .settle:
+      false
+    case .setStore(_, let condition), .setServerStore(let condition): condition != .working
+    default: true
+    }
+  }
+}

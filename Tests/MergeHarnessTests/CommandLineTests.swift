@@ -86,9 +86,9 @@ import Testing
   @Test func whatIsCountedOfRequestsIsTold() throws {
     var result = SweepResult()
     result.execution.claims = 1
-    result.execution.requests = 5
-    result.execution.notifications = 12
-    result.execution.missedApprovals = 3
+    result.execution.requests.raised = 5
+    result.execution.notifications.shown = 12
+    result.execution.notifications.missedApprovals = 3
     #expect(SweepText.summary(of: result).contains("3 missed approvals"))
     let json = try SweepText.json(of: result)
     #expect(json.contains(#""missedApprovals":3"#) && json.contains(#""notifications":12"#))

@@ -1,7 +1,7 @@
 """Holds Cospool against the real Claude Code and the real Codex.
 
 Usage: agents_check.py BINARIES CLAUDE CODEX [NAME…], BINARIES being the folder of cospool and cospoold.
-Each check has a machine of its own (agents_house.py) and a model that does what the prompt says
+Each check has a machine of its own (agents_fixture.py) and a model that does what the prompt says
 (fake_model.py). A name runs the checks whose names begin with it.
 """
 
@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from agents_house import Failed, House, SECONDS, expect
+from agents_fixture import Failed, Fixture, SECONDS, expect
 
 REMARK = "Use the test database, please: it's \"safer\"."
 CHECKS = {}
@@ -28,198 +28,198 @@ def check(function):
 # Claude Code, started by Cospool
 
 
-def claude(house, session="review"):
-    house.run("config", "set", "agent", "claude")
-    house.runs(session)
+def claude(fixture, session="review"):
+    fixture.run("config", "set", "agent", "claude")
+    fixture.runs(session)
 
 
 @check
-def claude_first_turn(house):
-    claude(house)
-    message = house.send("review", "first", {"text": "All tests pass."})
-    house.is_now(message, "succeeded")
-    expect("All tests pass." in house.run("log", message), "the log lacks what the agent said")
-    expect(not house.get("sessions/review/queue")["messages"], "the message still waits")
+def claude_first_turn(fixture):
+    claude(fixture)
+    message = fixture.send("review", "first", {"text": "All tests pass."})
+    fixture.is_now(message, "succeeded")
+    expect("All tests pass." in fixture.run("log", message), "the log lacks what the agent said")
+    expect(not fixture.get("sessions/review/queue")["messages"], "the message still waits")
 
 
 @check
-def claude_goes_on_with_its_conversation(house):
-    claude(house)
-    house.is_now(house.send("review", "first", {"text": "The parser is in Parser.swift."}), "succeeded")
-    house.is_now(house.send("review", "second"), "succeeded")
-    texts = house.model.heard("second")[-1].texts
+def claude_goes_on_with_its_conversation(fixture):
+    claude(fixture)
+    fixture.is_now(fixture.send("review", "first", {"text": "The parser is in Parser.swift."}), "succeeded")
+    fixture.is_now(fixture.send("review", "second"), "succeeded")
+    texts = fixture.model.heard("second")[-1].texts
     expect(any("Script first" in text for text in texts), f"it began anew: {texts}")
 
 
 @check
-def claude_lost_its_conversation(house):
-    claude(house)
-    house.is_now(house.send("review", "first"), "succeeded")
-    shutil.rmtree(f"{house.home}/.claude/projects")
-    message = house.send("review", "second")
-    failed = house.is_now(message, "failed")
+def claude_lost_its_conversation(fixture):
+    claude(fixture)
+    fixture.is_now(fixture.send("review", "first"), "succeeded")
+    shutil.rmtree(f"{fixture.home}/.claude/projects")
+    message = fixture.send("review", "second")
+    failed = fixture.is_now(message, "failed")
     expect("No conversation found" in failed["lastError"], failed)
-    house.run("queue", "retry", message)
-    house.is_now(message, "succeeded")
+    fixture.run("queue", "retry", message)
+    fixture.is_now(message, "succeeded")
 
 
 @check
-def claude_fails(house):
-    claude(house)
-    message = house.send("review", "fails", {"status": 400, "message": "the prompt is too odd"})
-    failed = house.is_now(message, "failed")
+def claude_fails(fixture):
+    claude(fixture)
+    message = fixture.send("review", "fails", {"status": 400, "message": "the prompt is too odd"})
+    failed = fixture.is_now(message, "failed")
     expect("the prompt is too odd" in failed["lastError"], failed)
-    expect("the prompt is too odd" in house.run("queue", "list", "-s", "review"), "nobody sees why")
+    expect("the prompt is too odd" in fixture.run("queue", "list", "-s", "review"), "nobody sees why")
 
 
 @check
-def claude_reached_its_limit(house):
+def claude_reached_its_limit(fixture):
     """Of a subscription, whose end it tells."""
-    del house.environment["ANTHROPIC_API_KEY"]
-    house.environment["CLAUDE_CODE_OAUTH_TOKEN"] = "sk-ant-oat01-none-is-needed"
-    house.kill_daemon()
-    house.start()
-    claude(house)
+    del fixture.environment["ANTHROPIC_API_KEY"]
+    fixture.environment["CLAUDE_CODE_OAUTH_TOKEN"] = "sk-ant-oat01-none-is-needed"
+    fixture.kill_daemon()
+    fixture.start()
+    claude(fixture)
     until = int(time.time()) + 3_600
-    message = house.send("review", "limit", {"limitUntil": until})
-    house.eventually("it was to wait", lambda: "notBefore" in house.message(message))
-    waits = house.message(message)
+    message = fixture.send("review", "limit", {"limitUntil": until})
+    fixture.eventually("it was to wait", lambda: "notBefore" in fixture.message(message))
+    waits = fixture.message(message)
     ends = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(until))
     expect(waits["status"] == "queued" and waits["notBefore"] == ends, waits)
     expect("limit" in waits["lastError"], waits)
 
 
 @check
-def claude_is_refused_for_now(house):
+def claude_is_refused_for_now(fixture):
     """A limit of a key, which tells no time, and a provider that is overloaded."""
-    claude(house)
+    claude(fixture)
     for status, session in ((429, "review"), (529, "build")):
-        house.runs(session)
-        message = house.send(session, f"refused{status}", {"status": status, "message": "slow down"})
-        house.eventually(f"{status} was to wait", lambda: house.message(message)["status"] == "queued"
-                         and house.message(message).get("attempts") == 1)
+        fixture.runs(session)
+        message = fixture.send(session, f"refused{status}", {"status": status, "message": "slow down"})
+        fixture.eventually(f"{status} was to wait", lambda: fixture.message(message)["status"] == "queued"
+                         and fixture.message(message).get("attempts") == 1)
 
 
 @check
-def claude_is_stopped(house):
-    claude(house)
-    message = house.send("review", "hangs", {"hang": True})
-    expect(house.model.waits_for("hangs"), "the model was not asked")
-    house.run("queue", "stop", "-s", "review")
-    house.is_now(message, "cancelled")
-    house.eventually("its process was to end", lambda: not house.agents())
+def claude_is_stopped(fixture):
+    claude(fixture)
+    message = fixture.send("review", "hangs", {"hang": True})
+    expect(fixture.model.waits_for("hangs"), "the model was not asked")
+    fixture.run("queue", "stop", "-s", "review")
+    fixture.is_now(message, "cancelled")
+    fixture.eventually("its process was to end", lambda: not fixture.agents())
 
 
 @check
-def claude_is_killed(house):
-    claude(house)
-    message = house.send("review", "hangs", {"hang": True})
-    expect(house.model.waits_for("hangs"), "the model was not asked")
-    for pid in house.agents():
+def claude_is_killed(fixture):
+    claude(fixture)
+    message = fixture.send("review", "hangs", {"hang": True})
+    expect(fixture.model.waits_for("hangs"), "the model was not asked")
+    for pid in fixture.agents():
         os.kill(pid, signal.SIGKILL)
-    house.is_now(message, "interrupted")
-    house.run("queue", "edit", message, house.prompt("again"))
-    house.is_now(message, "succeeded")
+    fixture.is_now(message, "interrupted")
+    fixture.run("queue", "edit", message, fixture.prompt("again"))
+    fixture.is_now(message, "succeeded")
 
 
 @check
-def claude_outlives_the_daemon(house):
-    claude(house)
-    message = house.send("review", "hangs", {"hang": True})
-    expect(house.model.waits_for("hangs"), "the model was not asked")
-    house.kill_daemon()
-    expect(house.agents(), "the agent ended with the daemon")
-    house.start()
-    house.eventually("the orphan was to end", lambda: not house.agents())
-    house.is_now(message, "interrupted")
-    house.run("queue", "skip", message)
-    house.is_now(house.send("review", "next"), "succeeded")
+def claude_outlives_the_daemon(fixture):
+    claude(fixture)
+    message = fixture.send("review", "hangs", {"hang": True})
+    expect(fixture.model.waits_for("hangs"), "the model was not asked")
+    fixture.kill_daemon()
+    expect(fixture.agents(), "the agent ended with the daemon")
+    fixture.start()
+    fixture.eventually("the orphan was to end", lambda: not fixture.agents())
+    fixture.is_now(message, "interrupted")
+    fixture.run("queue", "skip", message)
+    fixture.is_now(fixture.send("review", "next"), "succeeded")
 
 
 @check
-def claude_reads_a_file(house):
-    claude(house)
-    house.write(f"{house.folder}/error.txt", "line 7: the flag is reversed\n")
-    message = house.send(
+def claude_reads_a_file(fixture):
+    claude(fixture)
+    fixture.write(f"{fixture.folder}/error.txt", "line 7: the flag is reversed\n")
+    message = fixture.send(
         "review", "file", {"call": "Read", "input": {"file_path": "$FILE"}},
-        attach=f"{house.folder}/error.txt")
-    house.is_now(message, "succeeded")
-    results = house.model.heard("file")[-1].results
+        attach=f"{fixture.folder}/error.txt")
+    fixture.is_now(message, "succeeded")
+    results = fixture.model.heard("file")[-1].results
     expect("the flag is reversed" in results[-1], f"the model got {results}")
 
 
 @check
-def claude_moved(house):
+def claude_moved(fixture):
     """As an upgrade does it: the old version goes, and the link in PATH leads to the new one."""
     for version in ("1", "2"):
-        os.makedirs(f"{house.folder}/versions/{version}")
-        os.symlink(house.programs["claude"], f"{house.folder}/versions/{version}/claude")
+        os.makedirs(f"{fixture.folder}/versions/{version}")
+        os.symlink(fixture.programs["claude"], f"{fixture.folder}/versions/{version}/claude")
 
     def link(version):
-        os.symlink(f"{house.folder}/versions/{version}/claude", f"{house.bin}/new")
-        os.replace(f"{house.bin}/new", f"{house.bin}/claude")
+        os.symlink(f"{fixture.folder}/versions/{version}/claude", f"{fixture.bin}/new")
+        os.replace(f"{fixture.bin}/new", f"{fixture.bin}/claude")
 
     link("1")
-    claude(house)
-    house.is_now(house.send("review", "first"), "succeeded")
+    claude(fixture)
+    fixture.is_now(fixture.send("review", "first"), "succeeded")
     link("2")
-    shutil.rmtree(f"{house.folder}/versions/1")
-    house.is_now(house.send("review", "second"), "succeeded")
-    expect(any("Script first" in text for text in house.model.heard("second")[-1].texts), "began anew")
+    shutil.rmtree(f"{fixture.folder}/versions/1")
+    fixture.is_now(fixture.send("review", "second"), "succeeded")
+    expect(any("Script first" in text for text in fixture.model.heard("second")[-1].texts), "began anew")
 
 
 # What it asks through `cospool mcp`
 
 
-def asks_by_tool(house, patience=None):
-    house.asks_by_tool(patience)
-    house.runs("review")
+def asks_by_tool(fixture, patience=None):
+    fixture.asks_by_tool(patience)
+    fixture.runs("review")
 
 
 @check
-def tool_is_allowed(house):
-    asks_by_tool(house)
-    message = house.send("review", "asks", house.makes())
-    [request] = house.requests("review")
+def tool_is_allowed(fixture):
+    asks_by_tool(fixture)
+    message = fixture.send("review", "asks", fixture.makes())
+    [request] = fixture.requests("review")
     expect("touch" in request["summary"], request)
-    expect(not house.made(), "it ran before it was allowed")
-    house.run("approve", "review")
-    house.is_now(message, "succeeded")
-    expect(house.made(), f"it did not run: {house.model.heard('asks')[-1].results}")
+    expect(not fixture.made(), "it ran before it was allowed")
+    fixture.run("approve", "review")
+    fixture.is_now(message, "succeeded")
+    expect(fixture.made(), f"it did not run: {fixture.model.heard('asks')[-1].results}")
 
 
 @check
-def tool_is_denied_with_a_remark(house):
-    asks_by_tool(house)
-    message = house.send("review", "asks", house.makes())
-    house.requests("review")
-    house.run("deny", "review", "--remark", REMARK)
-    house.is_now(message, "succeeded")
-    expect(not house.made(), "it was denied, and ran")
-    results = house.model.heard("asks")[-1].results
+def tool_is_denied_with_a_remark(fixture):
+    asks_by_tool(fixture)
+    message = fixture.send("review", "asks", fixture.makes())
+    fixture.requests("review")
+    fixture.run("deny", "review", "--remark", REMARK)
+    fixture.is_now(message, "succeeded")
+    expect(not fixture.made(), "it was denied, and ran")
+    results = fixture.model.heard("asks")[-1].results
     expect(any(REMARK in result for result in results), f"the remark is not in {results}")
 
 
 @check
-def tool_is_not_answered(house):
-    asks_by_tool(house, patience=1)
-    message = house.send("review", "asks", house.makes())
-    house.is_now(message, "succeeded")
-    expect(not house.made(), "nobody allowed it, and it ran")
-    results = house.model.heard("asks")[-1].results
+def tool_is_not_answered(fixture):
+    asks_by_tool(fixture, patience=1)
+    message = fixture.send("review", "asks", fixture.makes())
+    fixture.is_now(message, "succeeded")
+    expect(not fixture.made(), "nobody allowed it, and it ran")
+    results = fixture.model.heard("asks")[-1].results
     expect("Nobody answered in time" in results[-1], results)
 
 
 @check
-def tool_is_stopped_while_it_asks(house):
-    asks_by_tool(house)
-    message = house.send("review", "asks", house.makes())
-    [request] = house.requests("review")
-    house.run("queue", "stop", "-s", "review")
-    house.is_now(message, "cancelled")
-    house.eventually("the request was to be withdrawn", lambda: not house.asked())
-    house.run("approve", request["id"], fails=5)
-    expect(not house.made(), "it ran")
+def tool_is_stopped_while_it_asks(fixture):
+    asks_by_tool(fixture)
+    message = fixture.send("review", "asks", fixture.makes())
+    [request] = fixture.requests("review")
+    fixture.run("queue", "stop", "-s", "review")
+    fixture.is_now(message, "cancelled")
+    fixture.eventually("the request was to be withdrawn", lambda: not fixture.asked())
+    fixture.run("approve", request["id"], fails=5)
+    expect(not fixture.made(), "it ran")
 
 
 QUESTION = {"call": "AskUserQuestion", "input": {"questions": [{
@@ -229,63 +229,63 @@ QUESTION = {"call": "AskUserQuestion", "input": {"questions": [{
 
 
 @check
-def question_is_answered(house):
-    asks_by_tool(house)
-    message = house.send("review", "asks", QUESTION)
-    [request] = house.requests("review")
+def question_is_answered(fixture):
+    asks_by_tool(fixture)
+    message = fixture.send("review", "asks", QUESTION)
+    [request] = fixture.requests("review")
     expect("Which database?" in request["question"], request)
-    house.run("answer", "review", "the test one")
-    house.is_now(message, "succeeded")
-    results = house.model.heard("asks")[-1].results
+    fixture.run("answer", "review", "the test one")
+    fixture.is_now(message, "succeeded")
+    results = fixture.model.heard("asks")[-1].results
     expect("the test one" in results[-1], results)
 
 
 @check
-def question_is_cancelled(house):
+def question_is_cancelled(fixture):
     """The turn ends; the model is not told that time was over."""
-    asks_by_tool(house)
-    message = house.send("review", "asks", QUESTION)
-    house.requests("review")
-    house.run("answer", "review", "--cancel")
-    house.is_now(message, "cancelled")
-    house.eventually("its process was to end", lambda: not house.agents())
-    results = [result for script in house.model.heard("asks") for result in script.results]
+    asks_by_tool(fixture)
+    message = fixture.send("review", "asks", QUESTION)
+    fixture.requests("review")
+    fixture.run("answer", "review", "--cancel")
+    fixture.is_now(message, "cancelled")
+    fixture.eventually("its process was to end", lambda: not fixture.agents())
+    results = [result for script in fixture.model.heard("asks") for result in script.results]
     expect(not any("in time" in result for result in results), results)
 
 
 @check
-def two_subagents_ask_at_once(house):
-    asks_by_tool(house)
+def two_subagents_ask_at_once(fixture):
+    asks_by_tool(fixture)
 
     def subagent(name):
         return {"call": "Task", "input": {
             "description": name, "subagent_type": "general-purpose", "run_in_background": False,
-            "prompt": house.prompt(name, house.makes(name))}}
+            "prompt": fixture.prompt(name, fixture.makes(name))}}
 
-    message = house.send("review", "both", {"calls": [subagent("one"), subagent("two")]})
-    requests = house.requests("review", count=2)
+    message = fixture.send("review", "both", {"calls": [subagent("one"), subagent("two")]})
+    requests = fixture.requests("review", count=2)
     by_name = {name: next(request["id"] for request in requests if request["summary"].endswith(name))
                for name in ("one", "two")}
-    house.run("approve", fails=1)
-    house.run("deny", by_name["one"], "--remark", REMARK)
-    house.run("approve", by_name["two"])
-    house.is_now(message, "succeeded")
-    expect(not house.made("one"), "the denied one ran")
-    expect(house.made("two"), f"the allowed one did not run: {house.model.heard('two')[-1].results}")
+    fixture.run("approve", fails=1)
+    fixture.run("deny", by_name["one"], "--remark", REMARK)
+    fixture.run("approve", by_name["two"])
+    fixture.is_now(message, "succeeded")
+    expect(not fixture.made("one"), "the denied one ran")
+    expect(fixture.made("two"), f"the allowed one did not run: {fixture.model.heard('two')[-1].results}")
 
 
 @check
-def every_tool_is_called(house):
-    asks_by_tool(house)
-    house.run("config", "set", "onFailure", "pause")
+def every_tool_is_called(fixture):
+    asks_by_tool(fixture)
+    fixture.run("config", "set", "onFailure", "pause")
     # Else an agent has its own session alone.
-    house.run("config", "set", "agentMessages", "any")
-    house.run("session", "add", "other")
+    fixture.run("config", "set", "agentMessages", "any")
+    fixture.run("session", "add", "other")
     failed = {}
     for session in ("again", "without"):
-        house.runs(session)
-        failed[session] = house.send(session, session, {"status": 400, "message": "odd"})
-        house.is_now(failed[session], "failed")
+        fixture.runs(session)
+        failed[session] = fixture.send(session, session, {"status": 400, "message": "odd"})
+        fixture.is_now(failed[session], "failed")
     one, two = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
     calls = [
         ("queue_add", {"session": "other", "text": "the first", "idempotency_key": one}),
@@ -305,12 +305,12 @@ def every_tool_is_called(house):
     ]
     # What an agent at work is not to do, whatever its person allows it.
     persons = {"queue_retry", "queue_skip", "queue_resume", "thread_remove"}
-    message = house.send("review", "tools", *(
-        {"call": f"mcp__cospool__{name}", "input": given} for name, given in calls), house.makes())
-    house.requests("review")
-    house.run("approve", "review")
-    house.is_now(message, "succeeded")
-    results = house.model.heard("tools")[-1].results
+    message = fixture.send("review", "tools", *(
+        {"call": f"mcp__cospool__{name}", "input": given} for name, given in calls), fixture.makes())
+    fixture.requests("review")
+    fixture.run("approve", "review")
+    fixture.is_now(message, "succeeded")
+    results = fixture.model.heard("tools")[-1].results
     expect(len(results) == len(calls) + 1, f"{len(results)} results")
     for (name, _), result in zip(calls, results):
         if name in persons:
@@ -319,11 +319,11 @@ def every_tool_is_called(house):
             expect(isinstance(json.loads(result), dict), f"{name}: {result}")
     expect([entry["content"] for entry in json.loads(results[2])["messages"]]
            == ["the first", "the second"], results[2])
-    expect([entry["content"] for entry in house.get("sessions/other/queue")["messages"]]
+    expect([entry["content"] for entry in fixture.get("sessions/other/queue")["messages"]]
            == ["the second"], "the other queue is another")
     for each in failed.values():
-        expect(house.message(each)["status"] == "failed", "an agent decided for its person")
-    offered = {tool.removeprefix("mcp__cospool__") for tool in house.model.heard("tools")[-1].tools
+        expect(fixture.message(each)["status"] == "failed", "an agent decided for its person")
+    offered = {tool.removeprefix("mcp__cospool__") for tool in fixture.model.heard("tools")[-1].tools
                if tool.startswith("mcp__cospool__")}
     missed = offered - {name for name, _ in calls} - {"ask_person", "permission_prompt"}
     expect(offered and not missed, f"these tools were not called: {missed}, of {offered}")
@@ -333,69 +333,69 @@ def every_tool_is_called(house):
 
 
 @check
-def hooks_ask_for_leave(house):
-    house.run("hooks", "install", "claude", "--approvals")
+def hooks_ask_for_leave(fixture):
+    fixture.run("hooks", "install", "claude", "--approvals")
     for session, answer in (("yes", ("approve", "yes")), ("no", ("deny", "no", "--remark", REMARK))):
-        agent = house.by_hand(prompt=house.prompt(session, house.makes(session)), COSPOOL_SESSION=session)
-        house.requests(session)
-        house.run(*answer)
-        house.ended(agent)
-    expect(house.made("yes"), f"it was allowed, and did not run: {house.model.heard('yes')[-1].results}")
-    expect(not house.made("no"), "it was denied, and ran")
-    expect(REMARK in house.model.heard("no")[-1].results[-1], house.model.heard("no")[-1].results)
+        agent = fixture.by_hand(prompt=fixture.prompt(session, fixture.makes(session)), COSPOOL_SESSION=session)
+        fixture.requests(session)
+        fixture.run(*answer)
+        fixture.ended(agent)
+    expect(fixture.made("yes"), f"it was allowed, and did not run: {fixture.model.heard('yes')[-1].results}")
+    expect(not fixture.made("no"), "it was denied, and ran")
+    expect(REMARK in fixture.model.heard("no")[-1].results[-1], fixture.model.heard("no")[-1].results)
 
 
 @check
-def hooks_are_not_answered(house):
+def hooks_are_not_answered(fixture):
     """The agent does what it does without hooks: with -p there is no prompt, so it is denied."""
-    house.run("hooks", "install", "claude", "--approvals", "--patience", "1")
-    agent = house.by_hand(prompt=house.prompt("late", house.makes()), COSPOOL_SESSION="late")
-    house.ended(agent)
-    expect(not house.made(), "nobody allowed it, and it ran")
-    house.eventually("the request was to go", lambda: not house.asked())
+    fixture.run("hooks", "install", "claude", "--approvals", "--patience", "1")
+    agent = fixture.by_hand(prompt=fixture.prompt("late", fixture.makes()), COSPOOL_SESSION="late")
+    fixture.ended(agent)
+    expect(not fixture.made(), "nobody allowed it, and it ran")
+    fixture.eventually("the request was to go", lambda: not fixture.asked())
 
 
 @check
-def hooks_of_an_agent_that_is_killed_while_it_asks(house):
-    house.run("hooks", "install", "claude", "--approvals")
-    agent = house.by_hand(prompt=house.prompt("killed", house.makes()), COSPOOL_SESSION="killed")
-    [request] = house.requests("killed")
+def hooks_of_an_agent_that_is_killed_while_it_asks(fixture):
+    fixture.run("hooks", "install", "claude", "--approvals")
+    agent = fixture.by_hand(prompt=fixture.prompt("killed", fixture.makes()), COSPOOL_SESSION="killed")
+    [request] = fixture.requests("killed")
     os.killpg(agent.pid, signal.SIGKILL)
     agent.wait()
-    house.eventually("the request was to be withdrawn", lambda: not house.asked())
-    house.run("approve", request["id"], fails=5)
+    fixture.eventually("the request was to be withdrawn", lambda: not fixture.asked())
+    fixture.run("approve", request["id"], fails=5)
 
 
 @check
-def hooks_feed_prompts(house):
+def hooks_feed_prompts(fixture):
     """Seven for each prompt of its person, then the rest of the queue."""
-    house.run("hooks", "install", "claude", "--feed")
-    house.run("config", "set", "agent", "hooks")
-    house.runs("feeds", agent="hooks")
-    ids = [house.send("feeds", f"fed{number}") for number in range(9)]
-    house.ended(house.by_hand(prompt=house.prompt("mine"), COSPOOL_SESSION="feeds"))
+    fixture.run("hooks", "install", "claude", "--feed")
+    fixture.run("config", "set", "agent", "hooks")
+    fixture.runs("feeds", agent="hooks")
+    ids = [fixture.send("feeds", f"fed{number}") for number in range(9)]
+    fixture.ended(fixture.by_hand(prompt=fixture.prompt("mine"), COSPOOL_SESSION="feeds"))
     for number in range(7):
-        expect(len(house.model.heard(f"fed{number}")) == 1, f"prompt {number} was not given once")
-    expect(not house.model.heard("fed7"), "the eighth block of its hooks was taken")
-    house.ended(house.by_hand(prompt=house.prompt("mine2"), COSPOOL_SESSION="feeds"))
+        expect(len(fixture.model.heard(f"fed{number}")) == 1, f"prompt {number} was not given once")
+    expect(not fixture.model.heard("fed7"), "the eighth block of its hooks was taken")
+    fixture.ended(fixture.by_hand(prompt=fixture.prompt("mine2"), COSPOOL_SESSION="feeds"))
     for message in ids:
-        house.is_now(message, "succeeded")
+        fixture.is_now(message, "succeeded")
 
 
 @check
-def hooks_in_a_terminal(house):
+def hooks_in_a_terminal(fixture):
     """An interactive session, in tmux: it is known by its folder's name, works, asks, and is ready."""
     tmux = shutil.which("tmux")
     if not tmux:
         return "there is no tmux"
-    house.run("hooks", "install", "claude", "--approvals")
-    server = [tmux, "-S", f"{house.folder}/tmux", "-f", "/dev/null"]
+    fixture.run("hooks", "install", "claude", "--approvals")
+    server = [tmux, "-S", f"{fixture.folder}/tmux", "-f", "/dev/null"]
 
     def pane(*words):
-        return subprocess.run([*server, *words], env=house.environment, cwd=house.project, check=True,
+        return subprocess.run([*server, *words], env=fixture.environment, cwd=fixture.project, check=True,
                               capture_output=True, text=True, timeout=SECONDS).stdout
 
-    pane("new-session", "-d", "-x", "120", "-y", "40", f"{house.bin}/claude",
+    pane("new-session", "-d", "-x", "120", "-y", "40", f"{fixture.bin}/claude",
          "--permission-mode", "default")
     try:
         def screen():
@@ -403,23 +403,23 @@ def hooks_in_a_terminal(house):
 
         def typed(text):
             # As a paste: a line break in it sends nothing.
-            subprocess.run([*server, "load-buffer", "-"], input=text, env=house.environment,
+            subprocess.run([*server, "load-buffer", "-"], input=text, env=fixture.environment,
                            text=True, check=True, timeout=SECONDS)
             pane("paste-buffer", "-p")
-            house.eventually("the text was to show", lambda: "Script" in screen() or "Pasted" in screen())
+            fixture.eventually("the text was to show", lambda: "Script" in screen() or "Pasted" in screen())
             pane("send-keys", "Enter")
 
         try:
-            [session] = house.eventually(
-                "the session was to be known", lambda: house.get("sessions")["sessions"])
+            [session] = fixture.eventually(
+                "the session was to be known", lambda: fixture.get("sessions")["sessions"])
             expect(session["name"] == "project", session)
-            house.eventually("its prompt was to show", lambda: ">" in screen() or "❯" in screen())
-            typed(house.prompt("terminal", house.makes()))
-            house.requests(session["id"])
-            house.run("approve", session["id"])
-            house.eventually("it was to run", house.made)
-            house.eventually("its turn was to end", lambda: not any(
-                thread["locked"] for thread in house.get("threads")["threads"]))
+            fixture.eventually("its prompt was to show", lambda: ">" in screen() or "❯" in screen())
+            typed(fixture.prompt("terminal", fixture.makes()))
+            fixture.requests(session["id"])
+            fixture.run("approve", session["id"])
+            fixture.eventually("it was to run", fixture.made)
+            fixture.eventually("its turn was to end", lambda: not any(
+                thread["locked"] for thread in fixture.get("threads")["threads"]))
         except Failed as failure:
             raise Failed(f"{failure}\n{screen()}")
     finally:
@@ -427,86 +427,86 @@ def hooks_in_a_terminal(house):
 
 
 @check
-def hooks_of_a_command_that_moved(house):
+def hooks_of_a_command_that_moved(fixture):
     """As an upgrade does it: the hooks name the link, not the version that it led to."""
     for version in ("1", "2"):
-        os.makedirs(f"{house.folder}/versions/{version}")
-        os.symlink(house.programs["cospool"], f"{house.folder}/versions/{version}/cospool")
-    link = f"{house.folder}/bin/cospool"
-    os.mkdir(f"{house.folder}/bin")
-    os.symlink(f"{house.folder}/versions/1/cospool", link)
-    subprocess.run([link, "hooks", "install", "claude"], check=True, env=house.environment,
+        os.makedirs(f"{fixture.folder}/versions/{version}")
+        os.symlink(fixture.programs["cospool"], f"{fixture.folder}/versions/{version}/cospool")
+    link = f"{fixture.folder}/bin/cospool"
+    os.mkdir(f"{fixture.folder}/bin")
+    os.symlink(f"{fixture.folder}/versions/1/cospool", link)
+    subprocess.run([link, "hooks", "install", "claude"], check=True, env=fixture.environment,
                    capture_output=True, timeout=SECONDS)
     os.remove(link)
-    shutil.rmtree(f"{house.folder}/versions/1")
-    os.symlink(f"{house.folder}/versions/2/cospool", link)
-    house.ended(house.by_hand(prompt=house.prompt("moved"), COSPOOL_SESSION="moved"))
-    expect(any(session["id"] == "moved" for session in house.get("sessions")["sessions"]),
+    shutil.rmtree(f"{fixture.folder}/versions/1")
+    os.symlink(f"{fixture.folder}/versions/2/cospool", link)
+    fixture.ended(fixture.by_hand(prompt=fixture.prompt("moved"), COSPOOL_SESSION="moved"))
+    expect(any(session["id"] == "moved" for session in fixture.get("sessions")["sessions"]),
            "nothing was heard of the agent")
 
 
 # Codex
 
 
-def codex(house):
-    house.run("config", "set", "agent", "codex")
-    house.runs("parser", agent="codex")
+def codex(fixture):
+    fixture.run("config", "set", "agent", "codex")
+    fixture.runs("parser", agent="codex")
 
 
 @check
-def codex_goes_on_with_its_conversation(house):
-    codex(house)
-    message = house.send("parser", "first", {"text": "The parser is fixed."})
-    house.is_now(message, "succeeded")
-    expect("The parser is fixed." in house.run("log", message), "the log lacks what the agent said")
-    house.is_now(house.send("parser", "second", {
-        "call": "exec_command", "input": {"cmd": f"touch {house.project}/made"}}), "succeeded")
-    expect(any("Script first" in text for text in house.model.heard("second")[-1].texts), "began anew")
-    expect(house.made(), house.model.heard("second")[-1].results)
+def codex_goes_on_with_its_conversation(fixture):
+    codex(fixture)
+    message = fixture.send("parser", "first", {"text": "The parser is fixed."})
+    fixture.is_now(message, "succeeded")
+    expect("The parser is fixed." in fixture.run("log", message), "the log lacks what the agent said")
+    fixture.is_now(fixture.send("parser", "second", {
+        "call": "exec_command", "input": {"cmd": f"touch {fixture.project}/made"}}), "succeeded")
+    expect(any("Script first" in text for text in fixture.model.heard("second")[-1].texts), "began anew")
+    expect(fixture.made(), fixture.model.heard("second")[-1].results)
 
 
 @check
-def codex_fails(house):
-    codex(house)
-    message = house.send("parser", "fails", {"status": 400, "message": "the prompt is too odd"})
-    failed = house.is_now(message, "failed")
+def codex_fails(fixture):
+    codex(fixture)
+    message = fixture.send("parser", "fails", {"status": 400, "message": "the prompt is too odd"})
+    failed = fixture.is_now(message, "failed")
     expect("the prompt is too odd" in failed["lastError"], failed)
 
 
 @check
-def codex_lost_its_conversation(house):
-    codex(house)
-    house.is_now(house.send("parser", "first"), "succeeded")
-    shutil.rmtree(f"{house.home}/.codex/sessions")
-    message = house.send("parser", "second")
-    house.is_now(message, "failed")
-    house.run("queue", "retry", message)
-    house.is_now(message, "succeeded")
+def codex_lost_its_conversation(fixture):
+    codex(fixture)
+    fixture.is_now(fixture.send("parser", "first"), "succeeded")
+    shutil.rmtree(f"{fixture.home}/.codex/sessions")
+    message = fixture.send("parser", "second")
+    fixture.is_now(message, "failed")
+    fixture.run("queue", "retry", message)
+    fixture.is_now(message, "succeeded")
 
 
 @check
-def codex_is_refused_for_now(house):
-    codex(house)
-    message = house.send("parser", "refused", {"status": 429, "message": "slow down"})
-    house.eventually("it was to wait", lambda: house.message(message)["status"] == "queued"
-                     and house.message(message).get("attempts") == 1)
+def codex_is_refused_for_now(fixture):
+    codex(fixture)
+    message = fixture.send("parser", "refused", {"status": 429, "message": "slow down"})
+    fixture.eventually("it was to wait", lambda: fixture.message(message)["status"] == "queued"
+                     and fixture.message(message).get("attempts") == 1)
 
 
 @check
-def codex_is_stopped(house):
-    codex(house)
-    message = house.send("parser", "hangs", {"hang": True})
-    expect(house.model.waits_for("hangs"), "the model was not asked")
-    house.run("queue", "stop", "-s", "parser")
-    house.is_now(message, "cancelled")
-    house.eventually("its process was to end", lambda: not house.agents())
+def codex_is_stopped(fixture):
+    codex(fixture)
+    message = fixture.send("parser", "hangs", {"hang": True})
+    expect(fixture.model.waits_for("hangs"), "the model was not asked")
+    fixture.run("queue", "stop", "-s", "parser")
+    fixture.is_now(message, "cancelled")
+    fixture.eventually("its process was to end", lambda: not fixture.agents())
 
 
 def tried(name, programs):
     start = time.monotonic()
     try:
-        with House(programs) as house:
-            skipped = CHECKS[name](house)
+        with Fixture(programs) as fixture:
+            skipped = CHECKS[name](fixture)
     except Exception as failure:
         if not isinstance(failure, Failed):
             failure = f"{type(failure).__name__}: {failure}"
@@ -526,7 +526,7 @@ def main(binaries, claude, codex, *wanted):
     programs.update(claude=os.path.realpath(claude), codex=os.path.realpath(codex))
     names = [name for name in CHECKS if not wanted or name.startswith(wanted)]
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(number, House.end_all)
+        signal.signal(number, Fixture.end_all)
     start = time.monotonic()
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:

@@ -12,7 +12,7 @@ from PIL import Image
 from playwright.sync_api import expect as shown
 
 from page_common import ahead, go, p99, picture
-from page_house import Device, expect, until
+from page_fixture import Device, expect, until
 
 
 # Size and speed
@@ -21,7 +21,7 @@ AXE = (pathlib.Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
-def check_first_paint(browser, house, figures):
+def check_first_paint(browser, fixture, figures):
     page = browser.page()
     times = []
     for _ in range(10):
@@ -31,19 +31,19 @@ def check_first_paint(browser, house, figures):
     figures["first paint, median ms"] = round(statistics.median(times))
 
 
-def check_ten_pages(browser, house, figures):
+def check_ten_pages(browser, fixture, figures):
     browser.page()
-    before = house.desk.memory()
+    before = fixture.desk.memory()
     pages = [browser.page() for _ in range(10)]
     for page in pages:
         shown(page.locator("#sync")).to_have_text("in sync")
-    figures["memory of the daemon for ten pages, MB"] = round((house.desk.memory() - before) / 1e6, 1)
+    figures["memory of the daemon for ten pages, MB"] = round((fixture.desk.memory() - before) / 1e6, 1)
 
 
 # For everybody
 
 
-def check_states(browser, house, figures):
+def check_states(browser, fixture, figures):
     """Every state and every action: enabled or explained, in the table and at the row; a way out of each state."""
     page = browser.page()
     table = page.evaluate("""async () => {
@@ -91,10 +91,10 @@ def check_states(browser, house, figures):
     expect(pressed >= 20, f"only {pressed} explanations were read")
 
 
-def check_push_test(browser, house, figures):
+def check_push_test(browser, fixture, figures):
     """A test of an address shows what became of it; here a port where nobody answers."""
     target = "0f8fad5b-d9cb-469f-a165-70867728950e"
-    house.desk.api("PUT", f"push/targets/{target}", {"kind": "ntfy", "address": "ntfy+https://ntfy.invalid/my-topic"})
+    fixture.desk.api("PUT", f"push/targets/{target}", {"kind": "ntfy", "address": "ntfy+https://ntfy.invalid/my-topic"})
     browser.excused = True
     page = browser.page()
     go(page, "#/devices")
@@ -111,10 +111,10 @@ def check_push_test(browser, house, figures):
     shown(page.locator("ul", has_text="Nowhere")).to_be_focused()
 
 
-def check_codes(browser, house, figures):
+def check_codes(browser, fixture, figures):
     """Links of every length as QR codes, read by a reader of another hand."""
-    desk = house.laptop
-    lengths = list(range(12, 250, 1 if house.long else 23))
+    desk = fixture.laptop
+    lengths = list(range(12, 250, 1 if fixture.long else 23))
     try:
         for length in lengths:
             labels = "x" * length
@@ -145,10 +145,10 @@ def scanned(picture):
     return found[0].text
 
 
-def check_elsewhere(browser, house, figures):
+def check_elsewhere(browser, fixture, figures):
     """Over TLS on another address: a browser lets another one in by a QR code, and answers for it."""
-    files = house.certificates
-    laptop = house.laptop
+    files = fixture.certificates
+    laptop = fixture.laptop
     link = laptop.api("POST", "web", {
         "address": "127.0.0.2", "port": 0, "certificate": str(files / "localhost.pem"),
         "key": str(files / "localhost.key.pem")})["url"]
@@ -168,7 +168,7 @@ def check_elsewhere(browser, house, figures):
         go(phone, "#/s/by-phone")
         phone.get_by_label("New message").fill("from the phone")
         phone.get_by_role("button", name="Queue", exact=True).click()
-        until(lambda: house.desk.contents("by-phone") == ["from the phone"], "the phone's message is there")
+        until(lambda: fixture.desk.contents("by-phone") == ["from the phone"], "the phone's message is there")
         go(page, "#/needs")
         go(page, "#/devices")
         shown(page.locator("devices-view")).to_contain_text("· by ")
@@ -182,7 +182,7 @@ def check_elsewhere(browser, house, figures):
             laptop.api("DELETE", f"settings/{name}")
 
 
-def check_new_device(browser, house, figures):
+def check_new_device(browser, fixture, figures):
     """A code for a new device; the QR code says the command to type there; and no more codes than are good."""
     page = browser.page()
     go(page, "#/devices")
@@ -197,11 +197,11 @@ def check_new_device(browser, house, figures):
     picture(page, "new-device")
     read = scanned(box.locator("svg.qr"))
     expect(read == command.inner_text(), f"the code says {read}")
-    guest = Device(house, "guest")
+    guest = Device(fixture, "guest")
     try:
         guest.cli(*read.split()[1:])
         shown(page.locator("devices-view li", has_text="guest")).to_be_visible()
-        refused = Device(house, "late")
+        refused = Device(fixture, "late")
         try:
             refused.cli(*read.split()[1:], fails=True)
         finally:
@@ -216,19 +216,19 @@ def check_new_device(browser, house, figures):
         guest.stop()
 
 
-def check_secrets(browser, house, figures):
+def check_secrets(browser, fixture, figures):
     """No ticket and no key stands in a log, in the arguments of a process, or in a file of the device."""
-    script = house.folder / "browser"
-    seen = house.folder / "processes"
+    script = fixture.folder / "browser"
+    seen = fixture.folder / "processes"
     script.write_text(f"#!/bin/sh\ncat /proc/[0-9]*/cmdline > {seen}.part 2>/dev/null; mv {seen}.part {seen}\n")
     script.chmod(0o755)
-    told = house.desk.cli("web", environment={"BROWSER": str(script)})
+    told = fixture.desk.cli("web", environment={"BROWSER": str(script)})
     link = told.splitlines()[-1]
     processes = until(lambda: seen.exists() and seen.read_bytes(), "the browser was started")
     expect(b"cospoold" in processes, "no processes were seen")
     page = browser.page(link=link)
     shown(page.locator("needs-view")).to_be_visible()
-    files = [path for path in house.folder.rglob("*") if path.is_file() and path.name != "open-page.html"]
+    files = [path for path in fixture.folder.rglob("*") if path.is_file() and path.name != "open-page.html"]
     expect(any(path.name == "desk.log" and path.stat().st_size for path in files), "there is no log")
     for secret in browser.secrets:
         expect(secret.encode() not in processes, "a secret stands in the arguments of a process")
@@ -236,11 +236,11 @@ def check_secrets(browser, house, figures):
             expect(secret.encode() not in path.read_bytes(), f"a secret stands in {path}")
 
 
-def check_keyboard(browser, house, figures):
+def check_keyboard(browser, fixture, figures):
     """Every control is reached by Tab, shows that it has the focus, and is not behind another one."""
     for number in range(12):
-        house.desk.send("keys", f"step {number}")
-    until(lambda: len(house.desk.queue("keys")) == 12, "they are there")
+        fixture.desk.send("keys", f"step {number}")
+    until(lambda: len(fixture.desk.queue("keys")) == 12, "they are there")
     for width, height in ((1280, 800), (640, 400), (320, 640)):
         page = browser.page(viewport={"width": width, "height": height})
         for place in ("#/s/keys", "#/devices", "#/needs"):
@@ -289,19 +289,19 @@ SPACED = """() => {
   return wide }"""
 
 
-def check_accessibility(browser, house, figures):
-    house.desk.send("access", "A message that waits")
-    house.desk.ask("access", kind="approval", toolName="Bash", summary="rm -r build",
+def check_accessibility(browser, fixture, figures):
+    fixture.desk.send("access", "A message that waits")
+    fixture.desk.ask("access", kind="approval", toolName="Bash", summary="rm -r build",
                    details="It is made again.\n" * 40)
-    house.desk.ask("access-2", kind="question", question="Which one?", options=["left", "right"])
+    fixture.desk.ask("access-2", kind="question", question="Which one?", options=["left", "right"])
     findings = []
     # 640 is what a zoom of 200 % leaves of 1,280.
     sizes = ((1280, 800, False), (640, 400, False), (375, 740, True), (320, 640, True))
     for width, height, touch in sizes:
-        if width == 375 and not house.long:
+        if width == 375 and not fixture.long:
             continue
         # Colours are the same at all widths.
-        for scheme in ("light", "dark") if house.long or width == 1280 else ("light",):
+        for scheme in ("light", "dark") if fixture.long or width == 1280 else ("light",):
             page = browser.page(
                 viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=touch,
                 reduced_motion="reduce")
@@ -352,15 +352,15 @@ def check_accessibility(browser, house, figures):
     expect(not findings, "\n".join(sorted(set(findings))))
 
 
-def check_many_rows(browser, house, figures):
+def check_many_rows(browser, fixture, figures):
     # The last check: what it leaves behind is in nobody's way.
     page = browser.page()
     messages = [{"id": f"00000000-0000-4000-8000-{number:012x}", "content": f"message {number} " + "word " * 20,
                  "priority": "normal", "createdAt": 1_700_000_000_000 + number} for number in range(990)]
-    house.desk.api("POST", "import", {
+    fixture.desk.api("POST", "import", {
         "format": "cospool-workspace", "version": 1, "threads": [], "sessions": [
             {"id": "many", "pauses": [], "locked": False, "messages": messages, "cancelled": []}]})
-    until(lambda: len(house.desk.queue("many")) == 990, "they are there")
+    until(lambda: len(fixture.desk.queue("many")) == 990, "they are there")
     page.evaluate("""() => { window.longest = 0; new PerformanceObserver(list => {
         for (const entry of list.getEntries()) window.longest = Math.max(window.longest, entry.duration)
       }).observe({ type: 'longtask' }) }""")
@@ -376,10 +376,10 @@ def check_many_rows(browser, house, figures):
         } }).observe(document.body, { subtree: true, childList: true, characterData: true }) }""")
     first = messages[0]["id"]
     times, shares = [], []
-    stream = house.desk.watch()
-    for number in range(100 if house.long else 20):
+    stream = fixture.desk.watch()
+    for number in range(100 if fixture.long else 20):
         begin = time.time() * 1000
-        house.desk.api("PUT", f"messages/{first}/content", {"content": f"event {number}."})
+        fixture.desk.api("PUT", f"messages/{first}/content", {"content": f"event {number}."})
         seen = until(lambda: page.evaluate("text => window.seen.get(text)", f"event {number}."), "it is shown")
         times.append(seen - begin)
         shares.append(seen - until(lambda: stream.get(f"event {number}."), "it is in the stream"))
@@ -397,10 +397,10 @@ def check_many_rows(browser, house, figures):
     figures["scrolling 990 rows, longest frame ms"] = round(frames)
     figures["events among 990 rows, longest task ms"] = round(page.evaluate("window.longest"))
     expect(p99(shares) < 1000, "events come too late")
-    if house.long:
+    if fixture.long:
         # So long nothing changes until a device packs its sessions.
         time.sleep(12)
     begin = time.monotonic()
-    house.desk.api("DELETE", "sessions/many/queue")
+    fixture.desk.api("DELETE", "sessions/many/queue")
     shown(page.locator("queue-row")).to_have_count(0)
     figures["clearing 990 rows until they are gone, s"] = round(time.monotonic() - begin, 2)

@@ -5,41 +5,41 @@ import statistics
 from playwright.sync_api import expect as shown
 
 from page_common import ahead, go, p99, picture, row
-from page_house import expect, until
+from page_fixture import expect, until
 
 
 # What needs a person
 
 
-def check_requests(browser, house, figures):
+def check_requests(browser, fixture, figures):
     page = browser.page()
-    _, allowed = house.desk.ask("ask-a", kind="approval", toolName="Bash", summary="git push origin main")
+    _, allowed = fixture.desk.ask("ask-a", kind="approval", toolName="Bash", summary="git push origin main")
     shown(page.locator("request-card")).to_contain_text("git push origin main")
     picture(page, "approval")
     page.get_by_role("button", name="Allow").click()
     until(lambda: allowed.get("ending") == "allowed", "allowed")
     shown(page.locator("request-card")).to_contain_text("Allowed by you")
 
-    thread, denied = house.laptop.ask("ask-b", kind="approval", toolName="Write", summary="schema.sql")
+    thread, denied = fixture.laptop.ask("ask-b", kind="approval", toolName="Write", summary="schema.sql")
     card = page.locator("request-card", has_text="schema.sql")
     card.get_by_label("Words to deny with").fill("Make a migration instead")
     card.get_by_role("button", name="Deny").click()
     until(lambda: denied.get("ending") == "denied", "denied")
     expect(denied["text"] == "Make a migration instead", f"the words are {denied}")
 
-    _, answered = house.desk.ask("ask-c", kind="question", question="Which one?", options=["left", "right"])
+    _, answered = fixture.desk.ask("ask-c", kind="question", question="Which one?", options=["left", "right"])
     page.get_by_role("button", name="right").click()
     until(lambda: answered.get("ending") == "answered", "answered")
     expect(answered["text"] == "right", f"the answer is {answered}")
 
-    thread, lost = house.desk.ask("ask-d", kind="approval", toolName="Bash", summary="make deploy")
+    thread, lost = fixture.desk.ask("ask-d", kind="approval", toolName="Bash", summary="make deploy")
     shown(page.locator("request-card", has_text="make deploy")).to_be_visible()
     until(lambda: any(each["sessionId"] == "ask-d" and each.get("request")
-                      for each in house.laptop.api("GET", "tasks")["tasks"]), "the other device knows")
-    house.laptop.cli("approve", "ask-d")
+                      for each in fixture.laptop.api("GET", "tasks")["tasks"]), "the other device knows")
+    fixture.laptop.cli("approve", "ask-d")
     shown(page.locator("request-card", has_text="make deploy")).to_contain_text("Allowed by laptop")
 
-    _, keyed = house.desk.ask("ask-e", kind="approval", toolName="Bash", summary="ls -l")
+    _, keyed = fixture.desk.ask("ask-e", kind="approval", toolName="Bash", summary="ls -l")
     card = page.locator("request-card", has_text="ls -l")
     shown(card).to_be_visible()
     card.get_by_role("button", name="Allow").focus()
@@ -47,8 +47,8 @@ def check_requests(browser, house, figures):
     until(lambda: keyed.get("ending") == "allowed", "allowed by a key")
 
     # Two subagents ask at once: both are shown, and the second is answered first.
-    _, one = house.desk.ask("ask-f", kind="approval", toolName="Bash", summary="first of two")
-    _, two = house.desk.ask("ask-f", kind="approval", toolName="Bash", summary="second of two")
+    _, one = fixture.desk.ask("ask-f", kind="approval", toolName="Bash", summary="first of two")
+    _, two = fixture.desk.ask("ask-f", kind="approval", toolName="Bash", summary="second of two")
     (first, second) = (page.locator("request-card", has_text=f"{each} of two") for each in ("first", "second"))
     shown(first).to_be_visible()
     second.get_by_role("button", name="Deny").click()
@@ -59,15 +59,15 @@ def check_requests(browser, house, figures):
     until(lambda: one.get("ending") == "allowed", "the first is allowed")
 
 
-def check_lost_words(browser, house, figures):
+def check_lost_words(browser, fixture, figures):
     """Who types words while somebody else answers keeps them, and decides nothing else with what is still typed."""
     page = browser.page()
-    house.desk.ask("ask-k", kind="approval", toolName="Bash", summary="the first of these")
-    _, other = house.desk.ask("ask-l", kind="approval", toolName="Bash", summary="the other of these")
+    fixture.desk.ask("ask-k", kind="approval", toolName="Bash", summary="the first of these")
+    _, other = fixture.desk.ask("ask-l", kind="approval", toolName="Bash", summary="the other of these")
     lost, left = (page.locator("request-card", has_text=f"the {each} of these") for each in ("first", "other"))
     shown(left).to_be_visible()
     lost.get_by_label("Words to deny with").press_sequentially("a better ")
-    house.desk.cli("approve", "ask-k")
+    fixture.desk.cli("approve", "ask-k")
     shown(lost).to_contain_text("Your words: “a better”")
     page.keyboard.type("a ada a a")
     expect("ending" not in other, f"what was typed decided: {other}")
@@ -79,7 +79,7 @@ def check_lost_words(browser, house, figures):
     shown(left.get_by_label("Words to deny with")).to_have_value("half a reason")
     address = page.url
     page.goto("about:blank")
-    house.desk.cli("approve", "ask-l")
+    fixture.desk.cli("approve", "ask-l")
     until(lambda: other.get("ending") == "allowed", "somebody else allows the other")
     page.goto(address)
     shown(left).to_contain_text("Your words: “half a reason”")
@@ -90,10 +90,10 @@ def check_lost_words(browser, house, figures):
     shown(left).to_have_count(0)
 
 
-def check_old_words(browser, house, figures):
+def check_old_words(browser, fixture, figures):
     """What an earlier page left behind in another form stops nothing, and what was typed in it is shown."""
-    _, asked = house.desk.ask("ask-o", kind="approval", toolName="Bash", summary="after an older page")
-    edited = house.desk.send("ask-o", "edited by an older page")
+    _, asked = fixture.desk.ask("ask-o", kind="approval", toolName="Bash", summary="after an older page")
+    edited = fixture.desk.send("ask-o", "edited by an older page")
     page = browser.page()
     card = page.locator("request-card", has_text="after an older page")
     shown(card).to_be_visible()
@@ -101,7 +101,7 @@ def check_old_words(browser, house, figures):
       [`draft.answer.${request}`]: '5', [`draft.edit.${message}`]: 'a plain text', 'draft.answer.gone': 'as plain text',
       'draft.answer.gone2': '{"text":"without what was asked"}', 'sending.broken': '{', later: '[5',
     }).forEach(([name, text]) => localStorage.setItem(`cospool.${name}`, text))""", [next(
-        each["request"]["id"] for each in house.desk.api("GET", "tasks")["tasks"] if each["sessionId"] == "ask-o"), edited])
+        each["request"]["id"] for each in fixture.desk.api("GET", "tasks")["tasks"] if each["sessionId"] == "ask-o"), edited])
     page.reload()
     shown(card.get_by_label("Words to deny with")).to_have_value("5")
     card.get_by_role("button", name="Deny").click()
@@ -110,13 +110,13 @@ def check_old_words(browser, house, figures):
     go(page, "#/s/ask-o")
     shown(page.get_by_label("Text of the message")).to_have_value("a plain text")
     page.get_by_role("button", name="Save").click()
-    until(lambda: house.desk.contents("ask-o") == ["a plain text"], "it is saved")
+    until(lambda: fixture.desk.contents("ask-o") == ["a plain text"], "it is saved")
 
 
-def check_shown_again(browser, house, figures):
+def check_shown_again(browser, fixture, figures):
     """A request that its task was without for a moment is answered with the words that were typed."""
     page = browser.page()
-    _, asked = house.desk.ask("ask-v", kind="approval", toolName="Bash", summary="gone for a moment")
+    _, asked = fixture.desk.ask("ask-v", kind="approval", toolName="Bash", summary="gone for a moment")
     card = page.locator("request-card", has_text="gone for a moment")
     card.get_by_label("Words to deny with").fill("because of this")
     told = lambda change: page.evaluate("""async (change) => {
@@ -132,27 +132,27 @@ def check_shown_again(browser, house, figures):
     expect(asked["text"] == "because of this", f"the words are {asked}")
 
 
-def check_clock_ahead(browser, house, figures):
+def check_clock_ahead(browser, fixture, figures):
     """A browser whose clock is wrong answers as any other."""
     page = browser.page()
     ahead(page)
-    _, asked = house.desk.ask("ask-z", kind="approval", toolName="Bash", summary="by another clock")
+    _, asked = fixture.desk.ask("ask-z", kind="approval", toolName="Bash", summary="by another clock")
     page.locator("request-card", has_text="by another clock").get_by_role("button", name="Allow").click()
     until(lambda: asked.get("ending") == "allowed", "allowed")
 
 
-def check_consent(browser, house, figures):
+def check_consent(browser, fixture, figures):
     """What another device gives this one waits for a word here: by a button, by a key, or from the command line."""
-    house.desk.api("PUT", "settings/command", {"value": "true"})
-    house.desk.api("PUT", "settings/agent", {"value": "command"})
+    fixture.desk.api("PUT", "settings/command", {"value": "true"})
+    fixture.desk.api("PUT", "settings/agent", {"value": "command"})
     page = browser.page()
     for name in ("given-a", "given-b", "given-c"):
-        house.laptop.send(name, "work for the desk")
-        house.laptop.api("PUT", f"sessions/{name}/host", {"device": "desk"})
+        fixture.laptop.send(name, "work for the desk")
+        fixture.laptop.api("PUT", f"sessions/{name}/host", {"device": "desk"})
     cards = {name: page.locator("request-card", has_text=f"May {name} run on this device?") for name in ("given-a", "given-b", "given-c")}
     for card in cards.values():
         shown(card).to_be_visible()
-    waiting = lambda: set(house.desk.api("GET", "status")["unconsented"])
+    waiting = lambda: set(fixture.desk.api("GET", "status")["unconsented"])
     # Twice, as an impatient finger does.
     cards["given-a"].get_by_role("button", name="Let it run here").dblclick()
     shown(cards["given-a"]).to_contain_text("It runs here")
@@ -160,17 +160,17 @@ def check_consent(browser, house, figures):
     cards["given-b"].get_by_role("button", name="Let it run here").focus()
     page.keyboard.press("d")
     shown(cards["given-b"]).to_contain_text("No device runs it now")
-    until(lambda: house.laptop.api("GET", "sessions/given-b").get("host") is None, "no device runs it")
-    house.desk.cli("session", "host", "given-c", "this")
+    until(lambda: fixture.laptop.api("GET", "sessions/given-b").get("host") is None, "no device runs it")
+    fixture.desk.cli("session", "host", "given-c", "this")
     shown(cards["given-c"]).to_have_count(0)
     expect(not waiting() & {"given-a", "given-b", "given-c"}, f"{waiting()} wait")
-    expect(len(house.desk.contents("given-b")) == 1, "what may not run has run")
-    house.desk.api("PUT", "settings/agent", {"value": "none"})
+    expect(len(fixture.desk.contents("given-b")) == 1, "what may not run has run")
+    fixture.desk.api("PUT", "settings/agent", {"value": "none"})
 
 
-def check_asked_elsewhere(browser, house, figures):
+def check_asked_elsewhere(browser, fixture, figures):
     """What only another device can answer says so, and offers nothing that cannot work."""
-    desk, laptop = house.desk, house.laptop
+    desk, laptop = fixture.desk, fixture.laptop
     laptop.api("PUT", "settings/command", {"value": "true"})
     laptop.api("PUT", "settings/agent", {"value": "command"})
     laptop.api("PUT", "settings/hosts", {"value": "ask"})
@@ -196,13 +196,13 @@ def check_asked_elsewhere(browser, house, figures):
     laptop.cli("session", "delete", "own-prompt")
 
 
-def check_shortcuts(browser, house, figures):
+def check_shortcuts(browser, fixture, figures):
     """Letters alone move and decide, until somebody turns that off in this browser (WCAG 2.1.4)."""
     page = browser.page()
-    _, one = house.desk.ask("ask-s", kind="approval", toolName="Bash", summary="first for keys")
+    _, one = fixture.desk.ask("ask-s", kind="approval", toolName="Bash", summary="first for keys")
     first = page.locator("request-card", has_text="first for keys")
     shown(first).to_be_visible()
-    _, two = house.desk.ask("ask-t", kind="approval", toolName="Bash", summary="second for keys")
+    _, two = fixture.desk.ask("ask-t", kind="approval", toolName="Bash", summary="second for keys")
     second = page.locator("request-card", has_text="second for keys")
     shown(second).to_be_visible()
     allow = lambda card: card.get_by_role("button", name="Allow")
@@ -231,10 +231,10 @@ def check_shortcuts(browser, house, figures):
     until(lambda: one.get("ending") == "denied", "the first is denied")
 
 
-def check_many_requests(browser, house, figures):
+def check_many_requests(browser, fixture, figures):
     """Ten subagents of one session ask at once: eight are shown, the rest counted, each is answered."""
     page = browser.page()
-    asked = [house.desk.ask("ask-m", kind="approval", toolName="Bash", summary=f"job {number}.")[1]
+    asked = [fixture.desk.ask("ask-m", kind="approval", toolName="Bash", summary=f"job {number}.")[1]
              for number in range(10)]
     open_cards = page.locator("request-card:not(.over)")
     shown(open_cards).to_have_count(8)
@@ -251,9 +251,9 @@ def check_many_requests(browser, house, figures):
     expect(all(each["ending"] == "allowed" for each in asked), f"they ended {asked}")
 
 
-def check_expired_request(browser, house, figures):
+def check_expired_request(browser, fixture, figures):
     page = browser.page()
-    _, asked = house.desk.ask("ask-x", kind="approval", toolName="Bash", summary="too late", patienceSeconds=2)
+    _, asked = fixture.desk.ask("ask-x", kind="approval", toolName="Bash", summary="too late", patienceSeconds=2)
     card = page.locator("request-card", has_text="too late")
     shown(card).to_be_visible()
     until(lambda: asked.get("ending") == "expired", "it expires")
@@ -261,12 +261,12 @@ def check_expired_request(browser, house, figures):
     shown(card.get_by_role("button", name="Allow")).to_be_hidden()
 
 
-def check_approval_time(browser, house, figures):
+def check_approval_time(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/clock")
     times = []
-    for number in range(30 if house.long else 5):
-        thread, answer = house.desk.ask("clock", kind="approval", toolName="Bash", summary=f"step {number}")
+    for number in range(30 if fixture.long else 5):
+        thread, answer = fixture.desk.ask("clock", kind="approval", toolName="Bash", summary=f"step {number}")
         shown(page.locator("request-card:not(.over) .what")).to_have_text(f"step {number}")
         pressed = page.evaluate(
             """() => { const button = document.querySelector('request-card:not(.over) [data-verdict=allowed]');
@@ -277,27 +277,27 @@ def check_approval_time(browser, house, figures):
     figures["approval in the page to the agent, median ms"] = round(statistics.median(times), 1)
 
 
-def check_threads(browser, house, figures):
+def check_threads(browser, fixture, figures):
     page = browser.page()
-    house.desk.api("DELETE", "threads")
+    fixture.desk.api("DELETE", "threads")
     for name in ("red", "green", "blue"):
-        house.desk.send(name, "x")
-        house.desk.api("DELETE", f"threads/{name}/lock")
+        fixture.desk.send(name, "x")
+        fixture.desk.api("DELETE", f"threads/{name}/lock")
     threads = page.locator("needs-view section:not([hidden]) li.thread")
     shown(threads).to_have_count(3)
-    names = lambda: [t["session"] for t in house.desk.api("GET", "threads")["threads"]]
+    names = lambda: [t["session"] for t in fixture.desk.api("GET", "threads")["threads"]]
     page.get_by_role("button", name="Move up: green").click()
     until(lambda: names() == ["green", "red", "blue"], "moved")
     page.get_by_role("button", name="To the end, and lock until its agent is done: green").click()
     until(lambda: names() == ["red", "blue", "green"], "requeued")
     page.get_by_role("button", name="Unlock: green").click()
-    until(lambda: not house.desk.api("GET", "threads/green")["locked"], "unlocked")
+    until(lambda: not fixture.desk.api("GET", "threads/green")["locked"], "unlocked")
     page.get_by_role("button", name="Take out: blue").click()
     until(lambda: names() == ["red", "green"], "taken out")
 
 
-def check_running(browser, house, figures):
-    desk = house.desk
+def check_running(browser, fixture, figures):
+    desk = fixture.desk
     page = browser.page()
     go(page, "#/s/run")
     desk.api("PUT", "settings/command", {"value": "sh -c 'echo begun; while read x; do :; done; sleep 300'"})
@@ -332,9 +332,9 @@ def check_running(browser, house, figures):
     desk.api("PUT", "settings/agent", {"value": "none"})
 
 
-def check_cancel_against_start(browser, house, figures):
+def check_cancel_against_start(browser, fixture, figures):
     """A cancel on a device without a connection, while another device starts the message."""
-    desk, laptop = house.desk, house.laptop
+    desk, laptop = fixture.desk, fixture.laptop
     laptop.api("PUT", "settings/command", {"value": "sleep 300"})
     laptop.api("PUT", "settings/agent", {"value": "command"})
     desk.api("POST", "sessions", {"id": "race"})

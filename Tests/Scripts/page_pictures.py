@@ -1,17 +1,17 @@
-"""The pictures of the README, with SHOTS=DIR: a house of its own with work as people have it."""
+"""The pictures of the README, with SHOTS=DIR: a fixture of its own with work as people have it."""
 
 import os
 
 from playwright.sync_api import expect as shown
 
 from page_common import go, picture
-from page_house import House, until
+from page_fixture import Fixture, until
 
 
-def check_pictures(browser, house, figures):
+def check_pictures(browser, fixture, figures):
     if not os.environ.get("SHOTS"):
         return
-    own = House(house.bin, "pictures-")
+    own = Fixture(fixture.bin, "pictures-")
     try:
         take(browser, own)
     finally:

@@ -6,41 +6,41 @@ import time
 from playwright.sync_api import expect as shown
 
 from page_common import go, order, picture, row
-from page_house import expect, until
+from page_fixture import expect, until
 
 
 # Getting in
 
 
-def check_enter(browser, house, figures):
+def check_enter(browser, fixture, figures):
     browser.excused = True
     stranger = browser.page(enter=False)
-    address = "http://" + house.desk.api("GET", "web")["address"]
+    address = "http://" + fixture.desk.api("GET", "web")["address"]
     stranger.goto(address)
     shown(stranger.get_by_text("This browser may not look")).to_be_visible()
-    link = house.desk.link()
+    link = fixture.desk.link()
     page = browser.page(enter=False)
     page.goto(link)
     shown(page.locator("needs-view")).to_be_visible()
     expect("t=" not in page.url, "the ticket stays in the address")
     stranger.goto(link)
     shown(stranger.locator("#banner")).to_contain_text("The link was used already")
-    log = house.desk.cli("web", "status")
+    log = fixture.desk.cli("web", "status")
     expect("Chrom" in log, log)
 
 
-def check_pair(browser, house, figures):
+def check_pair(browser, fixture, figures):
     """Both devices are paired, one of them by the page."""
-    house.laptop.cli("pair", house.url, house.code())
+    fixture.laptop.cli("pair", fixture.url, fixture.code())
     page = browser.page()
     go(page, "#/devices")
-    page.get_by_label("Server").fill(house.url)
+    page.get_by_label("Server").fill(fixture.url)
     browser.excused = True
     page.get_by_label("Code").fill("0000-0000")
     page.get_by_role("button", name="Pair").click()
     shown(page.locator("form .note.error")).to_be_visible()
     browser.excused = False
-    page.get_by_label("Code").fill(house.code())
+    page.get_by_label("Code").fill(fixture.code())
     page.get_by_role("button", name="Pair").click()
     shown(page.locator("#sync")).to_have_text("in sync")
     shown(page.locator("devices-view")).to_contain_text("laptop")
@@ -49,23 +49,23 @@ def check_pair(browser, house, figures):
 # Queues
 
 
-def check_send(browser, house, figures):
+def check_send(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/review")
     field = page.get_by_label("New message")
     field.fill("Fix the flaky test")
     field.press("Control+Enter")
     shown(row(page, "Fix the flaky test")).to_be_visible()
-    until(lambda: house.laptop.contents("review") == ["Fix the flaky test"], "the other device has it")
-    house.laptop.cli("send", "-s", "review", "From the command line")
+    until(lambda: fixture.laptop.contents("review") == ["Fix the flaky test"], "the other device has it")
+    fixture.laptop.cli("send", "-s", "review", "From the command line")
     shown(row(page, "From the command line")).to_be_visible()
     expect(field.input_value() == "", "the field is not empty")
 
 
-def check_by_agent(browser, house, figures):
+def check_by_agent(browser, fixture, figures):
     """Who queued it is told: the person of a device, or an agent there."""
-    house.desk.send("by-agent", "an agent's idea", byAgent=True)
-    house.laptop.send("by-agent", "a person's idea")
+    fixture.desk.send("by-agent", "an agent's idea", byAgent=True)
+    fixture.laptop.send("by-agent", "a person's idea")
     page = browser.page()
     go(page, "#/s/by-agent")
     shown(row(page, "an agent's idea").locator(".meta")).to_contain_text("an agent on desk")
@@ -73,20 +73,20 @@ def check_by_agent(browser, house, figures):
     shown(row(page, "a person's idea").locator(".meta")).not_to_contain_text("agent")
 
 
-def check_draft(browser, house, figures):
+def check_draft(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/review")
     page.get_by_label("New message").fill("Half a thought")
     page.reload()
     shown(page.get_by_label("New message")).to_have_value("Half a thought")
     page.get_by_label("New message").press_sequentially(" more")
-    until(lambda: "Half a thought more" in house.desk.cli("draft", "list"), "the daemon keeps the draft")
+    until(lambda: "Half a thought more" in fixture.desk.cli("draft", "list"), "the daemon keeps the draft")
     page.get_by_label("New message").fill("")
-    until(lambda: "Half" not in house.desk.cli("draft", "list"), "the draft is gone")
+    until(lambda: "Half" not in fixture.desk.cli("draft", "list"), "the draft is gone")
 
 
-def check_merge(browser, house, figures):
-    house.desk.send("merge", "Write the test for the login page")
+def check_merge(browser, fixture, figures):
+    fixture.desk.send("merge", "Write the test for the login page")
     page = browser.page()
     go(page, "#/s/merge")
     line = page.locator("queue-row")
@@ -95,43 +95,43 @@ def check_merge(browser, house, figures):
     shown(field).to_be_focused()
     field.press("End")
     field.press_sequentially(", and one for the logout")
-    message = house.desk.queue("merge")[0]
-    until(lambda: house.desk.queue("merge")[0].get("heldUntil"), "the message is held")
-    house.laptop.cli("queue", "edit", message["id"], "Write the failing test for the login page")
+    message = fixture.desk.queue("merge")[0]
+    until(lambda: fixture.desk.queue("merge")[0].get("heldUntil"), "the message is held")
+    fixture.laptop.cli("queue", "edit", message["id"], "Write the failing test for the login page")
     shown(line.locator(".news")).to_contain_text("failing")
     picture(page, "merge")
     line.get_by_role("button", name="Save").click()
     shown(page.locator("#toast")).to_contain_text("merged")
     both = "Write the failing test for the login page, and one for the logout"
-    until(lambda: house.laptop.contents("merge") == [both], "both changes are in it")
+    until(lambda: fixture.laptop.contents("merge") == [both], "both changes are in it")
     shown(line.locator(".content")).to_have_text(both)
-    until(lambda: "heldUntil" not in house.desk.queue("merge")[0]
-          or house.desk.queue("merge")[0]["heldUntil"] < time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime()),
+    until(lambda: "heldUntil" not in fixture.desk.queue("merge")[0]
+          or fixture.desk.queue("merge")[0]["heldUntil"] < time.strftime("%Y-%m-%dT%H:%M:%S.999Z", time.gmtime()),
           "it is let go")
 
 
-def check_edit_of_a_gone_message(browser, house, figures):
+def check_edit_of_a_gone_message(browser, fixture, figures):
     """What is typed stays where its message leaves the queue, and is queued as a new one."""
     # To hold what is cancelled is refused.
     browser.excused = True
-    message = house.desk.send("gone", "one two")
+    message = fixture.desk.send("gone", "one two")
     page = browser.page()
     go(page, "#/s/gone")
     row(page, "one two").get_by_role("button", name="Edit").click()
     field = page.get_by_label("Text of the message")
     field.press("End")
     field.press_sequentially(" three")
-    house.desk.cli("queue", "cancel", message)
+    fixture.desk.cli("queue", "cancel", message)
     shown(page.get_by_text("It can no longer be edited")).to_be_visible()
     shown(field).to_have_value("one two three")
     page.get_by_role("button", name="Queue it as a new message").click()
-    until(lambda: house.desk.contents("gone") == ["one two three"], "it is queued")
+    until(lambda: fixture.desk.contents("gone") == ["one two three"], "it is queued")
     shown(page.locator("queue-row")).to_have_count(1)
 
 
-def check_reload_in_edit_of_a_gone_message(browser, house, figures):
+def check_reload_in_edit_of_a_gone_message(browser, fixture, figures):
     """The same over a reload, whether it was cancelled, runs, or is done."""
-    desk = house.desk
+    desk = fixture.desk
     desk.api("PUT", "settings/command", {"value": "sh -c 'read x; case $x in first*) exit 0; esac; sleep 300'"})
     page = browser.page()
     ids = [desk.send("went", f"{name} to change") for name in ("first", "second", "third")]
@@ -168,8 +168,8 @@ def check_reload_in_edit_of_a_gone_message(browser, house, figures):
     desk.api("PUT", "settings/agent", {"value": "none"})
 
 
-def check_reload_in_edit(browser, house, figures):
-    message = house.desk.send("reload", "one two three")
+def check_reload_in_edit(browser, fixture, figures):
+    message = fixture.desk.send("reload", "one two three")
     page = browser.page()
     go(page, "#/s/reload")
     row(page, "one two").get_by_role("button", name="Edit").click()
@@ -177,52 +177,52 @@ def check_reload_in_edit(browser, house, figures):
     field.press("End")
     field.press_sequentially(" four")
     page.reload()
-    house.desk.cli("queue", "edit", message, "zero one two three")
+    fixture.desk.cli("queue", "edit", message, "zero one two three")
     shown(field).to_have_value("one two three four")
     shown(page.locator(".news")).to_contain_text("zero")
     page.get_by_role("button", name="Save").click()
-    until(lambda: house.desk.contents("reload") == ["zero one two three four"], "both changes are in it")
+    until(lambda: fixture.desk.contents("reload") == ["zero one two three four"], "both changes are in it")
 
 
-def check_reorder(browser, house, figures):
+def check_reorder(browser, fixture, figures):
     for name in ("a1", "b2", "c3", "d4"):
-        house.desk.send("order", name)
+        fixture.desk.send("order", name)
     page = browser.page()
     go(page, "#/s/order")
     shown(page.locator("queue-row")).to_have_count(4)
     handle = row(page, "a1").locator(".handle")
     handle.focus()
     handle.press("ArrowDown")
-    until(lambda: house.desk.contents("order") == ["b2", "a1", "c3", "d4"], "moved down by a key")
+    until(lambda: fixture.desk.contents("order") == ["b2", "a1", "c3", "d4"], "moved down by a key")
     shown(handle).to_be_focused()
     shown(page.locator("#live")).to_have_text("Moved to 2 of 4")
     handle.press("End")
-    until(lambda: house.desk.contents("order")[-1] == "a1", "moved to the end by a key")
+    until(lambda: fixture.desk.contents("order")[-1] == "a1", "moved to the end by a key")
     row(page, "d4").get_by_role("button", name="Move up").click()
-    until(lambda: house.desk.contents("order") == ["b2", "d4", "c3", "a1"], "moved up by a button")
+    until(lambda: fixture.desk.contents("order") == ["b2", "d4", "c3", "a1"], "moved up by a button")
     until(lambda: order(page) == ["b2", "d4", "c3", "a1"], "the page shows it")
     row(page, "a1").locator(".handle").drag_to(row(page, "b2"), target_position={"x": 80, "y": 4})
-    until(lambda: house.desk.contents("order") == ["a1", "b2", "d4", "c3"], "dragged to the top")
+    until(lambda: fixture.desk.contents("order") == ["a1", "b2", "d4", "c3"], "dragged to the top")
     row(page, "c3").get_by_role("button", name="More").click()
     page.get_by_role("button", name="Make urgent").click()
-    until(lambda: house.desk.contents("order")[0] == "c3", "urgent goes first")
+    until(lambda: fixture.desk.contents("order")[0] == "c3", "urgent goes first")
     browser.excused = True
     page.get_by_role("button", name="Undo").click()
-    until(lambda: house.desk.contents("order")[0] == "a1", "undone")
+    until(lambda: fixture.desk.contents("order")[0] == "a1", "undone")
 
 
-def check_cancel(browser, house, figures):
-    house.desk.send("cancel", "not this")
-    house.desk.send("cancel", "but this")
+def check_cancel(browser, fixture, figures):
+    fixture.desk.send("cancel", "not this")
+    fixture.desk.send("cancel", "but this")
     page = browser.page()
     go(page, "#/s/cancel")
     row(page, "not this").get_by_role("button", name="More").click()
     page.get_by_role("button", name="Cancel").click()
     shown(row(page, "not this")).to_have_count(0)
     shown(page.locator("#toast")).to_contain_text("Cancelled")
-    until(lambda: house.laptop.contents("cancel") == ["but this"], "the other device has it")
+    until(lambda: fixture.laptop.contents("cancel") == ["but this"], "the other device has it")
     page.get_by_role("button", name="Undo").click()
-    until(lambda: house.laptop.contents("cancel") == ["not this", "but this"], "it is back")
+    until(lambda: fixture.laptop.contents("cancel") == ["not this", "but this"], "it is back")
     page.get_by_role("button", name="Pause").click()
     shown(page.get_by_text("Paused: nothing starts")).to_be_visible()
     shown(page.locator("#composer-what")).to_contain_text("paused")
@@ -230,7 +230,7 @@ def check_cancel(browser, house, figures):
     shown(page.get_by_text("Paused: nothing starts")).to_be_hidden()
 
 
-def check_upload(browser, house, figures):
+def check_upload(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/files")
     page.locator("#composer-files").set_input_files(
@@ -247,16 +247,16 @@ def check_upload(browser, house, figures):
         row(page, "Read the file").get_by_role("button", name="note.txt (600 kB)").click()
     expect(pathlib.Path(download.value.path()).read_bytes() == b"hello " * 100_000, "other bytes came back")
     row(page, "Read the file").get_by_role("button", name="Take note.txt away").click()
-    until(lambda: not house.desk.queue("files")[0].get("attachments"), "it was taken away")
-    big = house.folder / "big.bin"
+    until(lambda: not fixture.desk.queue("files")[0].get("attachments"), "it was taken away")
+    big = fixture.folder / "big.bin"
     big.write_bytes(b"x" * (11 << 20))
     page.locator("#composer-files").set_input_files(big)
     shown(page.locator("#toast")).to_contain_text("larger than 10 MiB")
 
 
-def check_host_by_keys(browser, house, figures):
+def check_host_by_keys(browser, fixture, figures):
     """Arrow keys look through the devices; the session runs on the one that is chosen, and on none before."""
-    house.desk.send("by-keys", "x")
+    fixture.desk.send("by-keys", "x")
     page = browser.page()
     go(page, "#/s/by-keys")
     shown(row(page, "x")).to_be_visible()
@@ -266,8 +266,8 @@ def check_host_by_keys(browser, house, figures):
         expect(page.locator("#host").input_value() == "", "an arrow chose")
     until(lambda: page.evaluate("document.querySelector('#host').matches(':open')"), "the list is open")
     page.keyboard.press("Enter")
-    until(lambda: house.desk.api("GET", "sessions/by-keys").get("host"), "it is chosen")
-    hosts = {house.desk.api("GET", "sessions/by-keys")["host"]}
+    until(lambda: fixture.desk.api("GET", "sessions/by-keys").get("host"), "it is chosen")
+    hosts = {fixture.desk.api("GET", "sessions/by-keys")["host"]}
     expect(hosts == {page.locator("#host").input_value()}, f"it runs on {hosts}")
 
 
@@ -275,7 +275,7 @@ FILE = """(name) => { const files = new DataTransfer()
   files.items.add(new File(['picture ' + name], name, { type: 'image/png' })); return files }"""
 
 
-def check_paste_and_drop(browser, house, figures):
+def check_paste_and_drop(browser, fixture, figures):
     """Files come by paste and by drop; one that is let go where nothing takes it does not take the page's place."""
     page = browser.page()
     go(page, "#/s/pasted")
@@ -296,14 +296,14 @@ def check_paste_and_drop(browser, house, figures):
     shown(page.get_by_text("beside.png")).to_have_count(0)
     shown(field).to_be_focused()
     page.get_by_role("button", name="Queue", exact=True).click()
-    until(lambda: sorted(file["name"] for file in (house.desk.queue("pasted") or [{}])[0].get("attachments", []))
+    until(lambda: sorted(file["name"] for file in (fixture.desk.queue("pasted") or [{}])[0].get("attachments", []))
           == ["dropped.png", "pasted.png"], "both go with the message")
     go(page, "#/needs")
     shown(page.locator("needs-view")).to_be_visible()
     expect(page.locator("main").evaluate(drop, "stray.png") == [True, True], "the browser opens the file")
 
 
-def check_camera(browser, house, figures):
+def check_camera(browser, fixture, figures):
     """On a device that is touched, a picture is taken with its camera."""
     page = browser.page()
     go(page, "#/s/camera")
@@ -319,15 +319,15 @@ def check_camera(browser, house, figures):
     shown(phone.get_by_text("image.jpg (9 B)")).to_be_visible()
     phone.get_by_label("New message").fill("What is this?")
     phone.get_by_role("button", name="Queue", exact=True).tap()
-    until(lambda: [file["name"] for file in (house.desk.queue("camera") or [{}])[0].get("attachments", [])]
+    until(lambda: [file["name"] for file in (fixture.desk.queue("camera") or [{}])[0].get("attachments", [])]
           == ["image.jpg"], "it goes with the message")
 
 
-def check_upload_bar(browser, house, figures):
+def check_upload_bar(browser, fixture, figures):
     """On a slow line the bar grows while files go up, and is gone when they are there; at a row the part is told."""
     page = browser.page()
     go(page, "#/s/slow")
-    house.desk.send("slow", "a row")
+    fixture.desk.send("slow", "a row")
     shown(row(page, "a row")).to_be_visible()
     page.evaluate("""() => { window.parts = []; new MutationObserver(() => {
         const bar = document.querySelector('queue-composer progress')
@@ -361,18 +361,18 @@ def check_upload_bar(browser, house, figures):
     grown("the row")
 
 
-def check_focus_stays(browser, house, figures):
+def check_focus_stays(browser, fixture, figures):
     """What is drawn anew keeps the focus; what goes gives it to what stands beside it."""
     browser.excused = True
     page = browser.page()
     go(page, "#/s/focus")
-    message = house.desk.send("focus", "with files")
+    message = fixture.desk.send("focus", "with files")
     for name, data in (("one.txt", "aGVsbG8="), ("two.txt", "d29ybGQ=")):
-        house.desk.api("POST", f"messages/{message}/attachments", {"name": name, "data": data})
+        fixture.desk.api("POST", f"messages/{message}/attachments", {"name": name, "data": data})
     line = row(page, "with files")
     file = line.get_by_role("button", name="two.txt (5 B)")
     file.focus()
-    house.desk.api("PUT", f"messages/{message}/priority", {"priority": "urgent"})
+    fixture.desk.api("PUT", f"messages/{message}/priority", {"priority": "urgent"})
     shown(line.locator(".meta")).to_contain_text("urgent")
     shown(file).to_be_focused()
     line.get_by_role("button", name="Take one.txt away").focus()
@@ -389,7 +389,7 @@ def check_focus_stays(browser, house, figures):
     shown(line.locator(".meta")).to_contain_text("urgent")
     shown(line.get_by_role("button", name="More")).to_be_focused()
     # A note with its buttons.
-    house.desk.api("PUT", "settings/maxQueueSize", {"value": 1})
+    fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 1})
     try:
         page.get_by_label("New message").fill("one too many")
         page.get_by_label("New message").press("Control+Enter")
@@ -409,11 +409,11 @@ def check_focus_stays(browser, house, figures):
         shown(full.locator(".note")).to_be_hidden()
         shown(full.get_by_role("button", name="More")).to_be_focused()
     finally:
-        house.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
+        fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
 
 
-def check_two_pages(browser, house, figures):
-    first, second = browser.page(), browser.page(house.desk)
+def check_two_pages(browser, fixture, figures):
+    first, second = browser.page(), browser.page(fixture.desk)
     for page in (first, second):
         go(page, "#/s/two")
     first.get_by_label("New message").fill("seen by both")

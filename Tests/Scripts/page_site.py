@@ -8,10 +8,10 @@ import tempfile
 from playwright.sync_api import expect as shown
 
 from page_common import picture
-from page_house import expect
+from page_fixture import expect
 
 
-def check_documentation(browser, house, figures):
+def check_documentation(browser, fixture, figures):
     """What is searched is found, each hit leads to its section, and every page opens without a fault."""
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(__file__).with_name("site.py")

@@ -21,7 +21,7 @@ import page_pictures
 import page_queues
 import page_site
 import page_trouble
-from page_house import DEADLINE, Failed, House
+from page_fixture import DEADLINE, Failed, Fixture
 
 shown.set_options(timeout=DEADLINE * 1000)
 
@@ -29,10 +29,10 @@ shown.set_options(timeout=DEADLINE * 1000)
 class Browser:
     """Chromium, and what all pages in it must not do."""
 
-    def __init__(self, playwright, executable, house):
+    def __init__(self, playwright, executable, fixture):
         self.playwright = playwright
         self.executable = executable
-        self.house = house
+        self.fixture = fixture
         self.secrets = set()
         self.chromium = None
 
@@ -54,7 +54,7 @@ class Browser:
         page = context.new_page()
         self.watch(page)
         if enter:
-            self.enter(page, link or (device or self.house.desk).link())
+            self.enter(page, link or (device or self.fixture.desk).link())
         return page
 
     def watch(self, page):
@@ -119,18 +119,18 @@ def pictures(browser, name):
 
 
 def main():
-    house = House(sys.argv[1])
+    fixture = Fixture(sys.argv[1])
     figures = {}
     failures = 0
     start = time.monotonic()
     try:
         with sync_playwright() as playwright:
-            browser = Browser(playwright, sys.argv[2], house)
+            browser = Browser(playwright, sys.argv[2], fixture)
             for name, check in chosen():
                 browser.begin()
                 begin = time.monotonic()
                 try:
-                    check(browser, house, figures)
+                    check(browser, fixture, figures)
                     browser.check()
                     print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
                 except Exception as error:
@@ -143,7 +143,7 @@ def main():
                     browser.end()
             browser.chromium.close()
     finally:
-        house.close()
+        fixture.close()
     print(json.dumps(figures, indent=1))
     print(f"page-test: {failures} failed, {time.monotonic() - start:.0f} s")
     return 1 if failures else 0

@@ -4,7 +4,7 @@ from playwright.sync_api import Error
 from playwright.sync_api import expect as shown
 
 from page_common import go, picture, row
-from page_house import expect, until
+from page_fixture import expect, until
 
 
 def kept(page):
@@ -12,14 +12,14 @@ def kept(page):
     return page.evaluate("Object.entries(localStorage).filter(([key]) => key.startsWith('cospool.sending.')).join()")
 
 
-def check_daemon_away(browser, house, figures):
+def check_daemon_away(browser, fixture, figures):
     browser.excused = True
     page = browser.page()
     go(page, "#/s/away")
     page.get_by_label("New message").fill("before")
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "before")).to_be_visible()
-    house.desk.stop()
+    fixture.desk.stop()
     shown(page.locator("#banner")).to_contain_text("does not answer")
     page.get_by_label("New message").fill("typed without a daemon")
     page.get_by_label("New message").press("Control+Enter")
@@ -41,11 +41,11 @@ def check_daemon_away(browser, house, figures):
     expect("typed without a daemon" in kept(page), "the other tab took it")
     # As after a crash: another page of this browser finds all of it.
     page.goto("about:blank")
-    house.desk.start()
-    address = until(lambda: house.desk.api("GET", "web").get("address"), "the page is served")
+    fixture.desk.start()
+    address = until(lambda: fixture.desk.api("GET", "web").get("address"), "the page is served")
     page.goto(f"http://{address}/#/s/away")
     shown(row(page, "with a file, without a daemon").get_by_role("button", name="plan.txt (6 B)")).to_be_visible()
-    until(lambda: house.desk.contents("away")
+    until(lambda: fixture.desk.contents("away")
           == ["before", "typed without a daemon", "with a file, without a daemon", "from another tab"],
           "all came once, in their order")
     shown(page.locator("queue-row.sending")).to_have_count(0)
@@ -56,7 +56,7 @@ IMPATIENT = """field => { for (let press = 0; press < 3; press++) {
   field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true })) } }"""
 
 
-def check_impatient(browser, house, figures):
+def check_impatient(browser, fixture, figures):
     """What is pressed several times is done once."""
     page = browser.page()
     go(page, "#/s/hasty")
@@ -68,7 +68,7 @@ def check_impatient(browser, house, figures):
         {"name": "plan.txt", "mimeType": "text/plain", "buffer": b"a plan " * 200_000})
     composer.fill("with a file")
     composer.evaluate(IMPATIENT)
-    until(lambda: "with a file" in house.desk.contents("hasty"), "it is queued")
+    until(lambda: "with a file" in fixture.desk.contents("hasty"), "it is queued")
     line = row(page, "once")
     line.get_by_role("button", name="Edit").click()
     field = page.get_by_label("Text of the message")
@@ -80,12 +80,12 @@ def check_impatient(browser, house, figures):
     # Whatever was pressed is behind the daemon by the time it answers this.
     composer.fill("the last")
     composer.press("Control+Enter")
-    until(lambda: "the last" in house.desk.contents("hasty"), "it is queued")
-    expect(house.desk.contents("hasty") == ["once and more", "with a file", "the last"],
-           f"there is {house.desk.contents('hasty')}")
+    until(lambda: "the last" in fixture.desk.contents("hasty"), "it is queued")
+    expect(fixture.desk.contents("hasty") == ["once and more", "with a file", "the last"],
+           f"there is {fixture.desk.contents('hasty')}")
 
 
-def check_typed_meanwhile(browser, house, figures):
+def check_typed_meanwhile(browser, fixture, figures):
     """What is typed and dropped while the files of a message are read is for the next message."""
     page = browser.page()
     go(page, "#/s/meanwhile")
@@ -98,7 +98,7 @@ def check_typed_meanwhile(browser, house, figures):
       field.value += 'and the next'
       field.dispatchEvent(new Event('input', { bubbles: true }))
       field.closest('queue-composer').add([new File(['more'], 'more.txt')]) }""")
-    until(lambda: house.desk.contents("meanwhile") == ["with a plan"], "it is queued")
+    until(lambda: fixture.desk.contents("meanwhile") == ["with a plan"], "it is queued")
     shown(row(page, "with a plan")).to_contain_text("plan.txt")
     page.reload()
     shown(composer).to_have_value("and the next")
@@ -107,7 +107,7 @@ def check_typed_meanwhile(browser, house, figures):
     composer.fill("")
 
 
-def check_odd_addresses(browser, house, figures):
+def check_odd_addresses(browser, fixture, figures):
     """Whatever stands behind the address leads to a view."""
     page = browser.page()
     for place in ("#/s/%E0%A4%A", "#/s/", "#/s/100%25", "#/nothing/at/all", "#", "#/s/a/b/c"):
@@ -115,10 +115,10 @@ def check_odd_addresses(browser, house, figures):
         shown(page.locator("main h1")).to_be_visible()
 
 
-def check_server_away(browser, house, figures):
+def check_server_away(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/offline")
-    house.server.stop()
+    fixture.server.stop()
     shown(page.locator("#sync")).to_contain_text("no connection")
     page.get_by_label("New message").fill("offline work")
     page.get_by_label("New message").press("Control+Enter")
@@ -127,54 +127,54 @@ def check_server_away(browser, house, figures):
     # Also to a page that was not there, and to the command line.
     page.reload()
     shown(row(page, "offline work").locator(".meta")).to_contain_text("on this device only")
-    expect("[on this device only] offline work" in house.desk.cli("queue", "list", "-s", "offline"),
+    expect("[on this device only] offline work" in fixture.desk.cli("queue", "list", "-s", "offline"),
            "the command line does not say where it is")
-    house.start_server()
-    house.desk.api("POST", "sync/now")
+    fixture.start_server()
+    fixture.desk.api("POST", "sync/now")
     shown(page.locator("#sync")).to_have_text("in sync")
     shown(row(page, "offline work").locator(".note")).to_be_hidden()
     shown(row(page, "offline work").locator(".meta")).to_contain_text("on the server")
-    expect(house.desk.api("GET", "messages/unsent")["messages"] == [], "something is unsent")
-    until(lambda: house.laptop.contents("offline") == ["offline work"], "the other device has it")
+    expect(fixture.desk.api("GET", "messages/unsent")["messages"] == [], "something is unsent")
+    until(lambda: fixture.laptop.contents("offline") == ["offline work"], "the other device has it")
 
 
-def check_revoked(browser, house, figures):
+def check_revoked(browser, fixture, figures):
     browser.excused = True
     page = browser.page()
     go(page, "#/s/review")
     page.get_by_label("New message").fill("typed before the end")
-    current = next(each for each in house.desk.api("GET", "web")["browsers"])
-    house.desk.cli("web", "revoke", current["id"])
+    current = next(each for each in fixture.desk.api("GET", "web")["browsers"])
+    fixture.desk.cli("web", "revoke", current["id"])
     shown(page.get_by_text("This browser may not look")).to_be_visible()
-    page.goto(house.desk.link())
+    page.goto(fixture.desk.link())
     go(page, "#/s/review")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")
     page.get_by_label("New message").fill("")
 
 
-def check_made_room(browser, house, figures):
+def check_made_room(browser, fixture, figures):
     """A browser whose place newer ones took sees nothing from then on, and is told what to do."""
     browser.excused = True
     page = browser.page()
     go(page, "#/s/review")
     page.get_by_label("New message").fill("typed before the end")
     for _ in range(20):
-        ticket = house.desk.api("POST", "web", {})["url"].split("#t=")[1]
-        house.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
+        ticket = fixture.desk.api("POST", "web", {})["url"].split("#t=")[1]
+        fixture.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
     shown(page.get_by_text("This browser may not look")).to_be_visible()
     shown(page.locator("#banner")).to_contain_text("made room for a newer one. Run cospool web")
-    page.goto(house.desk.link())
+    page.goto(fixture.desk.link())
     go(page, "#/s/review")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")
     page.get_by_label("New message").fill("")
 
 
-def check_lost_files(browser, house, figures):
+def check_lost_files(browser, fixture, figures):
     """A message that was not sent, whose files the browser threw away: its words are there, and go when a person says so."""
     browser.excused = True
-    house.desk.send("lost", "takes the only place")
+    fixture.desk.send("lost", "takes the only place")
     page = browser.page()
-    house.desk.api("PUT", "settings/maxQueueSize", {"value": 1})
+    fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 1})
     try:
         go(page, "#/s/lost")
         page.locator("#composer-files").set_input_files({"name": "plan.txt", "mimeType": "text/plain", "buffer": b"a plan"})
@@ -183,34 +183,34 @@ def check_lost_files(browser, house, figures):
         shown(row(page, "words with a file").locator(".note.error")).to_contain_text("full")
         page.goto("about:blank")
     finally:
-        house.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
+        fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
     # As a browser does that needs the room.
-    page.goto(f"http://{house.desk.api('GET', 'web')['address']}/icon.svg")
+    page.goto(f"http://{fixture.desk.api('GET', 'web')['address']}/icon.svg")
     page.evaluate("""() => new Promise((resolve, reject) => {
       const gone = indexedDB.deleteDatabase('cospool.files'); gone.onsuccess = resolve; gone.onerror = reject })""")
-    page.goto(f"http://{house.desk.api('GET', 'web')['address']}/#/s/lost")
+    page.goto(f"http://{fixture.desk.api('GET', 'web')['address']}/#/s/lost")
     line = row(page, "words with a file")
     shown(line.locator(".note.error")).to_contain_text("Its files are not in this browser any more")
     shown(line).to_contain_text("plan.txt")
-    expect(house.desk.contents("lost") == ["takes the only place"], "it was sent without its files unasked")
+    expect(fixture.desk.contents("lost") == ["takes the only place"], "it was sent without its files unasked")
     # Without a daemon it waits for it as any other.
-    house.desk.stop()
+    fixture.desk.stop()
     try:
         shown(page.locator("#banner")).to_contain_text("does not answer")
         line.get_by_role("button", name="Send its words alone").click()
         shown(line.locator(".note.error")).to_contain_text("sent when it is back")
     finally:
-        house.desk.start()
-    until(lambda: house.desk.contents("lost") == ["takes the only place", "words with a file"], "it is sent")
+        fixture.desk.start()
+    until(lambda: fixture.desk.contents("lost") == ["takes the only place", "words with a file"], "it is sent")
     shown(page.locator("queue-row.sending")).to_have_count(0)
 
 
-def check_full_queue(browser, house, figures):
+def check_full_queue(browser, fixture, figures):
     browser.excused = True
-    house.desk.send("full", "the first")
-    house.desk.send("full", "the second")
+    fixture.desk.send("full", "the first")
+    fixture.desk.send("full", "the second")
     page = browser.page()
-    house.desk.api("PUT", "settings/maxQueueSize", {"value": 2})
+    fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 2})
     try:
         go(page, "#/s/full")
         page.get_by_label("New message").fill("one too many")
@@ -218,18 +218,18 @@ def check_full_queue(browser, house, figures):
         line = row(page, "one too many")
         shown(line.locator(".note.error")).to_contain_text("full")
         # What was typed is kept, and goes out when there is room.
-        house.desk.api("POST", "messages/cancel", {"ids": [house.desk.queue("full")[0]["id"]]})
+        fixture.desk.api("POST", "messages/cancel", {"ids": [fixture.desk.queue("full")[0]["id"]]})
         try:
             line.get_by_role("button", name="Try again").click(timeout=5000)
         except Error:
             pass  # The stream of events began again meanwhile, and the page sent it by itself.
-        until(lambda: house.desk.contents("full") == ["the second", "one too many"], "it is sent")
+        until(lambda: fixture.desk.contents("full") == ["the second", "one too many"], "it is sent")
         shown(page.locator("queue-row.sending")).to_have_count(0)
     finally:
-        house.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
+        fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 1000})
 
 
-def check_unusable_session(browser, house, figures):
+def check_unusable_session(browser, fixture, figures):
     browser.excused = True
     page = browser.page()
     go(page, "#/s/" + "x" * 200)
@@ -242,14 +242,14 @@ def check_unusable_session(browser, house, figures):
     shown(page.locator("queue-row")).to_have_count(0)
 
 
-def check_full_disk(browser, house, figures):
+def check_full_disk(browser, fixture, figures):
     browser.excused = True
     page = browser.page()
     go(page, "#/s/disk")
     page.get_by_label("New message").fill("before the disk is full")
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "before the disk is full")).to_be_visible()
-    house.desk.limit_files(0)
+    fixture.desk.limit_files(0)
     try:
         page.get_by_label("New message").fill("on a full disk")
         page.get_by_label("New message").press("Control+Enter")
@@ -264,16 +264,16 @@ def check_full_disk(browser, house, figures):
         shown(before.locator(".note.error").first).to_contain_text("disk")
         shown(before.get_by_label("Text of the message")).to_have_value("what I want instead")
     finally:
-        house.desk.limit_files(None)
+        fixture.desk.limit_files(None)
     before.get_by_role("button", name="Save").click()
-    until(lambda: house.desk.contents("disk")[0] == "what I want instead", "it is saved when there is room")
+    until(lambda: fixture.desk.contents("disk")[0] == "what I want instead", "it is saved when there is room")
     line.get_by_role("button", name="Try again").click()
-    until(lambda: house.desk.contents("disk") == ["what I want instead", "on a full disk"], "it is sent")
+    until(lambda: fixture.desk.contents("disk") == ["what I want instead", "on a full disk"], "it is sent")
 
 
-def check_crash(browser, house, figures):
+def check_crash(browser, fixture, figures):
     """What was typed is there after a crash of the page, and after one of the whole browser."""
-    message = house.desk.send("crash", "one two three")
+    message = fixture.desk.send("crash", "one two three")
     page = browser.page()
     go(page, "#/s/crash")
     page.get_by_label("New message").fill("half a thought")
@@ -292,12 +292,12 @@ def check_crash(browser, house, figures):
     shown(again.get_by_label("New message")).to_have_value("half a thought")
     shown(again.get_by_label("Text of the message")).to_have_value("one two three four")
     again.get_by_role("button", name="Save").click()
-    until(lambda: house.desk.contents("crash") == ["one two three four"], "it is saved")
+    until(lambda: fixture.desk.contents("crash") == ["one two three four"], "it is saved")
     # The daemon keeps the text, too: another browser has it.
-    until(lambda: "half a thought" in house.desk.cli("draft", "list"), "the daemon keeps the draft")
+    until(lambda: "half a thought" in fixture.desk.cli("draft", "list"), "the daemon keeps the draft")
     other = browser.page()
     go(other, "#/s/crash")
     shown(other.get_by_label("New message")).to_have_value("half a thought")
     other.get_by_label("New message").fill("")
-    until(lambda: "half" not in house.desk.cli("draft", "list"), "the draft is gone")
-    expect(message == house.desk.queue("crash")[0]["id"], "it is another message")
+    until(lambda: "half" not in fixture.desk.cli("draft", "list"), "the draft is gone")
+    expect(message == fixture.desk.queue("crash")[0]["id"], "it is another message")

@@ -9,7 +9,7 @@ import WireProtocol
 @Suite struct DeviceCodeTests {
   private static let newcomer = DeviceID(high: 9, low: 50)
 
-  private struct House {
+  private struct Fixture {
     var scene = ServerScene { $0.pairing.devicesMayPair = true }
     var host: ScriptedDevice
     var connection: ConnectionID
@@ -67,125 +67,125 @@ import WireProtocol
   }
 
   @Test func aHostLetsAnotherDeviceIn() throws {
-    var house = try House()
-    let code = try house.code(CodeWish(role: .author))
-    let grant = try #require(house.pair(code).grants.first)
+    var fixture = try Fixture()
+    let code = try fixture.code(CodeWish(role: .author))
+    let grant = try #require(fixture.pair(code).grants.first)
     #expect(grant.workspace == ServerScene.workspace && grant.device == Self.newcomer)
     var hello = ScriptedDevice(number: 50, workspace: grant.workspace).hello
     hello.token = grant.token
-    let session = house.scene.open()
-    house.scene.send(.hello(hello), on: session)
-    #expect(house.scene.take(session).welcomes.count == 1)
-    let record = house.scene.storage.withState {
+    let session = fixture.scene.open()
+    fixture.scene.send(.hello(hello), on: session)
+    #expect(fixture.scene.take(session).welcomes.count == 1)
+    let record = fixture.scene.storage.withState {
       $0.workspaces[grant.workspace]?.devices[Self.newcomer]?.record
     }
     #expect(record?.role == .author)
     // Whoever runs the server reads who asked and who let in whom.
-    let audit = house.scene.storage.withState(\.audit)
+    let audit = fixture.scene.storage.withState(\.audit)
     #expect(audit.map(\.event) == [.code])
-    #expect(audit.map(\.device) == [house.host.id])
+    #expect(audit.map(\.device) == [fixture.host.id])
     #expect(audit.map(\.detail) == ["role author, by the device"])
     let report = ServerReport.paired(
-      workspace: grant.workspace, device: Self.newcomer, name: "new", letInBy: house.host.id,
+      workspace: grant.workspace, device: Self.newcomer, name: "new", letInBy: fixture.host.id,
       source: "192.0.2.1")
-    #expect(house.scene.reports.contains(report))
+    #expect(fixture.scene.reports.contains(report))
   }
 
   /// Each is a transaction: whoever asks again and again must not keep the store from everybody else.
   @Test func oneCodeIsStoredForAConnectionAtATime() throws {
-    var house = try House()
-    house.scene.holdsTasks = true
-    #expect(try house.ask() == nil)
-    for _ in 0..<3 { #expect(try house.ask() == .unavailable) }
-    #expect(house.scene.waitingTasks.count == 1)
-    house.scene.finishTasks()
-    #expect(house.scene.take(house.connection).count == 1)
-    house.scene.holdsTasks = false
-    _ = try house.code()
+    var fixture = try Fixture()
+    fixture.scene.holdsTasks = true
+    #expect(try fixture.ask() == nil)
+    for _ in 0..<3 { #expect(try fixture.ask() == .unavailable) }
+    #expect(fixture.scene.waitingTasks.count == 1)
+    fixture.scene.finishTasks()
+    #expect(fixture.scene.take(fixture.connection).count == 1)
+    fixture.scene.holdsTasks = false
+    _ = try fixture.code()
   }
 
   @Test func theOwnerSaysNoUnlessToldOtherwise() throws {
-    var house = try House { _ in }
-    let reason = try #require(reason(try house.ask()))
+    var fixture = try Fixture { _ in }
+    let reason = try #require(reason(try fixture.ask()))
     #expect(reason.contains("--devices-may-pair") && reason.contains("cospool-server pair"))
-    #expect(house.scene.storage.withState(\.codes).isEmpty)
+    #expect(fixture.scene.storage.withState(\.codes).isEmpty)
   }
 
   @Test(arguments: [DeviceRole.viewer, .author])
   func onlyHostsLetOthersIn(role: DeviceRole) throws {
-    var house = try House()
-    var other = house.scene.device(2)
-    house.change(other.id) { $0.record.role = role }
-    let connection = try house.scene.join(&other)
-    let reason = try #require(reason(try house.ask(CodeWish(role: .viewer), on: connection)))
+    var fixture = try Fixture()
+    var other = fixture.scene.device(2)
+    fixture.change(other.id) { $0.record.role = role }
+    let connection = try fixture.scene.join(&other)
+    let reason = try #require(reason(try fixture.ask(CodeWish(role: .viewer), on: connection)))
     #expect(reason.contains(role.name))
-    #expect(house.scene.storage.withState(\.codes).isEmpty)
+    #expect(fixture.scene.storage.withState(\.codes).isEmpty)
   }
 
   @Test func aCodeWorksOnceAndForTenMinutes() throws {
-    var house = try House()
-    let used = try house.code()
-    #expect(house.pair(used).grants.count == 1)
-    #expect(house.pair(used, as: DeviceID(high: 9, low: 51)).refusals.map(\.code) == [.wrongCode])
-    let late = try house.code()
-    house.scene.pass(PairingCode.lifetimeMilliseconds)
-    #expect(house.pair(late, from: "192.0.2.2").refusals.map(\.code) == [.wrongCode])
+    var fixture = try Fixture()
+    let used = try fixture.code()
+    #expect(fixture.pair(used).grants.count == 1)
+    #expect(fixture.pair(used, as: DeviceID(high: 9, low: 51)).refusals.map(\.code) == [.wrongCode])
+    let late = try fixture.code()
+    fixture.scene.pass(PairingCode.lifetimeMilliseconds)
+    #expect(fixture.pair(late, from: "192.0.2.2").refusals.map(\.code) == [.wrongCode])
   }
 
   @Test func aCodeIsGuessedAsSeldomAsAnyOther() throws {
-    var house = try House()
-    let code = try house.code()
+    var fixture = try Fixture()
+    let code = try fixture.code()
     for source in 0..<1_000 {
-      _ = house.pair(
+      _ = fixture.pair(
         code.prefix(2) + "BB-BBBB", from: "192.0.\(source / 200).\(source % 200)")
     }
-    #expect(house.pair(code, from: "198.51.100.1").refusals.map(\.code) == [.tooManyAttempts])
+    #expect(fixture.pair(code, from: "198.51.100.1").refusals.map(\.code) == [.tooManyAttempts])
   }
 
   @Test func whoLostItsAccessLetsNobodyIn() throws {
-    var house = try House()
-    let (first, second) = (try house.code(), try house.code())
-    house.change(house.host.id) { $0.record.role = .viewer }
-    #expect(house.pair(first).refusals.map(\.code) == [.wrongCode])
-    house.change(house.host.id) {
+    var fixture = try Fixture()
+    let (first, second) = (try fixture.code(), try fixture.code())
+    fixture.change(fixture.host.id) { $0.record.role = .viewer }
+    #expect(fixture.pair(first).refusals.map(\.code) == [.wrongCode])
+    fixture.change(fixture.host.id) {
       $0.record.role = .host
       $0.isRevoked = true
     }
-    #expect(house.pair(second).refusals.map(\.code) == [.wrongCode])
-    #expect(reason(try house.ask()) != nil, "its connection is not closed yet")
+    #expect(fixture.pair(second).refusals.map(\.code) == [.wrongCode])
+    #expect(reason(try fixture.ask()) != nil, "its connection is not closed yet")
   }
 
   @Test func aRevokedDeviceDoesNotComeBackByAnother() throws {
-    var house = try House()
-    let lost = house.scene.device(2)
-    house.scene.storage.revoke(lost.id, in: ServerScene.workspace)
-    let code = try house.code()
-    #expect(house.pair(code, as: lost.id).refusals.map(\.code) == [.revoked])
-    #expect(house.pair(code).grants.count == 1, "the code is good for others")
+    var fixture = try Fixture()
+    let lost = fixture.scene.device(2)
+    fixture.scene.storage.revoke(lost.id, in: ServerScene.workspace)
+    let code = try fixture.code()
+    #expect(fixture.pair(code, as: lost.id).refusals.map(\.code) == [.revoked])
+    #expect(fixture.pair(code).grants.count == 1, "the code is good for others")
   }
 
   @Test func aKnownDeviceIsNotLetInByAnother() throws {
-    var house = try House()
-    var second = house.scene.device(2)
-    let connection = try house.scene.join(&second)
-    let code = try house.code(CodeWish(role: .viewer))
-    #expect(house.pair(code, as: second.id).refusals.map(\.code) == [.wrongCode])
-    #expect(try house.ask(on: connection) != nil, "it is still in")
+    var fixture = try Fixture()
+    var second = fixture.scene.device(2)
+    let connection = try fixture.scene.join(&second)
+    let code = try fixture.code(CodeWish(role: .viewer))
+    #expect(fixture.pair(code, as: second.id).refusals.map(\.code) == [.wrongCode])
+    #expect(try fixture.ask(on: connection) != nil, "it is still in")
   }
 
   @Test func aDeviceGetsOnlySoManyCodesInTenMinutes() throws {
-    var house = try House()
-    for _ in 0..<8 { _ = house.pair(try house.code()) }
-    #expect(reason(try house.ask())?.contains("8") == true)
-    house.scene.pass(PairingCode.lifetimeMilliseconds)
-    _ = try house.code()
+    var fixture = try Fixture()
+    for _ in 0..<8 { _ = fixture.pair(try fixture.code()) }
+    #expect(reason(try fixture.ask())?.contains("8") == true)
+    fixture.scene.pass(PairingCode.lifetimeMilliseconds)
+    _ = try fixture.code()
   }
 
   @Test func aStoreThatFailsGivesNoCode() throws {
-    var house = try House()
-    house.scene.storage.withState {
+    var fixture = try Fixture()
+    fixture.scene.storage.withState {
       $0.writeFault = StorageFault(code: .unavailable, message: "the disk did not answer")
     }
-    #expect(try house.ask() == .unavailable)
+    #expect(try fixture.ask() == .unavailable)
   }
 }

@@ -11,21 +11,21 @@ import Testing
   private static var time: Regex<Substring> { /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/ }
 
   @Test func queueListIsTheContractsJSON() async throws {
-    try await CommandFixture.run { house in
-      let sent = await house.cospool("send", "-s", "review", "--id", Self.first, "one", "--json")
+    try await CommandFixture.run { fixture in
+      let sent = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one", "--json")
       #expect(sent.exitCode == 0)
       #expect(
         sent.output
           == #"{"count":1,"id":"\#(Self.first)","position":1,"session":"review","status":"queued"}"#
       )
-      let list = await house.cospool("queue", "list", "-s", "review", "--json")
+      let list = await fixture.cospool("queue", "list", "-s", "review", "--json")
       #expect(
         list.output.replacing(Self.time, with: "TIME")
           == #"{"messages":[{"content":"one","createdAt":"TIME","device":"desk","#
           + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
           + #""note":"no device runs it: cospool session host review this","#
           + #""pauseReasons":[],"paused":false,"session":"review"}"#)
-      let threads = await house.cospool("thread", "list", "--json")
+      let threads = await fixture.cospool("thread", "list", "--json")
       #expect(
         threads.output.replacing(Self.time, with: "TIME")
           == #"{"enabled":true,"threads":[{"lifted":"no host","locked":false,"name":"review","#
@@ -36,7 +36,7 @@ import Testing
 
   // S0-74, S1-29.
   @Test func dayOfWorkGoesThrough() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let steps: [([String], String)] = [
         (
           ["send", "-s", "review", "--id", Self.first, "one"],
@@ -70,17 +70,17 @@ import Testing
       ]
       for (arguments, text) in steps {
         let outcome = await CommandFixture.cospool(
-          arguments, variables: ["COSPOOL_DATA": house.directory])
+          arguments, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(outcome == CommandRunner.Outcome(output: text), "\(arguments)")
       }
     }
   }
 
   @Test func dataFlagReachesItsDaemonFromEitherPlace() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       for arguments in [
-        ["--data", house.directory, "session", "list"],
-        ["session", "list", "--data", house.directory],
+        ["--data", fixture.directory, "session", "list"],
+        ["session", "list", "--data", fixture.directory],
       ] {
         let outcome = await CommandFixture.cospool(arguments)
         #expect(outcome == CommandRunner.Outcome(output: "no sessions yet"))
@@ -89,9 +89,9 @@ import Testing
   }
 
   @Test func failuresHaveTheirExitCodes() async throws {
-    try await CommandFixture.run(queueSizeMax: 2) { house in
-      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one")
-      _ = await house.cospool("send", "-s", "review", "--id", Self.second, "two")
+    try await CommandFixture.run(queueSizeMax: 2) { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.second, "two")
       let cases: [([String], Int32, String)] = [
         (["send", "-s", "review", "three"], 1, "Queue full (2/2)."),
         (["send", "-s", "review", "three"], 1, "cospool config set maxQueueSize NUMBER"),
@@ -114,7 +114,7 @@ import Testing
       ]
       for (arguments, exitCode, part) in cases {
         let outcome = await CommandFixture.cospool(
-          arguments, variables: ["COSPOOL_DATA": house.directory])
+          arguments, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(outcome.exitCode == exitCode, "\(arguments): \(outcome.errors)")
         #expect(outcome.output.isEmpty, "\(arguments)")
         #expect(outcome.errors.hasPrefix("cospool: "), "\(arguments)")
@@ -124,10 +124,10 @@ import Testing
   }
 
   @Test func ambiguousPrefixListsCandidatesInJSONToo() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one")
-      _ = await house.cospool("send", "-s", "review", "--id", Self.second, "two")
-      let outcome = await house.cospool("queue", "cancel", "1111", "--json")
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.second, "two")
+      let outcome = await fixture.cospool("queue", "cancel", "1111", "--json")
       #expect(outcome.exitCode == 1)
       struct Refusal: Decodable {
         var error: CommandFailure
@@ -148,8 +148,8 @@ import Testing
   }
 
   @Test func warningIsOnStandardError() async throws {
-    try await CommandFixture.run(queueSizeMax: 1) { house in
-      let outcome = await house.cospool("send", "-s", "review", "one")
+    try await CommandFixture.run(queueSizeMax: 1) { fixture in
+      let outcome = await fixture.cospool("send", "-s", "review", "one")
       #expect(outcome.output == "queued, position 1 of 1 in the new session review")
       #expect(outcome.errors == "cospool: The queue of review is full (1/1).")
       #expect(outcome.exitCode == 0)
@@ -157,10 +157,10 @@ import Testing
   }
 
   @Test func standardInputIsSentAsItIs() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let text = "line one\n\tline two 🙂 \u{202E}x"
-      _ = await house.cospool("send", "-s", "review", "-", input: text + "\n\n")
-      let list = await house.cospool("queue", "list", "-s", "review", "--json")
+      _ = await fixture.cospool("send", "-s", "review", "-", input: text + "\n\n")
+      let list = await fixture.cospool("queue", "list", "-s", "review", "--json")
       struct Queue: Decodable {
         struct Message: Decodable {
           var content: String
@@ -173,26 +173,26 @@ import Testing
   }
 
   @Test func textBeyondTheLimitIsRefusedBeforeItIsSent() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let text = String(repeating: "x", count: (1 << 20) + 1)
-      let outcome = await house.cospool("send", "-s", "review", "-", input: text)
+      let outcome = await fixture.cospool("send", "-s", "review", "-", input: text)
       #expect(outcome.exitCode == 1)
       #expect(outcome.errors.contains("1048577"))
     }
   }
 
   @Test func dumpIsJSONWithAndWithoutTheFlag() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("send", "-s", "review", "one")
-      let plain = await house.cospool("dump")
-      #expect(plain == (await house.cospool("dump", "--json")))
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "one")
+      let plain = await fixture.cospool("dump")
+      #expect(plain == (await fixture.cospool("dump", "--json")))
       #expect(plain.output.hasPrefix(#"{"replicas":["#))
     }
   }
 
   @Test func daemonBehindALongPathIsFound() async throws {
-    try await CommandFixture.run(longPath: true) { house in
-      #expect(await house.cospool("send", "-s", "a", "x").exitCode == 0)
+    try await CommandFixture.run(longPath: true) { fixture in
+      #expect(await fixture.cospool("send", "-s", "a", "x").exitCode == 0)
     }
   }
 

@@ -6,74 +6,74 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct ConfigCommandTests {
   // S0-33, S2-36, S2-37
   @Test func settingsAreListedSetAndUnset() async throws {
-    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
-      let set = await house.cospool("config", "set", "maxQueueSize", "3")
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { fixture in
+      let set = await fixture.cospool("config", "set", "maxQueueSize", "3")
       #expect(set.output == "maxQueueSize is 3 (config.json, line 2)")
       #expect(set.errors.isEmpty)
-      #expect(await house.cospool("config", "get", "maxQueueSize").output == "3")
-      let list = await house.cospool("config", "list").output
+      #expect(await fixture.cospool("config", "get", "maxQueueSize").output == "3")
+      let list = await fixture.cospool("config", "list").output
       #expect(list.contains("maxQueueSize         3      config.json, line 2"), "\(list)")
       #expect(list.contains("deviceName           desk   flag"), "\(list)")
       #expect(list.contains("whether sending queues the thread, and the thread queue is shown"))
-      let name = await house.cospool("config", "set", "deviceName", "other")
+      let name = await fixture.cospool("config", "set", "deviceName", "other")
       #expect(name.output == "deviceName is desk (flag)")
       #expect(name.errors.contains("flag comes before config.json"))
-      let level = await house.cospool("config", "set", "logLevel", "debug")
+      let level = await fixture.cospool("config", "set", "logLevel", "debug")
       #expect(level.errors.contains("next start"))
-      let unset = await house.cospool("config", "unset", "maxQueueSize")
+      let unset = await fixture.cospool("config", "unset", "maxQueueSize")
       #expect(unset.output == "maxQueueSize is 10 (default)")
     }
   }
 
   /// The daemon that runs goes on; the next one would not start.
   @Test func aFileThatIsBrokenMeanwhileIsInStatus() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("config", "set", "maxQueueSize", "3")
-      #expect(!(await house.cospool("status").output.contains("settings ")))
-      let path = house.directory + "/config.json"
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("config", "set", "maxQueueSize", "3")
+      #expect(!(await fixture.cospool("status").output.contains("settings ")))
+      let path = fixture.directory + "/config.json"
       try Data("{\"maxQueueSize\": oops}".utf8).write(to: URL(fileURLWithPath: path))
-      let status = await house.cospool("status").output
+      let status = await fixture.cospool("status").output
       #expect(status.contains("settings ") && status.contains("line 1"), "\(status)")
       #expect(status.contains("does not start again"), "\(status)")
     }
   }
 
   @Test func theDelayOfAPersonsAddressIsSaidToBeOneDevices() async throws {
-    try await CommandFixture.run { house in
-      let set = await house.cospool("config", "set", "notifyMeAfter", "300")
+    try await CommandFixture.run { fixture in
+      let set = await fixture.cospool("config", "set", "notifyMeAfter", "300")
       #expect(set.exitCode == 0)
       #expect(set.errors.contains("push address"), "\(set.errors)")
     }
   }
 
   @Test func anAgentThatCannotBeStartedIsTold() async throws {
-    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
-      let missing = await house.cospool("config", "set", "agent", "command")
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { fixture in
+      let missing = await fixture.cospool("config", "set", "agent", "command")
       #expect(missing.exitCode == 0 && missing.errors.contains("No command is set"))
-      let command = await house.cospool("config", "set", "command", "no-such-program-here {}")
+      let command = await fixture.cospool("config", "set", "command", "no-such-program-here {}")
       #expect(command.errors.contains("finds no no-such-program-here"))
-      let path = await house.cospool("config", "set", "command", "/nowhere/agent --fast")
+      let path = await fixture.cospool("config", "set", "command", "/nowhere/agent --fast")
       #expect(path.errors.contains("/nowhere/agent is not there, or no program"))
-      #expect(await house.cospool("config", "set", "command", "sh -c true").errors.isEmpty)
-      #expect(await house.cospool("config", "set", "agent", "claude").errors.isEmpty)
-      #expect(await house.cospool("config", "set", "agent", "hooks").errors.isEmpty)
-      #expect(await house.cospool("config", "set", "agent", "other").exitCode == 2)
+      #expect(await fixture.cospool("config", "set", "command", "sh -c true").errors.isEmpty)
+      #expect(await fixture.cospool("config", "set", "agent", "claude").errors.isEmpty)
+      #expect(await fixture.cospool("config", "set", "agent", "hooks").errors.isEmpty)
+      #expect(await fixture.cospool("config", "set", "agent", "other").exitCode == 2)
     }
   }
 
   @Test func wrongValuesAndFilesAreRefusedWithAReason() async throws {
-    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
-      let outside = await house.cospool("config", "set", "maxQueueSize", "1001")
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { fixture in
+      let outside = await fixture.cospool("config", "set", "maxQueueSize", "1001")
       #expect(outside.exitCode == 2)
       #expect(outside.errors == "cospool: maxQueueSize: 1001 is outside 1 to 1000.")
-      #expect(await house.cospool("config", "get", "colour").exitCode == 2)
-      #expect(await house.cospool("config", "check").output == "valid")
-      let check = await house.cospool(
+      #expect(await fixture.cospool("config", "get", "colour").exitCode == 2)
+      #expect(await fixture.cospool("config", "check").output == "valid")
+      let check = await fixture.cospool(
         "config", "check", "-", input: "{\n\"maxQueueSize\": 0,\n\"colour\": 1}")
       #expect(check.exitCode == 1)
       #expect(check.errors.contains("line 2: maxQueueSize: 0 is outside 1 to 1000."))
       #expect(check.errors.contains("line 3: colour: there is no such setting"))
-      #expect(await house.cospool("config", "check", "-", input: "").exitCode == 1)
+      #expect(await fixture.cospool("config", "check", "-", input: "").exitCode == 1)
     }
   }
 
@@ -98,10 +98,10 @@ import Testing
   }
 
   @Test func initTurnsTheThreadQueueOnInARunningDaemon() async throws {
-    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { house in
-      #expect(await house.cospool("thread", "list").output.contains("config set queueEnabled on"))
-      #expect(await house.cospool("init").output.hasSuffix("The daemon runs."))
-      #expect(await house.cospool("thread", "list").output == "no thread needs you")
+    try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { fixture in
+      #expect(await fixture.cospool("thread", "list").output.contains("config set queueEnabled on"))
+      #expect(await fixture.cospool("init").output.hasSuffix("The daemon runs."))
+      #expect(await fixture.cospool("thread", "list").output == "no thread needs you")
     }
   }
 }

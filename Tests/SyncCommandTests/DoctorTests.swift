@@ -301,25 +301,25 @@ import Testing
   }
 
   @Test func aRunningDaemonIsAsked() async throws {
-    try await CommandFixture.run { house in
-      let all = await house.cospool("doctor", "--all")
+    try await CommandFixture.run { fixture in
+      let all = await fixture.cospool("doctor", "--all")
       #expect(all.output.contains("daemonVersion: version"), "\(all.output)")
       #expect(all.output.contains("settings: all of them are valid"))
       var context = await DoctorContext.gathered(
-        dataDirectory: house.directory, variables: [:], program: "/opt/cospool", now: Date(),
+        dataDirectory: fixture.directory, variables: [:], program: "/opt/cospool", now: Date(),
         limits: .unhurried)
       context.running?.version = "0.0.1"
       expect(
         await Doctor(context: context).findings(), "daemonVersion", .error, "0.0.1", "/opt/cospool")
-      let warned = await house.cospool("config", "set", "agent", "command")
+      let warned = await fixture.cospool("config", "set", "agent", "command")
       #expect(warned.exitCode == 0)
-      let found = await house.cospool("doctor")
+      let found = await fixture.cospool("doctor")
       #expect(found.exitCode == 1 && found.output.contains("no command is set"))
-      chmod(house.directory + "/cospool.sock", 0o666)
-      #expect(await house.cospool("doctor").output.contains("socketMode"))
+      chmod(fixture.directory + "/cospool.sock", 0o666)
+      #expect(await fixture.cospool("doctor").output.contains("socketMode"))
       try "{ \"colour\": 1 }".write(
-        toFile: house.directory + "/config.json", atomically: true, encoding: .utf8)
-      #expect(await house.cospool("doctor").output.contains("colour"))
+        toFile: fixture.directory + "/config.json", atomically: true, encoding: .utf8)
+      #expect(await fixture.cospool("doctor").output.contains("colour"))
     }
   }
 }

@@ -5,27 +5,28 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct DraftCommandTests {
   // S2-44
   @Test func draftsAreKeptShownAndSent() async throws {
-    try await CommandFixture.run { house in
-      #expect(await house.cospool("draft", "list").output == "no drafts")
-      #expect(await house.cospool("draft", "set", "-s", "review", "Fix the").output == "draft kept")
-      let typed = await house.cospool("draft", "set", "-s", "docs", "-", input: "one\ntwo\n")
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("draft", "list").output == "no drafts")
+      #expect(
+        await fixture.cospool("draft", "set", "-s", "review", "Fix the").output == "draft kept")
+      let typed = await fixture.cospool("draft", "set", "-s", "docs", "-", input: "one\ntwo\n")
       #expect(typed.output == "draft kept")
-      #expect(await house.cospool("draft", "show", "-s", "docs").output == "one\ntwo\n")
-      let list = await house.cospool("draft", "list").output.split(separator: "\n")
+      #expect(await fixture.cospool("draft", "show", "-s", "docs").output == "one\ntwo\n")
+      let list = await fixture.cospool("draft", "list").output.split(separator: "\n")
       #expect(list.count == 3)
       #expect(list[1].hasPrefix("docs") && list[1].hasSuffix("one two"))
-      let sent = await house.cospool("draft", "send", "-s", "docs", "--urgent")
+      let sent = await fixture.cospool("draft", "send", "-s", "docs", "--urgent")
       #expect(sent.output == "queued, position 1 of 1")
-      let queued = await house.cospool("queue", "list", "-s", "docs").output
+      let queued = await fixture.cospool("queue", "list", "-s", "docs").output
       #expect(queued.contains("urgent"))
-      let gone = await house.cospool("draft", "show", "-s", "docs")
+      let gone = await fixture.cospool("draft", "show", "-s", "docs")
       #expect(gone.exitCode == 1)
       #expect(gone.errors == "cospool: Session docs has no draft.")
-      #expect(await house.cospool("draft", "send", "-s", "docs").exitCode == 1)
-      _ = await house.cospool("send", "-s", "review", "Fix the flaky test")
-      #expect(await house.cospool("draft", "list").output == "no drafts")
-      _ = await house.cospool("draft", "set", "-s", "review", "x")
-      #expect(await house.cospool("draft", "clear", "-s", "review").output == "no draft")
+      #expect(await fixture.cospool("draft", "send", "-s", "docs").exitCode == 1)
+      _ = await fixture.cospool("send", "-s", "review", "Fix the flaky test")
+      #expect(await fixture.cospool("draft", "list").output == "no drafts")
+      _ = await fixture.cospool("draft", "set", "-s", "review", "x")
+      #expect(await fixture.cospool("draft", "clear", "-s", "review").output == "no draft")
     }
   }
 }

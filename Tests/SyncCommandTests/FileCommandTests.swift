@@ -8,75 +8,76 @@ import Testing
 
   // C-12
   @Test func filesAreAttachedListedFetchedAndTakenAway() async throws {
-    try await CommandFixture.run { house in
-      let path = house.directory + "/my picture.png"
+    try await CommandFixture.run { fixture in
+      let path = fixture.directory + "/my picture.png"
       try Data([0x89, 0x50, 0x4E, 0x47]).write(to: URL(filePath: path))
-      _ = await house.cospool("send", "-s", "s", "--id", Self.id, "look")
-      #expect(await house.cospool("queue", "files", "1111").output == "no files")
-      let attached = await house.cospool("queue", "attach", "1111", path)
+      _ = await fixture.cospool("send", "-s", "s", "--id", Self.id, "look")
+      #expect(await fixture.cospool("queue", "files", "1111").output == "no files")
+      let attached = await fixture.cospool("queue", "attach", "1111", path)
       #expect(attached.output == "attached my picture.png, 4 bytes", "\(attached)")
-      let again = await house.cospool("queue", "attach", "1111", path)
+      let again = await fixture.cospool("queue", "attach", "1111", path)
       #expect(again.output == "my picture.png is attached already")
-      let list = await house.cospool("queue", "files", "1111").output
+      let list = await fixture.cospool("queue", "files", "1111").output
       #expect(list.contains("image/png  here   my picture.png"), "\(list)")
       #expect(
-        await house.cospool("queue", "show", "1111").output
+        await fixture.cospool("queue", "show", "1111").output
           .contains("my picture.png (image/png, 4 bytes)"))
-      let copy = house.directory + "/copy"
-      let fetched = await house.cospool("queue", "fetch", "1111", "my picture.png", "-o", copy)
+      let copy = fixture.directory + "/copy"
+      let fetched = await fixture.cospool("queue", "fetch", "1111", "my picture.png", "-o", copy)
       #expect(fetched.exitCode == 0, "\(fetched)")
       #expect(try Data(contentsOf: URL(filePath: copy)) == Data([0x89, 0x50, 0x4E, 0x47]))
-      let twice = await house.cospool("queue", "fetch", "1111", "my picture.png", "-o", copy)
+      let twice = await fixture.cospool("queue", "fetch", "1111", "my picture.png", "-o", copy)
       #expect(twice.exitCode == 1)
       #expect(twice.errors.contains("--force replaces it"), "\(twice)")
-      let forced = await house.cospool(
+      let forced = await fixture.cospool(
         "queue", "fetch", "1111", "my picture.png", "-o", copy, "--force")
       #expect(forced.exitCode == 0, "\(forced)")
-      let binary = await house.cospool("queue", "fetch", "1111", "my picture.png", "-o", "-")
+      let binary = await fixture.cospool("queue", "fetch", "1111", "my picture.png", "-o", "-")
       #expect(binary.errors.contains("no text"), "\(binary)")
       #expect(
-        await house.cospool("queue", "detach", "1111", "my picture.png").output
+        await fixture.cospool("queue", "detach", "1111", "my picture.png").output
           == "detached 1 file")
-      let gone = await house.cospool("queue", "detach", "1111", "my picture.png")
+      let gone = await fixture.cospool("queue", "detach", "1111", "my picture.png")
       #expect(gone.exitCode == 1)
-      _ = await house.cospool("undo")
-      #expect(await house.cospool("queue", "files", "1111").output.contains("my picture.png"))
-      let link = house.directory + "/latest.png"
+      _ = await fixture.cospool("undo")
+      #expect(await fixture.cospool("queue", "files", "1111").output.contains("my picture.png"))
+      let link = fixture.directory + "/latest.png"
       try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: path)
       #expect(
-        await house.cospool("send", "-s", "l", "--attach", link, "by link").output
+        await fixture.cospool("send", "-s", "l", "--attach", link, "by link").output
           == "queued, position 1 of 1 in the new session l")
       #expect(
-        await house.cospool("queue", "list", "-s", "l", "--json").output
+        await fixture.cospool("queue", "list", "-s", "l", "--json").output
           .contains("\"name\":\"latest.png\""))
-      let missing = await house.cospool("queue", "attach", "1111", "/no/such/file")
+      let missing = await fixture.cospool("queue", "attach", "1111", "/no/such/file")
       #expect(missing.exitCode == 1)
       #expect(missing.errors.contains("/no/such/file"))
-      let sent = await house.cospool("send", "-s", "t", "--attach", path, "look here too")
+      let sent = await fixture.cospool("send", "-s", "t", "--attach", path, "look here too")
       #expect(sent.output == "queued, position 1 of 1 in the new session t")
-      #expect(await house.cospool("queue", "list", "-s", "t").output.contains("(1 file) look here"))
+      #expect(
+        await fixture.cospool("queue", "list", "-s", "t").output.contains("(1 file) look here"))
     }
   }
 
   // C-16
   @Test func queueFilesGoOutAndComeIn() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("send", "-s", "s", "--id", Self.id, "--urgent", "one")
-      let path = house.directory + "/queue-s.json"
-      let exported = await house.cospool("queue", "export", "-s", "s", path)
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "s", "--id", Self.id, "--urgent", "one")
+      let path = fixture.directory + "/queue-s.json"
+      let exported = await fixture.cospool("queue", "export", "-s", "s", path)
       #expect(exported.exitCode == 0, "\(exported)")
-      let known = await house.cospool("queue", "import", path)
+      let known = await fixture.cospool("queue", "import", path)
       #expect(known.exitCode == 0, "\(known)")
-      _ = await house.cospool("queue", "clear", "-s", "s")
+      _ = await fixture.cospool("queue", "clear", "-s", "s")
       let list =
         #"[{"id":"22222222-2222-4222-8222-222222222222","content":"two","sessionId":"s","#
         + #""createdAt":"2024-01-15T10:30:00Z"}]"#
-      let trial = await house.cospool("queue", "import", "-", "--dry-run", input: list)
+      let trial = await fixture.cospool("queue", "import", "-", "--dry-run", input: list)
       #expect(trial.output.contains("1 message"), "\(trial)")
-      _ = await house.cospool("queue", "import", "-", "-s", "other", input: list)
-      #expect(await house.cospool("queue", "list", "-s", "other").output.contains("two"))
-      #expect(await house.cospool("queue", "import", "-", input: "[").exitCode == 6)
-      #expect(await house.cospool("queue", "export", "-s", "nowhere").exitCode == 1)
+      _ = await fixture.cospool("queue", "import", "-", "-s", "other", input: list)
+      #expect(await fixture.cospool("queue", "list", "-s", "other").output.contains("two"))
+      #expect(await fixture.cospool("queue", "import", "-", input: "[").exitCode == 6)
+      #expect(await fixture.cospool("queue", "export", "-s", "nowhere").exitCode == 1)
     }
   }
 }

@@ -113,16 +113,16 @@ import Testing
   }
 
   @Test func misspeltSessionsAreAnsweredWithTheRightOnes() async throws {
-    try await CommandFixture.run { house async throws in
+    try await CommandFixture.run { fixture async throws in
       for name in ["review", "review-2", "docs"] {
-        _ = await house.cospool("session", "add", name)
+        _ = await fixture.cospool("session", "add", name)
       }
-      let outcome = await house.cospool("queue", "list", "-s", "reveiw")
+      let outcome = await fixture.cospool("queue", "list", "-s", "reveiw")
       #expect(outcome.exitCode == 1)
       #expect(outcome.errors == "cospool: No session reveiw. Did you mean review?")
-      let json = await house.cospool("queue", "clear", "-s", "rev", "--json").errors
+      let json = await fixture.cospool("queue", "clear", "-s", "rev", "--json").errors
       #expect(json.contains(#""candidates":["review","review-2"]"#), "\(json)")
-      let unlike = await house.cospool("queue", "list", "-s", "frobnicate").errors
+      let unlike = await fixture.cospool("queue", "list", "-s", "frobnicate").errors
       #expect(unlike.contains("List the sessions"))
     }
   }
@@ -137,41 +137,42 @@ import Testing
   }
 
   @Test func idsToCompleteWithComeOneALine() async throws {
-    try await CommandFixture.run { house async throws in
-      #expect(await house.cospool("complete", "sessions").output.isEmpty)
+    try await CommandFixture.run { fixture async throws in
+      #expect(await fixture.cospool("complete", "sessions").output.isEmpty)
       let id = "11111111-1111-4111-8111-111111111111"
-      _ = await house.cospool("send", "-s", "review", "--id", id, "one")
-      _ = await house.cospool("session", "add", "docs")
-      #expect(await house.cospool("complete", "sessions").output == "docs\nreview")
-      #expect(await house.cospool("complete", "messages").output == "11111111")
-      #expect(await house.cospool("complete", "devices").output == "this")
-      let settings = await house.cospool("complete", "settings").output.split(separator: "\n")
+      _ = await fixture.cospool("send", "-s", "review", "--id", id, "one")
+      _ = await fixture.cospool("session", "add", "docs")
+      #expect(await fixture.cospool("complete", "sessions").output == "docs\nreview")
+      #expect(await fixture.cospool("complete", "messages").output == "11111111")
+      #expect(await fixture.cospool("complete", "devices").output == "this")
+      let settings = await fixture.cospool("complete", "settings").output.split(separator: "\n")
       #expect(settings.contains("notifyMeAfter"))
     }
   }
 
   /// Each shell gets ids as its completion reads them: bash expands the words of a list.
   @Test func idsComeAsTheShellReadsThem() async throws {
-    try await CommandFixture.run { house async throws in
-      _ = await house.cospool("session", "add", "a:$(b) 'c\\d")
+    try await CommandFixture.run { fixture async throws in
+      _ = await fixture.cospool("session", "add", "a:$(b) 'c\\d")
       for (shell, read) in [
         ("bash", #"'a:$(b) '\''c\d'"#), ("zsh", #"a\:$(b) 'c\\d"#), ("fish", #"a:$(b) 'c\d"#),
       ] {
         let outcome = await CommandFixture.cospool(
           ["complete", "sessions"],
-          variables: ["COSPOOL_DATA": house.directory, "SAP_SHELL": shell])
+          variables: ["COSPOOL_DATA": fixture.directory, "SAP_SHELL": shell])
         #expect(outcome == .init(output: read), "\(shell)")
       }
     }
   }
 
   @Test func theLogOfAMessageNamesEachStateWithTimeAndDevice() async throws {
-    try await CommandFixture.run { house async throws in
+    try await CommandFixture.run { fixture async throws in
       let id = "11111111-1111-4111-8111-111111111111"
-      _ = await house.cospool("send", "-s", "review", "--id", id, "one")
-      _ = await house.cospool("queue", "priority", "1111", "urgent")
-      _ = await house.cospool("queue", "cancel", "1111")
-      let lines = await house.cospool("log", "1111").output.split(separator: "\n").map(String.init)
+      _ = await fixture.cospool("send", "-s", "review", "--id", id, "one")
+      _ = await fixture.cospool("queue", "priority", "1111", "urgent")
+      _ = await fixture.cospool("queue", "cancel", "1111")
+      let lines = await fixture.cospool("log", "1111").output.split(separator: "\n").map(
+        String.init)
       #expect(lines.count == 4)
       #expect(lines.first?.split(separator: " ") == ["TIME", "AGE", "DEVICE", "WHAT"])
       #expect(lines.dropFirst().allSatisfy { $0.contains("desk") && $0.contains("2") })

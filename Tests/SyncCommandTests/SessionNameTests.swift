@@ -80,46 +80,47 @@ import Testing
   }
 
   @Test func commandsTakeNamesAndBeginnings() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("session", "add", "0198aabb", "--name", "Shop agent")
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("session", "add", "0198aabb", "--name", "Shop agent")
       #expect(
-        await house.cospool("send", "-s", "shop agent", "by name").output
+        await fixture.cospool("send", "-s", "shop agent", "by name").output
           == "queued, position 1 of 1")
       #expect(
-        await house.cospool("send", "-s", "0198", "by beginning").errors
+        await fixture.cospool("send", "-s", "0198", "by beginning").errors
           .contains("Did you mean 0198aabb"), "a script says it whole")
-      #expect(await house.cospool("queue", "pause", "-s", "shop").output == "paused")
+      #expect(await fixture.cospool("queue", "pause", "-s", "shop").output == "paused")
       #expect(
-        await house.cospool("session", "host", "shop", "this").output
+        await fixture.cospool("session", "host", "shop", "this").output
           .hasPrefix("0198aabb runs on desk"))
-      #expect(await house.cospool("task", "show", "shop").output.contains("0198aabb"))
-      #expect(await house.cospool("session", "list", "--json").output.contains("0198aabb"))
+      #expect(await fixture.cospool("task", "show", "shop").output.contains("0198aabb"))
+      #expect(await fixture.cospool("session", "list", "--json").output.contains("0198aabb"))
     }
   }
 
   @Test func whatIsMistypedBecomesNoSession() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       #expect(
-        await house.cospool("send", "-s", "login-page", "one").output
+        await fixture.cospool("send", "-s", "login-page", "one").output
           == "queued, position 1 of 1 in the new session login-page")
-      let typo = await house.cospool("send", "-s", "login-pgae", "two")
+      let typo = await fixture.cospool("send", "-s", "login-pgae", "two")
       #expect(typo.exitCode == 1)
       #expect(typo.errors.contains("Did you mean login-page? --new makes it."))
       #expect(
-        await house.cospool("send", "-s", "deploy", "three").output
+        await fixture.cospool("send", "-s", "deploy", "three").output
           == "queued, position 1 of 1 in the new session deploy")
-      #expect(await house.cospool("send", "--new", "-s", "login-pgae", "four").exitCode == 0)
-      #expect(await house.cospool("session", "list").output.contains("login-pgae"))
+      #expect(await fixture.cospool("send", "--new", "-s", "login-pgae", "four").exitCode == 0)
+      #expect(await fixture.cospool("session", "list").output.contains("login-pgae"))
     }
   }
 
   @Test func atATerminalItIsAsked() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("session", "add", "login-page")
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("session", "add", "login-page")
       let asked = Mutex<[String]>([])
       func send(_ answer: Bool) async -> CommandRunner.Outcome {
         var environment = Environment(
-          variables: ["COSPOOL_DATA": house.directory], input: StandardInput { [] }, style: .plain,
+          variables: ["COSPOOL_DATA": fixture.directory], input: StandardInput { [] },
+          style: .plain,
           watching: .none)
         environment.confirm = { text in
           asked.withLock { $0.append(text) }
@@ -131,9 +132,9 @@ import Testing
       }
       #expect(await send(false).exitCode == 1)
       #expect(asked.withLock { $0 } == ["Make the new session login-pgae (login-page exists)?"])
-      #expect(await !house.cospool("session", "list").output.contains("login-pgae"))
+      #expect(await !fixture.cospool("session", "list").output.contains("login-pgae"))
       #expect(await send(true).exitCode == 0)
-      #expect(await house.cospool("session", "list").output.contains("login-pgae"))
+      #expect(await fixture.cospool("session", "list").output.contains("login-pgae"))
     }
   }
 
@@ -143,9 +144,9 @@ import Testing
     ["approve", ""], ["queue", "priority", "", "urgent"],
   ])
   func anEmptyNameIsWrongUsage(words: [String]) async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let outcome = await CommandFixture.cospool(
-        words, variables: ["COSPOOL_DATA": house.directory])
+        words, variables: ["COSPOOL_DATA": fixture.directory])
       #expect(outcome.exitCode == 2, "\(words): \(outcome.errors)")
       #expect(outcome.errors.contains("empty"), "\(words): \(outcome.errors)")
     }
@@ -155,17 +156,17 @@ import Testing
 /// One look at everything.
 @Suite struct OverviewTests {
   @Test func nothingButTheNameShowsEverything() async throws {
-    try await CommandFixture.run { house in
-      let empty = await house.cospool()
+    try await CommandFixture.run { fixture in
+      let empty = await fixture.cospool()
       #expect(empty.exitCode == 0)
       #expect(empty.output.hasPrefix("no sessions yet: cospool send -s NAME"))
-      _ = await house.cospool("send", "-s", "review", "one")
-      _ = await house.cospool("send", "-s", "build", "two")
-      _ = await house.cospool("session", "host", "build", "this")
-      _ = await house.cospool("send", "-s", "docs", "three")
-      _ = await house.cospool("queue", "pause", "-s", "docs", "--reason", "on holiday")
-      _ = await house.cospool("session", "add", "old")
-      let lines = await house.cospool().output.split(separator: "\n").map(String.init)
+      _ = await fixture.cospool("send", "-s", "review", "one")
+      _ = await fixture.cospool("send", "-s", "build", "two")
+      _ = await fixture.cospool("session", "host", "build", "this")
+      _ = await fixture.cospool("send", "-s", "docs", "three")
+      _ = await fixture.cospool("queue", "pause", "-s", "docs", "--reason", "on holiday")
+      _ = await fixture.cospool("session", "add", "old")
+      let lines = await fixture.cospool().output.split(separator: "\n").map(String.init)
       #expect(lines.first?.hasPrefix("SESSION") == true)
       let states = lines.dropFirst().prefix(4).map { line in
         line.split(separator: " ", omittingEmptySubsequences: true).prefix(3)
@@ -175,52 +176,52 @@ import Testing
       #expect(lines.contains { $0.contains("cospool session host review this") })
       #expect(lines.contains { $0.contains("cospool session agent build claude") })
       #expect(lines.last == "desk, without a server")
-      let status = await house.cospool("status").output
+      let status = await fixture.cospool("status").output
       #expect(status.contains("no device runs it: cospool session host SESSION this"))
       #expect(status.contains("there is no agent here: cospool session agent SESSION claude"))
     }
   }
 
   @Test func aHostWithoutAnAgentIsSaidAtOnce() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("session", "add", "review")
-      let host = await house.cospool("session", "host", "review", "this")
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("session", "add", "review")
+      let host = await fixture.cospool("session", "host", "review", "this")
       #expect(host.output.contains("This device has no agent, so nothing starts"))
-      _ = await house.cospool("send", "-s", "review", "one")
+      _ = await fixture.cospool("send", "-s", "review", "one")
       #expect(
-        await house.cospool("queue", "list", "-s", "review").output
+        await fixture.cospool("queue", "list", "-s", "review").output
           .contains("there is no agent here: cospool session agent review claude"))
       #expect(
-        await house.cospool("session", "list").output.split(separator: "\n").last?
+        await fixture.cospool("session", "list").output.split(separator: "\n").last?
           .contains("no agent") == true)
     }
   }
 
   @Test func queuesOfAllSessionsAreListedAndWhatIsOver() async throws {
-    try await CommandFixture.run { house in
-      #expect(await house.cospool("queue", "list").output == "nothing waits")
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("queue", "list").output == "nothing waits")
       let id = "11111111-1111-4111-8111-111111111111"
-      _ = await house.cospool("send", "-s", "review", "--id", id, "one")
-      _ = await house.cospool("send", "-s", "build", "two")
-      let all = await house.cospool("queue", "list").output
+      _ = await fixture.cospool("send", "-s", "review", "--id", id, "one")
+      _ = await fixture.cospool("send", "-s", "build", "two")
+      let all = await fixture.cospool("queue", "list").output
       #expect(all.contains("one") && all.contains("two") && all.contains("review\n"))
-      _ = await house.cospool("queue", "cancel", "1111")
-      #expect(await !house.cospool("queue", "list").output.contains("one"))
-      let cancelled = await house.cospool("queue", "list", "--cancelled").output
+      _ = await fixture.cospool("queue", "cancel", "1111")
+      #expect(await !fixture.cospool("queue", "list").output.contains("one"))
+      let cancelled = await fixture.cospool("queue", "list", "--cancelled").output
       #expect(cancelled.contains("[cancelled] one") && !cancelled.contains("two"))
       #expect(
-        await house.cospool("queue", "list", "-s", "build", "--cancelled").output
+        await fixture.cospool("queue", "list", "-s", "build", "--cancelled").output
           == "nothing was cancelled")
-      #expect(await house.cospool("queue", "list", "--done").output == "nothing is done")
-      #expect(await house.cospool("queue", "list", "--done", "--cancelled").exitCode == 2)
+      #expect(await fixture.cospool("queue", "list", "--done").output == "nothing is done")
+      #expect(await fixture.cospool("queue", "list", "--done", "--cancelled").exitCode == 2)
     }
   }
 
   @Test func anEditWithoutAnAgentAnywhereIsNotDoubted() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let id = "11111111-1111-4111-8111-111111111111"
-      _ = await house.cospool("send", "-s", "review", "--id", id, "one")
-      let edited = await house.cospool("queue", "edit", "1111", "two")
+      _ = await fixture.cospool("send", "-s", "review", "--id", id, "one")
+      let edited = await fixture.cospool("queue", "edit", "1111", "two")
       #expect(edited.output == "edited" && edited.errors.isEmpty)
     }
   }

@@ -13,46 +13,46 @@ import Testing
     var locked: Bool
   }
 
-  private func shown(_ house: CommandFixture) async throws -> [Shown] {
-    let output = await house.cospool("thread", "list", "--json").output
+  private func shown(_ fixture: CommandFixture) async throws -> [Shown] {
+    let output = await fixture.cospool("thread", "list", "--json").output
     return try JSONDecoder().decode(ThreadsAnswer.self, from: Data(output.utf8))
       .threads.map { Shown(name: $0.session.rawValue, position: $0.position, locked: $0.locked) }
   }
 
   /// What `thread list` shows without `--all`: the sessions, in order.
-  private func ready(_ house: CommandFixture) async -> [String] {
-    let lines = await house.cospool("thread", "list").output.split(separator: "\n")
+  private func ready(_ fixture: CommandFixture) async -> [String] {
+    let lines = await fixture.cospool("thread", "list").output.split(separator: "\n")
     guard lines.first?.hasPrefix("#") == true else { return [] }
     return lines.dropFirst().filter { $0.first?.isNumber == true && $0.contains("ready") }
       .compactMap { $0.split(separator: " ").dropFirst().first.map(String.init) }
   }
 
   /// In sessions that run here, which are paused, so that nothing ends their locks.
-  private func send(_ names: String..., in house: CommandFixture) async {
-    _ = await house.cospool("config", "set", "command", "true")
-    _ = await house.cospool("config", "set", "agent", "command")
+  private func send(_ names: String..., in fixture: CommandFixture) async {
+    _ = await fixture.cospool("config", "set", "command", "true")
+    _ = await fixture.cospool("config", "set", "agent", "command")
     for name in names {
-      _ = await house.cospool("session", "add", name)
-      _ = await house.cospool("queue", "pause", "-s", name)
-      _ = await house.cospool("session", "host", name, "this")
-      let outcome = await house.cospool("send", "-s", name, "go on")
+      _ = await fixture.cospool("session", "add", name)
+      _ = await fixture.cospool("queue", "pause", "-s", name)
+      _ = await fixture.cospool("session", "host", name, "this")
+      let outcome = await fixture.cospool("send", "-s", name, "go on")
       #expect(outcome.exitCode == 0, "\(outcome.errors)")
     }
   }
 
-  private func unlock(_ names: String..., in house: CommandFixture) async {
+  private func unlock(_ names: String..., in fixture: CommandFixture) async {
     for name in names {
-      #expect(await house.cospool("thread", "unlock", name).output == "unlocked")
+      #expect(await fixture.cospool("thread", "unlock", name).output == "unlocked")
     }
   }
 
   // S2-69 to S2-71.
   @Test func sendingAddsAndSendingAgainRequeues() async throws {
-    try await CommandFixture.run { house async throws in
-      await send("a", "b", "c", in: house)
-      #expect(try await shown(house).map(\.name) == ["a", "b", "c"])
-      await send("a", in: house)
-      let threads = try await shown(house)
+    try await CommandFixture.run { fixture async throws in
+      await send("a", "b", "c", in: fixture)
+      #expect(try await shown(fixture).map(\.name) == ["a", "b", "c"])
+      await send("a", in: fixture)
+      let threads = try await shown(fixture)
       #expect(threads.map(\.name) == ["b", "c", "a"])
       #expect(threads.map(\.position) == [1, 2, 3])
     }
@@ -60,55 +60,55 @@ import Testing
 
   // S2-73: the thread one is in needs no name.
   @Test func theThreadOneLooksAtIsRemoved() async throws {
-    try await CommandFixture.run { house async throws in
-      await send("a", "b", "c", in: house)
-      let within = ["COSPOOL_DATA": house.directory, "COSPOOL_SESSION": "b"]
+    try await CommandFixture.run { fixture async throws in
+      await send("a", "b", "c", in: fixture)
+      let within = ["COSPOOL_DATA": fixture.directory, "COSPOOL_SESSION": "b"]
       let removed = await CommandFixture.cospool(["thread", "remove"], variables: within)
       #expect(removed.output == "removed 1 thread", "\(removed.errors)")
-      #expect(try await shown(house).map(\.name) == ["a", "c"])
-      #expect(await house.cospool("undo").exitCode == 0)
-      #expect(try await shown(house).map(\.name) == ["a", "b", "c"])
-      let nowhere = await house.cospool("thread", "remove")
+      #expect(try await shown(fixture).map(\.name) == ["a", "c"])
+      #expect(await fixture.cospool("undo").exitCode == 0)
+      #expect(try await shown(fixture).map(\.name) == ["a", "b", "c"])
+      let nowhere = await fixture.cospool("thread", "remove")
       #expect(nowhere.exitCode == 2 && nowhere.errors.contains("Name the session"))
-      #expect(try await shown(house).count == 3)
+      #expect(try await shown(fixture).count == 3)
     }
   }
 
   // S2-72.
   @Test func removalFromTheListClosesTheGap() async throws {
-    try await CommandFixture.run { house async throws in
-      await send("a", "b", "c", "d", "e", in: house)
-      #expect(await house.cospool("thread", "remove", "b").output == "removed 1 thread")
-      #expect(try await shown(house).map(\.position) == [1, 2, 3, 4])
-      #expect(await house.cospool("thread", "remove", "D", "a").output == "removed 2 threads")
+    try await CommandFixture.run { fixture async throws in
+      await send("a", "b", "c", "d", "e", in: fixture)
+      #expect(await fixture.cospool("thread", "remove", "b").output == "removed 1 thread")
+      #expect(try await shown(fixture).map(\.position) == [1, 2, 3, 4])
+      #expect(await fixture.cospool("thread", "remove", "D", "a").output == "removed 2 threads")
       #expect(
-        try await shown(house) == [
+        try await shown(fixture) == [
           Shown(name: "c", position: 1, locked: true), Shown(name: "e", position: 2, locked: true),
         ])
-      #expect(await house.cospool("thread", "remove", "b").output == "not in the queue")
+      #expect(await fixture.cospool("thread", "remove", "b").output == "not in the queue")
       // The prompts are where they were.
-      #expect(await house.cospool("queue", "list", "-s", "b").output.contains("go on"))
+      #expect(await fixture.cospool("queue", "list", "-s", "b").output.contains("go on"))
     }
   }
 
   // S2-78, S2-79, S2-103: five threads in the order of their sends; those in work are hidden.
   @Test func fiveThreadsComeInTheOrderOfTheirSends() async throws {
-    try await CommandFixture.run { house async throws in
-      await send("a", "b", "c", "d", "e", in: house)
-      #expect(await house.cospool("thread", "list").output.hasPrefix("no thread needs you"))
-      await unlock("d", "a", "b", in: house)
-      #expect(await ready(house) == ["a", "b", "d"])
-      let all = await house.cospool("thread", "list", "--all").output
+    try await CommandFixture.run { fixture async throws in
+      await send("a", "b", "c", "d", "e", in: fixture)
+      #expect(await fixture.cospool("thread", "list").output.hasPrefix("no thread needs you"))
+      await unlock("d", "a", "b", in: fixture)
+      #expect(await ready(fixture) == ["a", "b", "d"])
+      let all = await fixture.cospool("thread", "list", "--all").output
       #expect(all.split(separator: "\n").count { $0.contains("locked") } == 2)
       // Answering the first one sends it to the back, and out of sight.
-      await send("a", in: house)
-      #expect(await ready(house) == ["b", "d"])
-      await unlock("a", "c", in: house)
-      #expect(await ready(house) == ["b", "c", "d", "a"])
-      #expect(await house.cospool("session", "delete", "c").output == "deleted")
-      #expect(await ready(house) == ["b", "d", "a"])
-      #expect(await house.cospool("thread", "clear").output == "removed 4 threads")
-      #expect(await house.cospool("thread", "list").output == "no thread needs you")
+      await send("a", in: fixture)
+      #expect(await ready(fixture) == ["b", "d"])
+      await unlock("a", "c", in: fixture)
+      #expect(await ready(fixture) == ["b", "c", "d", "a"])
+      #expect(await fixture.cospool("session", "delete", "c").output == "deleted")
+      #expect(await ready(fixture) == ["b", "d", "a"])
+      #expect(await fixture.cospool("thread", "clear").output == "removed 4 threads")
+      #expect(await fixture.cospool("thread", "list").output == "no thread needs you")
     }
   }
 
@@ -116,20 +116,20 @@ import Testing
   @Test func switchingItOffAndOnKeepsTheQueue() async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: root) }
-    try await CommandFixture.run(in: root) { house async throws in
-      #expect(await house.cospool("thread", "list").output == "no thread needs you")
-      await send("a", "b", "c", in: house)
-      await unlock("b", in: house)
+    try await CommandFixture.run(in: root) { fixture async throws in
+      #expect(await fixture.cospool("thread", "list").output == "no thread needs you")
+      await send("a", "b", "c", in: fixture)
+      await unlock("b", in: fixture)
     }
-    try await CommandFixture.run(in: root, threadQueue: false) { house async throws in
-      #expect(await house.cospool("thread", "list").output.contains("is off on this device"))
-      #expect(try await shown(house).isEmpty)
-      await send("a", "d", in: house)
-      #expect(await house.cospool("status").output.contains("thread queue off"))
+    try await CommandFixture.run(in: root, threadQueue: false) { fixture async throws in
+      #expect(await fixture.cospool("thread", "list").output.contains("is off on this device"))
+      #expect(try await shown(fixture).isEmpty)
+      await send("a", "d", in: fixture)
+      #expect(await fixture.cospool("status").output.contains("thread queue off"))
     }
-    try await CommandFixture.run(in: root) { house async throws in
+    try await CommandFixture.run(in: root) { fixture async throws in
       #expect(
-        try await shown(house) == [
+        try await shown(fixture) == [
           Shown(name: "a", position: 1, locked: true), Shown(name: "b", position: 2, locked: false),
           Shown(name: "c", position: 3, locked: true),
         ])
@@ -140,14 +140,14 @@ import Testing
   @Test func theQueueIsThereAfterARestart() async throws {
     let root = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: root) }
-    try await CommandFixture.run(in: root) { house async throws in
-      await send("a", "b", "c", in: house)
-      await unlock("c", in: house)
-      _ = await house.cospool("thread", "move", "c", "--to", "1")
+    try await CommandFixture.run(in: root) { fixture async throws in
+      await send("a", "b", "c", in: fixture)
+      await unlock("c", in: fixture)
+      _ = await fixture.cospool("thread", "move", "c", "--to", "1")
     }
-    try await CommandFixture.run(in: root) { house async throws in
+    try await CommandFixture.run(in: root) { fixture async throws in
       #expect(
-        try await shown(house) == [
+        try await shown(fixture) == [
           Shown(name: "c", position: 1, locked: false), Shown(name: "a", position: 2, locked: true),
           Shown(name: "b", position: 3, locked: true),
         ])
@@ -156,43 +156,43 @@ import Testing
 
   // S2-54: what is not worked on is not hidden.
   @Test func aLockWithNothingBehindItShows() async throws {
-    try await CommandFixture.run { house async throws in
-      _ = await house.cospool("send", "-s", "a", "go on")
-      #expect(await house.cospool("thread", "list").output.contains("no host"))
-      #expect(try await shown(house).map(\.locked) == [false])
-      #expect(await house.cospool("thread", "next").output.hasPrefix("thread   a\n"))
-      _ = await house.cospool("session", "host", "a", "this")
-      #expect(await house.cospool("thread", "list").output.contains("no agent"))
-      _ = await house.cospool("queue", "pause", "-s", "a")
-      _ = await house.cospool("config", "set", "command", "true")
-      _ = await house.cospool("config", "set", "agent", "command")
-      #expect(try await shown(house).map(\.locked) == [true])
-      #expect(await house.cospool("thread", "next").output == "no thread needs you")
+    try await CommandFixture.run { fixture async throws in
+      _ = await fixture.cospool("send", "-s", "a", "go on")
+      #expect(await fixture.cospool("thread", "list").output.contains("no host"))
+      #expect(try await shown(fixture).map(\.locked) == [false])
+      #expect(await fixture.cospool("thread", "next").output.hasPrefix("thread   a\n"))
+      _ = await fixture.cospool("session", "host", "a", "this")
+      #expect(await fixture.cospool("thread", "list").output.contains("no agent"))
+      _ = await fixture.cospool("queue", "pause", "-s", "a")
+      _ = await fixture.cospool("config", "set", "command", "true")
+      _ = await fixture.cospool("config", "set", "agent", "command")
+      #expect(try await shown(fixture).map(\.locked) == [true])
+      #expect(await fixture.cospool("thread", "next").output == "no thread needs you")
     }
   }
 
   // S2-54: behind a failure, and where all that waited was cancelled, nothing works, either.
   @Test func aSendBehindAFailureHidesNoThread() async throws {
-    try await CommandFixture.run { house async throws in
-      _ = await house.cospool("config", "set", "command", "false")
-      _ = await house.cospool("config", "set", "agent", "command")
-      _ = await house.cospool("session", "add", "a")
-      _ = await house.cospool("session", "host", "a", "this")
-      _ = await house.cospool("send", "-s", "a", "this fails")
+    try await CommandFixture.run { fixture async throws in
+      _ = await fixture.cospool("config", "set", "command", "false")
+      _ = await fixture.cospool("config", "set", "agent", "command")
+      _ = await fixture.cospool("session", "add", "a")
+      _ = await fixture.cospool("session", "host", "a", "this")
+      _ = await fixture.cospool("send", "-s", "a", "this fails")
       let deadline = ContinuousClock.now + .seconds(60)
-      while await !house.cospool("queue", "list", "-s", "a").output.contains("stands still") {
+      while await !fixture.cospool("queue", "list", "-s", "a").output.contains("stands still") {
         try #require(ContinuousClock.now < deadline, "it never failed")
         try await Task.sleep(for: .milliseconds(50))
       }
-      _ = await house.cospool("send", "-s", "a", "--id", Self.second, "then this")
-      #expect(await house.cospool("thread", "list").output.contains("stands still"))
-      #expect(await house.cospool("thread", "next").output.hasPrefix("thread   a\n"))
-      _ = await house.cospool("queue", "pause", "-s", "a")
-      _ = await house.cospool("queue", "clear", "-s", "a")
-      _ = await house.cospool("send", "-s", "a", "--id", Self.third, "and this")
-      #expect(try await shown(house).map(\.locked) == [true])
-      #expect(await house.cospool("queue", "cancel", Self.third).exitCode == 0)
-      #expect(await house.cospool("thread", "list").output.contains("nothing waits"))
+      _ = await fixture.cospool("send", "-s", "a", "--id", Self.second, "then this")
+      #expect(await fixture.cospool("thread", "list").output.contains("stands still"))
+      #expect(await fixture.cospool("thread", "next").output.hasPrefix("thread   a\n"))
+      _ = await fixture.cospool("queue", "pause", "-s", "a")
+      _ = await fixture.cospool("queue", "clear", "-s", "a")
+      _ = await fixture.cospool("send", "-s", "a", "--id", Self.third, "and this")
+      #expect(try await shown(fixture).map(\.locked) == [true])
+      #expect(await fixture.cospool("queue", "cancel", Self.third).exitCode == 0)
+      #expect(await fixture.cospool("thread", "list").output.contains("nothing waits"))
     }
   }
 
@@ -201,13 +201,13 @@ import Testing
 
   // S1-26: a thread in work takes further prompts, and they wait in their order.
   @Test func sendingIsNeverBlockedByWorkInProgress() async throws {
-    try await CommandFixture.run { house async throws in
-      await send("a", in: house)
-      #expect(try await shown(house).map(\.locked) == [true])
+    try await CommandFixture.run { fixture async throws in
+      await send("a", in: fixture)
+      #expect(try await shown(fixture).map(\.locked) == [true])
       #expect(
-        await house.cospool("send", "-s", "a", "then this").output == "queued, position 2 of 2")
+        await fixture.cospool("send", "-s", "a", "then this").output == "queued, position 2 of 2")
       #expect(
-        await house.cospool("send", "-s", "a", "--urgent", "first this").output
+        await fixture.cospool("send", "-s", "a", "--urgent", "first this").output
           == "queued, position 1 of 3")
     }
   }

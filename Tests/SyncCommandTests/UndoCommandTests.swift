@@ -11,7 +11,7 @@ import Testing
   private static let second = "22222222-2222-4222-8222-222222222222"
 
   @Test func changesGoBackAndForth() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let steps: [([String], Int32, String)] = [
         (["undo", "--show"], 0, "nothing to undo\nnothing to redo"),
         (
@@ -35,15 +35,15 @@ import Testing
       ]
       for (arguments, code, text) in steps {
         let outcome = await CommandFixture.cospool(
-          arguments, variables: ["COSPOOL_DATA": house.directory])
+          arguments, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(
           outcome == CommandRunner.Outcome(exitCode: code, output: text), "\(arguments)")
       }
-      let redo = await house.cospool("redo")
+      let redo = await fixture.cospool("redo")
       #expect(redo.exitCode == 1)
       #expect(redo.errors.contains("Nothing to redo"))
-      _ = await house.cospool("undo")
-      let undo = await house.cospool("undo", "--json")
+      _ = await fixture.cospool("undo")
+      let undo = await fixture.cospool("undo", "--json")
       #expect(undo.exitCode == 1)
       #expect(undo.errors.contains(#""code":"nothingToUndo""#))
     }
@@ -52,25 +52,25 @@ import Testing
   @Test func theListOfChangesSurvivesTheDaemon() async throws {
     let directory = "/tmp/csp-\(UInt32.random(in: .min ... .max))"
     defer { try? FileManager.default.removeItem(atPath: directory) }
-    try await CommandFixture.run(in: directory) { house in
-      _ = await house.cospool("send", "-s", "a", "--id", Self.first, "one")
-      _ = await house.cospool("queue", "edit", "1111", "one more")
+    try await CommandFixture.run(in: directory) { fixture in
+      _ = await fixture.cospool("send", "-s", "a", "--id", Self.first, "one")
+      _ = await fixture.cospool("queue", "edit", "1111", "one more")
     }
-    try await CommandFixture.run(in: directory) { house in
-      let undone = await house.cospool("undo")
+    try await CommandFixture.run(in: directory) { fixture in
+      let undone = await fixture.cospool("undo")
       #expect(undone.output == "undone: editing message 11111111")
-      let list = await house.cospool("queue", "list", "-s", "a", "--json")
+      let list = await fixture.cospool("queue", "list", "-s", "a", "--json")
       #expect(list.output.contains(#""content":"one""#))
     }
   }
 
   @Test func theLogTellsWhoDidWhat() async throws {
-    try await CommandFixture.run { house in
-      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one")
-      _ = await house.cospool("send", "-s", "docs", "--id", Self.second, "two")
-      _ = await house.cospool("queue", "edit", "1111", "one, changed")
-      _ = await house.cospool("queue", "cancel", "1111")
-      let log = await house.cospool("log", "1111")
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
+      _ = await fixture.cospool("send", "-s", "docs", "--id", Self.second, "two")
+      _ = await fixture.cospool("queue", "edit", "1111", "one, changed")
+      _ = await fixture.cospool("queue", "cancel", "1111")
+      let log = await fixture.cospool("log", "1111")
       #expect(log.exitCode == 0)
       let lines = log.output.split(separator: "\n")
       #expect(lines.count == 4, "\(log.output)")
@@ -78,18 +78,18 @@ import Testing
       #expect(lines[1].contains("cancelled it") && lines[1].hasPrefix("20"))
       #expect(lines[2].contains("edited the text, +9 −0"))
       #expect(lines[3].contains(#"queued "one""#) && lines[3].contains("desk"))
-      let page = await house.cospool("log", "-n", "2", "--json")
+      let page = await fixture.cospool("log", "-n", "2", "--json")
       let answer = try JSONDecoder().decode(HistoryAnswer.self, from: Data(page.output.utf8))
       #expect(answer.entries.count == 2)
       let next = try #require(answer.next)
-      let rest = await house.cospool("log", "--before", next)
+      let rest = await fixture.cospool("log", "--before", next)
       #expect(rest.output.contains(#"queued "two""#))
       #expect(!rest.output.contains("cancelled"))
-      let session = await house.cospool("log", "-s", "docs")
+      let session = await fixture.cospool("log", "-s", "docs")
       #expect(!session.output.contains("one"))
-      let wrong = await house.cospool("log", "-s", "docs", "1111")
+      let wrong = await fixture.cospool("log", "-s", "docs", "1111")
       #expect(wrong.exitCode == 2)
-      let unknown = await house.cospool("log", "ffff")
+      let unknown = await fixture.cospool("log", "ffff")
       #expect(unknown.exitCode == 1)
     }
   }
@@ -97,53 +97,53 @@ import Testing
   @Test func documentsGoFromOneDataDirectoryToAnother() async throws {
     let file = "/tmp/csp-\(UInt32.random(in: .min ... .max)).json"
     defer { try? FileManager.default.removeItem(atPath: file) }
-    try await CommandFixture.run { house in
-      _ = await house.cospool("send", "-s", "review", "--id", Self.first, "one \u{1F600} é")
-      _ = await house.cospool("send", "-s", "review", "--urgent", "two")
-      _ = await house.cospool("session", "rename", "review", "Review")
-      for name in ["docs", "shop"] { _ = await house.cospool("send", "-s", name, "three") }
-      let exported = await house.cospool("export", file)
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one \u{1F600} é")
+      _ = await fixture.cospool("send", "-s", "review", "--urgent", "two")
+      _ = await fixture.cospool("session", "rename", "review", "Review")
+      for name in ["docs", "shop"] { _ = await fixture.cospool("send", "-s", name, "three") }
+      let exported = await fixture.cospool("export", file)
       #expect(exported.output.hasPrefix("written to \(file), "), "\(exported)")
       let written = try String(contentsOfFile: file, encoding: .utf8)
       for arguments in [["export"], ["export", "-"]] {
         let shown = await CommandFixture.cospool(
-          arguments, variables: ["COSPOOL_DATA": house.directory])
+          arguments, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(shown.output == written)
       }
       let link = file + "-link"
       defer { try? FileManager.default.removeItem(atPath: link) }
       try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
       for (path, words) in [(file, "--force"), (link, "no plain file"), ("/dev/full", "no plain")] {
-        let refused = await house.cospool("export", path)
+        let refused = await fixture.cospool("export", path)
         #expect(refused.exitCode == 1)
         #expect(refused.errors.contains(words), "\(refused)")
       }
-      #expect(await house.cospool("export", link, "--force").exitCode == 1)
-      #expect(await house.cospool("export", file, "--force").exitCode == 0)
-      let again = await house.cospool("import", file)
+      #expect(await fixture.cospool("export", link, "--force").exitCode == 1)
+      #expect(await fixture.cospool("export", file, "--force").exitCode == 0)
+      let again = await fixture.cospool("import", file)
       #expect(again.output == "imported 0 messages, 0 sessions, 0 threads; 4 known already")
     }
-    try await CommandFixture.run { house in
-      let trial = await house.cospool("import", file, "--dry-run")
+    try await CommandFixture.run { fixture in
+      let trial = await fixture.cospool("import", file, "--dry-run")
       #expect(trial.output == "would import 4 messages, 3 sessions, 3 threads")
-      let empty = await house.cospool("session", "list")
+      let empty = await fixture.cospool("session", "list")
       #expect(empty.output == "no sessions yet")
-      let imported = await house.cospool("import", file)
+      let imported = await fixture.cospool("import", file)
       #expect(imported.output == "imported 4 messages, 3 sessions, 3 threads")
-      let document = await house.cospool("export")
+      let document = await fixture.cospool("export")
       let before = try String(contentsOfFile: file, encoding: .utf8)
       #expect(document.output == before)
-      let undone = await house.cospool("undo")
+      let undone = await fixture.cospool("undo")
       #expect(undone.output == "undone: importing 4 messages")
-      #expect(await house.cospool("session", "list").output == "no sessions yet")
-      #expect(await house.cospool("redo").output == "redone: importing 4 messages")
-      let restored = await house.cospool("queue", "list", "--json").output
+      #expect(await fixture.cospool("session", "list").output == "no sessions yet")
+      #expect(await fixture.cospool("redo").output == "redone: importing 4 messages")
+      let restored = await fixture.cospool("queue", "list", "--json").output
       #expect(["one", "two", "three"].allSatisfy(restored.contains), "\(restored)")
     }
   }
 
   @Test func damagedDocumentsAreRefusedWithTheirPlace() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let cases: [(String, String)] = [
         ("{\n  \"format\": \"cospool-workspace\",\n  \"version\": }", "line 3"),
         (#"{"format":"cospool-workspace","version":9}"#, "version: 9 is not known"),
@@ -160,13 +160,13 @@ import Testing
         ("", "it is no JSON"),
       ]
       for (document, words) in cases {
-        let outcome = await house.cospool("import", "-", input: document)
+        let outcome = await fixture.cospool("import", "-", input: document)
         #expect(outcome.exitCode == 6, "\(document)")
         #expect(outcome.errors.contains(words), "\(outcome.errors)")
       }
-      let missing = await house.cospool("import", "/nowhere/at-all.json")
+      let missing = await fixture.cospool("import", "/nowhere/at-all.json")
       #expect(missing.exitCode == 1)
-      let sessions = await house.cospool("session", "list")
+      let sessions = await fixture.cospool("session", "list")
       #expect(sessions.output == "no sessions yet")
     }
   }

@@ -5,35 +5,35 @@ import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct WebCommandTests {
   @Test func pageIsOpenedListedRevokedAndTurnedOff() async throws {
-    try await CommandFixture.run { house in
-      #expect(await house.cospool("web", "status").output.contains("the page is not served"))
-      let link = await house.cospool("web", "--print", "--port", "0")
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("web", "status").output.contains("the page is not served"))
+      let link = await fixture.cospool("web", "--print", "--port", "0")
       #expect(link.exitCode == 0, "\(link)")
       let url = try #require(URL(string: link.output))
       #expect(url.host() == "127.0.0.1" && url.fragment()?.hasPrefix("t=") == true)
-      let status = await house.cospool("web", "status").output
+      let status = await fixture.cospool("web", "status").output
       #expect(status == "served on http://127.0.0.1:\(url.port ?? 0)\nno browser has a key")
-      let nobody = await house.cospool("web", "revoke", "nobody")
+      let nobody = await fixture.cospool("web", "revoke", "nobody")
       #expect(nobody.exitCode == 1 && nobody.errors.contains("cospool web status shows them"))
-      #expect(await house.cospool("web", "off").output.contains("the page is not served"))
-      #expect(await house.cospool("web", "--port", "x").exitCode == 2)
-      #expect(await house.cospool("web", "--port", "70000").exitCode == 2)
+      #expect(await fixture.cospool("web", "off").output.contains("the page is not served"))
+      #expect(await fixture.cospool("web", "--port", "x").exitCode == 2)
+      #expect(await fixture.cospool("web", "--port", "70000").exitCode == 2)
     }
   }
 
   /// The arguments of a process are everybody's to read, so the link goes by a private file.
   @Test func browserGetsAPrivateFile() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       let opened = await CommandFixture.cospool(
-        ["web", "--port", "0"], variables: ["COSPOOL_DATA": house.directory, "BROWSER": "true"])
+        ["web", "--port", "0"], variables: ["COSPOOL_DATA": fixture.directory, "BROWSER": "true"])
       #expect(opened.exitCode == 0, "\(opened)")
       let link = try #require(opened.output.split(separator: "\n").last)
-      let path = house.directory + "/" + WebBrowser.fileName
+      let path = fixture.directory + "/" + WebBrowser.fileName
       #expect(try String(contentsOfFile: path, encoding: .utf8).contains("url=\(link)\""))
       let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
       #expect(mode == 0o600)
       // Where there is no screen it is printed.
-      let printed = await house.cospool("web")
+      let printed = await fixture.cospool("web")
       #expect(printed.output.hasPrefix("http://127.0.0.1:"))
     }
   }

@@ -67,20 +67,20 @@ import Testing
 
   /// Against a real daemon, whose agent had the message.
   @Test func whatTheAgentHadIsTooLate() async throws {
-    try await CommandFixture.run { house in
+    try await CommandFixture.run { fixture in
       for (name, value) in [("command", "true"), ("agent", "command")] {
-        #expect(await house.cospool("config", "set", name, value).exitCode == 0)
+        #expect(await fixture.cospool("config", "set", name, value).exitCode == 0)
       }
-      #expect(await house.cospool("session", "add", "s").exitCode == 0)
-      #expect(await house.cospool("session", "host", "s", "this").exitCode == 0)
-      #expect(await house.cospool("send", "-s", "s", "--id", Self.first, "one").exitCode == 0)
-      while await !house.cospool("queue", "show", Self.first).output.contains("succeeded") {
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      #expect(await fixture.cospool("session", "host", "s", "this").exitCode == 0)
+      #expect(await fixture.cospool("send", "-s", "s", "--id", Self.first, "one").exitCode == 0)
+      while await !fixture.cospool("queue", "show", Self.first).output.contains("succeeded") {
         try await Task.sleep(for: .milliseconds(20))
       }
-      let late = await house.cospool("queue", "cancel", Self.first)
+      let late = await fixture.cospool("queue", "cancel", Self.first)
       #expect(late.exitCode == 5, "\(late)")
       #expect(!late.output.contains("cancelled") && late.errors.contains("too late"), "\(late)")
-      let told = await house.cospool("queue", "cancel", Self.first, "--json")
+      let told = await fixture.cospool("queue", "cancel", Self.first, "--json")
       #expect(told.exitCode == 5 && told.output.contains(#""outcome":"invoked""#), "\(told)")
     }
   }

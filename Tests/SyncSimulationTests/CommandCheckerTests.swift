@@ -20,7 +20,7 @@ import Testing
   }
 
   private var workspace: Workspace {
-    get throws { try simulation.workspace(of: 0) }
+    get throws { try simulation.devices[0].workspace() }
   }
 
   private func claim(

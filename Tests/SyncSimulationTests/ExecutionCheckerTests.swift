@@ -37,7 +37,7 @@ import WireProtocol
     #expect(start(on: 0, token: 5) == [])
     letOut(token: 6)
     #expect(start(on: 1, token: 6).count == 1)
-    #expect(simulation.execution.doubleStarts == 1)
+    #expect(simulation.results.execution.doubleStarts == 1)
   }
 
   @Test func whatAServerForgotIsARepeat() {
@@ -46,8 +46,8 @@ import WireProtocol
     restoreServer()
     letOut(token: 6)
     #expect(start(on: 1, token: 6) == [])
-    #expect(simulation.execution.doubleStarts == 0)
-    #expect(simulation.execution.repeatsAfterRestore == 1)
+    #expect(simulation.results.execution.doubleStarts == 0)
+    #expect(simulation.results.execution.repeatsAfterRestore == 1)
   }
 
   /// The answer that let it out was under way when the server's store went back.
@@ -57,7 +57,7 @@ import WireProtocol
     #expect(start(on: 0, token: 5) == [])
     letOut(token: 6)
     #expect(start(on: 1, token: 6) == [])
-    #expect(simulation.execution.repeatsAfterRestore == 1)
+    #expect(simulation.results.execution.repeatsAfterRestore == 1)
   }
 
   @Test func whatNobodyLetOutIsFound() {

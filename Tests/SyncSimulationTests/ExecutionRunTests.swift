@@ -46,9 +46,9 @@ import Testing
         """)
       execution += report.execution
     }
-    #expect(execution.decisions > 0 && execution.answersTaken > 0)
-    #expect(execution.notifications > 0 && execution.approvalLooks > 0)
-    #expect(execution.missedApprovals == 0)
+    #expect(execution.requests.decided > 0 && execution.requests.answersTaken > 0)
+    #expect(execution.notifications.shown > 0 && execution.notifications.approvalLooks > 0)
+    #expect(execution.notifications.missedApprovals == 0)
   }
 
   /// A host whose disk was full when its request was decided; a copy of a host that waits; two

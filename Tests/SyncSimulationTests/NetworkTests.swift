@@ -1,3 +1,4 @@
+import ClientCore
 import QueueModel
 import SyncTestSupport
 import Testing
@@ -42,46 +43,46 @@ import Testing
     let world = Simulation(options(devices: 1))
     world.advance(milliseconds: 1)
     world.apply(.cut(device: 0))
-    let first = world.pipes[0]
+    let first = world.network.pipes[0]
     world.advance(milliseconds: 2_000)
     #expect(first.serverID == nil && !first.clientHolds)
-    #expect(world.isSynced(0))
+    #expect(world.devices[0].process?.core.isSynced == true)
     world.advance(milliseconds: 20_000)
-    #expect(world.violations.isEmpty)
+    #expect(world.results.violations.isEmpty)
   }
 
   @Test func wakingEndsTheWaitOfAConnectionThatOpens() {
     let world = Simulation(options(devices: 1))
     world.apply(.sleep(device: 0, milliseconds: 100_000))
     world.advance(milliseconds: 1_000)
-    #expect(world.pipes.map(\.serverID) == [nil])
-    world.wake(world.devices[0])
+    #expect(world.network.pipes.map(\.serverID) == [nil])
+    world.devices.wake(world.devices[0])
     world.advance(milliseconds: 200)
-    #expect(world.isSynced(0))
+    #expect(world.devices[0].process?.core.isSynced == true)
     world.advance(milliseconds: 200_000)
-    #expect(world.pipes.count == 1 && world.violations.isEmpty)
+    #expect(world.network.pipes.count == 1 && world.results.violations.isEmpty)
   }
 
   /// Half a cut is enough that nothing more arrives; a device that does not know yet is not at rest.
   @Test func deviceWithABrokenConnectionIsNotQuiet() {
     let world = Simulation(options(devices: 2))
-    #expect(world.settle())
+    #expect(world.quiescence.settle())
     world.apply(.partition(device: 1, .both))
     world.apply(.cut(device: 1))
     world.apply(.perform(device: 0, .command(.send("text", as: 1, in: "s"))))
     world.apply(.heal(device: 1))
-    #expect(world.settle())
+    #expect(world.quiescence.settle())
     world.check()
-    #expect(world.violations.isEmpty)
+    #expect(world.results.violations.isEmpty)
   }
 
   @Test func serverWaitsForAGreetingThatTheNetworkKeeps() {
     let world = Simulation(options(devices: 1))
     // `hello` leaves as the connection opens, and never arrives.
-    while world.pipes.first?.serverID == nil { world.advance(milliseconds: 1) }
+    while world.network.pipes.first?.serverID == nil { world.advance(milliseconds: 1) }
     world.apply(.partition(device: 0, .toServer))
     world.advance(milliseconds: 12_000)
-    #expect(world.violations.isEmpty)
-    #expect(world.pipes.allSatisfy { !$0.isAuthenticated })
+    #expect(world.results.violations.isEmpty)
+    #expect(world.network.pipes.allSatisfy { !$0.isAuthenticated })
   }
 }

@@ -21,7 +21,7 @@ import WireProtocol
     options.runsAgents = true
     options.raisesRequests = true
     simulation = Simulation(options, checkers: [checker, pushes])
-    simulation.settle()
+    simulation.quiescence.settle()
     let approval = ApprovalRequest(
       id: NotificationCheckerTests.request, toolName: "shell", summary: "make")
     let steps: [Command] = [
@@ -30,12 +30,13 @@ import WireProtocol
       .reportTask(report(.awaitingApproval(approval))),
     ]
     for command in steps { simulation.apply(.perform(device: 0, .command(command))) }
-    simulation.settle()
+    simulation.quiescence.settle()
   }
 
   private func report(_ status: TaskStatus, _ outcome: AskOutcome? = nil) -> TaskReport {
     TaskReport(
-      session: .named("s"), status: status, milliseconds: Simulation.startOfTime, outcome: outcome)
+      session: .named("s"), status: status, milliseconds: VirtualClock.startOfTime, outcome: outcome
+    )
   }
 
   private var standing: [DeviceNotification] {
@@ -46,7 +47,7 @@ import WireProtocol
     let outcome = AskOutcome(request: NotificationCheckerTests.request, ending: .withdrawn)
     simulation.apply(
       .perform(device: 0, .command(.reportTask(report(.processing(operation: nil), outcome)))))
-    simulation.settle()
+    simulation.quiescence.settle()
   }
 
   @Test func whatIsShownAndTakenBackHolds() {
@@ -55,8 +56,8 @@ import WireProtocol
     goOn()
     #expect(standing == [] && simulation.devices[1].process?.screen == [])
     #expect(checker.settled(in: simulation) == [])
-    #expect(simulation.violations == [])
-    #expect(simulation.execution.notifications == 1)
+    #expect(simulation.results.violations == [])
+    #expect(simulation.results.execution.notifications.shown == 1)
   }
 
   @Test func whatStaysOnTheScreenIsFound() throws {
@@ -102,7 +103,7 @@ import WireProtocol
     let other = RequestID(high: 0xA5, low: 2)
     #expect(
       checker.noted(.looked(host: 0, device: 1, session, other), in: simulation).count == 1)
-    #expect(simulation.execution.missedApprovals == 1)
+    #expect(simulation.results.execution.notifications.missedApprovals == 1)
   }
 
   @Test func pushesThatComeTwiceOrStayAreFound() throws {
@@ -117,7 +118,7 @@ import WireProtocol
         showsDetails: false)
       return pushes.noted(
         .pushed(
-          StoredPushOrder(number: number, workspace: SimulatedServer.workspace, order: order)),
+          StoredPushOrder(number: number, workspace: ServerDisk.workspace, order: order)),
         in: simulation)
     }
     #expect(push(.retract, 1).count == 1, "it was never pushed")
@@ -136,7 +137,7 @@ import WireProtocol
       kind: .alert, device: simulation.devices[1].files.device, notification: stored,
       showsDetails: false)
     let pushed = StoredPushOrder(
-      number: 1, workspace: SimulatedServer.workspace, order: order)
+      number: 1, workspace: ServerDisk.workspace, order: order)
     #expect(pushes.noted(.pushed(pushed), in: simulation) == [])
     #expect(pushes.settled(in: simulation) == [])
     goOn()
@@ -151,8 +152,8 @@ import WireProtocol
       position: 99, name: try #require(name), event: .taskComplete(summary: nil),
       session: .named("s"), milliseconds: 0)
     func put(isPushed: Bool) {
-      simulation.server.storage.withState { state in
-        let workspace = SimulatedServer.workspace
+      simulation.server.disk.storage.withState { state in
+        let workspace = ServerDisk.workspace
         state.workspaces[workspace]?.inboxes.notifications = [late]
         state.workspaces[workspace]?.inboxes.entries = [
           InboxEntry(device: device, position: 99, isPushed: isPushed)
@@ -161,7 +162,7 @@ import WireProtocol
     }
     func found(after milliseconds: Int64) -> Int {
       simulation.advance(milliseconds: milliseconds)
-      return simulation.violations.count
+      return simulation.results.violations.count
     }
     put(isPushed: true)
     #expect(found(after: 70_000) == 0)
@@ -173,6 +174,6 @@ import WireProtocol
     simulation.apply(.setServerStore(.working))
     #expect(found(after: 50_000) == 0)
     #expect(found(after: 20_000) > 0)
-    #expect(Set(simulation.violations.map(\.checker)) == ["push"])
+    #expect(Set(simulation.results.violations.map(\.checker)) == ["push"])
   }
 }

@@ -21,7 +21,7 @@ import Testing
 
   /// Tells the checker that the device queued these, in this order.
   private func claim(_ numbers: [UInt64]) throws {
-    let workspace = try simulation.workspace(of: 0)
+    let workspace = try simulation.devices[0].workspace()
     let operation = Operation(
       id: .init(replica: .init(rawValue: 1), seq: 1),
       body: .openSession(session: .named("s"), clears: []))

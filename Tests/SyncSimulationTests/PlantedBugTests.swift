@@ -100,7 +100,7 @@ import Testing
       id: RequestID(high: 0xA5, low: 99), toolName: "shell", summary: "make")
     func report(_ status: TaskStatus) -> Step {
       let report = TaskReport(
-        session: .named("s"), status: status, milliseconds: Simulation.startOfTime)
+        session: .named("s"), status: status, milliseconds: VirtualClock.startOfTime)
       return Step(after: 500, .perform(device: 0, .command(.reportTask(report))))
     }
     return [

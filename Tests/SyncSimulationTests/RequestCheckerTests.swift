@@ -44,7 +44,9 @@ import WireProtocol
     let author = simulation.devices[1].files.device
     #expect(answer(.denied, on: 0, .answeredAlready(.allowed, by: author)) == [])
     #expect(checker.settled(in: simulation) == [])
-    #expect(simulation.execution.answersTaken == 1 && simulation.execution.decisions == 1)
+    #expect(
+      simulation.results.execution.requests.answersTaken == 1
+        && simulation.results.execution.requests.decided == 1)
   }
 
   @Test func anAgentThatIsNeverToldIsFound() {
@@ -84,7 +86,7 @@ import WireProtocol
       ),
     ]
     for command in steps { simulation.apply(.perform(device: 0, .command(command))) }
-    #expect(simulation.settle())
+    #expect(simulation.quiescence.settle())
     #expect(raise() == [])
     #expect(decide(.expired) == [])
     #expect(checker.settled(in: simulation).count == 2)
@@ -105,10 +107,10 @@ import WireProtocol
   @Test func theSameAnswerCountsOnce() {
     #expect(take(.allowed, on: 0) == [])
     #expect(take(.allowed, on: 0) == [])
-    #expect(simulation.execution.answersTaken == 1)
+    #expect(simulation.results.execution.requests.answersTaken == 1)
   }
 
   private func report(_ status: TaskStatus) -> TaskReport {
-    TaskReport(session: .named("s"), status: status, milliseconds: Simulation.startOfTime)
+    TaskReport(session: .named("s"), status: status, milliseconds: VirtualClock.startOfTime)
   }
 }

@@ -5,10 +5,10 @@ struct Repository {
   static let root = URL(filePath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// The folders of the house that hold Swift files.
+  /// The folders that hold Swift files.
   static let codeFolders = ["Sources", "Protocol", "Server", "Client", "Tests"]
 
-  /// Folders of the house that are no rooms, and why they exist.
+  /// Folders that are no rooms, and why they exist.
   static let foldersWithoutRoom = [
     "Client/Packaging",  // what packages of the device bring besides the executables
     "Client/WebPage",  // the page's files, which the daemon has in a table

@@ -1,4 +1,4 @@
-/// The law of the house: what each room may import. ARCHITECTURE.md shows this table.
+/// The law: what each room may import. ARCHITECTURE.md shows this table.
 ///
 /// A room may import the rooms named here, the modules of its foreign products, and what
 /// `system` names. Nothing else; the direction of the arrows is the design.

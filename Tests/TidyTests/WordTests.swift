@@ -57,11 +57,11 @@ import Testing
   /// Names that the field has a word for, which stands in their place now.
   private static let replacedNames = [
     "ArrivalGate", "AskBook", "AttachmentKeeper", "BatchNews", "BlobShelf", "CertificateKeeper",
-    "ChannelCensus", "Defect", "Hindrance", "LabelBook", "LiveSeats", "LiveStatusBook", "Moment",
-    "NotificationBook", "NotificationNews", "NotificationShelf", "Objection", "Occasion",
+    "ChannelCensus", "Defect", "Hindrance", "House", "LabelBook", "LiveSeats", "LiveStatusBook",
+    "Moment", "NotificationBook", "NotificationNews", "NotificationShelf", "Objection", "Occasion",
     "OpeningTrouble", "OutgoingBoxes", "PairVerdict", "PushGear", "ReceiptBook", "SchemaBook",
     "Seat", "SequenceBox", "SettingsKeeper", "SharedNews", "Shelf", "SocketPlace", "SoughtRun",
-    "TaskNews", "ThreadStanding", "Trouble", "WebGate", "book", "shelf",
+    "TaskNews", "ThreadStanding", "Trouble", "WebGate", "book", "house", "shelf",
   ]
 
   @Test func theFieldsWordsAreUsed() throws {

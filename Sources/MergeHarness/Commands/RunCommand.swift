@@ -134,16 +134,25 @@ enum SweepText {
       + (execution.inTime + execution.tooLate == 0
         ? ""
         : "\n\(execution.inTime) changes in time, \(execution.tooLate) too late")
-      + (execution.requests == 0
-        ? ""
-        : """
+      + (execution.requests.raised == 0
+        ? "" : asked(execution.requests) + notified(execution.notifications))
+  }
 
-        \(execution.requests) requests, \(execution.answers) answers, \(execution.answersTaken) \
-        taken, \(execution.decisions) decisions, \(execution.expiries) expired
-        \(execution.notifications) notifications shown, \(execution.notificationRepeats) again \
-        after a crash, \(execution.pushes) pushed; \(execution.approvalLooks) looks at quiet \
-        devices, \(execution.missedApprovals) missed approvals
-        """)
+  private static func asked(_ requests: RequestCounts) -> String {
+    """
+
+    \(requests.raised) requests, \(requests.answers) answers, \(requests.answersTaken) taken, \
+    \(requests.decided) decisions, \(requests.expired) expired
+    """
+  }
+
+  private static func notified(_ counts: NotificationCounts) -> String {
+    """
+
+    \(counts.shown) notifications shown, \(counts.repeats) again after a crash, \
+    \(counts.pushes) pushed; \(counts.approvalLooks) looks at quiet devices, \
+    \(counts.missedApprovals) missed approvals
+    """
   }
 
   private struct Output: Encodable {
@@ -194,16 +203,16 @@ enum SweepText {
       repeatsAfterRestore = report.repeatsAfterRestore
       inTime = report.inTime
       tooLate = report.tooLate
-      requests = report.requests
-      answers = report.answers
-      answersTaken = report.answersTaken
-      decisions = report.decisions
-      expiries = report.expiries
-      notifications = report.notifications
-      notificationRepeats = report.notificationRepeats
-      pushes = report.pushes
-      approvalLooks = report.approvalLooks
-      missedApprovals = report.missedApprovals
+      requests = report.requests.raised
+      answers = report.requests.answers
+      answersTaken = report.requests.answersTaken
+      decisions = report.requests.decided
+      expiries = report.requests.expired
+      notifications = report.notifications.shown
+      notificationRepeats = report.notifications.repeats
+      pushes = report.notifications.pushes
+      approvalLooks = report.notifications.approvalLooks
+      missedApprovals = report.notifications.missedApprovals
     }
   }
 

@@ -61,11 +61,11 @@ struct ScenarioRunner {
     var runner = ScenarioRunner(scenario, keepsTrace: keepsTrace)
     for step in scenario.steps { runner.take(step) }
     runner.complainOfRefusals()
-    runner.report.operations = runner.simulation.operationsMade
-    runner.report.virtualMilliseconds = runner.simulation.now
-    runner.report.violations = runner.simulation.violations
-    runner.report.traceHash = runner.simulation.traceHash
-    runner.report.trace = runner.simulation.trace
+    runner.report.operations = runner.simulation.results.operationsMade
+    runner.report.virtualMilliseconds = runner.simulation.clock.now
+    runner.report.violations = runner.simulation.results.violations
+    runner.report.traceHash = runner.simulation.results.traceHash
+    runner.report.trace = runner.simulation.results.trace
     return runner.report
   }
 
@@ -85,7 +85,7 @@ struct ScenarioRunner {
     case .expect(let expectation): check(expectation, step)
     }
     report.steps += 1
-    let violations = simulation.violations
+    let violations = simulation.results.violations
     for violation in violations.dropFirst(violationsSeen) {
       fail(step, "checker \(violation.checker)", violation.message)
     }
@@ -141,10 +141,11 @@ struct ScenarioRunner {
     switch verb {
     case .sync(let labels):
       let chosen = labels.map { Set($0.map(index)) }
-      if !simulation.settle(chosen, withinMilliseconds: Self.syncMillisecondsMax) {
+      if !simulation.quiescence.settle(chosen, withinMilliseconds: Self.syncMillisecondsMax) {
         fail(
           step, "sync does not come to an end",
-          expected: "quiet within \(Self.syncMillisecondsMax) virtual ms", simulation.unsettled)
+          expected: "quiet within \(Self.syncMillisecondsMax) virtual ms",
+          simulation.quiescence.unsettled)
       }
     case .advance(let milliseconds):
       simulation.advance(milliseconds: milliseconds)
@@ -207,7 +208,7 @@ struct ScenarioRunner {
   private mutating func check(_ expectation: Expectation, _ step: Scenario.Step) {
     let observers: [String] =
       switch expectation.observer {
-      case .all: names.indices.filter { simulation.isRunning($0) }.map { names[$0] }
+      case .all: names.indices.filter { simulation.devices[$0].isRunning }.map { names[$0] }
       case .device(let label): [label.name]
       }
     for check in expectation.checks {
@@ -233,7 +234,7 @@ struct ScenarioRunner {
       }
       return
     }
-    guard let workspace = try? simulation.workspace(of: indexes[device] ?? -1) else {
+    guard let workspace = workspace(of: device) else {
       return fail(step, "state of \(device)", "it cannot be read")
     }
     let view = ExpectationView(workspace: workspace, labels: labels)
@@ -243,13 +244,18 @@ struct ScenarioRunner {
     }
   }
 
+  /// What a device shows; nil where its files cannot be read.
+  private func workspace(of device: String) -> Workspace? {
+    indexes[device].flatMap { try? simulation.devices[$0].workspace() }
+  }
+
   private mutating func checkEquality(
     of observers: [String], _ isWanted: Bool, _ step: Scenario.Step
   ) {
     let differences = StateComparison.differences(
       among: observers.compactMap { name in
-        (try? simulation.workspace(of: indexes[name] ?? -1)).map { (name, $0) }
-      } + ((try? simulation.serverWorkspace()).map { [("the server", $0)] } ?? []))
+        workspace(of: name).map { (name, $0) }
+      } + ((try? simulation.server.disk.storedWorkspace()).map { [("the server", $0)] } ?? []))
     if isWanted, !differences.isEmpty {
       fail(
         step, "equality", expected: "the same state everywhere",

@@ -23,7 +23,7 @@ enum ScenarioTranscript {
     let simulation = Simulation(run.options)
     var steps: [Step] = []
     var wait: Int64 = 0
-    for step in run.steps where simulation.violations.isEmpty {
+    for step in run.steps where simulation.results.violations.isEmpty {
       simulation.advance(milliseconds: step.after)
       wait += step.after
       if case .skipped = simulation.apply(step.event) { continue }

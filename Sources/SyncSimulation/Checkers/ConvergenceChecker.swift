@@ -11,13 +11,13 @@ final class ConvergenceChecker: SimulationChecker {
   func settled(in simulation: Simulation) -> [String] {
     let server: Workspace
     do {
-      server = try simulation.serverWorkspace()
+      server = try simulation.server.disk.storedWorkspace()
     } catch {
       return ["the server cannot read its workspace: \(error)"]
     }
     let snapshot = PackedSnapshot.pack(server.image())
     let dump = server.dump()
-    simulation.hash.add(snapshot)
+    simulation.results.hash.add(snapshot)
     var found: [String] = []
     for device in simulation.devices {
       guard let process = device.process else { continue }

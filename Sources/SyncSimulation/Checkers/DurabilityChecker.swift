@@ -25,7 +25,7 @@ final class DurabilityChecker: SimulationChecker {
       pipe.serverLife == simulation.server.life
     else { return [] }
     let prefix = core.replica.record.prefix
-    let durable = simulation.durableHead
+    let durable = simulation.server.disk.durableHead
     return prefix.position <= durable.position
       ? []
       : [

@@ -60,7 +60,9 @@ final class ExecutionChecker: SimulationChecker {
       return check(order, by: device, in: simulation)
     case .agentSucceeded(_, let order):
       // What ends under a lease that has gone over to the next holder does not count.
-      if let lease = simulation.server.lease(of: order.session), lease.token > order.token { break }
+      if let lease = simulation.server.disk.lease(of: order.session), lease.token > order.token {
+        break
+      }
       succeeded[order.message] = (order.attempt, order.token)
     default:
       break
@@ -81,7 +83,9 @@ final class ExecutionChecker: SimulationChecker {
 
   /// What is let out waits in its queue, as the server knows it in the same moment.
   private func check(_ dispatches: [Dispatch], in simulation: Simulation) -> [String] {
-    guard let workspace = stored ?? (try? simulation.serverWorkspace()) else { return [] }
+    guard let workspace = stored ?? (try? simulation.server.disk.storedWorkspace()) else {
+      return []
+    }
     stored = workspace
     return dispatches.compactMap { dispatch in
       let attempt = Attempt(message: dispatch.message, number: dispatch.attempt)
@@ -107,12 +111,12 @@ final class ExecutionChecker: SimulationChecker {
     let life = grant?.serverRestores ?? serverRestores
     if let earlier = starts[attempt] {
       if earlier.serverRestores == life {
-        simulation.execution.doubleStarts += 1
+        simulation.results.execution.doubleStarts += 1
         found.append(
           "attempt \(order.attempt) of \(order.message) started on device \(earlier.device) with "
             + "token \(earlier.token), and on device \(device) with token \(order.token)")
       } else {
-        simulation.execution.repeatsAfterRestore += 1
+        simulation.results.execution.repeatsAfterRestore += 1
       }
     }
     starts[attempt] = Start(device: device, token: order.token, serverRestores: life)
@@ -126,7 +130,9 @@ final class ExecutionChecker: SimulationChecker {
   }
 
   func settled(in simulation: Simulation) -> [String] {
-    if let stored, let server = try? simulation.serverWorkspace(), server.vector != stored.vector {
+    if let stored, let server = try? simulation.server.disk.storedWorkspace(),
+      server.vector != stored.vector
+    {
       return ["the checker knows \(stored.vector.sorted), the server \(server.vector.sorted)"]
     }
     return unaccounted(in: simulation)

@@ -120,7 +120,7 @@ final class MarkLedger: SimulationChecker {
     for device in simulation.devices {
       if let workspace = try? device.workspace() { holders.append(workspace) }
     }
-    if let server = try? simulation.serverWorkspace() { holders.append(server) }
+    if let server = try? simulation.server.disk.storedWorkspace() { holders.append(server) }
     for workspace in holders {
       let found = Self.contents(of: workspace)
       held.formUnion(found.counts.keys)

@@ -68,7 +68,7 @@ final class NotificationChecker: SimulationChecker {
   /// What was in the inboxes of a store that was put back; what is not comes again, as news.
   private func readInboxes(in simulation: Simulation) {
     posted = [:]
-    let records = simulation.inboxRecords
+    let records = simulation.server.disk.inboxRecords
     let byPosition = Dictionary(
       records.notifications.map { ($0.position, $0) }, uniquingKeysWith: { first, _ in first })
     for entry in records.entries where !entry.isAcknowledged {
@@ -85,12 +85,12 @@ final class NotificationChecker: SimulationChecker {
     shown[device, default: [:]][notification.name] = isRemembered
     if let earlier {
       guard earlier else {
-        simulation.execution.notificationRepeats += 1
+        simulation.results.execution.notifications.repeats += 1
         return []
       }
       return ["device \(device) shows \(notification.name) twice"]
     }
-    simulation.execution.notifications += 1
+    simulation.results.execution.notifications.shown += 1
     // Positions begin anew where the server's store did.
     let pipes = simulation.devices[device].process?.pipes ?? [:]
     guard pipes.values.allSatisfy({ $0.serverLife >= restoredLife }) else { return [] }
@@ -120,7 +120,7 @@ final class NotificationChecker: SimulationChecker {
     in simulation: Simulation
   ) -> [String] {
     guard let core = simulation.devices[index].process?.core else { return [] }
-    simulation.execution.approvalLooks += 1
+    simulation.results.execution.notifications.approvalLooks += 1
     var found: [String] = []
     if !core.replica.workspace.awaits(request, in: session),
       !core.isSettled(request)
@@ -137,7 +137,7 @@ final class NotificationChecker: SimulationChecker {
     {
       found.append("device \(index) was not told of \(request)")
     }
-    if !found.isEmpty { simulation.execution.missedApprovals += 1 }
+    if !found.isEmpty { simulation.results.execution.notifications.missedApprovals += 1 }
     return found
   }
 
@@ -166,7 +166,7 @@ final class NotificationChecker: SimulationChecker {
             : "the screen of device \(device.index) still shows \(name)")
       }
     }
-    for entry in simulation.inboxRecords.entries where !entry.isAcknowledged {
+    for entry in simulation.server.disk.inboxRecords.entries where !entry.isAcknowledged {
       found.append("\(entry.position) waits in the inbox of \(entry.device)")
     }
     return found
@@ -190,7 +190,7 @@ final class NotificationChecker: SimulationChecker {
       {
         continue
       }
-      if item.isRequest { simulation.execution.missedApprovals += 1 }
+      if item.isRequest { simulation.results.execution.notifications.missedApprovals += 1 }
       found.append(
         "device \(device.index) \(names[item.name] == nil ? "never got" : "lost") \(item.name), "
           + "position \(item.position)")

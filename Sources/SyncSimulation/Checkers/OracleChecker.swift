@@ -147,10 +147,10 @@ final class LogChecker: SimulationChecker {
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
     case .rolledBack(.server), .joined:
-      let workspace = try? simulation.serverWorkspace()
+      let workspace = try? simulation.server.disk.storedWorkspace()
       vector = workspace?.vector ?? VersionVector()
       latestStamp = workspace?.latestStamp ?? .zero
-      head = simulation.durableHead
+      head = simulation.server.disk.durableHead
       return []
     case .committed(let entries, let wall):
       return entries.flatMap { take($0, wall) }

@@ -45,14 +45,14 @@ final class OutcomeChecker: SimulationChecker {
       }
       return []
     case .rolledBack(.server), .joined:
-      stored = (try? simulation.serverWorkspace().vector) ?? VersionVector()
+      stored = (try? simulation.server.disk.storedWorkspace().vector) ?? VersionVector()
       return []
     case .letOut(let dispatches):
       for dispatch in dispatches {
         grants[dispatch.message, default: []].append(
           Grant(
             attempt: dispatch.attempt, token: dispatch.token, content: dispatch.content,
-            known: stored, serverRestores: simulation.server.restores))
+            known: stored, serverRestores: simulation.server.disk.restores))
       }
       return []
     case .agentStarted(_, let order):
@@ -76,10 +76,11 @@ final class OutcomeChecker: SimulationChecker {
 
   /// The latest attempt at a message that the server has let out or heard of.
   private func knownAttempt(at message: MessageID, in simulation: Simulation) -> UInt16 {
-    let dispatched = simulation.server.storage.withState { state in
-      state.workspaces[SimulatedServer.workspace]?.dispatches[message]?.attempt
+    let dispatched = simulation.server.disk.storage.withState { state in
+      state.workspaces[ServerDisk.workspace]?.dispatches[message]?.attempt
     }
-    let heardOf = (try? simulation.serverWorkspace())?.dispatchState(of: message)?.runState.run?
+    let heardOf = (try? simulation.server.disk.storedWorkspace())?.dispatchState(of: message)?
+      .runState.run?
       .attempt
     return max(dispatched ?? 0, heardOf ?? 0)
   }

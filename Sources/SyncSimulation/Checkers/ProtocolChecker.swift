@@ -16,12 +16,12 @@ final class ProtocolChecker: SimulationChecker {
     switch report {
     case .faulted(_, let message):
       return ["the server faults a client: \(message)"]
-    case .refused(let id, .authenticationBudget, _) where simulation.isDisturbed(id):
+    case .refused(let id, .authenticationBudget, _) where simulation.network.isDisturbed(id):
       // The network kept the greeting from the server.
       return []
     case .refused(_, .invalidChanges, _) where hasMemoryClones:
       return []
-    case .refused(_, .rateLimited, _) where simulation.hasStoreFailed:
+    case .refused(_, .rateLimited, _) where simulation.results.hasStoreFailed:
       // Who cannot store the state, or finds a server that cannot, asks for it with every connection.
       return []
     case .refused(_, let code, let message) where ProtocolChecker.accusations.contains(code):

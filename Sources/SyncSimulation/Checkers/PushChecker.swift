@@ -46,7 +46,10 @@ final class PushChecker: SimulationChecker {
         let earlier = alerts[key]
         alerts[key] = Alert(
           order: stored.number, notification: order.notification, serverRestores: serverRestores)
-        guard let earlier else { simulation.execution.pushes += 1; return [] }
+        guard let earlier else {
+          simulation.results.execution.notifications.pushes += 1
+          return []
+        }
         guard earlier.serverRestores == serverRestores, earlier.order != stored.number else {
           return []
         }
@@ -69,14 +72,14 @@ final class PushChecker: SimulationChecker {
   /// device that begins or ends; of a device that its person looks at nothing is pushed.
   private func late(in simulation: Simulation) -> [String] {
     let server = simulation.server
-    guard server.life == life, server.condition == .working,
+    guard server.life == life, server.disk.condition == .working,
       server.process?.core.isHealthy == true
     else {
       life = server.life
       waiting = [:]
       return []
     }
-    let records = simulation.inboxRecords
+    let records = simulation.server.disk.inboxRecords
     let names = Dictionary(
       records.notifications.map { ($0.position, $0.name) }, uniquingKeysWith: { first, _ in first })
     let open = Dictionary(
@@ -93,9 +96,9 @@ final class PushChecker: SimulationChecker {
     where !entry.isPushed && !entry.isAcknowledged && pushable.contains(entry.device) {
       guard let name = names[entry.position] else { continue }
       let key = Key(device: entry.device, name: name)
-      let since = waiting[key] ?? simulation.now
+      let since = waiting[key] ?? simulation.clock.now
       left[key] = since
-      guard simulation.now - since > PushChecker.waitMillisecondsMax else { continue }
+      guard simulation.clock.now - since > PushChecker.waitMillisecondsMax else { continue }
       found.append("\(name) waits for \(entry.device) since \(since), and is not pushed")
     }
     waiting = left
@@ -105,7 +108,7 @@ final class PushChecker: SimulationChecker {
   private func isLookedAt(_ id: DeviceID, in simulation: Simulation) -> Bool {
     simulation.devices.contains { device in
       guard let process = device.process, device.files.device == id else { return false }
-      return process.core.isVisible(now: simulation.now - process.clockOrigin)
+      return process.core.isVisible(now: simulation.clock.now - process.clockOrigin)
     }
   }
 

@@ -50,11 +50,11 @@ final class RequestChecker: SimulationChecker {
         doubtfulHosts.insert(copied)
       }
     case .raised(let device, let life, let request):
-      simulation.execution.requests += 1
+      simulation.results.execution.requests.raised += 1
       raised[request] = Asking(device: device, life: life, host: id(of: device, simulation))
     case .decided(let device, let request, let decision):
-      simulation.execution.decisions += 1
-      if decision.ending == .expired { simulation.execution.expiries += 1 }
+      simulation.results.execution.requests.decided += 1
+      if decision.ending == .expired { simulation.results.execution.requests.expired += 1 }
       let isOfBefore = !hearsServer(device, simulation)
       defer { decided[request] = (decision, isOfBefore ? serverRestores - 1 : serverRestores) }
       if isOfBefore, let device = decision.device {
@@ -110,7 +110,7 @@ final class RequestChecker: SimulationChecker {
     // Who was told before the server's store went back says so until the server tells of another.
     if standing(request) == nil, outdated[request]?.contains(answer) == true { return [] }
     // The same answer is taken as often as it comes.
-    if taken[request] == nil { simulation.execution.answersTaken += 1 }
+    if taken[request] == nil { simulation.results.execution.requests.answersTaken += 1 }
     if let earlier = standing(request), earlier != answer {
       return ["of \(request) two answers are taken: \(earlier) and \(answer)"]
     }
@@ -131,7 +131,8 @@ final class RequestChecker: SimulationChecker {
   func settled(in simulation: Simulation) -> [String] {
     var found: [String] = []
     for request in raised.keys.sorted() where decided[request] == nil {
-      guard let asking = raised[request], !simulation.isOpen(request, asking.device, asking.life),
+      guard let asking = raised[request],
+        !simulation.agents.isOpen(request, asking.device, asking.life),
         simulation.devices[asking.device].life == asking.life
       else { continue }
       found.append("the agent of \(request) on device \(asking.device) is never told")

@@ -1,10 +1,10 @@
 import ClientCore
-import QueueModel
+package import QueueModel
 import QueueOracle
 import SequenceCRDT
 
 /// A device: its files, its clocks, and the process while there is one.
-final class SimulatedDevice {
+package final class SimulatedDevice {
   /// What stands between the device and the server.
   struct Network {
     /// The device has an address at all.
@@ -118,7 +118,12 @@ final class SimulatedDevice {
     self.generator = generator
   }
 
+  package var isRunning: Bool { process != nil }
   var isAsleep: Bool { sleepsUntil != nil }
+  /// Whether it has a network and nothing is held back.
+  var isOnline: Bool {
+    network.isUp && !network.blocksToServer && !network.blocksFromServer
+  }
 
   /// What executing came to in all processes.
   var execution: ExecutionReport {
@@ -131,7 +136,7 @@ final class SimulatedDevice {
   var currentFiles: DeviceFiles { process?.store.files ?? files }
 
   /// What the device holds, also while it is off.
-  func workspace() throws -> Workspace {
+  package func workspace() throws -> Workspace {
     if let process { return process.core.replica.workspace }
     return try files.workspace()
   }

@@ -15,7 +15,7 @@ package struct AskedRace: Sendable {
 
 /// People who withdraw or edit what is about to start, and are told whether that was in time; the
 /// library's `cancel` and `edit` do the same.
-extension Simulation {
+extension SimulatedPeople {
   func askForOutcomes(
     of command: Command, from before: Workspace, _ outcome: CommandOutcome,
     on device: SimulatedDevice
@@ -36,7 +36,7 @@ extension Simulation {
     for race in races where device.life == life {
       let asked = AskedRace(
         race: race, made: outcome.operations.compactMap(\.range),
-        serverRestores: server.restores)
+        serverRestores: simulation.server.disk.restores)
       ask(asked, on: device)
     }
   }
@@ -44,7 +44,7 @@ extension Simulation {
   private func ask(_ asked: AskedRace, on device: SimulatedDevice) {
     let question = device.generator.next()
     device.process?.races[question] = asked
-    let isAsked = run(on: device) { core, context, store in
+    let isAsked = simulation.clients.run(on: device) { core, context, store in
       let actions = core.questionAsked(
         .outcome(asked.race.message), id: question, at: context, store: store)
       return (actions != nil, actions ?? [])
@@ -55,13 +55,13 @@ extension Simulation {
   func tell(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
     guard let asked = device.process?.races.removeValue(forKey: question) else { return }
     let ending = asked.race.ending(answer)
-    log("device \(device.index): the change of \(asked.race.message) is \(ending)")
+    results.log("device \(device.index): the change of \(asked.race.message) is \(ending)")
     switch ending {
-    case .inTime: execution.inTime += 1
-    case .tooLate: execution.tooLate += 1
+    case .inTime: results.execution.inTime += 1
+    case .tooLate: results.execution.tooLate += 1
     case .unconfirmed: break
     }
-    note(.raceEnded(device: device.index, asked, ending))
+    simulation.note(.raceEnded(device: device.index, asked, ending))
   }
 
   /// A planted bug: where the server does not say that an attempt was let out, whatever it says is

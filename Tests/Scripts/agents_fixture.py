@@ -41,7 +41,7 @@ class SocketConnection(http.client.HTTPConnection):
         self.sock.connect(self.path)
 
 
-class House:
+class Fixture:
     # Those that are in use, for a signal.
     opened = set()
 
@@ -83,7 +83,7 @@ stream_max_retries = 0
         }))
         self.processes = []
         self.daemon = None
-        House.opened.add(self)
+        Fixture.opened.add(self)
 
     def plain(self):
         return {"HOME": self.home, "PATH": f"{self.bin}:/usr/bin:/bin", "TMPDIR": self.folder,
@@ -102,13 +102,13 @@ stream_max_retries = 0
     def __exit__(self, *error):
         self.model.close()
         self.end(error)
-        House.opened.discard(self)
+        Fixture.opened.discard(self)
 
     @classmethod
     def end_all(cls, *_):
         """For a signal that ends the checks: nothing that they started stays."""
-        for house in list(cls.opened):
-            house.end((None,), waits=False)
+        for fixture in list(cls.opened):
+            fixture.end((None,), waits=False)
         os._exit(143)
 
     def end(self, error, waits=True):
@@ -234,7 +234,7 @@ stream_max_retries = 0
     # The agents
 
     def agents(self):
-        """Processes of agents that belong to this house; no environment but theirs is looked at."""
+        """Processes of agents that belong to this fixture; no environment but theirs is looked at."""
         programs = [os.path.realpath(self.programs[name]) for name in ("claude", "codex")]
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):

@@ -1,7 +1,7 @@
 import Testing
 
 /// The folders, Package.swift, the table of rooms and ARCHITECTURE.md agree.
-@Suite struct HouseTests {
+@Suite struct RoomTests {
   @Test func everyFolderHasItsRoom() throws {
     let known = Set(try PackageManifest.rooms().map(\.path) + Repository.foldersWithoutRoom)
     for top in Repository.codeFolders {

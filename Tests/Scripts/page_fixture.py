@@ -73,19 +73,19 @@ class Process:
 
 
 class Device:
-    def __init__(self, house, name, *arguments):
-        self.house = house
+    def __init__(self, fixture, name, *arguments):
+        self.fixture = fixture
         self.name = name
-        self.data = house.folder / name
+        self.data = fixture.folder / name
         self.data.mkdir(mode=0o700)
-        self.log = house.folder / f"{name}.log"
+        self.log = fixture.folder / f"{name}.log"
         self.arguments = arguments
         self.start()
         self.api("PUT", "settings/maxQueueSize", {"value": 1000})
 
     def start(self):
         self.process = Process(
-            [house_bin(self.house, "cospoold"), "--data", str(self.data), "--name", self.name,
+            [program(self.fixture, "cospoold"), "--data", str(self.data), "--name", self.name,
              "--thread-queue", "on", "--log-level", "debug", *self.arguments], "^ready on (.*)$", self.log)
         self.socket = self.process.found[1]
 
@@ -100,7 +100,7 @@ class Device:
 
     def cli(self, *words, fails=False, environment=None):
         done = subprocess.run(
-            [house_bin(self.house, "cospool"), *words, "--data", str(self.data)],
+            [program(self.fixture, "cospool"), *words, "--data", str(self.data)],
             capture_output=True, text=True, timeout=DEADLINE, env={**os.environ, **(environment or {})})
         expect((done.returncode != 0) == fails, f"cospool {words}: {done.stderr}")
         return done.stdout.strip()
@@ -171,11 +171,11 @@ class Device:
         return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def house_bin(house, name):
-    return str(house.bin / name)
+def program(fixture, name):
+    return str(fixture.bin / name)
 
 
-class House:
+class Fixture:
     """A server and two paired devices."""
 
     certificates = pathlib.Path(__file__).resolve().parent.parent / "SyncServerTests/Certificates"
@@ -194,14 +194,14 @@ class House:
 
     def start_server(self):
         self.server = Process(
-            [house_bin(self, "cospool-server"), "serve", "--data", str(self.folder / "server"),
+            [program(self, "cospool-server"), "serve", "--data", str(self.folder / "server"),
              "--host", "127.0.0.1", "--port", str(self.port), "--devices-may-pair"], r"listening on (ws://[^ ]*:(\d+))",
             self.folder / "server.log")
         self.port = int(self.server.found[2])
 
     def code(self):
         done = subprocess.run(
-            [house_bin(self, "cospool-server"), "pair", "--data", str(self.folder / "server"), "--json"],
+            [program(self, "cospool-server"), "pair", "--data", str(self.folder / "server"), "--json"],
             capture_output=True, text=True, check=True)
         return re.search(r'"code" *: *"([^"]*)"', done.stdout)[1]
 

@@ -35,7 +35,7 @@ struct SwarmPlan {
     raisesRequests: Bool = false, asksOutcomes: Bool = false, items: Int = 0,
     keepsTrace: Bool = false
   ) {
-    var generator = Simulation.generator(seed, .plan, 0)
+    var generator = RandomStream.plan.generator(seed: seed, 0)
     self.profile = profile
     let devices = SwarmPlan.deviceCount(profile, using: &generator)
     options = SimulationOptions(seed: seed, devices: devices)
@@ -56,12 +56,12 @@ struct SwarmPlan {
       SwarmPlan.drawQueues(&options, using: &generator)
       queues = QueueWorkload(
         itemCount: items, hostCount: options.devices,
-        generator: Simulation.generator(seed, .workload, 1))
+        generator: RandomStream.workload.generator(seed: seed, 1))
     }
     var pattern =
       generator.chance(profile == .hostile ? 15 : 50)
       ? .human : generator.pick(Workload.Pattern.drawn) ?? .human
-    if runsAgents, devices < 10, Simulation.generator(seed, .plan, 2).seed % 4 == 0 {
+    if runsAgents, devices < 10, RandomStream.plan.generator(seed: seed, 2).seed % 4 == 0 {
       // Long queues that are worked off; the oracle would take longer than all the rest.
       pattern = .batches
       stepCount *= 3
@@ -71,7 +71,7 @@ struct SwarmPlan {
     workload = Workload(
       pattern: pattern, sessionCount: 1 + generator.below(5),
       longTextScalars: profile == .hostile ? 20_000 : 4_000, hostCount: runsAgents ? devices : 0,
-      generator: Simulation.generator(seed, .workload, 0))
+      generator: RandomStream.workload.generator(seed: seed, 0))
     self.generator = generator
   }
 
@@ -198,7 +198,7 @@ struct SwarmPlan {
         repairs.append(.setStore(device: index, .working))
       }
     }
-    if simulation.server.condition != .working { repairs.append(.setServerStore(.working)) }
+    if simulation.server.disk.condition != .working { repairs.append(.setServerStore(.working)) }
     return generator.pick(repairs)
   }
 
@@ -229,7 +229,7 @@ struct SwarmPlan {
     case .failServerDisk: return .setServerStore(.failing)
     case .backUpServer: return .backUpServer(label: freshLabel())
     case .restoreServer:
-      let labels = simulation.server.backups.keys.sorted()
+      let labels = simulation.server.disk.backups.keys.sorted()
       return generator.pick(labels).map { .restoreServer(label: $0) }
     case .requestSync: return .requestSync(device: device)
     }

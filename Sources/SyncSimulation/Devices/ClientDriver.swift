@@ -1,0 +1,253 @@
+import ClientCore
+import QueueModel
+import QueueOracle
+import SequenceCRDT
+import ServerCore
+import WireProtocol
+
+/// Drives the production core of each device as SyncClient does: tells it what happens with the time
+/// of its clocks, does what it wants done in order, and wakes it when it asked for that.
+final class ClientDriver {
+  let options: SimulationOptions
+  private let clock: VirtualClock
+  let results: RunResults
+  unowned let simulation: Simulation
+
+  init(in simulation: Simulation) {
+    options = simulation.options
+    clock = simulation.clock
+    results = simulation.results
+    self.simulation = simulation
+  }
+
+  // MARK: - Events
+
+  /// A process begins; it goes on with what it executed in an earlier life.
+  func started(_ device: SimulatedDevice, _ executed: LoadedReplica.Execution) {
+    tell(device) { core, context, store in core.started(at: context, store: store) }
+    if options.runsAgents { simulation.agents.start(on: device, executed) }
+    if options.raisesRequests { showStanding(on: device) }
+  }
+
+  /// A message came in from the server.
+  func receive(_ bytes: [UInt8], _ device: SimulatedDevice, _ id: TransportID) {
+    let frame: Frame
+    do {
+      frame = try FrameCodec.decode(bytes)
+    } catch {
+      return results.addViolation(
+        "protocol", "device \(device.index) cannot read a frame: \(error)")
+    }
+    results.log("device \(device.index): receives \(frame.inWords)")
+    if options.planted.contains(.notificationDropped), case .notification = frame {
+      device.notificationsReceived += 1
+      if device.notificationsReceived % 4 == 0 { return }
+    }
+    if case .response(let response) = frame {
+      simulation.people.takeForConsent(response, on: device)
+    }
+    tell(device) { core, context, store in
+      core.frameReceived(frame, on: id, at: context, store: store)
+    }
+    simulation.note(.advanced(device: device.index))
+    if case .ack = frame { simulation.note(.acknowledged(device: device.index)) }
+  }
+
+  /// A connection of a copied memory is found to be broken.
+  func connectionEnds(_ device: SimulatedDevice, life: Int, _ id: TransportID) {
+    guard device.life == life else { return }
+    device.process?.foreignConnections.remove(id)
+    tell(device) { core, context, _ in
+      core.connectionLost(id, message: "the connection is another machine's", at: context)
+    }
+  }
+
+  func timerFired(_ device: SimulatedDevice, life: Int) {
+    guard device.life == life, device.process != nil else { return }
+    device.process?.scheduledWake = nil
+    // Nothing runs while the machine sleeps; waking catches up.
+    guard !device.isAsleep else { return }
+    tell(device) { core, context, store in core.timePassed(at: context, store: store) }
+  }
+
+  /// A planted bug: what was sent counts as acknowledged.
+  func takeForAcknowledged(
+    _ batch: UInt64, _ id: TransportID, _ device: SimulatedDevice, life: Int
+  ) {
+    guard device.life == life else { return }
+    tell(device) { core, context, store in
+      core.frameReceived(
+        .ack(Ack(batch: batch, prefix: .empty)), on: id, at: context, store: store)
+    }
+  }
+
+  // MARK: - Running the core
+
+  func context(of device: SimulatedDevice, origin: Int64) -> EventContext {
+    EventContext(
+      now: clock.now - origin, wall: clock.wall &+ device.clockOffset,
+      random: device.generator.next())
+  }
+
+  /// Tells the device's core of an event that it deals with itself.
+  func tell(
+    _ device: SimulatedDevice,
+    _ event: (inout ClientCore, EventContext, DeviceStore) -> [ClientCore.Action]
+  ) {
+    run(on: device) { core, context, store in ((), event(&core, context, store)) }
+  }
+
+  /// Runs an event and the actions that follow from it.
+  ///
+  /// - Parameter synchronizes: whether the disk is waited for once they are done, as for a command.
+  /// - Returns: nil where there is no process, or it died over the event.
+  @discardableResult
+  func run<Value>(
+    on device: SimulatedDevice, synchronizes: Bool = false,
+    _ event: (inout ClientCore, EventContext, DeviceStore) throws -> (Value, [ClientCore.Action])
+  ) rethrows -> Value? {
+    guard let origin = device.process?.clockOrigin, let store = device.process?.store else {
+      return nil
+    }
+    let before = device.process?.core.replica.record
+    let context = context(of: device, origin: origin)
+    let result: (value: Value, actions: [ClientCore.Action])?
+    do {
+      result = try device.process?.core.run { core in
+        let (value, actions) = try event(&core, context, store)
+        defer { checkInvariants(of: core, on: device) }
+        guard options.runsAgents else { return (value, actions) }
+        var all = actions + core.executionFollowing(actions, at: context, store: store)
+        if options.raisesRequests {
+          all += core.notificationsFollowing(all, at: context, store: store)
+        }
+        return (value, all)
+      }
+    } catch {
+      if store.hasDied { endOverItsStore(device) } else { scheduleWake(of: device) }
+      throw error
+    }
+    if store.hasDied { endOverItsStore(device) }
+    // What was committed before a death counts.
+    let after = store.files.database.record
+    if before?.repairs != after?.repairs {
+      simulation.note(.reauthored(device: device.index))
+    }
+    guard !store.hasDied, let result else { return nil }
+    let life = device.life
+    for action in result.actions where device.life == life { act(action, device) }
+    if synchronizes, device.life == life {
+      // A disk that fails took no commit either.
+      try? store.synchronize()
+      if store.hasDied {
+        endOverItsStore(device)
+        return nil
+      }
+    }
+    tellObserver(of: device)
+    scheduleWake(of: device)
+    return result.value
+  }
+
+  /// The process died in a commit or in the wait for the disk, or the machine with it.
+  private func endOverItsStore(_ device: SimulatedDevice) {
+    simulation.devices.end(device, losesPower: device.process?.store.death == .beforeSync)
+  }
+
+  private func checkInvariants(of core: ClientCore, on device: SimulatedDevice) {
+    do throws(InvariantViolation) {
+      try core.checkInvariants()
+    } catch {
+      results.addViolation("invariants", "device \(device.index): \(error.reason)")
+    }
+  }
+
+  /// How many changes an observer is told of at once: a slow one gets them together.
+  private var changesUntoldMax: Int { options.hasQuickAgents ? 16 : 1 }
+
+  /// Every change of the event is in the workspace, so the mirror is compared behind the last.
+  private func tellObserver(of device: SimulatedDevice) {
+    guard let untold = device.process?.untoldCount, untold >= changesUntoldMax else { return }
+    let touched = device.process?.untold ?? TouchedQueues()
+    device.tellObserver()
+    simulation.note(.changed(device: device.index, touched))
+  }
+
+  /// One pending wake-up at a time; one that comes too early does nothing.
+  func scheduleWake(of device: SimulatedDevice) {
+    guard let process = device.process, let deadline = process.core.deadline else { return }
+    if let scheduled = process.scheduledWake, scheduled <= deadline { return }
+    device.process?.scheduledWake = deadline
+    // A deadline that is not met would come again at the same moment for ever.
+    let delay = min(max(1, deadline - (clock.now - process.clockOrigin)), 3_600_000)
+    clock.add(.timer(device: device.index, life: device.life), after: delay)
+  }
+
+  // MARK: - Actions
+
+  private func act(_ action: ClientCore.Action, _ device: SimulatedDevice) {
+    switch action {
+    case .connect(let id):
+      simulation.network.connect(device, id)
+    case .send(let id, let frame):
+      guard let pipe = device.process?.pipes[id] else { return }
+      results.log("device \(device.index): sends \(frame.inWords)")
+      simulation.network.send(FrameCodec.encode(frame), .toServer, on: pipe)
+      if options.planted.contains(.outboxClearedAtSend), case .changes(let changes) = frame {
+        clock.add(
+          .bogusAck(device: device.index, life: device.life, id, batch: changes.batch), after: 0)
+      }
+    case .ping(let id):
+      guard let pipe = device.process?.pipes[id] else { return }
+      simulation.network.put(.ping, .toServer, on: pipe)
+    case .close(let id):
+      guard let pipe = device.process?.pipes.removeValue(forKey: id) else { return }
+      simulation.network.clientCloses(pipe)
+    case .changed(let touched):
+      device.process?.untold.formUnion(touched)
+      device.process?.untoldCount += 1
+      simulation.people.lookAtRequests(touched, on: device)
+    case .report(let problem):
+      results.log("device \(device.index): reports \(problem.message)")
+    case .agent(let order):
+      simulation.agents.follow(order, on: device)
+    case .notified(let notification):
+      show(notification, on: device)
+    case .notificationEnded(let name, _):
+      takeBack(name, on: device)
+    case .decided(let request, let decision):
+      simulation.agents.decide(request, decision, on: device)
+    case .answerEnded(let answer, let ending):
+      simulation.note(.answerEnded(device: device.index, answer, ending))
+    case .told(let answer, let question):
+      simulation.people.tell(answer, to: question, on: device)
+    case .replied, .connectionMissed:
+      break
+    }
+  }
+}
+
+extension ClientCore {
+  /// Hands itself to an event; lets the driver change it in place.
+  fileprivate mutating func run<Result>(
+    _ event: (inout ClientCore) throws -> Result
+  ) rethrows -> Result {
+    try event(&self)
+  }
+}
+
+extension Frame {
+  /// What a trace says of it.
+  fileprivate var inWords: String {
+    switch self {
+    case .changes(let changes):
+      "changes batch \(changes.batch) at \(changes.prefix.position), \(changes.delta.count) bytes"
+    case .snapshot(let part):
+      "snapshot part \(part.index + 1) of \(part.count) at \(part.prefix.position)"
+    case .hello(let hello): "hello at \(hello.prefix.position)"
+    case .welcome(let welcome): "welcome at \(welcome.head.position)"
+    case .presence(let devices): "presence of \(devices.count(where: \.isConnected)) devices"
+    default: "\(self)"
+    }
+  }
+}

@@ -1,0 +1,81 @@
+import ClientCore
+import QueueModel
+
+/// Hosts that run what waits until nothing can be run any more.
+extension Quiescence {
+  /// How long hosts may take, after healing, to run whatever can be run.
+  private static let restMillisecondsMax: Int64 = 3_600_000
+
+  /// A time that is nearer than this is waited for. Clocks may be decades off, so one further ahead
+  /// may be one that never comes.
+  private static let nearMilliseconds: Int64 = 60_000
+
+  /// - Returns: whether they came to that.
+  func bringAgentsToRest() -> Bool {
+    let end = clock.now + Quiescence.restMillisecondsMax
+    while clock.now < end {
+      guard settle(withinMilliseconds: 120_000) else { continue }
+      if openWork == nil { return true }
+      simulation.advance(milliseconds: 500)
+    }
+    results.addViolation(
+      "stall", "an hour after healing, \(openWork ?? "devices are not quiet: \(unsettled)")")
+    return false
+  }
+
+  /// What is being run or could be, in words; nil where there is nothing.
+  private var openWork: String? {
+    for device in devices {
+      guard let process = device.process else { continue }
+      if let agent = process.agents.values.first(where: { !$0.isOpen }) {
+        return "device \(device.index) runs \(agent.order.message)"
+      }
+      let workspace = process.core.replica.workspace
+      // Of several copies of a host one has the lease, and goes by its own clock.
+      let times = devices.copies(of: device).compactMap { copy in
+        copy.process.map { time(of: $0, on: copy) }
+      }
+      for session in workspace.sessions()
+      where workspace.host(of: session.id) == .some(.some(device.files.device))
+        && !devices.contains(where: { $0.process?.agents[session.id]?.isOpen == true })
+      {
+        if let message = startable(in: session.id, workspace, by: times.min() ?? clock.wall) {
+          return "\(message) waits for device \(device.index)"
+        }
+      }
+    }
+    return nil
+  }
+
+  /// The message that its host ought to start now, or soon.
+  private func startable(
+    in session: SessionID, _ workspace: Workspace, by time: Int64
+  ) -> MessageID? {
+    guard let view = try? workspace.messageQueue(session), let head = view.messages.first else {
+      return nil
+    }
+    if head.status == .running {
+      // Its turn goes on where it began, also when it was moved to another session. Where no agent has
+      // it any more, the host has to find out.
+      let isAsked = devices.contains { device in
+        device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id }
+          == true
+      }
+      return isAsked ? nil : head.id
+    }
+    guard !view.paused, head.status == .queued,
+      let state = workspace.dispatchState(of: head.id), !state.queueStands,
+      (head.run?.attempt ?? 0) < .max
+    else { return nil }
+    let earliest = max(head.notBefore ?? 0, head.heldUntil ?? 0)
+    return earliest > time &+ Quiescence.nearMilliseconds ? nil : head.id
+  }
+
+  /// The time as both have to see it, the host that asks and the server that lets go: the earlier.
+  private func time(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
+    let context = EventContext(
+      now: clock.now - process.clockOrigin, wall: clock.wall &+ host.clockOffset, random: 0)
+    let seen = process.core.serverClock?.time(at: context) ?? context.wall
+    return min(seen, clock.wall &+ server.clockOffset)
+  }
+}

@@ -1,0 +1,163 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import WireProtocol
+
+/// Whether everything has come to rest: ends every fault, waits until all is sent, stored, delivered and
+/// run, and lets the checkers judge what is there then.
+package final class Quiescence {
+  /// Every fault is over, that of the push provider too, until all was checked.
+  private(set) var isSettling = false
+  /// Agents ask nothing that they wait for for ever.
+  private(set) var isWindingUp = false
+  private let options: SimulationOptions
+  let clock: VirtualClock
+  let results: RunResults
+  unowned let simulation: Simulation
+
+  init(in simulation: Simulation) {
+    options = simulation.options
+    clock = simulation.clock
+    results = simulation.results
+    self.simulation = simulation
+  }
+
+  var devices: SimulatedDevices { simulation.devices }
+  var server: SimulatedServer { simulation.server }
+
+  // MARK: - Waiting
+
+  /// Runs until the devices and the server are quiet: everything is sent, stored and delivered.
+  ///
+  /// - Parameter chosen: all that are online and awake, where it is nil.
+  /// - Returns: whether they came to rest in time.
+  @discardableResult
+  package func settle(
+    _ chosen: Set<Int>? = nil, withinMilliseconds limit: Int64 = 300_000
+  ) -> Bool {
+    let end = clock.now + limit
+    let waitedFor = devices.filter { device in
+      chosen?.contains(device.index) ?? (device.isOnline && device.isRunning && !device.isAsleep)
+    }
+    while clock.now < end {
+      simulation.advance(milliseconds: 20)
+      if isQuiet(waitedFor) { return true }
+    }
+    return isQuiet(waitedFor)
+  }
+
+  /// Whether nothing is under way between these devices and the server.
+  func isQuiet(_ waitedFor: [SimulatedDevice]) -> Bool {
+    guard let process = server.process, process.tasks.isEmpty, process.core.isHealthy else {
+      return false
+    }
+    // A server that could not store reads its inboxes again with its next tick, and tells them anew.
+    if isSettling, simulation.pushes.hasOrders || hasUnanswered { return false }
+    let life = server.life
+    for device in waitedFor {
+      // A device can be content with a connection whose other end is long gone; it will find out.
+      guard let process = device.process, process.core.isSynced, process.foreignConnections.isEmpty,
+        process.pipes.values.allSatisfy({ $0.serverHolds && $0.serverLife == life })
+      else { return false }
+    }
+    let indexes = Set(waitedFor.map(\.index))
+    return !simulation.network.pipes.contains { pipe in
+      indexes.contains(pipe.device) && pipe.clientHolds && pipe.serverHolds
+        && pipe.carriesNews
+    }
+  }
+
+  /// Whether a device has not answered for something in its inbox.
+  private var hasUnanswered: Bool {
+    options.raisesRequests && server.disk.inboxRecords.entries.contains { !$0.isAcknowledged }
+  }
+
+  /// What is not at rest, in words.
+  package var unsettled: String {
+    var parts: [String] = []
+    for device in devices {
+      guard let core = device.process?.core else {
+        parts.append("device \(device.index) is off")
+        continue
+      }
+      guard !core.isSynced else { continue }
+      parts.append(
+        "device \(device.index) has \(core.replica.record.outbox.count) operations to send, is "
+          + "\(core.condition), in problem with \(core.problem?.message ?? "nothing")")
+    }
+    let tasks = server.process?.tasks.count ?? 0
+    if tasks > 0 { parts.append("the server has \(tasks) tasks") }
+    if isSettling, simulation.pushes.hasOrders { parts.append("pushes wait") }
+    for entry in server.disk.inboxRecords.entries where !entry.isAcknowledged {
+      parts.append("\(entry.position) waits in the inbox of \(entry.device)")
+    }
+    if server.process?.core.isHealthy == false { parts.append("the server is not healthy") }
+    return parts.joined(separator: "; ")
+  }
+
+  // MARK: - Judging
+
+  /// Ends every fault, waits until every outbox is empty and all is quiet, and checks.
+  func settleAndCheck() {
+    isSettling = true
+    defer { isSettling = false }
+    heal()
+    guard drain() else {
+      return results.addViolation(
+        "drain", "\(options.drainMillisecondsMax) ms after healing: \(unsettled)")
+    }
+    guard settle(withinMilliseconds: 120_000) else {
+      return results.addViolation(
+        "quiescence", "2 minutes after the outboxes drained: \(unsettled)")
+    }
+    // What a full disk did not take is tried again every two seconds.
+    if options.raisesRequests { simulation.advance(milliseconds: 2_500) }
+    if options.runsAgents, !bringAgentsToRest() { return }
+    results.hash.add(clock.now)
+    results.log("settled")
+    simulation.check()
+    guard results.violations.isEmpty, simulation.people.answerWhatIsOpen() else { return }
+    isWindingUp = true
+    defer { isWindingUp = false }
+    if bringAgentsToRest() { simulation.check() }
+  }
+
+  /// Ends every fault: disks work, processes run, networks are there. Clocks stay as they are.
+  private func heal() {
+    server.disk.setCondition(.working)
+    if server.process == nil { server.start() }
+    for device in devices {
+      devices.repair(device)
+      // As a person does, or the system that sees the network come back.
+      simulation.clients.tell(device) { core, context, _ in core.syncRequested(at: context) }
+    }
+  }
+
+  /// Lets the outboxes drain that there are after healing.
+  ///
+  /// - Returns: whether they did in time.
+  private func drain() -> Bool {
+    let healed = clock.now
+    var drained = false
+    var atHealing: [Int: VersionVector] = [:]
+    while !drained, clock.now < healed + options.drainMillisecondsMax {
+      simulation.advance(milliseconds: 20)
+      for device in devices where atHealing[device.index] == nil {
+        atHealing[device.index] = device.process?.core.replica.workspace.vector
+      }
+      drained = devices.allSatisfy { device in
+        guard let replica = device.process?.core.replica, let there = atHealing[device.index]
+        else { return false }
+        // Hosts that run what waits always have something new to send; what was there has gone.
+        return options.runsAgents
+          ? !replica.record.outbox.ranges.contains {
+            there.contains(OperationID(replica: $0.replica, seq: $0.first))
+          }
+          : replica.record.outbox.isEmpty
+      }
+    }
+    results.drainMilliseconds = max(results.drainMilliseconds, clock.now - healed)
+    return drained
+  }
+}

@@ -1,0 +1,59 @@
+/// What a run comes to while it goes on: violations, counts, a digest, and a trace where that is wanted.
+package final class RunResults {
+  package private(set) var violations: [Violation] = []
+  /// A line for each thing that happened, where the options ask for it.
+  package private(set) var trace: [String] = []
+  /// A digest of everything that happened.
+  var hash = TraceHash()
+
+  /// Events applied so far.
+  var stepsDone = 0
+  package internal(set) var operationsMade = 0
+  var commandsTaken = 0
+  var commandsRefused = 0
+  var faults = 0
+  /// How long the slowest draining took after healing.
+  var drainMilliseconds: Int64 = 0
+  var execution = ExecutionReport()
+  /// The store of the server or of a device failed at some time.
+  var hasStoreFailed = false
+
+  private let clock: VirtualClock
+  private let keepsTrace: Bool
+
+  init(clock: VirtualClock, keepsTrace: Bool) {
+    self.clock = clock
+    self.keepsTrace = keepsTrace
+  }
+
+  package var traceHash: UInt64 { hash.value }
+
+  func log(_ line: @autoclosure () -> String) {
+    guard keepsTrace else { return }
+    trace.append("\(clock.now) \(line())")
+  }
+
+  func addViolation(_ checker: String, _ message: String) {
+    log("violation: \(checker): \(message)")
+    // One fault shows in many places; the first few say enough.
+    guard violations.count < 20 else { return }
+    violations.append(
+      Violation(checker: checker, message: message, step: stepsDone, at: clock.now))
+  }
+
+  /// What came of the run so far; what devices count themselves is not in it.
+  func report(of run: RecordedRun) -> SimulationReport {
+    var report = SimulationReport(run: run)
+    report.violations = violations
+    report.traceHash = traceHash
+    report.operations = operationsMade
+    report.commands = commandsTaken
+    report.commandsRefused = commandsRefused
+    report.faults = faults
+    report.virtualMilliseconds = clock.now
+    report.drainMilliseconds = drainMilliseconds
+    report.execution = execution
+    report.trace = trace
+    return report
+  }
+}

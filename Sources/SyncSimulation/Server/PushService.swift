@@ -1,0 +1,51 @@
+import QueueModel
+import QueueOracle
+import ServerCore
+
+/// The push service beside the server: it carries out the orders that are stored, over a provider that
+/// does not take every push.
+final class PushService {
+  /// How many of a hundred pushes the provider does not take.
+  private static let lossPercent = 40
+  private static let retryMilliseconds: Int64 = 500
+
+  private unowned let simulation: Simulation
+
+  init(in simulation: Simulation) { self.simulation = simulation }
+
+  private var server: SimulatedServer { simulation.server }
+  private var storage: MemoryStorage { server.disk.storage }
+
+  /// Registers a place to which notifications of a device are pushed.
+  func addTarget(of device: DeviceID) {
+    storage.withState { state in
+      state.workspaces[ServerDisk.workspace]?.inboxes.targets.append(
+        PushTargetRecord(
+          device: device, id: PushTargetID(high: 0xF, low: device.low), kind: "ntfy",
+          address: "https://push.example/\(device.low)", shownAddress: "…", registeredAt: 0))
+    }
+  }
+
+  func pushSoon() {
+    guard simulation.options.raisesRequests else { return }
+    simulation.clock.add(.push(life: server.life), after: PushService.retryMilliseconds / 10)
+  }
+
+  /// Tries the orders, in order. One that is not taken is tried again, and so is one after which the
+  /// service died; that has the same name with its provider, and shows once.
+  func push(life: Int) {
+    guard life == server.life, server.process != nil else { return }
+    let isReliable = simulation.quiescence.isSettling
+    let orders = (try? storage.pushOrders(after: 0, limit: 16)) ?? []
+    for stored in orders {
+      if !isReliable, server.generator.chance(PushService.lossPercent) { break }
+      simulation.note(.pushed(stored))
+      if !isReliable, server.generator.chance(5) { break }
+      guard (try? storage.removePushOrders([stored.number])) != nil else { break }
+    }
+    guard hasOrders else { return }
+    simulation.clock.add(.push(life: server.life), after: PushService.retryMilliseconds)
+  }
+
+  var hasOrders: Bool { !storage.withState(\.pushOrders).isEmpty }
+}

@@ -1,0 +1,276 @@
+import DispatchAuthority
+import QueueModel
+import QueueOracle
+import ServerCore
+
+/// The server: its disk, its clock, and the process while there is one. It drives the production core
+/// as SyncServer does: gives it the time, does what it wants done in order, and runs its store's tasks
+/// one after the other.
+package final class SimulatedServer {
+  /// How often the core is told the time.
+  private static let tickMilliseconds: Int64 = 250
+  private static let pingMilliseconds: Int64 = 20_000
+  private static let silenceMilliseconds: Int64 = 45_000
+
+  /// A running process.
+  struct Process {
+    var core: ServerCore
+    /// By connection; ids rise, so sorting by them is the order of opening.
+    var pipes: [ConnectionID: Pipe] = [:]
+    /// Work for the store's thread, in order.
+    var tasks: [PendingTask] = []
+    var isStoreBusy = false
+    /// Actions still to be done; an action can raise events whose actions must not overtake it.
+    var actions: [ServerAction] = []
+    var isActing = false
+    var nextConnection: UInt64 = 0
+    var isStopped = false
+  }
+
+  /// Work that the store has not done yet.
+  struct PendingTask {
+    var id: StoreTaskID
+    var task: StoreTask
+  }
+
+  package let disk: ServerDisk
+  private let configuration: ServerConfiguration
+  var process: Process?
+  /// Counts starts and ends, so that what was meant for an earlier process is not given to a later.
+  private(set) var life = 0
+  var clockOffset: Int64 = 0
+  var generator: SeededGenerator
+  /// Counts the batches of which one receiver is left out, by a planted bug.
+  private var fanOuts = 0
+  let options: SimulationOptions
+  let clock: VirtualClock
+  let results: RunResults
+  unowned let simulation: Simulation
+
+  init(in simulation: Simulation) {
+    options = simulation.options
+    clock = simulation.clock
+    results = simulation.results
+    self.simulation = simulation
+    configuration = ServerConfiguration(simulation.options)
+    generator = RandomStream.server.generator(seed: simulation.options.seed, 0)
+    var identities = SeededGenerator(seed: generator.seed ^ 0x1D)
+    disk = ServerDisk(firstChain: identities.next())
+  }
+
+  var time: ServerTime {
+    ServerTime(
+      uptimeMilliseconds: clock.now, wallMilliseconds: clock.wall + clockOffset)
+  }
+
+  // MARK: - Life
+
+  func start() {
+    life += 1
+    // Looking secrets up by their hash is the store's business; any injective function will do.
+    process = Process(core: ServerCore(configuration: configuration) { $0 })
+    clock.add(.tick(life: life), after: SimulatedServer.tickMilliseconds)
+    results.log("server: started")
+    results.hash.add(life)
+    // What was not carried out before.
+    simulation.pushes.pushSoon()
+  }
+
+  /// The process ends at once; what was in flight to the store may or may not be stored.
+  func end(_ why: String) {
+    guard let process else { return }
+    if process.isStoreBusy, let first = process.tasks.first, case .commit = first.task,
+      generator.chance(50)
+    {
+      _ = perform(first)
+    }
+    self.process = nil
+    life += 1
+    results.log("server: ended: \(why)")
+    simulation.network.serverDies()
+    if options.planted.contains(.ackBeforeFsync) { disk.loseWhatIsHeldBack() }
+  }
+
+  func startLater(_ milliseconds: ClosedRange<Int64>) {
+    let delay = Int64.random(in: milliseconds, using: &generator)
+    clock.add(.serverStart(life: life), after: delay)
+  }
+
+  func tick(life: Int) {
+    guard life == self.life, let process else { return }
+    clock.add(.tick(life: life), after: SimulatedServer.tickMilliseconds)
+    for (_, pipe) in process.pipes.sorted(by: { $0.key < $1.key }) {
+      if clock.now - pipe.serverHeardAt >= SimulatedServer.silenceMilliseconds {
+        results.log("server: connection \(pipe.number) fell silent")
+        simulation.network.serverLetsGo(of: pipe)
+      } else if clock.now - pipe.serverPingedAt >= SimulatedServer.pingMilliseconds {
+        pipe.serverPingedAt = clock.now
+        simulation.network.put(.ping, .fromServer, on: pipe)
+      }
+    }
+    let moment = time
+    tell { $0.clockTicked(at: moment) }
+    if options.raisesRequests { simulation.note(.serverTicked) }
+  }
+
+  // MARK: - Connections
+
+  /// Takes a connection that opens for its own.
+  func take(_ pipe: Pipe) -> ConnectionID {
+    process?.nextConnection += 1
+    let id = ConnectionID(rawValue: UInt64(life) << 32 | (process?.nextConnection ?? 0))
+    pipe.serverID = id
+    pipe.serverHolds = true
+    pipe.serverLife = life
+    pipe.serverHeardAt = clock.now
+    pipe.serverPingedAt = clock.now
+    process?.pipes[id] = pipe
+    return id
+  }
+
+  func lose(_ id: ConnectionID) {
+    process?.pipes[id] = nil
+    let moment = time
+    tell { $0.connectionClosed(id, at: moment) }
+  }
+
+  func receive(_ bytes: [UInt8], _ id: ConnectionID, at moment: ServerTime) {
+    var generator = generator
+    tell { $0.frameReceived(bytes, on: id, at: moment, using: &generator) }
+    self.generator = generator
+  }
+
+  // MARK: - Events and actions of the core
+
+  /// Tells the core of an event and does what follows from it, in order.
+  func tell(_ event: (inout ServerCore) -> [ServerAction]) {
+    guard let more = process?.core.run(event), !more.isEmpty else { return }
+    process?.actions += more
+    guard process?.isActing == false else { return }
+    process?.isActing = true
+    let life = life
+    var place = 0
+    while life == self.life, let actions = process?.actions, place < actions.count {
+      act(actions[place])
+      place += 1
+    }
+    guard life == self.life else { return }
+    process?.actions = []
+    process?.isActing = false
+    if process?.isStopped == true {
+      end("it was asked to stop")
+      startLater(50...200)
+    }
+  }
+
+  private func act(_ action: ServerAction) {
+    switch action {
+    case .send(let bytes, let ids):
+      for id in receivers(ids) {
+        guard let pipe = process?.pipes[id] else { continue }
+        simulation.network.send(bytes, .fromServer, on: pipe)
+      }
+    case .close(let id, _, let reason):
+      guard let pipe = process?.pipes[id] else { return }
+      results.log("server: closes connection \(pipe.number): \(reason)")
+      simulation.network.serverCloses(pipe)
+    case .abort(let id, let reason):
+      guard let pipe = process?.pipes[id] else { return }
+      results.log("server: drops connection \(pipe.number): \(reason)")
+      pipe[.fromServer].cut(afterBytes: 0)
+      simulation.network.serverLetsGo(of: pipe)
+    case .setReading(let id, let isOn):
+      guard let pipe = process?.pipes[id] else { return }
+      pipe[.toServer].isPaused = !isOn
+      if isOn { clock.add(.arrival(pipe, .toServer), after: 0) }
+    case .authenticated(let id):
+      process?.pipes[id]?.isAuthenticated = true
+    case .store(let id, let task):
+      process?.tasks.append(PendingTask(id: id, task: task))
+      startStoreTask()
+    case .pushOrdersStored:
+      results.log("server: push orders are stored")
+      simulation.pushes.pushSoon()
+    case .liveStatus(let order):
+      results.log("server: live status \(order.event) of \(order.task.sessionId)")
+    case .testPush(let target, _):
+      results.log("server: tests push target \(target.id)")
+    case .answerSettled(let id, let outcome):
+      results.log("server: posted answer \(id.rawValue): \(outcome)")
+    case .contentReleased: break
+    case .report(let report):
+      results.log("server: \(report)")
+      simulation.note(.serverReport(report))
+    case .stopped:
+      process?.isStopped = true
+    }
+  }
+
+  private func receivers(_ ids: [ConnectionID]) -> [ConnectionID] {
+    guard options.planted.contains(.fanOutSkipsOne), ids.count > 1 else { return ids }
+    fanOuts += 1
+    return fanOuts % 8 == 0 ? ids.dropLast() : ids
+  }
+
+  // MARK: - Tasks of the store
+
+  private func startStoreTask() {
+    guard let process, !process.isStoreBusy, !process.tasks.isEmpty else { return }
+    self.process?.isStoreBusy = true
+    let time = Int64.random(in: options.server.storeMilliseconds, using: &generator)
+    clock.add(.storeDone(life: life), after: time)
+  }
+
+  func finishStoreTask(life: Int) {
+    guard life == self.life, let pending = process?.tasks.first else { return }
+    process?.tasks.removeFirst()
+    process?.isStoreBusy = false
+    let outcome = perform(pending)
+    let moment = time
+    tell { $0.storeFinished(pending.id, outcome, at: moment) }
+    startStoreTask()
+  }
+
+  /// Does a task of the store's thread, and keeps account of what is durable.
+  private func perform(_ pending: PendingTask) -> StoreOutcome {
+    let task = pending.task
+    let outcome = disk.storage.perform(task)
+    if case .joined(.appended) = outcome { simulation.note(.joined) }
+    guard case .commit(let batch) = task, case .committed = outcome else { return outcome }
+    let entries = batch.appends.map(\.entry)
+    for entry in entries { results.hash.add(entry.content.bytes) }
+    if options.planted.contains(.ackBeforeFsync), disk.synced == nil || generator.chance(10) {
+      disk.holdBack()
+    }
+    simulation.note(.committed(entries, wallMilliseconds: batch.wallMilliseconds))
+    for (_, changes) in batch.inboxes { simulation.note(.inboxesChanged(changes)) }
+    let letOut = batch.records.flatMap(\.records.dispatches)
+    if !letOut.isEmpty { simulation.note(.letOut(letOut)) }
+    return outcome
+  }
+}
+
+extension ServerConfiguration {
+  /// Limits that short runs meet, and none where a planted bug takes one away.
+  fileprivate init(_ options: SimulationOptions) {
+    self.init()
+    log.catchUpEntriesMax = options.server.catchUpEntriesMax
+    log.snapshotEntries = options.server.snapshotEntries
+    log.partBytesMax = options.server.partBytesMax
+    if options.planted.contains(.pushNeverDue) {
+      notifications.patienceMilliseconds = .max / 4
+    }
+    if options.planted.contains(.stampClampOff) {
+      devices.stampAheadMillisecondsMax = .max / 4
+    }
+  }
+}
+
+extension ServerCore {
+  /// Hands itself to an event; lets the driver change it in place.
+  fileprivate mutating func run(
+    _ event: (inout ServerCore) -> [ServerAction]
+  ) -> [ServerAction] {
+    event(&self)
+  }
+}
