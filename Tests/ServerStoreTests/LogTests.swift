@@ -50,6 +50,30 @@ import WireProtocol
     #expect(try again.chain(of: workspace, at: 4) == state.prefix.chain)
   }
 
+  /// Batches and states alike, each for its own day.
+  @Test func whatComesInCountsForItsDay() throws {
+    func written(_ database: ServerDatabase) throws -> DailyWrites? {
+      try database.header(of: workspace)?.written
+    }
+    func append(_ bytes: [UInt8], at wallMilliseconds: Int64) throws {
+      let head = try #require(try database.header(of: workspace)).head
+      let entry = LogEntry(prefix: head.appending(bytes), content: .state(bytes))
+      try database.append(entry, to: workspace, at: wallMilliseconds)
+    }
+    let day = DailyWrites.dayMilliseconds
+    var batch = CommitBatch()
+    batch.wallMilliseconds = day
+    batch.appends = Sample.log(2, behind: try #require(try database.header(of: workspace)).head)
+      .map { (workspace, $0) }
+    try database.commit(batch)
+    #expect(try written(database) == DailyWrites(day: 1, bytes: 6))
+    try append([7, 7], at: 2 * day - 1)
+    #expect(try written(database) == DailyWrites(day: 1, bytes: 8))
+    try append([7], at: 2 * day)
+    try database.close()
+    #expect(try written(folder.open()) == DailyWrites(day: 2, bytes: 1))
+  }
+
   @Test func anEntryThatDoesNotFollowIsAConflictAndChangesNothing() throws {
     let entries = try database.write(3, to: workspace)
     let bytes: [UInt8] = [1]
