@@ -74,6 +74,9 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
   }
 
+  /// Whether seeds as good as never find it: the tests make a world for it.
+  package var needsGivenWorld: Bool { self == .silenceIsConsent || self == .pushNeverDue }
+
   package static func < (left: PlantedBug, right: PlantedBug) -> Bool {
     left.rawValue < right.rawValue
   }
