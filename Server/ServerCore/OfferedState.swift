@@ -77,8 +77,6 @@ package struct JoinTask: Sendable {
   /// What the two joined may take: bytes as they are stored, and units.
   package var bytesMax: Int
   package var unitsMax: UInt64
-  /// What is left of the bytes that the workspace may bring in today.
-  package var dailyBytesMax: Int
   /// Milliseconds since 1970.
   package var wallMilliseconds: Int64
 }
@@ -95,37 +93,36 @@ package enum JoinOutcome: Hashable, Sendable {
   case tooLarge(reason: String)
 }
 
-extension ServerStorage {
-  /// Joins a state with what is stored, and appends the outcome to the log.
-  func join(_ task: JoinTask) throws(StorageFault) -> JoinOutcome {
-    let bytes: [UInt8]
+extension JoinTask {
+  enum Joined {
+    /// The two joined, packed.
+    case state([UInt8])
+    /// Nothing is to be stored.
+    case nothing(JoinOutcome)
+  }
+
+  /// Joins the state with the content.
+  func joined() -> Joined {
     do {
-      let offered = try Workspace(image: PackedSnapshot.unpack(task.state))
-      guard !task.content.vector.includes(offered.vector) else { return .nothingNew }
-      let joined = try task.content.image().joined(with: offered.image())
+      let offered = try Workspace(image: PackedSnapshot.unpack(state))
+      guard !content.vector.includes(offered.vector) else { return .nothing(.nothingNew) }
+      let joined = try content.image().joined(with: offered.image())
       let units = joined.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
-      guard units <= task.unitsMax else {
-        return .tooLarge(reason: "\(units) units of text and changes, at most \(task.unitsMax)")
+      guard units <= unitsMax else {
+        return .nothing(
+          .tooLarge(reason: "\(units) units of text and changes, at most \(unitsMax)"))
       }
-      bytes = PackedSnapshot.pack(try Workspace(image: joined))
-      guard bytes.count <= task.bytesMax else {
-        return .tooLarge(reason: "\(bytes.count) bytes, at most \(task.bytesMax)")
-      }
-      guard bytes.count <= task.dailyBytesMax else {
-        return .tooLarge(
-          reason:
-            "\(bytes.count) bytes, of which \(max(task.dailyBytesMax, 0)) are left for today (UTC)")
+      let bytes = PackedSnapshot.pack(try Workspace(image: joined))
+      guard bytes.count <= bytesMax else {
+        return .nothing(.tooLarge(reason: "\(bytes.count) bytes, at most \(bytesMax)"))
       }
       // What was stored has to be read again, by all for ever: each of the two may be within a limit that
       // both together pass.
       _ = try Workspace(image: PackedSnapshot.unpack(bytes))
+      return .state(bytes)
     } catch {
-      return .refused(reason: "\(error)")
+      return .nothing(.refused(reason: "\(error)"))
     }
-    try append(
-      LogEntry(prefix: task.head.appending(bytes), content: .state(bytes)), to: task.workspace,
-      at: task.wallMilliseconds)
-    return .appended
   }
 }
 
@@ -142,6 +139,12 @@ extension ServerCore {
       return refuse(
         id, .notAllowed, "the device was paired to view, and offers no state: pair it anew",
         retryAfter: 60_000, at: now)
+    }
+    // Before all of it has come: it may be large.
+    if part.index == 0, let resident = workspaces[session.workspace],
+      let objection = resident.allowance.dayObjection(configuration.quota, at: now)
+    {
+      return refuse(id, objection, at: now)
     }
     var offer =
       part.index == 0 ? OfferedState(connection: id, first: part) : member.offer
@@ -178,6 +181,10 @@ extension ServerCore {
       !workspaces.isLoading(id)
     else { return }
     guard let content = resident.content else { return workspaces.load(id, &actions) }
+    if let objection = resident.allowance.dayObjection(configuration.quota, at: now) {
+      for connection in takeOffers(of: id) { refuse(connection, objection, at: now) }
+      return
+    }
     guard let offer = workspaces[id]?.joins.begin() else { return }
     actions.ask(
       .join(
@@ -185,9 +192,18 @@ extension ServerCore {
           workspace: id, state: offer.bytes, content: content, head: resident.log.head,
           bytesMax: resident.allowance.stateBytesMax(configuration.quota),
           unitsMax: resident.allowance.unitsMax(configuration.quota),
-          dailyBytesMax: resident.allowance.bytesLeftToday(configuration.quota, at: now),
           wallMilliseconds: now.wallMilliseconds)),
       for: .join(id, offer.connection))
+  }
+
+  /// Refuses a state on a day that takes nothing more. Its device asks again before midnight, since the
+  /// quota may be raised meanwhile, and not soon, since each time it gets the server's whole state.
+  private mutating func refuse(
+    _ id: ConnectionID, _ objection: ResidentWorkspace.Rejection, at now: ServerTime
+  ) {
+    refuse(
+      id, objection.code, "the device's state has to wait: \(objection.message)",
+      retryAfter: min(objection.retryAfterMilliseconds ?? 0, 600_000), at: now)
   }
 
   /// The store has joined a state, or could not.

@@ -13,22 +13,60 @@ package enum StoreTask: Sendable {
   case commit(CommitBatch)
   /// The whole state at a prefix, for one that lacks much of it.
   case packSnapshot(Workspace, prefix: LogPrefix, partBytesMax: Int)
+  /// Packs a state, and is a `keepSnapshot` then.
   case saveSnapshot(WorkspaceID, Workspace, prefix: LogPrefix, truncatingBefore: UInt64)
+  case keepSnapshot(StoredSnapshot, of: WorkspaceID, truncatingBefore: UInt64)
+  /// Joins a state with what is durable, and is an `appendState` then.
   case join(JoinTask)
+  case appendState(LogEntry, to: WorkspaceID, wallMilliseconds: Int64)
   case findUnpushed
   case probe
   case record([AuditEntry])
 }
 
 extension StoreTask {
-  /// Whether it is long and only packs what is durable already: it is done beside the others, which do
-  /// not wait for it. Loading is not such a task: it has to see what was asked for before.
-  package var isPacking: Bool {
+  /// Where a task is done.
+  package enum Place: Hashable, Sendable {
+    /// On the store's thread, in order.
+    case inOrder
+    /// Beside the others, which do not wait for it: it is long, and only packs what is durable already.
+    /// Loading is not such a task: it has to see what was asked for before.
+    case beside
+    /// Its `preparation` beside the others, and what is left then in order.
+    case preparedBeside
+  }
+
+  package var place: Place {
     switch self {
-    case .catchUp, .packSnapshot: true
-    case .authenticate, .redeem, .addCode, .findLapsed, .load, .commit, .saveSnapshot, .join,
-      .findUnpushed, .probe, .record:
-      false
+    case .catchUp, .packSnapshot: .beside
+    case .saveSnapshot, .join: .preparedBeside
+    case .authenticate, .redeem, .addCode, .findLapsed, .load, .commit, .keepSnapshot,
+      .appendState, .findUnpushed, .probe, .record:
+      .inOrder
+    }
+  }
+
+  /// What is left of a task.
+  package enum Preparation: Sendable {
+    case task(StoreTask)
+    case done(StoreOutcome)
+  }
+
+  /// Does what asks nothing of the store, and takes as long as a workspace is large.
+  package func preparation() -> Preparation {
+    switch self {
+    case .saveSnapshot(let id, let workspace, let prefix, let position):
+      let snapshot = StoredSnapshot(prefix: prefix, bytes: PackedSnapshot.pack(workspace))
+      return .task(.keepSnapshot(snapshot, of: id, truncatingBefore: position))
+    case .join(let task):
+      switch task.joined() {
+      case .state(let bytes):
+        let entry = LogEntry(prefix: task.head.appending(bytes), content: .state(bytes))
+        return .task(
+          .appendState(entry, to: task.workspace, wallMilliseconds: task.wallMilliseconds))
+      case .nothing(let outcome): return .done(.joined(outcome))
+      }
+    default: return .task(self)
     }
   }
 }
@@ -77,7 +115,7 @@ package struct LoadedWorkspace: Sendable {
 }
 
 extension ServerStorage {
-  /// Does a task; called on the store's thread, or on the one beside it for `isPacking`.
+  /// Does a task; called on the store's thread, or on the one beside it, as `StoreTask.place` says.
   package func perform(_ task: StoreTask) -> StoreOutcome {
     do throws(StorageFault) {
       switch task {
@@ -101,13 +139,17 @@ extension ServerStorage {
       case .commit(let batch):
         try commit(batch)
         return .committed
-      case .saveSnapshot(let id, let workspace, let prefix, let position):
-        let bytes = PackedSnapshot.pack(workspace)
-        try save(
-          StoredSnapshot(prefix: prefix, bytes: bytes), of: id, truncatingBefore: position)
-        return .snapshotSaved(bytes: bytes.count)
-      case .join(let task):
-        return .joined(try join(task))
+      case .saveSnapshot, .join:
+        switch task.preparation() {
+        case .task(let rest): return perform(rest)
+        case .done(let outcome): return outcome
+        }
+      case .keepSnapshot(let snapshot, let id, let position):
+        try save(snapshot, of: id, truncatingBefore: position)
+        return .snapshotSaved(bytes: snapshot.bytes.count)
+      case .appendState(let entry, let id, let wallMilliseconds):
+        try append(entry, to: id, at: wallMilliseconds)
+        return .joined(.appended)
       case .findUnpushed:
         return .unpushed(try workspacesWithUnpushed())
       case .probe:

@@ -30,9 +30,18 @@ struct WorkspaceAllowance: Sendable {
     min(quota.unitsMax ?? usual.unitsMax, WorkspaceQuota.unitsMaxMax)
   }
 
-  /// Bytes that it may still bring in on this day.
-  func bytesLeftToday(_ usual: ServerConfiguration.Quota, at now: ServerTime) -> Int {
-    (quota.dailyBytesMax ?? usual.dailyBytesMax) - written.bytes(at: now.wallMilliseconds)
+  /// What speaks against more on this day, if anything. The last of a day is taken as a whole and spends
+  /// the rest of it: a state that is larger than a day's share would never come in otherwise.
+  func dayObjection(
+    _ usual: ServerConfiguration.Quota, at now: ServerTime
+  ) -> ResidentWorkspace.Rejection? {
+    let dailyMax = quota.dailyBytesMax ?? usual.dailyBytesMax
+    guard written.bytes(at: now.wallMilliseconds) >= dailyMax else { return nil }
+    let day = DailyWrites.dayMilliseconds
+    return .tooMuch(
+      "the workspace has brought in all that it may on one day, \(dailyMax >> 20) MiB; "
+        + "it goes on at midnight (UTC); its owner may raise that: cospool-server workspace quota",
+      retryAfterMilliseconds: UInt32(clamping: day - now.wallMilliseconds % day))
   }
 
   /// A batch was taken.
@@ -62,15 +71,7 @@ struct WorkspaceAllowance: Sendable {
         "the workspace holds all the units of text and changes that the server gives it, "
           + "\(unitsMax(usual))")
     }
-    let dailyMax = quota.dailyBytesMax ?? usual.dailyBytesMax
-    guard bytes <= bytesLeftToday(usual, at: now) else {
-      let day = DailyWrites.dayMilliseconds
-      return .tooMuch(
-        "the workspace has brought in all that it may on one day, \(dailyMax >> 20) MiB; "
-          + "it goes on at midnight (UTC)",
-        retryAfterMilliseconds: UInt32(clamping: day - now.wallMilliseconds % day))
-    }
-    return nil
+    return dayObjection(usual, at: now)
   }
 }
 

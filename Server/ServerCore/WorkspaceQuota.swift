@@ -8,7 +8,8 @@ package struct WorkspaceQuota: Hashable, Sendable {
   /// Letters, places and changes that were ever made: what memory and starts go by. A message takes
   /// three or more.
   package var unitsMax: UInt64?
-  /// Bytes of changes that it takes on one day (UTC).
+  /// Bytes of changes, and of states that were joined, that it takes on one day (UTC); the last of a day is
+  /// taken whole.
   package var dailyBytesMax: Int?
   /// Bytes of its files, each counted as 4 KiB or more.
   package var fileBytesMax: Int?

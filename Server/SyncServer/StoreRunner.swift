@@ -40,12 +40,13 @@ final class StoreRunner {
   ) {
     began[id] = clock.now.uptimeMilliseconds
     let bound = NIOLoopBound((self, done), eventLoop: loop)
-    let storage = storage
-    let thread = task.isPacking ? threads.packing : threads.tasks
-    thread.runIfActive(eventLoop: loop) {
-      let start = ContinuousClock.now
-      return (storage.perform(task), start.duration(to: .now))
-    }.whenComplete { result in
+    let answer =
+      switch task.place {
+      case .inOrder: run(task, on: threads.tasks)
+      case .beside: run(task, on: threads.packing)
+      case .preparedBeside: prepareAndRun(task)
+      }
+    answer.whenComplete { result in
       let (runner, done) = bound.value
       runner.began[id] = nil
       switch result {
@@ -55,6 +56,29 @@ final class StoreRunner {
         done(.failed(fault), .zero)
       }
     }
+  }
+
+  private func run(
+    _ task: StoreTask, on thread: NIOThreadPool
+  ) -> EventLoopFuture<(StoreOutcome, Duration)> {
+    let storage = storage
+    return thread.runIfActive(eventLoop: loop) {
+      let start = ContinuousClock.now
+      return (storage.perform(task), start.duration(to: .now))
+    }
+  }
+
+  /// So no commit waits for what is as long as a workspace is large.
+  private func prepareAndRun(_ task: StoreTask) -> EventLoopFuture<(StoreOutcome, Duration)> {
+    let bound = NIOLoopBound(self, eventLoop: loop)
+    return threads.packing.runIfActive(eventLoop: loop) { task.preparation() }
+      .flatMap { preparation in
+        let runner = bound.value
+        switch preparation {
+        case .task(let rest): return runner.run(rest, on: runner.threads.tasks)
+        case .done(let outcome): return runner.loop.makeSucceededFuture((outcome, .zero))
+        }
+      }
   }
 
   /// Does something else behind all that waits.

@@ -4,7 +4,7 @@ import NIOPosix
 struct StoreThreads: Sendable {
   /// Everything, one task after the other.
   let tasks = NIOThreadPool(numberOfThreads: 1)
-  /// What `StoreTask.isPacking` says, beside that.
+  /// What `StoreTask.place` says, beside that.
   let packing = NIOThreadPool(numberOfThreads: 1)
 
   init() {

@@ -1,0 +1,55 @@
+import Dispatch
+import NIOCore
+import NIOPosix
+import QueueModel
+import SequenceCRDT
+import Testing
+import WireProtocol
+
+@testable import ServerCore
+@testable import SyncServer
+
+/// On which thread the store's work is done.
+@Suite struct StoreRunnerTests {
+  private static let workspace = WorkspaceID(high: 1, low: 1)
+
+  /// States of one workspace may be large: what others write does not wait until they are packed.
+  @Test func noCommitWaitsForStatesThatArePackedOrJoined() async throws {
+    let storage = MemoryStorage()
+    storage.addWorkspace(Self.workspace, name: "default", firstChain: 42)
+    let head = try #require(try storage.header(of: Self.workspace)).head
+    let join = JoinTask(
+      workspace: Self.workspace, state: PackedSnapshot.pack(Workspace()), content: Workspace(),
+      head: head, bytesMax: 1 << 20, unitsMax: 1 << 20, wallMilliseconds: 0)
+    let tasks: [StoreTask] = [
+      .join(join),
+      .saveSnapshot(Self.workspace, Workspace(), prefix: head, truncatingBefore: 0),
+      .packSnapshot(Workspace(), prefix: head, partBytesMax: 1 << 10),
+      .commit(CommitBatch()),
+    ]
+    let threads = StoreThreads()
+    // Something large is being packed as long as this thread is held.
+    let gate = DispatchSemaphore(value: 0)
+    threads.packing.submit { _ in gate.wait() }
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let ended = loop.makePromise(of: [Int].self)
+    let committed = loop.makePromise(of: [Int].self)
+    try await loop.submit {
+      let runner = StoreRunner(storage, threads: threads, loop: loop, clock: ProcessClock())
+      var order: [Int] = []
+      for (index, task) in tasks.enumerated() {
+        runner.perform(task, as: StoreTaskID(rawValue: UInt64(index))) { outcome, _ in
+          if case .failed(let fault) = outcome { Issue.record("\(fault)") }
+          order.append(index)
+          if index == tasks.count - 1 { committed.succeed(order) }
+          if order.count == tasks.count { ended.succeed(order) }
+        }
+      }
+    }.get()
+    #expect(try await committed.futureResult.get() == [3])
+    gate.signal()
+    #expect(try await ended.futureResult.get().first == 3)
+    #expect(storage.withState { $0.workspaces[Self.workspace]?.snapshots.count } == 1)
+    await threads.shutDown()
+  }
+}
