@@ -23,7 +23,15 @@ struct BatchChanges: Sendable {
     }
   }
 
+  /// Bytes of tasks' texts that are read for one batch. A write costs what its text has, however few bytes of
+  /// it came: it goes on in registers that were written before.
+  private static let textBytesMax = 8 << 20
+  /// What reading the task of a session, as it was and as it is, counts for: the most that it can have.
+  private static let sessionBytes = RegisterField.taskPieces.count * Limits.nameBytesMax
+
   private let operations: [Operation]
+  /// The texts of writes from here on are read, and told.
+  private let firstRead: Int
   /// The writes of the tasks before, by session.
   private var writes: [SessionID: TaskWrite] = [:]
   /// What the tasks awaited before, by session.
@@ -34,11 +42,12 @@ struct BatchChanges: Sendable {
   /// - Complexity: O(operations).
   init(_ operations: [Operation], before content: Workspace) {
     self.operations = operations
-    for operation in operations {
+    firstRead = BatchChanges.firstRead(of: operations)
+    for (index, operation) in operations.enumerated() {
       switch operation.body {
       case .setRegister(let element, .task, _, _):
-        guard let session = content.session(introducedBy: element),
-          let record = content.taskRecord(of: session)
+        guard index >= firstRead, let session = content.session(introducedBy: element),
+          awaited[session] == nil, let record = content.taskRecord(of: session)
         else { continue }
         writes[session] = TaskWrite(
           fence: Stamp(rawValue: record.token << 24 | record.step), writer: record.writer)
@@ -51,6 +60,43 @@ struct BatchChanges: Sendable {
         locked.insert(session)
       }
     }
+  }
+
+  /// Where reading begins, so that of too much the last is read.
+  private static func firstRead(of operations: [Operation]) -> Int {
+    var pieces: [Piece: [RegisterField: Int]] = [:]
+    var writes: [(index: Int, element: OperationID, bytes: Int)] = []
+    for (index, operation) in operations.enumerated() {
+      guard
+        case .setRegister(let element, let field, .text(let text), let fence) = operation.body,
+        RegisterField.taskPieces.contains(field)
+      else { continue }
+      let piece = Piece(element: element, fence: fence, replica: operation.id.replica)
+      pieces[piece, default: [:]][field] = text.utf8.count
+      guard field == .task else { continue }
+      writes.append((index, element, pieces[piece]?.values.reduce(0, +) ?? 0))
+    }
+    var left = textBytesMax
+    var seen: Set<OperationID> = []
+    for write in writes.reversed() {
+      left -= write.bytes + (seen.insert(write.element).inserted ? sessionBytes : 0)
+      if left < 0 { return write.index + 1 }
+    }
+    return 0
+  }
+
+  /// The sessions whose requests the batch may have settled: their tasks were written, or they were deleted.
+  func sessionsThatMayAwaitLess(after content: Workspace) -> Set<SessionID> {
+    Set(
+      operations.compactMap { operation in
+        switch operation.body {
+        case .setRegister(let element, let field, _, _)
+        where RegisterField.taskPieces.contains(field):
+          content.session(introducedBy: element)
+        case .clearTags(let element, .exists, _): content.session(introducedBy: element)
+        default: nil
+        }
+      })
   }
 
   /// The sessions whose tasks the batch writes.
@@ -85,8 +131,9 @@ struct BatchChanges: Sendable {
     var unlocked: [SessionID: OperationID] = [:]
     var writes = writes
     var awaited = awaited
+    var tasks: [SessionID: TaskState] = [:]
     var pieces: [Piece: [RegisterField: String]] = [:]
-    for operation in operations {
+    for (index, operation) in operations.enumerated() {
       let replica = operation.id.replica
       if case .setRegister(let element, let field, .text(let text), let fence) = operation.body {
         let piece = Piece(element: element, fence: fence, replica: replica)
@@ -96,10 +143,12 @@ struct BatchChanges: Sendable {
           write.wins(over: writes[session])
         else { continue }
         writes[session] = write
+        guard index >= firstRead else { continue }
         let task = TaskText(text: BatchChanges.text(of: pieces[piece] ?? [:]))
         // Of a session that was deleted nobody needs to hear any more.
         let known = awaited.updateValue(Set(task.requests.map(\.id)), forKey: session) ?? []
-        let events = BatchChanges.events(of: task, besides: known, in: session, content)
+        if tasks[session] == nil { tasks[session] = content.task(of: session) }
+        let events = BatchChanges.events(of: task, besides: known, tasks[session])
         guard content.host(of: session) != nil, !events.isEmpty else { continue }
         // What came of it is as old as the task itself.
         told.insert(session)
@@ -140,10 +189,10 @@ struct BatchChanges: Sendable {
   /// another host's write may bring back several, or how it ended. A request that the batch itself
   /// settles is none.
   private static func events(
-    of task: TaskText, besides known: Set<RequestID>, in session: SessionID, _ content: Workspace
+    of task: TaskText, besides known: Set<RequestID>, _ current: TaskState?
   ) -> [(TaskRequest?, NotificationEvent)] {
     let fresh = task.requests.filter {
-      !known.contains($0.id) && content.awaits($0.id, in: session)
+      !known.contains($0.id) && current?.awaits($0.id) == true
     }
     return NotificationEvent.events(of: task.status, asking: fresh)
   }

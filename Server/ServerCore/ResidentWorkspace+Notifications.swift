@@ -10,11 +10,20 @@ extension ResidentWorkspace {
   }
 
   /// Takes requests out of the inboxes that no task awaits any more.
-  mutating func endRequests() {
-    guard let content else { return }
+  ///
+  /// - Parameter sessions: those whose tasks may have changed; nil: all.
+  mutating func endRequests(in sessions: Set<SessionID>? = nil) {
+    guard let content, sessions?.isEmpty != true else { return }
+    // Each is read once, however many requests are of it.
+    var tasks: [SessionID: TaskState?] = [:]
     inboxes.requestsEnded { notification in
-      guard let request = notification.request else { return true }
-      return !content.awaits(request, in: notification.session)
+      let session = notification.session
+      guard sessions?.contains(session) != false, let request = notification.request else {
+        return false
+      }
+      let task = tasks[session] ?? content.task(of: session)
+      tasks[session] = task
+      return task?.awaits(request) != true
     }
   }
 

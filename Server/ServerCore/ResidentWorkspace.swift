@@ -71,6 +71,8 @@ struct ResidentWorkspace: Sendable {
       liveStatus = LiveStatuses(header.inboxes.statuses, now: now)
     }
     allowance.refresh(from: header)
+    // A state that was joined may have settled some.
+    endRequests()
   }
 
   mutating func enqueue(_ batch: PendingBatch) {
@@ -223,6 +225,9 @@ extension ResidentWorkspace {
     let delta = isAsSent ? batch.delta : PackedDelta.pack(operations)
     log.stage(delta)
     requests.queuesChanged()
+    if let reading, let content {
+      endRequests(in: reading.sessionsThatMayAwaitLess(after: content))
+    }
     var news: [NotificationChange] = []
     if let reading, !reading.isEmpty, let content {
       news = reading.news(

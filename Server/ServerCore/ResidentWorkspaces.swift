@@ -198,7 +198,6 @@ struct ResidentWorkspaces: Sendable {
       commit.entries.append((batch, entry))
       // Most batches tell nothing: a keystroke must not pay for what they do not say.
       if !news.isEmpty { residents[id]?.post(news, Audience(of: id, connections), at: now) }
-      residents[id]?.endRequests()
       residents[id]?.stageTasks(at: now)
       residents[id]?.stageInboxes(into: &commit)
     case .contentBroken(let batch):
