@@ -112,6 +112,8 @@ struct Member: Sendable {
   var notices: Notices?
   /// The person looks at the device.
   var isVisible = false
+  /// A pairing code that it asked for is being stored.
+  var awaitsCode = false
   /// The request whose answer waits for a provider.
   var test: (request: UInt64, target: PushTargetRecord)?
 

@@ -9,12 +9,14 @@ extension ServerCore {
     at now: ServerTime, using generator: inout some RandomNumberGenerator
   ) {
     let refusal = admission.refusal(ofCodeFor: session.role)
-    guard refusal == nil, stopping == nil else {
+    // One at a time: each is a transaction, and the store does nothing else meanwhile.
+    guard refusal == nil, stopping == nil, connection.member?.awaitsCode == false else {
       let answer = refusal.map(InboxAnswer.unusable) ?? .unavailable
       return send(.response(answer.response(id: request)), to: connection.id)
     }
     let (code, proposal) = admission.code(
       for: wish, by: session, from: connection.source, at: now, using: &generator)
+    connections[connection.id]?.member?.awaitsCode = true
     actions.ask(.addCode(proposal), for: .addCode(connection.id, request: request, code, proposal))
   }
 
@@ -23,6 +25,7 @@ extension ServerCore {
     _ code: PairingCode, _ proposal: CodeProposal, for connection: ConnectionID,
     _ request: UInt64, _ outcome: StoreOutcome, at now: ServerTime
   ) {
+    connections[connection]?.member?.awaitsCode = false
     if case .failed(let fault) = outcome { storageFailed(fault, at: now) }
     send(.response(InboxAnswer(code, proposal, outcome).response(id: request)), to: connection)
   }
