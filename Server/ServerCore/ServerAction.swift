@@ -12,8 +12,9 @@ package enum ServerAction: Sendable {
   case abort(ConnectionID, reason: String)
   /// Stops or resumes reading from the connection, so that its sender slows down.
   case setReading(ConnectionID, isOn: Bool)
-  /// The connection has authenticated: the driver need not count its raw bytes any longer.
-  case authenticated(ConnectionID)
+  /// The connection has authenticated as one of a workspace's: the driver need not count its raw bytes any
+  /// longer.
+  case authenticated(ConnectionID, WorkspaceID)
   /// Runs the task on the store's thread, in order, and reports `storeFinished`.
   case store(StoreTaskID, StoreTask)
   /// Push orders are in the store: the push service reads them there.

@@ -90,7 +90,7 @@ extension ServerCore {
       store: hello.store, version: version, nonce: nonce, tokenHash: hash,
       role: record.device.role, expiresAt: record.expiresAt)
     connections[id]?.phase = .joining(hello, session)
-    actions.add(.authenticated(id))
+    actions.add(.authenticated(id, session.workspace))
     workspaces[session.workspace]?.letIn(record.device)
     resume([id], at: now)
   }

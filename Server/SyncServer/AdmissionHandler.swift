@@ -52,12 +52,12 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event is ConnectionAuthenticated {
-      deadline?.cancel()
-      driver.sockets.authenticated(context.channel)
-      context.pipeline.syncOperations.removeHandler(self, promise: nil)
-    }
+    // Before it leaves the pipeline: from then on it passes nothing on.
     context.fireUserInboundEventTriggered(event)
+    guard event is DeviceKnown else { return }
+    deadline?.cancel()
+    driver.sockets.authenticated(context.channel)
+    context.pipeline.syncOperations.removeHandler(self, promise: nil)
   }
 }
 

@@ -25,8 +25,10 @@ final class BlobConversation {
   /// Writes an answer and says whether the connection goes on; ends when the client's system has it.
   private let answer: (HTTPReply, _ goesOn: Bool) -> EventLoopFuture<Void>
   private var state = State.idle
-  /// The workspace that its slot counts for; nil without one.
-  private var slot: WorkspaceID?
+  /// The device that the connection counts for; nil until it is known.
+  private var owner: FileRequests.Owner?
+  /// The workspace that its seat counts for; nil without one.
+  private var seat: WorkspaceID?
   /// What the workspace of the request may take in files, where its owner said so.
   private var quotaBytes: Int?
   /// Whether the client wants to ask more.
@@ -53,6 +55,8 @@ final class BlobConversation {
   func end() {
     look?.cancel()
     leaveSeat()
+    if let owner { driver.files.left(owner) }
+    owner = nil
     state = .answering
   }
 
@@ -125,12 +129,23 @@ final class BlobConversation {
       }
       let workspace = holder.workspace
       quotaBytes = holder.fileBytesMax
-      guard !driver.isStopped, driver.files.takeSeat(for: workspace) else { return refuse(.busy) }
-      slot = workspace
-      channel.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
+      let owner = FileRequests.Owner(workspace: workspace, device: holder.device.id)
+      guard !driver.isStopped, belongs(to: owner), driver.files.takeSeat(for: workspace) else {
+        return refuse(.busy)
+      }
+      seat = workspace
+      channel.pipeline.fireUserInboundEventTriggered(DeviceKnown(workspace: workspace))
       state = .receiving(request, workspace, body: body)
       if isComplete { perform(request, workspace, body) }
     }
+  }
+
+  /// - Returns: whether the device may have the connection.
+  private func belongs(to owner: FileRequests.Owner) -> Bool {
+    guard self.owner != owner else { return true }
+    if let before = self.owner { driver.files.left(before) }
+    self.owner = driver.files.came(owner) ? owner : nil
+    return self.owner != nil
   }
 
   private func fits(_ body: ByteBuffer, _ request: BlobRequest) -> Bool {
@@ -156,13 +171,13 @@ final class BlobConversation {
     }
   }
 
-  /// The slot is held until the answer is written: a client that asks and does not read must not
+  /// The seat is held until the answer is written: a client that asks and does not read must not
   /// have file after file wait for it here.
   private func finish(_ reply: HTTPReply) {
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     answer(reply, isKeptAlive).whenSuccess {
       let conversation = bound.value
-      guard conversation.slot != nil else { return }
+      guard conversation.seat != nil else { return }
       conversation.leaveSeat()
       conversation.state = .idle
     }
@@ -175,8 +190,8 @@ final class BlobConversation {
   }
 
   private func leaveSeat() {
-    guard let workspace = slot else { return }
-    slot = nil
+    guard let workspace = seat else { return }
+    seat = nil
     driver.files.leaveSeat(of: workspace)
   }
 

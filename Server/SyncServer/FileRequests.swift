@@ -1,22 +1,49 @@
 import NIOCore
 import NIOPosix
 import QueueModel
+import ServerCore
 
 /// Requests for the files of attachments: they are done on a thread of their own, so that no commit waits
-/// for them, and each needs a seat, since it takes memory.
+/// for them, and each needs a seat, since it takes memory. A device has so many connections for them: on each
+/// it may wait as long as it likes, with a place among all connections that nobody else gets.
 struct FileRequests {
+  /// Whose connections are counted together.
+  struct Owner: Hashable {
+    let workspace: WorkspaceID
+    let device: DeviceID
+  }
+
   let thread: NIOThreadPool
   private let blobs: BlobStore
   private let rules: SyncServerOptions.Files
+  private let connectionsMax: Int
   /// Those under way, by workspace.
   private var seats: [WorkspaceID: Int] = [:]
+  private var connections: [Owner: Int] = [:]
 
   init(_ options: SyncServerOptions, thread: NIOThreadPool) {
     self.thread = thread
     rules = options.files
+    connectionsMax = options.core.devices.connectionsMax
     blobs = BlobStore(
       dataDirectory: options.dataDirectory, quotaBytes: options.files.quotaBytes,
       freeSpace: options.freeSpace)
+  }
+
+  /// A connection turned out to be a device's.
+  ///
+  /// - Returns: whether it may have one more.
+  mutating func came(_ owner: Owner) -> Bool {
+    let own = connections[owner, default: 0]
+    guard own < connectionsMax else { return false }
+    connections[owner] = own + 1
+    return true
+  }
+
+  /// A connection that was counted is gone, or another device's now.
+  mutating func left(_ owner: Owner) {
+    guard let own = connections[owner] else { return }
+    connections[owner] = own > 1 ? own - 1 : nil
   }
 
   /// Whether there is a seat for one more; one workspace does not get all.

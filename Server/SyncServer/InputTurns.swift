@@ -3,7 +3,7 @@ import QueueModel
 
 /// Whose connections share a turn.
 enum TurnGroup: Hashable {
-  /// Those whose devices are not known yet, and requests for files.
+  /// Those whose devices are not known yet.
   case strangers
   case workspace(WorkspaceID)
 }

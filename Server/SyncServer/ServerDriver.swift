@@ -203,9 +203,6 @@ final class ServerDriver {
     peers.joined(
       id,
       ConnectedDevice(workspace: workspace, device: device, since: clock.now.wallMilliseconds))
-    // A channel that is closed has no handlers any more.
-    try? peers.channel(of: id)?.pipeline.syncOperations.handler(type: TurnHandler.self).group =
-      .workspace(workspace)
   }
 
   // MARK: - Answers without a connection
@@ -249,8 +246,9 @@ final class ServerDriver {
       channel.setOption(ChannelOptions.autoRead, value: isOn).whenFailure { _ in
         channel.close(mode: .all, promise: nil)
       }
-    case .authenticated(let id):
-      peers.channel(of: id)?.pipeline.fireUserInboundEventTriggered(ConnectionAuthenticated())
+    case .authenticated(let id, let workspace):
+      peers.channel(of: id)?.pipeline
+        .fireUserInboundEventTriggered(DeviceKnown(workspace: workspace))
     case .store(let id, let task): perform(task, as: id)
     case .pushOrdersStored: pushes?.ordersStored()
     case .liveStatus(let order): pushes?.show(order)
@@ -338,5 +336,7 @@ final class ServerDriver {
   }
 }
 
-/// Tells the handlers of a channel that its device is known.
-struct ConnectionAuthenticated {}
+/// Tells the handlers of a channel that its device is known, and whose it is.
+struct DeviceKnown {
+  let workspace: WorkspaceID
+}

@@ -13,7 +13,7 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   typealias OutboundOut = ByteBuffer
 
   /// Whose turn it has.
-  var group = TurnGroup.strangers
+  private(set) var group = TurnGroup.strangers
   private let turns: InputTurns
   private var context: ChannelHandlerContext?
   /// What was read; none of it is empty.
@@ -67,6 +67,7 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   func channelReadComplete(context: ChannelHandlerContext) {}
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    if let known = event as? DeviceKnown { group = .workspace(known.workspace) }
     guard case ChannelEvent.inputClosed = event else {
       return context.fireUserInboundEventTriggered(event)
     }

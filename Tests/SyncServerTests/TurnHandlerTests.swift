@@ -1,5 +1,9 @@
+import Foundation
 import NIOCore
 import NIOPosix
+import PushDelivery
+import QueueModel
+import ServerCore
 import Testing
 
 @testable import SyncServer
@@ -33,7 +37,7 @@ import Testing
 
   /// Runs `body` on the event loop of a connected socket on which the peer says nothing.
   private func withPipeline<Result: Sendable>(
-    _ body: @escaping @Sendable (Pipeline) -> Result
+    _ body: @escaping @Sendable (Pipeline) throws -> Result
   ) async throws -> Result {
     let group = MultiThreadedEventLoopGroup.singleton
     let listener = try await ServerBootstrap(group: group).bind(host: "127.0.0.1", port: 0).get()
@@ -43,7 +47,7 @@ import Testing
     let result = try await channel.eventLoop.submit {
       let (turns, decoder) = (TurnHandler(turns: InputTurns { _ in }), Decoder())
       try channel.pipeline.syncOperations.addHandlers([turns, decoder])
-      return body(Pipeline(channel: channel, turns: turns, decoder: decoder))
+      return try body(Pipeline(channel: channel, turns: turns, decoder: decoder))
     }.get()
     try await channel.close()
     try await listener.close()
@@ -74,6 +78,29 @@ import Testing
       return waitsMore ? [] : pipeline.decoder.bytes
     }
     #expect(bytes == (0..<InputTurns.pieceBytes).map { UInt8(truncatingIfNeeded: $0) })
+  }
+
+  /// A device that syncs, or gives a file, does not wait behind all strangers together.
+  @Test func whoIsKnownHasTheTurnsOfItsWorkspace() async throws {
+    let workspace = WorkspaceID(high: 1, low: 1)
+    let directory = NSTemporaryDirectory()
+    let (threads, logger) = (StoreThreads(), ServerFixture.quiet)
+    let pushing = PushSetup.read(directory: directory, logger: logger)
+    let groups: [TurnGroup] = try await withPipeline { pipeline in
+      let driver = ServerDriver(
+        loop: pipeline.channel.eventLoop, options: SyncServerOptions(dataDirectory: directory),
+        storage: MemoryStorage(), storeThreads: threads, blobThread: threads.packing,
+        pushing: pushing, security: nil, logger: logger)
+      try pipeline.channel.pipeline.syncOperations.addHandler(
+        AdmissionHandler(driver: driver), position: .first)
+      let before = pipeline.turns.group
+      let known = DeviceKnown(workspace: workspace)
+      pipeline.channel.pipeline.fireUserInboundEventTriggered(known)
+      return [before, pipeline.turns.group]
+    }
+    #expect(groups == [.strangers, .workspace(workspace)])
+    await pushing.sender.shutDown()
+    await threads.shutDown()
   }
 
   @Test(arguments: [4 << 10, 1 << 20])

@@ -183,7 +183,7 @@ package final class SimulatedServer {
       guard let pipe = process?.pipes[id] else { return }
       pipe[.toServer].isPaused = !isOn
       if isOn { clock.add(.arrival(pipe, .toServer), after: 0) }
-    case .authenticated(let id):
+    case .authenticated(let id, _):
       process?.pipes[id]?.isAuthenticated = true
     case .store(let id, let task):
       process?.tasks.append(PendingTask(id: id, task: task))
