@@ -41,7 +41,7 @@ final class QuietWriter: Sendable {
     while !isEnding.withLock({ $0 }) {
       // Not taken for a failure of the server's: nothing would be measured any more.
       guard let (operations, after) = try? member.writing("text") else {
-        fatalError("the quiet writer can write nothing")
+        preconditionFailure("the quiet writer can write nothing")
       }
       let frame = HostilePeer.frame(member.changes(operations))
       // From the frame on: what a writer computes is not the server's.

@@ -6,7 +6,9 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 computing="^($1)\\."
-test=("${SWIFT:-swift}" test --skip-build --parallel --num-workers 2 --ignore-lock)
+# Two of `swift test` at once would wait for each other's lock.
+test=("$("${SWIFT:-swift}" build --show-bin-path)/cospoolPackageTests.xctest" --testing-library swift-testing)
+export NO_COLOR=1
 log=$(mktemp)
 set -m
 nice -n 19 Tests/Scripts/explain.sh "${test[@]}" --filter "$computing" > "$log" 2>&1 &
