@@ -14,7 +14,7 @@ package final class Simulation {
   private(set) var isJustSettled = false
 
   package private(set) lazy var server = SimulatedServer(in: self)
-  private(set) lazy var pushes = PushService(in: self)
+  private(set) lazy var pushes = SimulatedPushService(in: self)
   private(set) lazy var network = SimulatedNetwork(in: self)
   package private(set) lazy var devices = SimulatedDevices(in: self)
   private(set) lazy var clients = ClientDriver(in: self)

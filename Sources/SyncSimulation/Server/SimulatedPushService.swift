@@ -4,7 +4,7 @@ import ServerCore
 
 /// The push service beside the server: it carries out the orders that are stored, over a provider that
 /// does not take every push.
-final class PushService {
+final class SimulatedPushService {
   /// How many of a hundred pushes the provider does not take.
   private static let lossPercent = 40
   private static let retryMilliseconds: Int64 = 500
@@ -28,7 +28,8 @@ final class PushService {
 
   func pushSoon() {
     guard simulation.options.raisesRequests else { return }
-    simulation.clock.add(.push(life: server.life), after: PushService.retryMilliseconds / 10)
+    simulation.clock.add(
+      .push(life: server.life), after: SimulatedPushService.retryMilliseconds / 10)
   }
 
   /// Tries the orders, in order. One that is not taken is tried again, and so is one after which the
@@ -38,13 +39,13 @@ final class PushService {
     let isReliable = simulation.quiescence.isSettling
     let orders = (try? storage.pushOrders(after: 0, limit: 16)) ?? []
     for stored in orders {
-      if !isReliable, server.generator.chance(PushService.lossPercent) { break }
+      if !isReliable, server.generator.chance(SimulatedPushService.lossPercent) { break }
       simulation.note(.pushed(stored))
       if !isReliable, server.generator.chance(5) { break }
       guard (try? storage.removePushOrders([stored.number])) != nil else { break }
     }
     guard hasOrders else { return }
-    simulation.clock.add(.push(life: server.life), after: PushService.retryMilliseconds)
+    simulation.clock.add(.push(life: server.life), after: SimulatedPushService.retryMilliseconds)
   }
 
   var hasOrders: Bool { !storage.withState(\.pushOrders).isEmpty }
