@@ -109,6 +109,11 @@ struct SettingsHandlers: RouteHandlers {
 
 extension APIProblem {
   init(_ fault: SettingFault) {
+    if let isDiskFull = fault.isDiskFull {
+      let message = [fault.source, fault.reason].compactMap(\.self).joined(separator: ": ")
+      self.init(ClientError.storage(message: message, isFull: isDiskFull))
+      return
+    }
     self.init(
       .unprocessableContent, code: "invalidSetting", message: fault.description,
       exitCode: ExitStatus.usage)

@@ -192,9 +192,8 @@ struct ServiceInstallCommand: ParsableCommand {
 
   /// The machine's service is shown no homes.
   private func refuseInHome(_ program: String) throws(SyncServerError) {
-    guard !scope.user, ["/home/", "/root/", "/run/user/"].contains(where: program.hasPrefix) else {
-      return
-    }
+    let homes = ["/home", "/root", "/run/user"]
+    guard !scope.user, homes.contains(where: { program.hasPrefix($0 + "/") }) else { return }
     throw SyncServerError(
       .usage,
       "The machine's service cannot run \(program): it is shown no homes. Install the program elsewhere "

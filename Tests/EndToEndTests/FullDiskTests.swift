@@ -26,6 +26,8 @@ extension EndToEnd {
         let asJSON = try await a.attempt("send", "-s", "s", text, "--json")
         #expect(asJSON.standardError.contains(#""code":"persistenceFailed""#), "\(asJSON)")
         #expect(try await a.dump() == dump, "a refused command changes nothing")
+        let unset = try await a.attempt("config", "set", "maxQueueSize", "7")
+        #expect(unset.code == 7 && !unset.standardError.contains("StoreError"), "\(unset)")
         let told = try await a.attempt("doctor")
         #expect(told.code == 1 && told.standardOutput.contains("diskSpace: 0 MiB free"), "\(told)")
 

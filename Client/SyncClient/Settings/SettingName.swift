@@ -345,6 +345,8 @@ public struct SettingFault: Error, Hashable, Sendable, CustomStringConvertible {
   public var source: String?
   /// The line of the file, from 1.
   public var line: Int?
+  /// Where the file could not be written: whether the disk is full. nil where a value is wrong.
+  public var isDiskFull: Bool?
 
   /// Puts the parts together.
   public init(name: String?, reason: String, source: String? = nil, line: Int? = nil) {

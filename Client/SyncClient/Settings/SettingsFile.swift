@@ -69,7 +69,11 @@ public struct SettingsFile: Sendable {
       let text = String(decoding: try encoder.encode(named), as: UTF8.self)
       try FileAccess.replace(path, with: text + "\n")
     } catch {
-      throw SettingFault(name: nil, reason: "it cannot be written: \(error)", source: path)
+      let refusal = error as? StoreError
+      var fault = SettingFault(
+        name: nil, reason: "it cannot be written: \(refusal?.message ?? "\(error)")", source: path)
+      fault.isDiskFull = refusal?.code == .full
+      throw fault
     }
   }
 

@@ -60,10 +60,14 @@ struct ServiceCommands: ParsableCommand {
       code: "systemd",
       message: "systemctl --user \(words.joined(separator: " ")) failed"
         + (reason.isEmpty ? "." : ": \(reason)")
-        + (reason.contains("bus")
-          ? "\nYour systemd is not there: log in as yourself, not by su or sudo, and try again."
-          : ""),
+        + absence(reason),
       exitCode: ExitStatus.failed)
+  }
+
+  /// What to do where systemd says that it is not there.
+  fileprivate static func absence(_ reason: String) -> String {
+    reason.contains("connect to bus")
+      ? "\nYour systemd is not there: log in as yourself, not by su or sudo, and try again." : ""
   }
 
   fileprivate static func isActive(in environment: Environment) async throws -> Bool {
@@ -261,7 +265,8 @@ struct ServiceCommands: ParsableCommand {
       } else {
         isActive = try await ServiceCommands.isActive(in: environment)
         let words = ["systemctl", "--user", "status", "--no-pager", "--lines=0", SystemdUnit.name]
-        text = try await ServiceCommands.run(words, in: environment).output
+        let said = try await ServiceCommands.run(words, in: environment).output
+        text = said.trimmedEnd + ServiceCommands.absence(said)
       }
       return CommandRunner.Outcome(
         exitCode: isActive ? 0 : ExitStatus.failed,

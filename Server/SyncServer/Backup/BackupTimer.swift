@@ -78,7 +78,11 @@ package struct BackupTimer: Sendable {
         // systemd reads them as root, and complains of files that only some may read.
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
       } catch {
-        throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
+        guard !SystemFault.isForbidden(error) else {
+          throw SyncServerError(
+            .disk, "\(path) may be written by another account alone: say it as root.")
+        }
+        throw .file("\(path) cannot be written", error)
       }
     }
   }

@@ -276,7 +276,7 @@ package struct ServerBackup: Sendable {
     package var text: String {
       let positions = workspaces.map { "\(ShownName.text($0.name)) up to \($0.logPosition)" }
       return
-        "\(backup) is whole: \(files) files, \(bytes) bytes, all as they were; the database is "
+        "\(backup) is whole: \(files) file\(files == 1 ? "" : "s"), \(bytes) bytes, all as they were; the database is "
         + "sound; workspaces: \(positions.isEmpty ? "none" : positions.joined(separator: ", "))"
     }
   }
