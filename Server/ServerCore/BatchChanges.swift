@@ -88,10 +88,10 @@ struct BatchChanges: Sendable {
   /// The sessions whose requests the batch may have settled: their tasks were written, or they were deleted.
   func sessionsThatMayAwaitLess(after content: Workspace) -> Set<SessionID> {
     Set(
-      operations.compactMap { operation in
+      operations.enumerated().compactMap { index, operation in
         switch operation.body {
         case .setRegister(let element, let field, _, _)
-        where RegisterField.taskPieces.contains(field):
+        where index >= firstRead && RegisterField.taskPieces.contains(field):
           content.session(introducedBy: element)
         case .clearTags(let element, .exists, _): content.session(introducedBy: element)
         default: nil
@@ -102,7 +102,7 @@ struct BatchChanges: Sendable {
   /// The sessions whose tasks the batch writes.
   func sessionsWithTasks(after content: Workspace) -> Set<SessionID> {
     Set(
-      operations.compactMap { operation in
+      operations[firstRead...].compactMap { operation in
         guard case .setRegister(let element, .task, _, _) = operation.body else { return nil }
         return content.session(introducedBy: element)
       })

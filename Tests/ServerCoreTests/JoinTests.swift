@@ -275,6 +275,29 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, true, true, true])
   }
 
+  /// Each is as large as a state may be, and in memory until it is joined.
+  @Test(arguments: [true, false])
+  func aDeviceOffersOneStateAtATime(isComplete: Bool) throws {
+    var world = try DivergedWorld()
+    let (first, second) = (world.scene.connect(world.author), world.scene.connect(world.author))
+    let other = world.scene.connect(try world.device(3))
+    let member = try world.scene.join(&world.other)
+    let frames = world.author.offer(parts: 2)
+    world.scene.holdsTasks = true
+    // What is being stored keeps offers waiting.
+    try world.other.write("meanwhile")
+    world.scene.send(world.other.changes(), on: member)
+    for frame in isComplete ? frames : [frames[0]] { world.scene.send(frame, on: first) }
+    world.scene.send(frames[0], on: second)
+    #expect(world.scene.take(second).refusals.map(\.code) == [.rateLimited])
+    if !isComplete { world.scene.send(frames[1], on: first) }
+    send(try world.device(3), on: other, &world.scene)
+    #expect(world.scene.take(other).refusals.isEmpty)
+    world.scene.finishTasks()
+    #expect(world.scene.closed[first] == .serviceRestart)
+    #expect(try kinds(world.scene) == [false, false, true, true])
+  }
+
   @Test func anOfferThatIsRefusedDoesNotKeepTheNextFromBeingJoined() throws {
     var world = try DivergedWorld()
     let (bad, good) = (world.scene.connect(try world.device(3)), world.scene.connect(world.author))
