@@ -250,10 +250,11 @@ struct BackupScheduleCommand: ParsableCommand {
     let known = try BackupSettings.read(directory: directory)
     let settings = try changed(known)
     let isChanged = settings != known
-    // What needs root comes first; the rest is done as the backups are.
+    // What needs root comes first; the rest is done as the backups are. A folder that stands in the data is
+    // made by the account that can have written it there, where that may.
     if isChanged {
       try ServerAdministration(dataDirectory: directory).requireData()
-      try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory)
+      if folder != nil { try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory) }
     }
     if let write {
       let timer = BackupTimer(
@@ -263,6 +264,7 @@ struct BackupScheduleCommand: ParsableCommand {
     }
     try ServerAccount.become(ownerOf: directory)
     if isChanged {
+      try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory)
       try ServerBackup.requireRight(to: settings.folder)
       _ = try ServerAdministration(dataDirectory: directory).workspaces()
       try settings.write(directory: directory)

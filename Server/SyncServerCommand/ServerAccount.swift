@@ -32,8 +32,9 @@ extension PushConfigureNetworkCommand: StoreCommand {}
 extension PushTargetsCommand: StoreCommand {}
 extension PushTestCommand: StoreCommand {}
 
-/// For whom root works, who runs nothing that another account can have written into the data: `sudo cospool-server pair` leaves no file in the server's directory that the server
-/// could not open, and what runs after a backup runs as that account.
+/// For whom root works, who runs nothing that another account can have written into the data: `sudo
+/// cospool-server pair` leaves no file in the server's directory that the server could not open, and what runs
+/// after a backup runs as that account.
 enum ServerAccount {
   /// As whom the process was started; later it may be another, and the data are the same.
   static let wasRoot = geteuid() == 0
@@ -77,12 +78,18 @@ enum ServerAccount {
     var owner = stat()
     let isForAnother = geteuid() == 0 && stat(directory, &owner) == 0
     for folder in missing.reversed() {
-      guard mkdir(folder, 0o700) == 0,
-        !isForAnother || chown(folder, owner.st_uid, owner.st_gid) == 0
-      else {
+      guard mkdir(folder, 0o700) == 0, !isForAnother || give(folder, to: owner) else {
         throw SyncServerError(
           .disk, "\(folder) cannot be made: \(String(cString: strerror(errno)))")
       }
     }
+  }
+
+  /// Gives a folder to an account, and nothing that was put into its place meanwhile.
+  private static func give(_ folder: String, to owner: stat) -> Bool {
+    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    return fchown(descriptor, owner.st_uid, owner.st_gid) == 0
   }
 }

@@ -191,6 +191,40 @@ extension EndToEnd {
       }
     }
 
+    /// Whoever broke into the account chooses what stands in the data, and not where root writes.
+    @Test func rootWritesNothingThatStandsInTheData() async throws {
+      guard geteuid() == 0 else { return }
+      try await TestBed.run { bed in
+        let account: UInt32 = 65_534
+        let data = bed.path("data")
+        func run(_ words: String...) async throws -> Output {
+          try await bed.run("cospool-server", words + ["--data", data])
+        }
+        _ = try await run("pair").succeeded()
+        #expect(chmod(bed.directory, 0o755) == 0 && chown(data, account, account) == 0)
+        for name in try FileManager.default.contentsOfDirectory(atPath: data) {
+          #expect(chown("\(data)/\(name)", account, account) == 0)
+        }
+        let folder = bed.path("cron.service.d")
+        func settings(calendar: String) throws {
+          let text =
+            #"{"calendar":"\#(calendar)","folder":"\#(folder)","keep":{"days":7,"months":6,"weeks":4}}"#
+          try Data(text.utf8).write(to: URL(filePath: data + "/backup.json"))
+        }
+        try settings(calendar: "daily")
+        let kept = try await run("backup", "schedule", "--keep-days", "9")
+        #expect(kept.code == 7 && kept.standardError.contains(folder), "\(kept)")
+        #expect(!FileManager.default.fileExists(atPath: folder))
+
+        try settings(calendar: #"daily\nUnit=poweroff.target"#)
+        let written = try await run("backup", "schedule", "--write", bed.directory)
+        #expect(written.code == 1 && written.standardError.contains("--off"), "\(written)")
+        #expect(!FileManager.default.fileExists(atPath: bed.path("cospool-backup.timer")))
+        #expect(try await run("backup", "schedule", "--off").isSuccess)
+        #expect(try await run("backup", "schedule", "--folder", folder).isSuccess)
+      }
+    }
+
     @Test func aCommandAfterABackupCanFailIt() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -26,17 +26,23 @@ package struct BackupSettings: Codable, Hashable, Sendable {
   package static func read(directory: String) throws(SyncServerError) -> BackupSettings? {
     let path = directory + "/" + fileName
     guard FileManager.default.fileExists(atPath: path) else { return nil }
+    let settings: BackupSettings?
     do {
       let data = try Data(contentsOf: URL(fileURLWithPath: path))
-      return try JSONDecoder().decode(BackupSettings.self, from: data)
-    } catch is DecodingError {
-      throw SyncServerError(
-        .failed,
-        "\(path) holds no settings of backups. Write it anew: cospool-server backup schedule --folder "
-          + "FOLDER.")
+      settings = try? JSONDecoder().decode(BackupSettings.self, from: data)
     } catch {
       throw SyncServerError(.disk, "\(path) cannot be read: \(error.localizedDescription)")
     }
+    // The calendar comes into a unit of root's, of which a second line would be another setting.
+    guard let settings, settings.folder.hasPrefix("/"),
+      !settings.calendar.contains(where: \.isNewline)
+    else {
+      throw SyncServerError(
+        .failed,
+        "\(path) holds no settings of backups. Remove it and write it anew: cospool-server backup "
+          + "schedule --off, then cospool-server backup schedule --folder FOLDER.")
+    }
+    return settings
   }
 
   package func write(directory: String) throws(SyncServerError) {
