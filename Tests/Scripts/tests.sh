@@ -10,17 +10,24 @@ computing="^($1)\\."
 test=("$("${SWIFT:-swift}" build --show-bin-path)/cospoolPackageTests.xctest" --testing-library swift-testing)
 export NO_COLOR=1
 log=$(mktemp)
+# Groups of their own: a signal to this script ends both at once, and all that they began.
 set -m
 nice -n 19 Tests/Scripts/explain.sh "${test[@]}" --filter "$computing" > "$log" 2>&1 &
 beside=$!
+RERUN=3 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
+  Tests/Scripts/explain.sh "${test[@]}" --skip "$computing" &
+others=$!
 set +m
-trap 'kill -TERM -- "-$beside" 2> /dev/null || true; rm -f "$log"' EXIT
+trap 'kill -TERM -- "-$beside" "-$others" 2> /dev/null || true; rm -f "$log"' EXIT
 trap 'exit 130' INT TERM
 
 status=0
-RERUN=3 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=4 \
-  Tests/Scripts/explain.sh "${test[@]}" --skip "$computing" || status=$?
+wait "$others" || status=$?
 besides=0
 wait "$beside" || besides=$?
-if [ "$besides" -ne 0 ]; then cat "$log"; else grep -a 'Test run with' "$log"; fi
+# One that says nothing of its end did not end well.
+if [ "$besides" -ne 0 ] || ! grep -a 'Test run with' "$log"; then
+  cat "$log"
+  besides=$((besides != 0 ? besides : 1))
+fi
 exit $((status != 0 ? status : besides))
