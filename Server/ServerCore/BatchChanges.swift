@@ -86,12 +86,14 @@ struct BatchChanges: Sendable {
   }
 
   /// The sessions whose requests the batch may have settled: their tasks were written, or they were deleted.
+  /// All of them: a request that nobody awaits any more must not stay, and of those only are tasks read
+  /// of which a request is in an inbox.
   func sessionsThatMayAwaitLess(after content: Workspace) -> Set<SessionID> {
     Set(
-      operations.enumerated().compactMap { index, operation in
+      operations.compactMap { operation in
         switch operation.body {
         case .setRegister(let element, let field, _, _)
-        where index >= firstRead && RegisterField.taskPieces.contains(field):
+        where RegisterField.taskPieces.contains(field):
           content.session(introducedBy: element)
         case .clearTags(let element, .exists, _): content.session(introducedBy: element)
         default: nil

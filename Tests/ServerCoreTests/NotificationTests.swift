@@ -164,6 +164,28 @@ import WireProtocol
     #expect(pair.told().map(\.category) == (isTold ? [.taskComplete] : []))
   }
 
+  /// Nobody is to answer what is not asked any more, however much the batch says of other sessions behind that.
+  @Test func aRequestThatAHugeBatchSettlesIsGone() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.approval(1))
+    #expect(pair.told().count == 1)
+    #expect(!pair.entries.isEmpty)
+    var commands: [Command] = []
+    func report(_ session: SessionID) {
+      let report = TaskReport(
+        session: session, status: NotifiedPair.working, milliseconds: NotifiedPair.wall)
+      commands.append(.reportTask(report))
+    }
+    report(session)
+    for number in 0..<500 {
+      let other = try SessionID("s\(number)")
+      commands.append(.addSession(other, name: nil, project: nil))
+      report(other)
+    }
+    try pair.perform(commands)
+    #expect(pair.entries.isEmpty)
+  }
+
   @Test func cancelledTaskAndIdleTellNothingButTheThread() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
