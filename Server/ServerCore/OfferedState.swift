@@ -5,6 +5,7 @@ package import WireProtocol
 /// A device's whole state, for a server whose log lacks some of it; SPECIFICATION.md, section "Join".
 package struct OfferedState: Hashable, Sendable {
   package var connection: ConnectionID
+  let device: DeviceID
   /// A packed snapshot, as far as it came in: in parts, so that a part costs nothing of those before.
   private var parts: [[UInt8]] = []
   private var byteCount = 0
@@ -18,8 +19,9 @@ package struct OfferedState: Hashable, Sendable {
     case tooLarge
   }
 
-  init(connection: ConnectionID, first part: SnapshotPart) {
+  init(connection: ConnectionID, of device: DeviceID, first part: SnapshotPart) {
     self.connection = connection
+    self.device = device
     count = part.count
   }
 
@@ -48,6 +50,9 @@ struct StateJoins: Sendable {
   mutating func add(_ offer: OfferedState) {
     offers.append(offer)
   }
+
+  /// Whether one of a device's waits.
+  func holds(_ device: DeviceID) -> Bool { offers.contains { $0.device == device } }
 
   /// Whether one can be begun.
   var isReady: Bool { !offers.isEmpty && !isUnderWay }
@@ -146,8 +151,14 @@ extension ServerCore {
     {
       return refuse(id, objection, at: now)
     }
+    guard part.index > 0 || member.offer != nil || !isOffering(session) else {
+      return refuse(
+        id, .rateLimited, "another connection of the device offers its state", retryAfter: 30_000,
+        at: now)
+    }
     var offer =
-      part.index == 0 ? OfferedState(connection: id, first: part) : member.offer
+      part.index == 0
+      ? OfferedState(connection: id, of: session.device, first: part) : member.offer
     switch offer?.add(part, bytesMax: configuration.quota.stateBytesMax) {
     case .added?: break
     case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts do not follow")
@@ -165,6 +176,12 @@ extension ServerCore {
     connections[id]?.member?.hasDiverged = false
     workspaces[session.workspace]?.joins.add(offer)
     joinIfPossible(session.workspace, at: now)
+  }
+
+  /// Whether a state of the device comes in, or waits: each takes memory, however many connections the device has.
+  private func isOffering(_ session: Session) -> Bool {
+    workspaces[session.workspace]?.joins.holds(session.device) == true
+      || connections.devices(of: session.workspace) { $0.offer != nil }.contains(session.device)
   }
 
   /// Takes the offered states away, since they cannot be joined now.
