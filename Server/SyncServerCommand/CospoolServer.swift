@@ -57,6 +57,16 @@ struct CospoolServer: AsyncParsableCommand {
     ],
     defaultSubcommand: ServeCommand.self)
 
+  /// The names of commands that have subcommands.
+  private static func groups(below configuration: CommandConfiguration) -> Set<String> {
+    let groups = configuration.subcommands.map { $0.configuration }.filter {
+      !$0.subcommands.isEmpty
+    }
+    return groups.reduce(into: Set(groups.compactMap { $0.commandName })) {
+      $0.formUnion(self.groups(below: $1))
+    }
+  }
+
   static func main() async {
     // What it writes is for its owner alone, from the first moment on, also in a shared directory.
     umask(0o077)
@@ -64,7 +74,8 @@ struct CospoolServer: AsyncParsableCommand {
     Heap.limitArenas()
     let arguments = CommandLineArguments.movingGlobalOptions(
       Array(ProcessInfo.processInfo.arguments.dropFirst()),
-      behind: configuration.subcommands.compactMap { $0.configuration.commandName })
+      behind: configuration.subcommands.compactMap { $0.configuration.commandName },
+      groups: groups(below: configuration))
     do {
       var command = try parseAsRoot(arguments)
       if let command = command as? any StoreCommand {
