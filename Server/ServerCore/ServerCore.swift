@@ -178,7 +178,7 @@ package struct ServerCore: Sendable {
   package mutating func clockTicked(at now: ServerTime) -> [ServerAction] {
     connections.timePassed(&actions, at: now)
     noteDepartures()
-    sendDuePresence(at: now)
+    for id in workspaces.idsWithPresenceDue { sendPresenceIfDue(of: id, at: now) }
     checkTokens(at: now)
     pushDue(at: now)
     stageCommit(at: now)
@@ -188,16 +188,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  // MARK: - Presence
-
   /// Tells all members who is there and how far, where that changed.
-  ///
-  /// - Complexity: O(workspaces where it changed). What happens in one workspace calls
-  ///   `sendPresenceIfDue`.
-  private mutating func sendDuePresence(at now: ServerTime) {
-    for id in workspaces.idsWithPresenceDue { sendPresenceIfDue(of: id, at: now) }
-  }
-
   mutating func sendPresenceIfDue(of id: WorkspaceID, at now: ServerTime) {
     workspaces.tellPresenceIfDue(of: id, &connections, &actions, at: now)
     noteDepartures()
