@@ -92,7 +92,8 @@ package struct ServerCore: Sendable {
   package mutating func controlFrameReceived(
     _ count: Int, on id: ConnectionID, at now: ServerTime
   ) -> [ServerAction] {
-    if connections[id]?.isClosing == false { _ = admit(count, from: id, at: now) }
+    guard connections[id]?.isClosing == false else { return [] }
+    _ = withConnections { $0.admit(count, from: id, &$1, at: now) }
     return actions.take()
   }
 
@@ -105,7 +106,9 @@ package struct ServerCore: Sendable {
   ) -> [ServerAction] {
     // A frame may be under way while the connection is being closed: dropped.
     guard let connection = connections[id], !connection.isClosing else { return [] }
-    guard admit(bytes.count, from: id, at: now) else { return actions.take() }
+    guard withConnections({ $0.admit(bytes.count, from: id, &$1, at: now) }) else {
+      return actions.take()
+    }
     let frame: Frame
     do {
       frame = try FrameCodec.decode(bytes)
@@ -214,13 +217,6 @@ package struct ServerCore: Sendable {
       workspaces.presenceChanged(in: session.workspace)
       workspaces.touch(session.device, of: session.workspace)
     }
-  }
-
-  /// Counts a frame against the connection's budgets.
-  ///
-  /// - Returns: whether the frame may be looked at.
-  private mutating func admit(_ count: Int, from id: ConnectionID, at now: ServerTime) -> Bool {
-    withConnections { $0.admit(count, from: id, &$1, at: now) }
   }
 
   mutating func send(_ frame: Frame, to id: ConnectionID) {
