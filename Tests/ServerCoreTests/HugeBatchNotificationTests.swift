@@ -1,0 +1,96 @@
+import QueueModel
+import SequenceCRDT
+import Testing
+import WireProtocol
+
+@testable import ServerCore
+
+/// What devices are told of batches that say very much.
+@Suite struct HugeBatchNotificationTests {
+  private let session: SessionID
+
+  init() throws {
+    session = try SessionID("main")
+  }
+
+  /// However much a batch says, nobody is told more often than that.
+  @Test func ofAHugeBatchTheLastIsTold() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working)
+    for number in 0..<500 {
+      for status in [NotifiedPair.working, .completed(.success(summary: "\(number)"))] {
+        try pair.host.perform(
+          .reportTask(
+            TaskReport(session: session, status: status, milliseconds: NotifiedPair.wall)))
+      }
+    }
+    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+    let told = pair.told()
+    #expect(told.count == WireLimits.batchNewsMax)
+    #expect(told.last?.body == "499")
+    let writes = pair.scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.inboxes.entries.count ?? 0
+    }
+    #expect(writes == WireLimits.batchNewsMax)
+  }
+
+  /// A write of a few bytes has a text of 24 KiB where that goes on in registers of before: so much of it is
+  /// read for a batch, and what stands before that is not told.
+  @Test(arguments: [(300, true), (400, false)])
+  func soMuchOfTasksIsReadForABatch(writes: Int, isTold: Bool) throws {
+    var pair = try NotifiedPair()
+    try pair.host.perform(
+      .reportTask(
+        TaskReport(
+          session: session, status: NotifiedPair.working, milliseconds: NotifiedPair.wall)))
+    let (element, stamp) = try #require(
+      pair.host.outgoing.compactMap { operation -> (OperationID, Stamp)? in
+        guard case .setRegister(let element, .task, _, let stamp) = operation.body else {
+          return nil
+        }
+        return (element, stamp)
+      }.first)
+    var bodies: [Operation.Body] = []
+    func write(_ field: RegisterField, _ text: String, step: UInt64) {
+      bodies.append(
+        .setRegister(
+          element: element, field: field, value: .text(text),
+          stamp: Stamp(rawValue: stamp.rawValue + step)))
+    }
+    write(.task, "status completed\nresult success\nsummary done\nat \(NotifiedPair.wall)", step: 1)
+    for field in RegisterField.taskPieces.dropFirst() {
+      write(field, String(repeating: "x", count: Limits.nameBytesMax), step: 2)
+    }
+    for _ in 0..<writes { write(.task, "status processing", step: 2) }
+    let first = pair.host.workspace.vector[pair.host.replica] + 1
+    for (index, body) in bodies.enumerated() {
+      let id = OperationID(replica: pair.host.replica, seq: first + UInt32(index))
+      pair.host.outgoing.append(Operation(id: id, body: body))
+    }
+    pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+    #expect(pair.scene.take(pair.hostConnection).acks.count == 1)
+    #expect(pair.told().map(\.category) == (isTold ? [.taskComplete] : []))
+  }
+
+  /// Nobody is to answer what is not asked any more, however much the batch says of other sessions behind that.
+  @Test func aRequestThatAHugeBatchSettlesIsGone() throws {
+    var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.approval(1))
+    #expect(pair.told().count == 1)
+    #expect(!pair.entries.isEmpty)
+    var commands: [Command] = []
+    func report(_ session: SessionID) {
+      let report = TaskReport(
+        session: session, status: NotifiedPair.working, milliseconds: NotifiedPair.wall)
+      commands.append(.reportTask(report))
+    }
+    report(session)
+    for number in 0..<500 {
+      let other = try SessionID("s\(number)")
+      commands.append(.addSession(other, name: nil, project: nil))
+      report(other)
+    }
+    try pair.perform(commands)
+    #expect(pair.entries.isEmpty)
+  }
+}
