@@ -75,6 +75,7 @@ import WireProtocol
   /// Nobody is to answer what is not asked any more, however much the batch says of other sessions behind that.
   @Test func aRequestThatAHugeBatchSettlesIsGone() throws {
     var pair = try NotifiedPair()
+    try pair.report(NotifiedPair.working)
     try pair.report(NotifiedPair.approval(1))
     #expect(pair.told().count == 1)
     #expect(!pair.entries.isEmpty)
