@@ -6,7 +6,7 @@ SCRIPTS = Tests/Scripts
 
 # Debug builds in .build optimise the rooms that compute: their tests take a quarter of the time (Package.swift).
 export COSPOOL_OPTIMISED ?= 1
-test-pure consumer fuzz sanitize: export COSPOOL_OPTIMISED = 0
+test-pure fuzz sanitize: export COSPOOL_OPTIMISED = 0
 
 PREFIX = /usr/local
 DESTDIR =
@@ -92,7 +92,7 @@ page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it, 
 
 consumer: ## Builds an app from outside the package, and lets two of its devices use a server
 	@$(SWIFT) build --product cospool-server
-	@$(SCRIPTS)/consumer.sh
+	@COSPOOL_OPTIMISED=0 $(SCRIPTS)/consumer.sh
 
 site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR)
 	@$(SCRIPTS)/site.sh "$(or $(SITE_DIR),.build/site)"

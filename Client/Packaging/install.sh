@@ -143,6 +143,6 @@ case $package,$kind,$prefix in
 cospool,*) echo "next: cospool setup" ;;
 *,deb,*) echo "next: sudo cospool-server pair; its options are in /etc/default/cospool-server" ;;
 # The machine's service is shown no homes.
-*,/home/* | *,"$HOME"/*) echo "next: $prefix/bin/cospool-server service install --user" ;;
+*,/home/* | *,"${HOME:-/root}"/*) echo "next: $prefix/bin/cospool-server service install --user" ;;
 *) echo "next: sudo $prefix/bin/cospool-server service install" ;;
 esac
