@@ -58,9 +58,8 @@ extension ServerCore {
             connection, workspace: workspace, device: record.given.device, record.given.verdict)))
       let notice = AnsweredNotice(
         session: record.session, request: record.request, given: record.given)
-      broadcast(
-        .answered(notice),
-        to: connections.members(of: workspace).filter { .connection($0) != author })
+      let others = connections.members(of: workspace).filter { .connection($0) != author }
+      withConnections { $0.broadcast(.answered(notice), to: others, &$1) }
     }
   }
 

@@ -223,11 +223,6 @@ package struct ServerCore: Sendable {
     withConnections { $0.send(frame, to: id, &$1) }
   }
 
-  /// Sends the same frame to many.
-  mutating func broadcast(_ frame: Frame, to ids: [ConnectionID]) {
-    withConnections { $0.broadcast(frame, to: ids, &$1) }
-  }
-
   mutating func close(_ id: ConnectionID, _ code: CloseCode, _ reason: String) {
     withConnections { $0.close(id, code, reason, &$1) }
   }
