@@ -6,6 +6,7 @@ Each check has a machine of its own (agents_fixture.py) and a model that does wh
 """
 
 import concurrent.futures
+import glob
 import json
 import os
 import shutil
@@ -115,6 +116,10 @@ def claude_is_killed(fixture):
     claude(fixture)
     message = fixture.send("review", "hangs", {"hang": True})
     expect(fixture.model.waits_for("hangs"), "the model was not asked")
+    # It writes its conversation beside asking; killed before that, it would have none to go on with.
+    fixture.eventually(
+        "the conversation was to be written",
+        lambda: glob.glob(f"{fixture.home}/.claude/projects/*/*.jsonl"))
     for pid in fixture.agents():
         os.kill(pid, signal.SIGKILL)
     fixture.is_now(message, "interrupted")
