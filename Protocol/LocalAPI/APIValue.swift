@@ -27,8 +27,8 @@ package struct Note: Sendable {
   var members: [String: JSONValue]
   /// It is there even where it has no value, as null.
   var isAlwaysThere = false
-  /// It may be null instead of what its type says, whatever that is.
-  var isNullable = false
+  /// What it may be instead of what its type says, whatever that is.
+  var alternative: JSONValue?
 
   private init(_ members: [String: JSONValue]) {
     self.members = members
@@ -68,10 +68,10 @@ package struct Note: Sendable {
     return note
   }
 
-  /// The same for a field whose type is described elsewhere.
-  package static let nullable: Note = {
+  /// For readers of answers it is what its type says; in a request nobody reads it, so anything does.
+  package static let unread: Note = {
     var note = Note([:])
-    note.isNullable = true
+    note.alternative = ["description": "Anything in an import, which does not read it."]
     return note
   }()
 

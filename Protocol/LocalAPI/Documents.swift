@@ -10,7 +10,7 @@ extension WorkspaceDocument: APIValue {
 
 extension WorkspaceDocument.Session: APIValue {
   package static var notes: [String: Note] {
-    ["name": .nullable("string"), "project": .nullable("string"), "task": .nullable]
+    ["name": .nullable("string"), "project": .nullable("string"), "task": .unread]
   }
 }
 

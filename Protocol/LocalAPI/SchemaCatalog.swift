@@ -122,8 +122,7 @@ private final class FieldRecorder: Decoder {
     let (schema, value) = catalog.entry(type)
     let note = notes[name]
     let described = note.map { schema.merging($0.members) } ?? schema
-    properties[name] =
-      note?.isNullable == true ? ["anyOf": [described, ["type": "null"]]] : described
+    properties[name] = note?.alternative.map { ["anyOf": [described, $0]] } ?? described
     if isRequired || note?.isAlwaysThere == true { required.insert(name) }
     return value
   }

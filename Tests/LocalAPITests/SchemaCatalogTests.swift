@@ -69,6 +69,19 @@ import Testing
       catalog.components["Document"]?["required"] == ["format", "sessions", "threads", "version"])
   }
 
+  /// What an import takes is what is described: any task, since it reads none.
+  @Test func unreadFieldIsDescribedAndMayBeAnything() throws {
+    let catalog = SchemaCatalog()
+    _ = catalog.schema(of: WorkspaceDocument.self)
+    let session = catalog.components["Document"]?["properties"]?["sessions"]?["items"]
+    guard case .array(let choices)? = session?["properties"]?["task"]?["anyOf"] else {
+      Issue.record("\(String(describing: session))")
+      return
+    }
+    #expect(choices.first == ["$ref": "#/components/schemas/Task"])
+    #expect(choices.count == 2 && choices.last?["type"] == nil)
+  }
+
   @Test func namesOfFieldsAreKnown() {
     #expect(SchemaCatalog.fieldNames(of: PairServerRequest.self) == ["code", "insecure", "server"])
     #expect(SchemaCatalog.fieldNames(of: SettingRequest.self) == ["value"])

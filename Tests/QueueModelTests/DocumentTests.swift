@@ -136,6 +136,35 @@ struct DocumentTests {
     #expect(device.workspace.vector == before)
   }
 
+  @Test(arguments: [
+    #"{"status": "dreaming"}"#, "7", "null",
+    #"{"sessionId": "s", "status": "completed", "startTime": 1, "lastUpdateTime": 1}"#,
+  ])
+  func taskThatCannotBeReadIsNoFault(_ task: String) throws {
+    let text = #"""
+      {"format": "cospool-workspace", "version": 1, "threads": [], "sessions": [{"id": "s",
+       "pauses": [], "locked": false, "messages": [], "cancelled": [], "task": \#(task)}]}
+      """#
+    let document = try JSONDecoder().decode(WorkspaceDocument.self, from: Data(text.utf8))
+    #expect(document.fault == nil)
+    #expect(document.sessions.map(\.id) == [.named("s")])
+    #expect(document.sessions.allSatisfy { $0.task == nil })
+  }
+
+  @Test func taskIsExportedAndRead() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    var document = device.workspace.document()
+    let task = TaskState(
+      sessionId: .named("s"), projectPath: "/src", status: .processing(operation: "reads"),
+      startTime: 1, lastUpdateTime: 2)
+    document.sessions[0].task = task
+    let read = try JSONDecoder().decode(
+      WorkspaceDocument.self, from: try JSONEncoder().encode(document))
+    #expect(read == document)
+    #expect(read.sessions[0].task == task)
+  }
+
   @Test func timesAheadAreTakenAsNow() throws {
     var device = TestDevice(1)
     let message = WorkspaceDocument.Message(

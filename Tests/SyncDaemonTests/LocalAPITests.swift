@@ -314,6 +314,19 @@ import Testing
     }
   }
 
+  @Test(arguments: ["import", "import/check"])
+  func taskOfAnImportIsWhateverItIs(_ route: String) async throws {
+    try await RunningDaemon.run { daemon in
+      let reply = try await daemon.request(
+        "POST", "/v1/\(route)",
+        #"""
+        {"format": "cospool-workspace", "version": 1, "threads": [], "sessions": [{"id": "s",
+         "pauses": [], "locked": false, "messages": [], "cancelled": [], "task": {"status": 7}}]}
+        """#)
+      #expect(reply.status == 200, "\(reply.body)")
+    }
+  }
+
   @Test func syncIsSwitchedOffAndOn() async throws {
     try await RunningDaemon.run { daemon in
       #expect(try await daemon.request("PUT", "/v1/sync", #"{"enabled":false}"#).status == 200)

@@ -41,7 +41,8 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var messages: [Message]
     /// The cancelled messages by id.
     public var cancelled: [Message]
-    /// What its agent did when the document was written, for people; an import does not use it.
+    /// What its agent did when the document was written, for people; an import does not use it, and
+    /// takes one that it cannot read for none.
     public var task: TaskState?
 
     /// Puts the parts together.
@@ -231,7 +232,21 @@ extension WorkspaceDocument.Message {
 }
 
 extension WorkspaceDocument: Codable {}
-extension WorkspaceDocument.Session: Codable {}
+extension WorkspaceDocument.Session: Codable {
+  /// Reads a session, whatever its task is.
+  public init(from decoder: any Decoder) throws {
+    let fields = try decoder.container(keyedBy: CodingKeys.self)
+    id = try fields.decode(SessionID.self, forKey: .id)
+    name = try fields.decodeIfPresent(String.self, forKey: .name)
+    project = try fields.decodeIfPresent(String.self, forKey: .project)
+    pauses = try fields.decode([String].self, forKey: .pauses)
+    locked = try fields.decode(Bool.self, forKey: .locked)
+    messages = try fields.decode([WorkspaceDocument.Message].self, forKey: .messages)
+    cancelled = try fields.decode([WorkspaceDocument.Message].self, forKey: .cancelled)
+    // A later version may have other tasks, and what nobody uses is no reason to refuse a document.
+    task = try? fields.decodeIfPresent(TaskState.self, forKey: .task)
+  }
+}
 extension WorkspaceDocument.Message: Codable {}
 extension WorkspaceDocument.Thread: Codable {}
 extension ImportCounts: Codable {}
