@@ -6,22 +6,14 @@ import WireProtocol
 
 /// Whether everything has come to rest: ends every fault, waits until all is sent, stored, delivered and
 /// run, and lets the checkers judge what is there then.
-package final class Quiescence {
+package final class Quiescence: SimulationPart {
   /// Every fault is over, that of the push provider too, until all was checked.
   private(set) var isSettling = false
   /// Agents ask nothing that they wait for for ever.
   private(set) var isWindingUp = false
-  private let options: SimulationOptions
-  let clock: VirtualClock
-  let results: RunResults
   unowned let simulation: Simulation
 
-  init(in simulation: Simulation) {
-    options = simulation.options
-    clock = simulation.clock
-    results = simulation.results
-    self.simulation = simulation
-  }
+  init(in simulation: Simulation) { self.simulation = simulation }
 
   var devices: SimulatedDevices { simulation.devices }
   var server: SimulatedServer { simulation.server }

@@ -7,18 +7,10 @@ import WireProtocol
 
 /// Drives the production core of each device as SyncClient does: tells it what happens with the time
 /// of its clocks, does what it wants done in order, and wakes it when it asked for that.
-final class ClientDriver {
-  let options: SimulationOptions
-  private let clock: VirtualClock
-  let results: RunResults
+final class ClientDriver: SimulationPart {
   unowned let simulation: Simulation
 
-  init(in simulation: Simulation) {
-    options = simulation.options
-    clock = simulation.clock
-    results = simulation.results
-    self.simulation = simulation
-  }
+  init(in simulation: Simulation) { self.simulation = simulation }
 
   // MARK: - Events
 

@@ -6,19 +6,11 @@ import WireProtocol
 
 /// The devices, by index: how they come to be, start, sleep and die, and what is kept, put back and
 /// copied of them. What runs on them is `ClientDriver`'s.
-package final class SimulatedDevices: RandomAccessCollection {
+package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
   private var devices: [SimulatedDevice] = []
-  private let options: SimulationOptions
-  private let clock: VirtualClock
-  private let results: RunResults
-  private unowned let simulation: Simulation
+  unowned let simulation: Simulation
 
-  init(in simulation: Simulation) {
-    options = simulation.options
-    clock = simulation.clock
-    results = simulation.results
-    self.simulation = simulation
-  }
+  init(in simulation: Simulation) { self.simulation = simulation }
 
   package var startIndex: Int { 0 }
   package var endIndex: Int { devices.count }

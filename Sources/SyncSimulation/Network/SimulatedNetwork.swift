@@ -6,7 +6,7 @@ import WireProtocol
 
 /// The network between the devices and the server: connections that open, carry bytes in order, and
 /// break. What it delivers goes to `ClientDriver` at one end and to `SimulatedServer` at the other.
-final class SimulatedNetwork {
+final class SimulatedNetwork: SimulationPart {
   /// How long a graceful close waits for the other side.
   private static let lingerMilliseconds: Int64 = 1_000
   /// A sender repeats the first segment of a connection so often.
@@ -15,17 +15,9 @@ final class SimulatedNetwork {
   /// The pipes that may still carry something, in the order of making.
   private(set) var pipes: [Pipe] = []
   private var pipesMade = 0
-  let clock: VirtualClock
-  private let options: SimulationOptions
-  private let results: RunResults
-  private unowned let simulation: Simulation
+  unowned let simulation: Simulation
 
-  init(in simulation: Simulation) {
-    clock = simulation.clock
-    options = simulation.options
-    results = simulation.results
-    self.simulation = simulation
-  }
+  init(in simulation: Simulation) { self.simulation = simulation }
 
   private var server: SimulatedServer { simulation.server }
 

@@ -5,20 +5,12 @@ import QueueOracle
 
 /// Agents on the hosts: they work for a while, ask for leave or an answer meanwhile, and end: done,
 /// failed, dead with their machine, or having to wait themselves.
-final class SimulatedAgents {
+final class SimulatedAgents: SimulationPart {
   /// What agents asked so far.
   var requestsRaised = 0
-  let options: SimulationOptions
-  let clock: VirtualClock
-  let results: RunResults
   unowned let simulation: Simulation
 
-  init(in simulation: Simulation) {
-    options = simulation.options
-    clock = simulation.clock
-    results = simulation.results
-    self.simulation = simulation
-  }
+  init(in simulation: Simulation) { self.simulation = simulation }
 
   /// A host starts to run agents, and reports on those of its earlier life.
   func start(on device: SimulatedDevice, _ executed: LoadedReplica.Execution) {

@@ -6,18 +6,10 @@ import WireProtocol
 
 /// People at the devices: what they do with queues, the questions of agents that they see and answer
 /// (at the same time, twice, offline, or after they expired), and what they are told.
-final class SimulatedPeople {
-  let options: SimulationOptions
-  private let clock: VirtualClock
-  let results: RunResults
+final class SimulatedPeople: SimulationPart {
   unowned let simulation: Simulation
 
-  init(in simulation: Simulation) {
-    options = simulation.options
-    clock = simulation.clock
-    results = simulation.results
-    self.simulation = simulation
-  }
+  init(in simulation: Simulation) { self.simulation = simulation }
 
   // MARK: - Commands
 

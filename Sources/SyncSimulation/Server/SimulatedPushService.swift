@@ -4,12 +4,12 @@ import ServerCore
 
 /// The push service beside the server: it carries out the orders that are stored, over a provider that
 /// does not take every push.
-final class SimulatedPushService {
+final class SimulatedPushService: SimulationPart {
   /// How many of a hundred pushes the provider does not take.
   private static let lossPercent = 40
   private static let retryMilliseconds: Int64 = 500
 
-  private unowned let simulation: Simulation
+  unowned let simulation: Simulation
 
   init(in simulation: Simulation) { self.simulation = simulation }
 
@@ -27,8 +27,8 @@ final class SimulatedPushService {
   }
 
   func pushSoon() {
-    guard simulation.options.raisesRequests else { return }
-    simulation.clock.add(
+    guard options.raisesRequests else { return }
+    clock.add(
       .push(life: server.life), after: SimulatedPushService.retryMilliseconds / 10)
   }
 
@@ -45,7 +45,7 @@ final class SimulatedPushService {
       guard (try? storage.removePushOrders([stored.number])) != nil else { break }
     }
     guard hasOrders else { return }
-    simulation.clock.add(.push(life: server.life), after: SimulatedPushService.retryMilliseconds)
+    clock.add(.push(life: server.life), after: SimulatedPushService.retryMilliseconds)
   }
 
   var hasOrders: Bool { !storage.withState(\.pushOrders).isEmpty }

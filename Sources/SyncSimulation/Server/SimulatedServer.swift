@@ -6,7 +6,7 @@ import ServerCore
 /// The server: its disk, its clock, and the process while there is one. It drives the production core
 /// as SyncServer does: gives it the time, does what it wants done in order, and runs its store's tasks
 /// one after the other.
-package final class SimulatedServer {
+package final class SimulatedServer: SimulationPart {
   /// How often the core is told the time.
   private static let tickMilliseconds: Int64 = 250
   private static let pingMilliseconds: Int64 = 20_000
@@ -42,15 +42,9 @@ package final class SimulatedServer {
   var generator: SeededGenerator
   /// Counts the batches of which one receiver is left out, by a planted bug.
   private var fanOuts = 0
-  let options: SimulationOptions
-  let clock: VirtualClock
-  let results: RunResults
   unowned let simulation: Simulation
 
   init(in simulation: Simulation) {
-    options = simulation.options
-    clock = simulation.clock
-    results = simulation.results
     self.simulation = simulation
     configuration = ServerConfiguration(simulation.options)
     generator = RandomStream.server.generator(seed: simulation.options.seed, 0)
