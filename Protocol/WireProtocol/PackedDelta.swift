@@ -118,6 +118,9 @@ extension DecodingBudget {
 }
 
 extension Operation {
+  /// About how much it takes to unpack and pack it, in scalars of text.
+  package var packingWork: Int { isOfText ? 16 + length : 16 * itemCount }
+
   /// What a decoder's budget counts.
   fileprivate var itemCount: Int {
     switch body {

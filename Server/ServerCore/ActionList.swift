@@ -42,7 +42,7 @@ enum StorePurpose: Sendable {
   case addCode(ConnectionID, request: UInt64, PairingCode, CodeProposal)
   case findLapsed
   case load(WorkspaceID)
-  case catchUp(ConnectionID)
+  case catchUp(ConnectionID, Session)
   case packSnapshot(PackedState)
   case commit
   case saveSnapshot(WorkspaceID)

@@ -63,8 +63,12 @@ struct Arrivals: Sendable {
       return
     }
     let head = resident.log.head
+    let hasAll = hello.prefix == head || hello.prefix.position == 0 && head.position == 0
+    guard hasAll || takesTurn(id, session, &connections, &workspaces, &actions, at: now) else {
+      return
+    }
     welcome(id, session, head, &connections, &workspaces, &actions, at: now)
-    guard hello.prefix != head, hello.prefix.position > 0 || head.position > 0 else {
+    if hasAll {
       workspaces[workspace]?.devices[session.device]?.advance(to: head.position)
       workspaces.tellPresence(to: id, &connections, &actions)
       return workspaces.beginNotifying(id, &connections, &actions, at: now)
@@ -74,10 +78,23 @@ struct Arrivals: Sendable {
     actions.ask(
       .catchUp(
         CatchUpTask(
-          workspace: workspace, start: hello.prefix, end: head,
-          entriesMax: configuration.log.catchUpEntriesMax,
-          partBytesMax: configuration.log.partBytesMax)),
-      for: .catchUp(id))
+          workspace: workspace, start: hello.prefix, end: head, limits: configuration.log)),
+      for: .catchUp(id, session))
+  }
+
+  /// Whether the device's share allows that something is packed for it; else the connection is refused.
+  private func takesTurn(
+    _ id: ConnectionID, _ session: Session, _ connections: inout Connections,
+    _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
+  ) -> Bool {
+    let isAllowed = workspaces[session.workspace]?.takeCatchUpTurn(
+      of: session.device, configuration, at: now)
+    if isAllowed == true { return true }
+    connections.refuse(
+      id, .rateLimited, "the device asks too often for what it lacks",
+      retryAfter: UInt32(clamping: configuration.devices.catchUps.seconds * 1_000), &actions,
+      at: now)
+    return false
   }
 
   private func welcome(
@@ -139,25 +156,19 @@ struct Arrivals: Sendable {
       return
     }
     connections[id]?.member?.awaitsSnapshot = false
+    // Also who waits for what is being packed already: its entries were looked at in vain.
+    guard takesTurn(id, session, &connections, &workspaces, &actions, at: now) else { return }
     let state = PackedState(workspace: session.workspace, prefix: resident.log.head)
     // One packing for all who wait for the same.
     guard packing[state] == nil else {
       packing[state]?.append(id)
       return
     }
-    let allowance = configuration.devices.snapshots
-    guard
-      workspaces[session.workspace]?.takeSnapshotTurn(of: session.device, allowance, at: now)
-        == true
-    else {
-      return connections.refuse(
-        id, .rateLimited, "the device asks for the whole state too often",
-        retryAfter: UInt32(clamping: allowance.seconds * 1_000), &actions, at: now)
-    }
     packing[state] = [id]
     actions.ask(
       .packSnapshot(
-        content, prefix: resident.log.head, partBytesMax: configuration.log.partBytesMax),
+        content, of: session.workspace, prefix: resident.log.head,
+        partBytesMax: configuration.log.partBytesMax),
       for: .packSnapshot(state))
   }
 }

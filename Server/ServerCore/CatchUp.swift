@@ -2,46 +2,71 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Puts together what a device lacks from log entries, or from a packed snapshot.
-enum CatchUp {
-  /// Log entries as `changes` frames: neighbours are merged into one delta, which compresses better.
+/// What a device lacks as frames: log entries, or a packed snapshot.
+struct CatchUp {
+  /// What reading an entry takes, measured in what `Operation.packingWork` counts in.
+  static let entryWork = 1_000
+
+  private(set) var frames: [[UInt8]] = []
+  /// What it took: of each entry to read it, and of what was unpacked to be merged its operations.
+  private(set) var work = 0
+
+  /// Log entries as `changes` frames: neighbours are merged into one delta, which compresses better, as long
+  /// as that takes no more work than it may; the rest goes as it is stored.
   ///
   /// - Returns: nil where an entry is a whole state.
-  static func frames(
-    for entries: [LogEntry], partBytesMax: Int
-  ) throws(StorageFault) -> [[UInt8]]? {
-    var frames: [[UInt8]] = []
+  init?(_ entries: [LogEntry], _ limits: ServerConfiguration.Log) throws(StorageFault) {
     var group: [(prefix: LogPrefix, delta: [UInt8])] = []
     var groupBytes = 0
     for (index, entry) in entries.enumerated() {
       guard case .delta(let delta) = entry.content else { return nil }
+      work += Self.entryWork + delta.count / 16
       group.append((entry.prefix, delta))
       groupBytes += delta.count
-      guard groupBytes >= partBytesMax / 2 || index == entries.count - 1 else { continue }
-      frames += try self.frames(for: group)
+      guard groupBytes >= limits.partBytesMax / 2 || index == entries.count - 1 else { continue }
+      try add(group, workMax: limits.catchUpWorkMax)
       group = []
       groupBytes = 0
     }
-    return frames
   }
 
   /// One frame, or one for each entry where all of them do not fit into one.
-  private static func frames(
-    for group: [(prefix: LogPrefix, delta: [UInt8])]
-  ) throws(StorageFault) -> [[UInt8]] {
-    if group.count > 1, let last = group.last {
-      var operations: [Operation] = []
-      for entry in group { operations += try unpack(entry.delta, at: entry.prefix.position) }
+  private mutating func add(
+    _ group: [(prefix: LogPrefix, delta: [UInt8])], workMax: Int
+  ) throws(StorageFault) {
+    if group.count > 1, let last = group.last,
+      let operations = try operations(of: group, workMax: workMax)
+    {
       let parts = PackedDelta.pack(operations, bytesMax: WireLimits.deltaBytesMax)
       if parts.count == 1 {
-        return [
-          FrameCodec.encode(.changes(Changes(batch: 0, prefix: last.prefix, delta: parts[0])))
-        ]
+        return add(parts[0], at: last.prefix)
       }
     }
-    return group.map {
-      FrameCodec.encode(.changes(Changes(batch: 0, prefix: $0.prefix, delta: $0.delta)))
+    for (prefix, delta) in group { add(delta, at: prefix) }
+  }
+
+  private mutating func add(_ delta: [UInt8], at prefix: LogPrefix) {
+    frames.append(FrameCodec.encode(.changes(Changes(batch: 0, prefix: prefix, delta: delta))))
+  }
+
+  /// The operations of several entries; nil where they are too many for one delta, or too much work was done.
+  private mutating func operations(
+    of group: [(prefix: LogPrefix, delta: [UInt8])], workMax: Int
+  ) throws(StorageFault) -> [Operation]? {
+    var operations: [Operation] = []
+    for (prefix, delta) in group {
+      guard work < workMax, operations.count <= WireLimits.deltaOperationsMax else { return nil }
+      do {
+        let unpacked = try PackedDelta.unpackStored(delta)
+        work += unpacked.reduce(0) { $0 + $1.packingWork }
+        operations += unpacked
+      } catch {
+        throw StorageFault(
+          code: .corrupt,
+          message: "log entry \(prefix.position) is damaged: \(error.message)")
+      }
     }
+    return operations
   }
 
   /// A packed snapshot as frames.
@@ -50,17 +75,6 @@ enum CatchUp {
   ) -> [[UInt8]] {
     SnapshotPart.parts(of: bytes, prefix: prefix, bytesMax: partBytesMax).map {
       FrameCodec.encode(.snapshot($0))
-    }
-  }
-
-  static func unpack(
-    _ delta: [UInt8], at position: UInt64
-  ) throws(StorageFault) -> [Operation] {
-    do {
-      return try PackedDelta.unpackStored(delta)
-    } catch {
-      throw StorageFault(
-        code: .corrupt, message: "log entry \(position) is damaged: \(error.message)")
     }
   }
 }

@@ -38,6 +38,13 @@ struct Connections: Sendable {
     connections.compactMap { id, connection in connection.session.map { (id, $0) } }
       .sorted { $0.0 < $1.0 }
   }
+  /// The tokens of those whose devices are known.
+  var tokens: [ConnectedToken] {
+    sessions.map { _, session in
+      ConnectedToken(
+        workspace: session.workspace, device: session.device, hash: session.tokenHash)
+    }
+  }
   /// How many a device has.
   func count(of device: DeviceID, in workspace: WorkspaceID) -> Int {
     connections.values.count {

@@ -231,11 +231,15 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   }
 
   package func entries(
-    of workspace: WorkspaceID, after position: UInt64, limit: Int
+    of workspace: WorkspaceID, after position: UInt64, limit: Int, bytesMax: Int
   ) throws(StorageFault) -> [LogEntry] {
     try read { state in
       let log = state.workspaces[workspace]?.log ?? []
-      return Array(log.drop { $0.prefix.position <= position }.prefix(limit))
+      var bytes = 0
+      return log.drop { $0.prefix.position <= position }.prefix(limit).prefix { entry in
+        defer { bytes += entry.content.bytes.count }
+        return bytes < bytesMax
+      }.map { $0 }
     }
   }
 

@@ -14,8 +14,8 @@ extension ResidentWorkspace {
     var role = DeviceRole.host
     /// How many replica ids it may still draw; nil before the first.
     var replicas: TokenBucket?
-    /// How often the whole state may still be packed for it; nil before the first time.
-    var snapshots: TokenBucket?
+    /// What may still be done to bring it up to the present; nil before the first time.
+    var catchUps: TokenBucket?
 
     /// Takes note of what the device has stored, its own entries included.
     mutating func advance(to position: UInt64) {
@@ -95,22 +95,5 @@ extension ResidentWorkspace {
         workspace: id, device: device, name: record.name, seenLogPosition: record.seen,
         wallMilliseconds: now.wallMilliseconds)
     }
-  }
-
-  /// Whether the whole state may be packed for a device again: packing is dear, and a device may ask for it
-  /// again and again without reading the answer.
-  mutating func takeSnapshotTurn(
-    of device: DeviceID, _ allowance: ServerConfiguration.Allowance, at now: ServerTime
-  ) -> Bool {
-    let uptime = now.uptimeMilliseconds
-    var bucket =
-      devices[device]?.snapshots
-      ?? TokenBucket(
-        perSecond: 1, burst: Int64(allowance.burst * allowance.seconds),
-        uptimeMilliseconds: uptime)
-    bucket.spend(allowance.seconds, uptimeMilliseconds: uptime)
-    guard !bucket.isEmpty else { return false }
-    devices[device]?.snapshots = bucket
-    return true
   }
 }

@@ -71,8 +71,12 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var snapshotBytes = 16 << 20
     /// The log is kept for devices that were seen within this time; others get a snapshot.
     package var retentionMilliseconds: Int64 = 30 * 86_400_000
-    /// Log entries a device may lack and still get them instead of a snapshot.
+    /// Log entries a device may lack, and their bytes, and still get them instead of a snapshot.
     package var catchUpEntriesMax = 4_096
+    package var catchUpBytesMax = 16 << 20
+    /// What may be done to merge entries for a device that lacks them, as `CatchUp` counts it: a third of a
+    /// second. It counts for as much as packing a state does.
+    package var catchUpWorkMax = 12_000_000
     /// Largest delta and snapshot part that the server itself puts together.
     package var partBytesMax = 256 << 10
   }
@@ -83,9 +87,9 @@ package struct ServerConfiguration: Hashable, Sendable {
     package var connectionsMax = 16
     /// Replica ids that a device may draw.
     package var replicas = Allowance(burst: 1_000, seconds: 60)
-    /// How often the whole state is packed for a device. Whose disk is full asks with every connection, on
-    /// average every 15 seconds, and is never held up.
-    package var snapshots = Allowance(burst: 32, seconds: 10)
+    /// How often the whole state is packed for a device, or as much of the log as may be merged. Whose disk is
+    /// full asks with every connection, on average every 15 seconds, and is never held up.
+    package var catchUps = Allowance(burst: 32, seconds: 10)
     /// How far ahead of the server's clock a stamp may be.
     package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
   }

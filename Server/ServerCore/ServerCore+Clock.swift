@@ -9,10 +9,7 @@ extension ServerCore {
       refuse(
         id, .revoked, "the device's access has ended, as was said when it was paired", at: now)
     }
-    let tokens = connections.sessions.map { _, session in
-      ConnectedToken(
-        workspace: session.workspace, device: session.device, hash: session.tokenHash)
-    }
+    let tokens = connections.tokens
     guard !tokens.isEmpty else { return }
     admission.storeWasAskedForTokens()
     actions.ask(.findLapsed(tokens), for: .findLapsed)

@@ -87,7 +87,10 @@ extension ServerCore {
       codeAdded(code, proposal, for: id, request, outcome, at: now)
     case .findLapsed: foundLapsed(outcome, at: now)
     case .load(let id): loaded(id, outcome, at: now)
-    case .catchUp(let id): caughtUp([id], outcome, at: now)
+    case .catchUp(let id, let session):
+      workspaces[session.workspace]?.catchUpEnded(
+        for: session.device, outcome, configuration, at: now)
+      caughtUp([id], outcome, at: now)
     case .packSnapshot(let state):
       caughtUp(arrivals.takeWaiting(for: state), outcome, at: now)
     case .commit: committed(outcome, at: now)

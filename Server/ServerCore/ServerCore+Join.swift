@@ -15,7 +15,7 @@ extension ServerCore {
   mutating func caughtUp(_ ids: [ConnectionID], _ outcome: StoreOutcome, at now: ServerTime) {
     for id in ids where connections[id]?.member != nil {
       switch outcome {
-      case .frames(let frames):
+      case .frames(let frames, _):
         arrivals.caughtUp(id, by: frames, &connections, &workspaces, &actions, at: now)
       case .snapshotNeeded(let isPrefix):
         arrivals.needsSnapshot(

@@ -33,7 +33,9 @@ package protocol ServerStorage: AnyObject, Sendable {
   func chain(of workspace: WorkspaceID, at position: UInt64) throws(StorageFault) -> UInt64?
 
   /// Log entries after a position, in order, at most `limit`.
-  func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int)
+  ///
+  /// - Parameter bytesMax: none comes behind the one with which they have as many bytes.
+  func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int, bytesMax: Int)
     throws(StorageFault) -> [LogEntry]
 
   /// Stores everything in one durable transaction, or nothing.

@@ -12,7 +12,7 @@ package enum StoreTask: Sendable {
   case catchUp(CatchUpTask)
   case commit(CommitBatch)
   /// The whole state at a prefix, for one that lacks much of it.
-  case packSnapshot(Workspace, prefix: LogPrefix, partBytesMax: Int)
+  case packSnapshot(Workspace, of: WorkspaceID, prefix: LogPrefix, partBytesMax: Int)
   /// Packs a state, and is a `keepSnapshot` then.
   case saveSnapshot(WorkspaceID, Workspace, prefix: LogPrefix, truncatingBefore: UInt64)
   case keepSnapshot(StoredSnapshot, of: WorkspaceID, truncatingBefore: UInt64)
@@ -29,17 +29,19 @@ extension StoreTask {
   package enum Place: Hashable, Sendable {
     /// On the store's thread, in order.
     case inOrder
-    /// Beside the others, which do not wait for it: it is long, and only packs what is durable already.
-    /// Loading is not such a task: it has to see what was asked for before.
-    case beside
+    /// Beside the others, which do not wait for it, when it is the workspace's turn: it is long, and only
+    /// packs what is durable already. Loading is not such a task: it has to see what was asked for before.
+    case beside(WorkspaceID)
     /// Its `preparation` beside the others, and what is left then in order.
-    case preparedBeside
+    case preparedBeside(WorkspaceID)
   }
 
   package var place: Place {
     switch self {
-    case .catchUp, .packSnapshot: .beside
-    case .saveSnapshot, .join: .preparedBeside
+    case .catchUp(let task): .beside(task.workspace)
+    case .packSnapshot(_, let id, _, _): .beside(id)
+    case .saveSnapshot(let id, _, _, _): .preparedBeside(id)
+    case .join(let task): .preparedBeside(task.workspace)
     case .authenticate, .redeem, .addCode, .findLapsed, .load, .commit, .keepSnapshot,
       .appendState, .findUnpushed, .probe, .record:
       .inOrder
@@ -77,8 +79,7 @@ package struct CatchUpTask: Sendable {
   /// What the device says it has.
   package var start: LogPrefix
   package var end: LogPrefix
-  package var entriesMax: Int
-  package var partBytesMax: Int
+  package var limits: ServerConfiguration.Log
 }
 
 /// What became of a task.
@@ -89,8 +90,11 @@ package enum StoreOutcome: Sendable {
   case lapsed(LapsedAccess)
   /// nil where there is no such workspace.
   case workspace(LoadedWorkspace?)
-  case frames([[UInt8]])
-  /// The log does not hold what the device lacks as entries, or too many of them.
+  /// What a device lacks.
+  ///
+  /// - work: what it took to put entries together, as `CatchUp` counts it; 0 for a state.
+  case frames([[UInt8]], work: Int)
+  /// The log does not hold what the device lacks as entries, or too much of them.
   ///
   /// - isPrefix: whether what the device has is known to be a prefix of this log.
   case snapshotNeeded(isPrefix: Bool)
@@ -131,11 +135,11 @@ extension ServerStorage {
         return .workspace(try load(workspace))
       case .catchUp(let task):
         return try catchUp(task)
-      case .packSnapshot(let workspace, let prefix, let partBytesMax):
+      case .packSnapshot(let workspace, _, let prefix, let partBytesMax):
         return .frames(
           CatchUp.frames(
             forSnapshot: PackedSnapshot.pack(workspace), prefix: prefix,
-            partBytesMax: partBytesMax))
+            partBytesMax: partBytesMax), work: 0)
       case .commit(let batch):
         try commit(batch)
         return .committed
@@ -171,15 +175,17 @@ extension ServerStorage {
     if !isPrefix, start.position <= end.position {
       isPrefix = try chain(of: task.workspace, at: start.position) == start.chain
     }
-    guard isPrefix, end.position - start.position <= UInt64(task.entriesMax) else {
+    guard isPrefix, end.position - start.position <= UInt64(task.limits.catchUpEntriesMax) else {
       return .snapshotNeeded(isPrefix: isPrefix)
     }
     let count = Int(end.position - start.position)
-    let entries = try entries(of: task.workspace, after: start.position, limit: count)
+    let entries = try entries(
+      of: task.workspace, after: start.position, limit: count,
+      bytesMax: task.limits.catchUpBytesMax)
     guard entries.count == count, entries.last?.prefix == end,
-      let frames = try CatchUp.frames(for: entries, partBytesMax: task.partBytesMax)
+      let packed = try CatchUp(entries, task.limits)
     else { return .snapshotNeeded(isPrefix: true) }
-    return .frames(frames)
+    return .frames(packed.frames, work: packed.work)
   }
 
   /// Reads a workspace: the latest snapshot and the log behind it, or, where that does not lead to
@@ -224,7 +230,8 @@ extension ServerStorage {
   ) throws(StorageFault) -> String? {
     var reached = start
     while reached.position < loaded.header.head.position {
-      let entries = try entries(of: id, after: reached.position, limit: 256)
+      let entries = try entries(
+        of: id, after: reached.position, limit: 256, bytesMax: 16 << 20)
       guard !entries.isEmpty else { return "the log ends at \(reached.position)" }
       var operations: [Operation] = []
       for entry in entries where entry.prefix.position <= loaded.header.head.position {

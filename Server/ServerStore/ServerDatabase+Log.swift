@@ -37,17 +37,24 @@ extension ServerDatabase {
   }
 
   package func entries(
-    of workspace: WorkspaceID, after position: UInt64, limit: Int
+    of workspace: WorkspaceID, after position: UInt64, limit: Int, bytesMax: Int
   ) throws(StorageFault) -> [LogEntry] {
     try readBeside { db in
-      try Row.fetchAll(
+      let rows = try Row.fetchCursor(
         db,
         sql: """
           SELECT position, chain, kind, bytes FROM log
           WHERE workspace = (SELECT number FROM workspaces WHERE id = ?) AND position > ?
           ORDER BY position LIMIT ?
-          """, arguments: [workspace.column, position.column, limit]
-      ).map(LogEntry.init(row:))
+          """, arguments: [workspace.column, position.column, limit])
+      var entries: [LogEntry] = []
+      var bytes = 0
+      while bytes < bytesMax, let row = try rows.next() {
+        let entry = try LogEntry(row: row)
+        bytes += entry.content.bytes.count
+        entries.append(entry)
+      }
+      return entries
     }
   }
 

@@ -1,5 +1,6 @@
 import NIOCore
 import NIOPosix
+import QueueModel
 import ServerCore
 
 /// Does the core's tasks on the store's threads, and knows how long the oldest of them waits.
@@ -10,6 +11,8 @@ final class StoreRunner {
   private let threads: StoreThreads
   private let loop: any EventLoop
   private let clock: ProcessClock
+  /// What is done on the packing thread, workspace by workspace.
+  private let packing = PackingTurns()
   /// When the store was given what it has not done yet, uptime.
   private var began: [StoreTaskID: Int64] = [:]
 
@@ -42,9 +45,9 @@ final class StoreRunner {
     let bound = NIOLoopBound((self, done), eventLoop: loop)
     let answer =
       switch task.place {
-      case .inOrder: run(task, on: threads.tasks)
-      case .beside: run(task, on: threads.packing)
-      case .preparedBeside: prepareAndRun(task)
+      case .inOrder: run(task)
+      case .beside(let workspace): pack(for: workspace) { [storage] in storage.timed(task) }
+      case .preparedBeside(let workspace): prepareAndRun(task, of: workspace)
       }
     answer.whenComplete { result in
       let (runner, done) = bound.value
@@ -58,27 +61,38 @@ final class StoreRunner {
     }
   }
 
-  private func run(
-    _ task: StoreTask, on thread: NIOThreadPool
-  ) -> EventLoopFuture<(StoreOutcome, Duration)> {
-    let storage = storage
-    return thread.runIfActive(eventLoop: loop) {
-      let start = ContinuousClock.now
-      return (storage.perform(task), start.duration(to: .now))
-    }
+  private func run(_ task: StoreTask) -> EventLoopFuture<(StoreOutcome, Duration)> {
+    thread.runIfActive(eventLoop: loop) { [storage] in storage.timed(task) }
   }
 
   /// So no commit waits for what is as long as a workspace is large.
-  private func prepareAndRun(_ task: StoreTask) -> EventLoopFuture<(StoreOutcome, Duration)> {
+  private func prepareAndRun(
+    _ task: StoreTask, of workspace: WorkspaceID
+  ) -> EventLoopFuture<(StoreOutcome, Duration)> {
     let bound = NIOLoopBound(self, eventLoop: loop)
-    return threads.packing.runIfActive(eventLoop: loop) { task.preparation() }
+    return pack(for: workspace) { task.preparation() }
       .flatMap { preparation in
         let runner = bound.value
         switch preparation {
-        case .task(let rest): return runner.run(rest, on: runner.threads.tasks)
+        case .task(let rest): return runner.run(rest)
         case .done(let outcome): return runner.loop.makeSucceededFuture((outcome, .zero))
         }
       }
+  }
+
+  /// Does something on the packing thread when it is the workspace's turn.
+  private func pack<Value: Sendable>(
+    for workspace: WorkspaceID, _ work: @escaping @Sendable () -> Value
+  ) -> EventLoopFuture<Value> {
+    let packed = loop.makePromise(of: Value.self)
+    packing.wait(for: workspace) { [threads, loop, packing] in
+      let turns = NIOLoopBound(packing, eventLoop: loop)
+      threads.packing.runIfActive(eventLoop: loop, work).whenComplete { result in
+        turns.value.ended()
+        packed.completeWith(result)
+      }
+    }
+    return packed.futureResult
   }
 
   /// Does something else behind all that waits.
@@ -98,5 +112,15 @@ final class StoreRunner {
       else { return nil }
       return record
     }
+  }
+}
+
+extension ServerStorage {
+  /// Does a task.
+  ///
+  /// - Returns: what became of it, and what that took.
+  fileprivate func timed(_ task: StoreTask) -> (StoreOutcome, Duration) {
+    let start = ContinuousClock.now
+    return (perform(task), start.duration(to: .now))
   }
 }

@@ -9,7 +9,7 @@ enum Attack: CaseIterable {
   case noise, halfRequest, halfFrame, claimedSize, noiseInFrames, wrongToken, wrongCode,
     twoGreetings
   case brokenChanges, claimedCounts, flood, slowReader, replay, otherWriter, wrongFence, manyTags
-  case manyIntroductions
+  case manyIntroductions, manyBeginnings
 
   /// Whether it comes with a token.
   var isMember: Bool {
@@ -44,6 +44,18 @@ enum Attack: CaseIterable {
       guard peer.upgrade() else { return }
       peer.send(raw: strangersWords(noise(2_000), member, using: &generator))
       _ = peer.message()
+    case .manyBeginnings:
+      // The whole log is read and packed for each, whether it waits for that or not.
+      for _ in 1...20 {
+        guard let again = HostilePeer(port: peer.port, from: peer.source), again.upgrade() else {
+          return
+        }
+        member.prefix = .empty
+        again.send(raw: HostilePeer.frame(FrameCodec.encode(.hello(member.hello))))
+        guard let answer = again.message(), case .welcome? = try? FrameCodec.decode(answer) else {
+          return
+        }
+      }
     default:
       guard peer.upgrade(),
         peer.send(raw: HostilePeer.frame(FrameCodec.encode(.hello(member.hello))))
@@ -58,7 +70,8 @@ enum Attack: CaseIterable {
         }
         return
       }
-      guard welcomed(peer) else { return }
+      guard let head = welcomed(peer) else { return }
+      member.prefix = head
       try misbehave(on: peer, as: &member, others: others, noise(2_000), using: &generator)
     }
   }
@@ -89,15 +102,20 @@ enum Attack: CaseIterable {
     }
   }
 
-  private func welcomed(_ peer: HostilePeer) -> Bool {
+  /// Waits until all that the member lacks was sent.
+  ///
+  /// - Returns: the log that it has then; nil where it is not let in.
+  private func welcomed(_ peer: HostilePeer) -> LogPrefix? {
+    var head: LogPrefix?
     while let bytes = peer.message() {
       switch try? FrameCodec.decode(bytes) {
-      case .presence?: return true
-      case .refused?, .error?: return false
+      case .welcome(let welcome)?: head = welcome.head
+      case .presence?: return head
+      case .refused?, .error?: return nil
       default: continue
       }
     }
-    return false
+    return nil
   }
 
   /// What became of a batch: whether it was acknowledged.

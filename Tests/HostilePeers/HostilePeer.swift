@@ -3,6 +3,8 @@ import Foundation
 /// A connection to a server that sends what it is told, right or wrong: plain bytes over a plain socket,
 /// with WebSocket around them where that is asked for.
 final class HostilePeer {
+  let port: Int
+  let source: (UInt8, UInt8, UInt8)
   private let socket: Int32
   private var received: [UInt8] = []
 
@@ -10,6 +12,7 @@ final class HostilePeer {
   ///
   /// - Returns: nil where the server does not take the connection.
   init?(port: Int, from source: (UInt8, UInt8, UInt8)) {
+    (self.port, self.source) = (port, source)
     socket = Foundation.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
     guard socket >= 0 else { return nil }
     var limit = timeval(tv_sec: 2, tv_usec: 0)

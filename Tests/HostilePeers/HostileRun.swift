@@ -43,6 +43,7 @@ package struct HostileRun: Sendable {
     let server = try HostileServer(binary: binary, directory: directory)
     let writer = QuietWriter(try server.pair(900, workspace: "quiet"), port: server.port)
     let members = try (1...UInt64(atOnce)).map { try server.pair($0, workspace: "hostile") }
+    let known = try server.pair(901, workspace: "quiet")
     _ = writer.take()
     Thread.sleep(forTimeInterval: quietSeconds)
     let quiet = writer.take()
@@ -51,7 +52,7 @@ package struct HostileRun: Sendable {
     let seconds = start.duration(to: .now) / .seconds(1)
     let pressed = writer.take()
     writer.end()
-    let welcome = welcomeBesideIdleSockets(server, members[0])
+    let welcome = welcomeBesideIdleSockets(server, known)
     let memory = try? server.peakMemory
     let endedWell = server.stop()
 

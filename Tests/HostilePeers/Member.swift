@@ -11,6 +11,8 @@ struct Member {
   private var state = Workspace()
   private var batch: UInt64 = 0
   private var writes: Int64 = 0
+  /// Up to where it says that it has the log: a device that goes on, or one that begins.
+  var prefix = LogPrefix.empty
 
   init(number: UInt64, workspaceID: WorkspaceID, token: [UInt8]) {
     self.number = number
@@ -25,7 +27,7 @@ struct Member {
   var hello: Hello {
     Hello(
       versions: 1...1, token: token, workspace: workspaceID, device: Self.device(number),
-      store: StoreID(rawValue: 2_000 + number), deviceName: "d\(number)", prefix: .empty)
+      store: StoreID(rawValue: 2_000 + number), deviceName: "d\(number)", prefix: prefix)
   }
 
   /// Operations that queue a prompt and cancel it, behind what was acknowledged: the queue never gets full.

@@ -125,7 +125,7 @@ import WireProtocol
   @Test func whoAsksForTheStateAgainAndAgainIsSlowedDown() throws {
     var (scene, _, _) = try scene(messages: 5) {
       $0.log.catchUpEntriesMax = 1
-      $0.devices.snapshots.burst = 3
+      $0.devices.catchUps.burst = 3
     }
     let reader = scene.device(2)
     for _ in 0..<3 {
@@ -140,6 +140,81 @@ import WireProtocol
     scene.pass(10_000)
     let again = scene.connect(reader)
     #expect(!scene.take(again).snapshots.isEmpty)
+  }
+
+  @Test func whoGreetsWithNothingAgainAndAgainIsSlowedDown() throws {
+    var (scene, author, _) = try scene(messages: 20) {
+      // Reading 20 entries takes more than may be merged: each greeting costs two turns.
+      $0.log.catchUpWorkMax = 10_000
+      $0.devices.catchUps.burst = 5
+    }
+    var reader = scene.device(2)
+    let nothing = reader
+    for _ in 0..<2 {
+      let id = scene.connect(nothing)
+      let frames = scene.take(id)
+      #expect(frames.changes.count == 20, "none is merged")
+      try reader.take(frames)
+      scene.drop(id)
+    }
+    #expect(reader.workspace.image() == author.workspace.image())
+    let id = scene.connect(nothing)
+    let frames = scene.take(id)
+    #expect(frames.refusals.map(\.code) == [.rateLimited])
+    #expect(frames.refusals.first?.retryAfterMilliseconds == 10_000)
+    #expect(frames.welcomes.isEmpty)
+    let other = scene.connect(scene.device(3))
+    #expect(scene.take(other).changes.count == 20)
+    // Whoever lacks nothing needs no turn.
+    let still = scene.connect(reader)
+    #expect(scene.take(still).welcomes.count == 1)
+    scene.pass(10_000)
+    let again = scene.connect(nothing)
+    #expect(scene.take(again).changes.count == 20)
+    author.outgoing = []
+  }
+
+  @Test func whoComesBackOftenWithLittleBehindIsNeverHeldUp() throws {
+    var (scene, _, _) = try scene(messages: 5)
+    let reader = scene.device(2)
+    for _ in 0..<500 {
+      let id = scene.connect(reader)
+      let frames = scene.take(id)
+      guard frames.refusals.isEmpty, frames.changes.count == 1 else {
+        Issue.record("it was held up: \(frames)")
+        return
+      }
+      scene.drop(id)
+    }
+  }
+
+  @Test func whoLeavesBeforeTheAnswerHasNoMoreWaitingThanItsShare() throws {
+    var (scene, _, _) = try scene(messages: 5) { $0.devices.catchUps.burst = 3 }
+    let reader = scene.device(2)
+    scene.holdsTasks = true
+    for _ in 0..<6 {
+      let id = scene.connect(reader)
+      // The token's lookup.
+      scene.finishLastTask()
+      scene.drop(id)
+    }
+    let packings = scene.waitingTasks.count { if case .catchUp = $0.task { true } else { false } }
+    #expect(packings == 3)
+    scene.finishTasks()
+    scene.holdsTasks = false
+    let again = scene.connect(reader)
+    #expect(scene.take(again).changes.count == 1, "what was not needed was given back")
+  }
+
+  @Test func whoLacksTooManyBytesGetsTheState() throws {
+    var (scene, author, _) = try scene(messages: 5) { $0.log.catchUpBytesMax = 100 }
+    var reader = scene.device(2)
+    let frames = scene.take(scene.connect(reader))
+    #expect(frames.changes.isEmpty)
+    try reader.take(frames)
+    #expect(reader.prefix == (try scene.prefix(5)))
+    #expect(reader.workspace.image() == author.workspace.image())
+    author.outgoing = []
   }
 
   @Test(arguments: [5, 4])

@@ -24,7 +24,7 @@ import WireProtocol
   }
 
   private func positions(_ database: ServerDatabase) throws -> [UInt64] {
-    try database.entries(of: workspace, after: 0, limit: 999).map(\.prefix.position)
+    try database.entries(of: workspace, after: 0, limit: 999, bytesMax: .max).map(\.prefix.position)
   }
 
   private func snapshot(_ entry: LogEntry) -> StoredSnapshot {
@@ -44,8 +44,11 @@ import WireProtocol
     let last = try database.write(1, to: workspace)
     try database.close()
     let again = try folder.open()
-    #expect(try again.entries(of: workspace, after: 0, limit: 9) == first + [state] + last)
-    #expect(try again.entries(of: workspace, after: 1, limit: 2) == Array(first[1...]))
+    #expect(
+      try again.entries(of: workspace, after: 0, limit: 9, bytesMax: .max) == first + [state] + last
+    )
+    #expect(
+      try again.entries(of: workspace, after: 1, limit: 2, bytesMax: .max) == Array(first[1...]))
     #expect(try again.header(of: workspace)?.head == last[0].prefix)
     #expect(try again.chain(of: workspace, at: 4) == state.prefix.chain)
   }
@@ -90,7 +93,16 @@ import WireProtocol
         #expect(error.code == .conflict)
       }
     }
-    #expect(try database.entries(of: workspace, after: 0, limit: 9) == entries)
+    #expect(try database.entries(of: workspace, after: 0, limit: 9, bytesMax: .max) == entries)
+  }
+
+  @Test func entriesEndWithTheOneThatMakesTheBytesFull() throws {
+    let entries = try database.write(3, to: workspace)
+    let first = entries[0].content.bytes.count
+    for (bytesMax, count) in [(0, 0), (1, 1), (first, 1), (first + 1, 2), (.max, 3)] {
+      let read = try database.entries(of: workspace, after: 0, limit: 9, bytesMax: bytesMax)
+      #expect(read == Array(entries[..<count]))
+    }
   }
 
   @Test func onlyTheLastTwoSnapshotsAreKept() throws {
@@ -160,7 +172,7 @@ import WireProtocol
       try db.execute(sql: "UPDATE log SET kind = 9")
     }
     let fault = #expect(throws: StorageFault.self) {
-      try database.entries(of: workspace, after: 0, limit: 9)
+      try database.entries(of: workspace, after: 0, limit: 9, bytesMax: .max)
     }
     #expect(fault?.code == .corrupt)
   }

@@ -43,7 +43,7 @@ import WireProtocol
         DeviceRecord(id: Sample.device, name: "renamed", seenLogPosition: 2, lastSeenAt: 99)
       ])
     #expect(try again.latestSnapshot(of: workspace, notBehind: 2) == snapshot)
-    #expect(try again.entries(of: workspace, after: 0, limit: 9) == entries)
+    #expect(try again.entries(of: workspace, after: 0, limit: 9, bytesMax: .max) == entries)
     #expect(try again.token(hash: [7, 7])?.workspace == workspace)
     #expect(try again.devices(inWorkspaceNamed: "default").first?.lastSeenAt == 99)
   }
@@ -117,7 +117,7 @@ import WireProtocol
       StoredSnapshot(prefix: one[1].prefix, bytes: [9]), of: first, truncatingBefore: 2)
     #expect(try database.header(of: first)?.head == one[1].prefix)
     #expect(try database.header(of: second)?.head == other[0].prefix)
-    #expect(try database.entries(of: second, after: 0, limit: 9) == other)
+    #expect(try database.entries(of: second, after: 0, limit: 9, bytesMax: .max) == other)
     #expect(try database.chain(of: second, at: 1) != database.chain(of: first, at: 1))
     #expect(try database.header(of: second)?.devices.isEmpty == true)
     #expect(try database.latestSnapshot(of: second, notBehind: .max >> 1) == nil)
@@ -133,7 +133,7 @@ import WireProtocol
     batch.appends = [(workspace, entry), (workspace, entry)]
     #expect(throws: StorageFault.self) { try database.commit(batch) }
     #expect(try database.header(of: workspace)?.head == head)
-    #expect(try database.entries(of: workspace, after: 0, limit: 9).isEmpty)
+    #expect(try database.entries(of: workspace, after: 0, limit: 9, bytesMax: .max).isEmpty)
   }
 
   @Test func fullDiskIsToldApartAndNothingIsStored() throws {

@@ -242,9 +242,9 @@ private final class SwitchableStorage: ServerStorage {
   }
 
   func entries(
-    of workspace: WorkspaceID, after position: UInt64, limit: Int
+    of workspace: WorkspaceID, after position: UInt64, limit: Int, bytesMax: Int
   ) throws(StorageFault) -> [LogEntry] {
-    try base.entries(of: workspace, after: position, limit: limit)
+    try base.entries(of: workspace, after: position, limit: limit, bytesMax: bytesMax)
   }
 
   func append(

@@ -24,7 +24,8 @@ import WireProtocol
     let tasks: [StoreTask] = [
       .join(join),
       .saveSnapshot(Self.workspace, Workspace(), prefix: head, truncatingBefore: 0),
-      .packSnapshot(Workspace(), prefix: head, partBytesMax: 1 << 10),
+      .packSnapshot(
+        Workspace(), of: Self.workspace, prefix: head, partBytesMax: 1 << 10),
       .commit(CommitBatch()),
     ]
     let threads = StoreThreads()
@@ -50,6 +51,30 @@ import WireProtocol
     gate.signal()
     #expect(try await ended.futureResult.get().first == 3)
     #expect(storage.withState { $0.workspaces[Self.workspace]?.snapshots.count } == 1)
+    await threads.shutDown()
+  }
+
+  /// Whatever is packed for one workspace, another waits for one task of it that has begun, and one more.
+  @Test func whatIsPackedForOneWorkspaceHoldsNoOtherUp() async throws {
+    let other = WorkspaceID(high: 1, low: 2)
+    let threads = StoreThreads()
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let ended = loop.makePromise(of: [Int].self)
+    try await loop.submit {
+      let runner = StoreRunner(
+        MemoryStorage(), threads: threads, loop: loop, clock: ProcessClock())
+      var order: [Int] = []
+      for index in 0..<10 {
+        let task = StoreTask.packSnapshot(
+          Workspace(), of: index == 9 ? other : Self.workspace, prefix: .empty,
+          partBytesMax: 1 << 10)
+        runner.perform(task, as: StoreTaskID(rawValue: UInt64(index))) { _, _ in
+          order.append(index)
+          if order.count == 10 { ended.succeed(order) }
+        }
+      }
+    }.get()
+    #expect(try await ended.futureResult.get() == [0, 1, 9, 2, 3, 4, 5, 6, 7, 8])
     await threads.shutDown()
   }
 }

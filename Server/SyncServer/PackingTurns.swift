@@ -1,0 +1,35 @@
+import NIOCore
+import QueueModel
+
+/// Gives turns to workspaces of which something is to be packed, one task at a time: whatever one of them asks
+/// for, another waits for one task of each.
+final class PackingTurns {
+  /// Who waits, the next one first.
+  private var workspaces: CircularBuffer<WorkspaceID> = []
+  private var waiting: [WorkspaceID: CircularBuffer<() -> Void>] = [:]
+  private var isTaken = false
+
+  /// Calls `begin` when the workspace has its turn: at once where nobody has one. `ended` ends it.
+  func wait(for workspace: WorkspaceID, begin: @escaping () -> Void) {
+    if waiting[workspace] == nil { workspaces.append(workspace) }
+    waiting[workspace, default: []].append(begin)
+    if !isTaken { giveTurn() }
+  }
+
+  func ended() {
+    isTaken = false
+    giveTurn()
+  }
+
+  private func giveTurn() {
+    guard let workspace = workspaces.popFirst(), let begin = waiting[workspace]?.popFirst()
+    else { return }
+    if waiting[workspace]?.isEmpty == true {
+      waiting[workspace] = nil
+    } else {
+      workspaces.append(workspace)
+    }
+    isTaken = true
+    begin()
+  }
+}
