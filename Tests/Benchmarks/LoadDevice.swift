@@ -21,6 +21,9 @@ final class LoadDevice {
   /// Keeps the state, as a client does; else the deltas are only counted.
   let merges: Bool
   private(set) var workspace: Workspace
+  /// It begins with nothing, so that a snapshot may take the place of what it has.
+  private let isEmpty: Bool
+  private var snapshot: [UInt8] = []
   private(set) var sentCount = 0
   var onEvent: (Event) -> Void = { _ in }
   private var channel: (any Channel)?
@@ -31,6 +34,7 @@ final class LoadDevice {
   init(seed: FleetSeed, merges: Bool, isEmpty: Bool = false) {
     self.seed = seed
     self.merges = merges
+    self.isEmpty = isEmpty
     workspace = isEmpty ? Workspace() : seed.workspace
   }
 
@@ -78,7 +82,7 @@ final class LoadDevice {
     case .ack(let ack):
       onEvent(.acknowledged(position: ack.prefix.position))
     case .snapshot(let part):
-      throw BenchFailure("\(seed.name) got part \(part.index) of a snapshot instead of deltas")
+      try take(part)
     case .refused(let refusal):
       throw BenchFailure("\(seed.name) was refused: \(refusal.message)")
     case .error(let fault):
@@ -87,6 +91,19 @@ final class LoadDevice {
       break
     }
     noteJoining(isPresence: { if case .presence = frame { true } else { false } }())
+  }
+
+  /// The server answers a device that is far behind with a whole state, in parts in their order.
+  private func take(_ part: SnapshotPart) throws {
+    guard merges, isEmpty else {
+      throw BenchFailure("\(seed.name) got part \(part.index) of a snapshot instead of deltas")
+    }
+    snapshot += part.bytes
+    guard part.index + 1 == part.count else { return }
+    workspace = try Workspace(image: PackedSnapshot.unpack(snapshot))
+    snapshot = []
+    prefix = part.prefix
+    write(.ack(Ack(batch: 0, prefix: prefix)))
   }
 
   private func merge(_ operations: [Operation]) throws {

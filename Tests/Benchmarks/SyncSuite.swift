@@ -11,7 +11,7 @@ struct SyncSuite {
   /// Devices that are idle, and that come back together when the server was started again.
   var crowd = 2_000
   var crowdPerWorkspace = 10
-  /// How far behind the device is that catches up; less than the server answers with a snapshot.
+  /// How far behind the device is that catches up.
   var operationsBehind = 10_000
   /// Runs beyond these would take minutes.
   var runsMax = 3
@@ -94,7 +94,7 @@ struct SyncSuite {
     }
   }
 
-  /// A device without anything joins a workspace of 10,000 operations.
+  /// A device without anything joins a workspace of 10,000 operations, by the server's snapshot and what follows it.
   private func catchUp(runs: Int) throws -> Result {
     try withDirectory { directory in
       var seeds = try FleetSeeds.pair(

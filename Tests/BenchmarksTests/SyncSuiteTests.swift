@@ -9,7 +9,7 @@ import Testing
     #expect(SyncSuite.obstacle == nil)
     let suite = SyncSuite(
       rates: [200], loadSeconds: 1, loadDevices: 8, crowd: 20, crowdPerWorkspace: 5,
-      operationsBehind: 500, runsMax: 1)
+      operationsBehind: 10_000, runsMax: 1)
     let results = try suite.measure(runs: 5)
     #expect(
       results.map(\.name) == [
