@@ -14,11 +14,14 @@ package final class LockedDirectory: Sendable {
   package init(path: String) throws(ClientStore.OpenError) {
     self.path = path
     do {
-      try FileManager.default.createDirectory(
-        atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+      try PrivateFolder.make(path)
     } catch {
       throw .storage(
-        StoreError(code: .failed, message: "cannot make \(path): \(error.localizedDescription)"))
+        StoreError(
+          code: error.isFull ? .full : .failed,
+          message:
+            "cannot make \(error.path): \(error.reason). Choose a data directory in which this user may write"
+        ))
     }
     do {
       lock = try DirectoryLock(file: path + "/lock")

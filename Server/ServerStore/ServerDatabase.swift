@@ -94,22 +94,21 @@ package final class ServerDatabase: Sendable {
   /// keeps its permissions: it may be shared on purpose, and the files in it are their owner's alone.
   package static func prepare(directory: String) throws(StoreOpeningError) {
     do {
-      try FileManager.default.createDirectory(
-        atPath: directory, withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o700])
-      let path = directory + "/" + fileName
-      if !FileManager.default.fileExists(atPath: path) {
-        guard
-          FileManager.default.createFile(
-            atPath: path, contents: nil, attributes: [.posixPermissions: 0o600])
-        else { throw StoreOpeningError.unavailable(path: path, reason: "it cannot be created") }
-      }
-      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
-    } catch let error as StoreOpeningError {
-      throw error
+      try PrivateFolder.make(directory)
     } catch {
-      throw .unavailable(path: directory, reason: error.localizedDescription)
+      throw unusable(error.path, error.number)
     }
+    let path = directory + "/" + fileName
+    guard makeFile(path), chmod(path, 0o600) == 0 else { throw unusable(path, errno) }
+  }
+
+  /// - Parameter number: why the system refused it.
+  private static func unusable(_ path: String, _ number: Int32) -> StoreOpeningError {
+    guard number != ENOSPC, number != EDQUOT else { return .full(path: path) }
+    return .unavailable(
+      path: path,
+      reason: String(cString: strerror(number))
+        + ". Name a directory with --data in which this account may write")
   }
 
   private static func openQueue(
@@ -200,4 +199,15 @@ extension StorageFault {
       code: code,
       message: "SQLite \(error.extendedResultCode.rawValue): \(error.message ?? "no message")")
   }
+}
+
+/// Makes an empty file where there is none. One that is there is not opened: to close it would take SQLite's
+/// locks away from this process; fcntl(2), "Advisory record locking".
+///
+/// - Returns: false with `errno` where it cannot be made.
+private func makeFile(_ path: String) -> Bool {
+  let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+  guard file >= 0 else { return errno == EEXIST }
+  close(file)
+  return true
 }

@@ -28,6 +28,17 @@ import WireProtocol
     try again.store.close()
   }
 
+  @Test func aPlaceThatCannotHoldThemIsToldWithTheReason() throws {
+    let directory = try StoreDirectory()
+    let file = directory.path + "/file"
+    try Data().write(to: URL(filePath: file))
+    #expect {
+      try LockedDirectory(path: file + "/data")
+    } throws: { error in
+      "\(error)".contains("cannot make \(file)/data: Not a directory.")
+    }
+  }
+
   /// Also in a directory that others may read.
   @Test func theFilesAreForTheirOwnerAlone() throws {
     let directory = try StoreDirectory()

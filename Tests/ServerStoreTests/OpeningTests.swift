@@ -8,6 +8,16 @@ import WireProtocol
 @testable import ServerStore
 
 @Suite struct OpeningTests {
+  @Test func aPlaceThatCannotHoldItIsToldWithTheReasonAndWhatToDo() throws {
+    let folder = try StoreFolder()
+    try Data().write(to: URL(filePath: folder.path))
+    #expect {
+      try ServerDatabase.prepare(directory: folder.path + "/data")
+    } throws: { error in
+      ["\(folder.path)/data", "Not a directory", "--data"].allSatisfy("\(error)".contains)
+    }
+  }
+
   @Test func newStoreIsForItsOwnerAloneAndDurable() throws {
     let folder = try StoreFolder()
     let database = try folder.open()

@@ -1,0 +1,48 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// Makes folders for their owner alone.
+package enum PrivateFolder {
+  /// Which folder the system does not let be made, and why.
+  package struct Problem: Error, Hashable, Sendable {
+    package var path: String
+    /// The system's number; errno(3).
+    package var number: Int32
+
+    package var reason: String { String(cString: strerror(number)) }
+    package var isFull: Bool { number == ENOSPC || number == EDQUOT }
+  }
+
+  /// Makes a folder, and those above it that are missing. What is there keeps its permissions.
+  ///
+  /// - Throws: `Problem`; folders above it may have been made then.
+  package static func make(_ path: String) throws(Problem) {
+    guard !isFolder(path), mkdir(path, 0o700) != 0 else { return }
+    var number = errno
+    if number == ENOENT, let parent = parent(of: path) {
+      try make(parent)
+      number = mkdir(path, 0o700) == 0 ? 0 : errno
+    }
+    // Another process may have made it meanwhile.
+    guard number != 0, !isFolder(path) else { return }
+    throw Problem(path: path, number: number)
+  }
+
+  private static func isFolder(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// The path without its last name; nil where it has one alone.
+  private static func parent(of path: String) -> String? {
+    var rest = path[...]
+    while rest.last == "/" { rest.removeLast() }
+    guard let slash = rest.lastIndex(of: "/"), slash != rest.startIndex else { return nil }
+    return String(rest[..<slash])
+  }
+}
