@@ -118,34 +118,25 @@ extension ClientCore {
 }
 
 extension ClientCore {
-  /// What becomes of an operation of this device on its way to the server.
-  package enum Delivery: Hashable, Sendable {
-    case waiting
-    /// In a batch that the server has not answered.
-    case underWay
-    case acknowledged
-    /// The server refused; with the next connection it is sent again.
-    case refused(reason: String)
-  }
-
-  /// How far one operation has come.
-  package func delivery(of id: OperationID) -> Delivery {
-    if !connection.replica.record.outbox.contains(id) { return .acknowledged }
+  /// How far an operation of this device has come on its way to the server: queued, in a batch that
+  /// the server has not answered, delivered, or failed, and why the server refused it; with the next
+  /// connection that is sent again.
+  package func sending(of id: OperationID) -> (status: QueueStatus, refusal: String?) {
+    if !connection.replica.record.outbox.contains(id) { return (.delivered, nil) }
+    let refusal = problem?.message ?? "no reason given"
     switch connection.state {
     case .idle(.refused):
-      return .refused(reason: problem?.message ?? "no reason given")
+      return (.failed, refusal)
     case .live(let live):
-      if live.sending == .refused {
-        return .refused(reason: problem?.message ?? "no reason given")
-      }
+      if live.sending == .refused { return (.failed, refusal) }
       let isUnderWay = live.window.flights.contains { flight in
         flight.ranges.contains {
           $0.replica == id.replica && $0.first <= id.seq && id.seq <= $0.last
         }
       }
-      return isUnderWay ? .underWay : .waiting
+      return (isUnderWay ? .awaitingAck : .queued, nil)
     case .idle, .waiting, .connecting, .greeting:
-      return .waiting
+      return (.queued, nil)
     }
   }
 }

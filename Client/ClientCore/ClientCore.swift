@@ -290,9 +290,7 @@ extension ClientCore {
   package mutating func drainGraceEnded(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    deciding(at: context, store: store) { executor, _, context in
-      executor.graceEnded(at: context)
-    }
+    deciding(at: context, store: store) { executor, _, _ in executor.graceEnded() }
   }
 
   private mutating func deciding(

@@ -109,9 +109,4 @@ extension QueueClient {
       (try core.replica.changes(from: old, to: new, store: store), [])
     }
   }
-
-  /// What merging the operations of others did since the client was opened.
-  public var importStatus: ImportStatus {
-    get async { await engine.read { $0.replica.imports } }
-  }
 }

@@ -13,7 +13,7 @@ extension DeltaDecoder {
     try reserve(length, ofText: true)
     let text = try source[.texts].scalars(
       length, bytesMax: Limits.contentBytesMax, "inserted text")
-    inserted(origins, .text, length)
+    inserted(.text, length)
     append(
       .insertText(
         Operation.InsertText(message: global(message), origins: global(origins), text: text)),
@@ -79,7 +79,7 @@ extension DeltaDecoder {
     try reserve(1)
     context.message = LocalID(
       replica: context.author, seq: context.nextSequences[context.author])
-    inserted(origins, .messageSlot, 1)
+    inserted(.messageSlot, 1)
     append(
       .addMessage(
         Operation.AddMessage(
@@ -97,7 +97,7 @@ extension DeltaDecoder {
     let locked = try readClears(
       mode >> 4 & 3, neighbour: nil, same: queued.isEmpty ? nil : queued)
     try reserve(1)
-    inserted(origins, .threadSlot, 1)
+    inserted(.threadSlot, 1)
     append(
       .enqueueThread(
         Operation.EnqueueThread(
@@ -263,7 +263,7 @@ extension DeltaDecoder {
     }
   }
 
-  mutating func inserted(_ origins: LocalOrigins, _ focus: DeltaFormat.Focus, _ length: Int) {
+  mutating func inserted(_ focus: DeltaFormat.Focus, _ length: Int) {
     context[focus, context.author] = context.nextSequences[context.author] + Int64(length) - 1
   }
 

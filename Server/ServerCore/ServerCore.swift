@@ -59,7 +59,6 @@ package struct ServerCore: Sendable {
   package var isHealthy: Bool { stopping == nil && storeHealth.works }
   /// Whether a stop was requested.
   package var isStopping: Bool { stopping != nil }
-  package var connectionCount: Int { connections.count }
   /// Workspaces in memory, content or not.
   package var residentWorkspaces: Int { workspaces.count }
 

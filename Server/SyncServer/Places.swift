@@ -67,7 +67,7 @@ package struct Places {
   /// A connection came.
   mutating func arrived(_ id: ID, from source: String, uptime: Int64) -> Arrival {
     let (key, isCounted) = key(of: source)
-    forgetSources(at: uptime)
+    forgetSources()
     var entry =
       sources[key]
       ?? Source(
@@ -136,7 +136,7 @@ package struct Places {
   }
 
   /// Forgets sources that have neither connections nor anything spent, once there are many.
-  private mutating func forgetSources(at uptime: Int64) {
+  private mutating func forgetSources() {
     guard sources.count > 2 * rules.total else { return }
     sources = sources.filter { !$0.value.unknown.isEmpty }
   }

@@ -369,6 +369,4 @@ package enum SequenceFault: Error, Hashable, Sendable {
   case invalidRun(OperationID)
   /// The cached counts are wrong.
   case wrongCount
-  /// An index is behind the end.
-  case indexOutOfRange
 }

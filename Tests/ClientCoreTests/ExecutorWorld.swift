@@ -313,7 +313,7 @@ struct ExecutorWorld {
       index,
       hosts[index].executor.recovered(
         intents, deadAgents: generator.chance(50) ? Set(intents.map(\.message)) : [],
-        in: hosts[index].workspace, at: context()))
+        at: context()))
   }
 
   private mutating func restartAuthority() {

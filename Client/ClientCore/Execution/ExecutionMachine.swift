@@ -100,8 +100,7 @@ extension ExecutionMachine {
     connection.authority.local = Authority(
       loaded.authority, uptime: context.now, wall: context.wall)
     let intents = loaded.intents.sorted { $0.message < $1.message }
-    var recovery = executor.recovered(
-      intents, deadAgents: deadAgents, in: workspace, at: context)
+    var recovery = executor.recovered(intents, deadAgents: deadAgents, at: context)
     if isDraining { recovery += executor.drainRequested(in: workspace, at: context) }
     self.executor = executor
     return carryOut(recovery, over: &connection, at: context, store: store)

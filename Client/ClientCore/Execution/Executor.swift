@@ -89,8 +89,7 @@ package struct Executor: Sendable {
   /// Intents of an earlier run of the program that never ended: nobody knows what the agent did,
   /// unless the driver knows that it died.
   package mutating func recovered(
-    _ intents: [StartOrder], deadAgents: Set<MessageID> = [], in workspace: Workspace,
-    at context: EventContext
+    _ intents: [StartOrder], deadAgents: Set<MessageID> = [], at context: EventContext
   ) -> [Action] {
     intents.flatMap { order in
       recover(order, deadAgents.contains(order.message) ? .interrupted : .unknown, at: context)
@@ -250,7 +249,7 @@ package struct Executor: Sendable {
   }
 
   /// The time to end in peace is over.
-  package mutating func graceEnded(at context: EventContext) -> [Action] {
+  package mutating func graceEnded() -> [Action] {
     for session in sessions.keys where sessions[session]?.work == SessionRun.Work.none {
       sessions[session]?.question.end()
       sessions[session]?.lease.drop()

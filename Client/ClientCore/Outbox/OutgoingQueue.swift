@@ -125,9 +125,6 @@ extension OutgoingQueue {
     waiting.reduce(0) { $0 + (entries[$1]?.shown.status == .failed ? 0 : 1) }
   }
 
-  /// The first message that is not delivered.
-  package var firstWaiting: MessageID? { waiting.first }
-
   package func message(for id: MessageID) -> QueuedMessage? { entries[id]?.shown }
 
   /// Puts a message in. One that is in already is left as it is (S3-58).

@@ -54,12 +54,8 @@ extension Replica {
           packed: isWhole ? delivery.packed : nil)
       ]
     }
-    next.imports.note(outcome)
     transaction.undo = next.undo.noteForeign(outcome.applied, in: next.workspace)
-    guard !transaction.appended.isEmpty || next.record != record else {
-      imports = next.imports
-      return outcome.touched
-    }
+    guard !transaction.appended.isEmpty || next.record != record else { return outcome.touched }
     try commit(transaction, to: store)
     self = next
     return outcome.touched

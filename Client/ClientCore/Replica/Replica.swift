@@ -14,8 +14,6 @@ package struct Replica: Sendable {
   package internal(set) var undo: UndoHistory
   /// The id of the latest log entry.
   package internal(set) var lastEntry: Int64
-  /// What merges did since this opening.
-  package internal(set) var imports = ImportStatus()
   /// How often the log was put together anew since this opening, so that its entries have other ids.
   package internal(set) var rebuilds = 0
   var clock: HybridClock

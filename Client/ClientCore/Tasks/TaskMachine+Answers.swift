@@ -66,8 +66,7 @@ extension TaskMachine {
   }
 
   mutating func fateTold(
-    _ sent: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
-    over connection: inout ConnectionMachine,
+    _ sent: AnswerRequest, _ answer: AuthorityAnswer, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     guard let pending = self.answers[sent.request], pending.answer == sent else { return [] }
@@ -76,8 +75,7 @@ extension TaskMachine {
       let own = GivenVerdict(
         verdict: sent.verdict, device: connection.replica.record.device, text: sent.text)
       if given == own {
-        return answerTold(
-          sent, .taken, with: execution, over: &connection, at: context, store: store)
+        return answerTold(sent, .taken, over: &connection, at: context, store: store)
       }
       return end(
         pending,
@@ -94,8 +92,7 @@ extension TaskMachine {
   }
 
   mutating func answerTold(
-    _ given: AnswerRequest, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
-    over connection: inout ConnectionMachine,
+    _ given: AnswerRequest, _ answer: AuthorityAnswer, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     if case .taken = answer {
@@ -166,8 +163,7 @@ extension TaskMachine {
 
   /// One that was sent may be the one that counts, whose response was lost.
   mutating func dropOldAnswers(
-    with execution: ExecutionMachine, over connection: inout ConnectionMachine,
-    at context: EventContext, store: some ReplicaStore
+    over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     pendingAnswers
       .filter { $0.isOld(wall: context.wall) && !$0.wasSent }

@@ -205,7 +205,7 @@ extension TaskMachine {
         pendingAsks.sessionDeleted(session, now: context.now), with: execution, over: &connection,
         at: context, store: store)
     }
-    actions += dropOldAnswers(with: execution, over: &connection, at: context, store: store)
+    actions += dropOldAnswers(over: &connection, at: context, store: store)
     actions += carryOut(
       pendingAsks.timePassed(now: context.now, wall: connection.time(at: context)), with: execution,
       over: &connection, at: context,
@@ -337,10 +337,9 @@ extension TaskMachine {
           verdict, answer, now: context.now, wall: connection.time(at: context)),
         with: execution, over: &connection, at: context, store: store)
     case .answer(let given):
-      return answerTold(
-        given, answer, with: execution, over: &connection, at: context, store: store)
+      return answerTold(given, answer, over: &connection, at: context, store: store)
     case .fate(let sent):
-      return fateTold(sent, answer, with: execution, over: &connection, at: context, store: store)
+      return fateTold(sent, answer, over: &connection, at: context, store: store)
     }
   }
 

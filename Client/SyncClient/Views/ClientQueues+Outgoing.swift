@@ -15,7 +15,7 @@ extension ClientQueues {
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
       do throws(StoreError) {
         let box = try store.outgoing(in: ClientStore.syncBox)
-        return (box.messages.map { core.withDelivery($0) }, [])
+        return (box.messages.map { core.withStatus($0) }, [])
       } catch { throw .store(error) }
     }
   }
@@ -23,21 +23,14 @@ extension ClientQueues {
 
 extension ClientCore {
   /// A message with what became of the operations that send it.
-  fileprivate func withDelivery(_ stored: QueuedMessage) -> QueuedMessage {
+  fileprivate func withStatus(_ stored: QueuedMessage) -> QueuedMessage {
     var message = stored
     guard let origin = replica.workspace.origin(of: stored.id) else {
       // Only what a server had can be gone.
       message.status = .delivered
       return message
     }
-    switch delivery(of: origin) {
-    case .waiting: message.status = .queued
-    case .underWay: message.status = .awaitingAck
-    case .acknowledged: message.status = .delivered
-    case .refused(let reason):
-      message.status = .failed
-      message.lastError = reason
-    }
+    (message.status, message.lastError) = sending(of: origin)
     return message
   }
 }

@@ -51,7 +51,7 @@ extension ServerBackup {
       try? FileManager.default.removeItem(atPath: staging)
       throw error
     }
-    let revocations = try mergeRevocations(of: manifest, into: staging)
+    let revocations = try mergeRevocations(into: staging)
     let notes = try adjustPushSettings(in: staging)
     do {
       try synchronize(staging)
@@ -73,9 +73,7 @@ extension ServerBackup {
   }
 
   /// - Returns: how many devices were revoked since the backup.
-  private func mergeRevocations(
-    of manifest: BackupManifest, into staging: String
-  ) throws(SyncServerError) -> Int {
+  private func mergeRevocations(into staging: String) throws(SyncServerError) -> Int {
     let later = try folder.manifests().backups.flatMap(\.files)
       .filter { $0.path == BackupItem.revocations }.map { folder.filePath($0.sha256) }
     let known = RevocationFile(directory: staging).lines()

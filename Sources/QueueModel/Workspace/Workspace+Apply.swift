@@ -248,8 +248,6 @@ extension MergeError {
       self = .invalidReference(operation: operation, reference: id, reason: "the run is invalid")
     case .wrongCount:
       self = .invalidOperation(operation: operation, reason: "the counts do not fit")
-    case .indexOutOfRange:
-      self = .invalidOperation(operation: operation, reason: "its index is behind the end")
     }
   }
 }

@@ -33,7 +33,7 @@ final class MarkLedger: SimulationChecker {
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
     case .performed(let index, let action, let before, let outcome):
-      learn(action, before: before, outcome)
+      learn(action, outcome)
       if let after = simulation.devices[index].process?.core.replica.workspace {
         excuseRemoved(by: action, before: before, after: after)
       }
@@ -54,7 +54,7 @@ final class MarkLedger: SimulationChecker {
     return []
   }
 
-  private func learn(_ action: UserAction, before: Workspace, _ outcome: CommandOutcome) {
+  private func learn(_ action: UserAction, _ outcome: CommandOutcome) {
     var introduced: [OperationID: MessageID] = [:]
     for operation in outcome.operations {
       switch operation.body {
