@@ -28,6 +28,8 @@ struct BatchChanges: Sendable {
   private static let textBytesMax = 8 << 20
   /// What reading the task of a session, as it was and as it is, counts for: the most that it can have.
   private static let sessionBytes = RegisterField.taskPieces.count * Limits.nameBytesMax
+  /// Sessions whose tasks are read at a time, to be shown.
+  static let sessionsMax = textBytesMax / sessionBytes
 
   private let operations: [Operation]
   /// The texts of writes from here on are read, and told.
@@ -101,10 +103,10 @@ struct BatchChanges: Sendable {
       })
   }
 
-  /// The sessions whose tasks the batch writes.
+  /// The sessions whose tasks the batch writes: all of them, since a status that is shown must not stay as it was.
   func sessionsWithTasks(after content: Workspace) -> Set<SessionID> {
     Set(
-      operations[firstRead...].compactMap { operation in
+      operations.compactMap { operation in
         guard case .setRegister(let element, .task, _, _) = operation.body else { return nil }
         return content.session(introducedBy: element)
       })

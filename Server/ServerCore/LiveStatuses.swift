@@ -30,7 +30,7 @@ struct LiveStatuses: Sendable {
   /// What was kept from devices that somebody looks at. It is not stored: a server that starts anew
   /// tells everybody what each status is.
   private var withheld: [SessionID: [DeviceID: LiveStatusOrder.Event]] = [:]
-  /// Sessions whose tasks the batch that was staged last says something of.
+  /// Sessions of whose tasks batches said something, and which were not looked at yet.
   private var concerned: Set<SessionID> = []
   /// What is to be told once it is stored.
   private var staged: [LiveStatusChange] = []
@@ -48,7 +48,9 @@ struct LiveStatuses: Sendable {
     }
   }
 
-  var isEmpty: Bool { shown.isEmpty }
+  /// Nothing is shown, or is to be looked at.
+  var isEmpty: Bool { shown.isEmpty && concerned.isEmpty }
+  var showsNothing: Bool { shown.isEmpty }
   /// Something waits to be stored.
   var hasStaged: Bool { !staged.isEmpty }
 
@@ -59,10 +61,11 @@ struct LiveStatuses: Sendable {
     concerned.formUnion(sessions)
   }
 
-  /// The sessions of the batch that was staged, by id.
-  mutating func takeConcerned() -> [SessionID] {
-    defer { concerned = [] }
-    return concerned.sorted()
+  /// The sessions of whose tasks batches said something, by id; of very many the first, and the others next time.
+  mutating func takeConcerned(atMost max: Int = .max) -> [SessionID] {
+    let sessions = concerned.sorted().prefix(max)
+    concerned.subtract(sessions)
+    return Array(sessions)
   }
 
   /// Has a change stored; those who watch are told of it then.

@@ -36,14 +36,15 @@ extension ResidentWorkspace {
     commit.answers += inboxes.takeAnswers()
   }
 
-  /// Puts what a staged batch says of tasks with what is stored of it: those who watch are told once
-  /// that is durable.
+  /// Puts what staged batches say of tasks with what is stored of them: those who watch are told once
+  /// that is durable. Of very many tasks some are read at a time, the rest with the next batch or a moment later.
   mutating func stageTasks(at now: ServerTime) {
-    let sessions = liveStatus.takeConcerned()
-    guard let content, !sessions.isEmpty,
-      !inboxes.receivers(of: .started).isEmpty || !liveStatus.isEmpty
-    else { return }
-    for session in sessions {
+    guard let content else { return }
+    guard !liveStatus.showsNothing || !inboxes.receivers(of: .started).isEmpty else {
+      _ = liveStatus.takeConcerned()
+      return
+    }
+    for session in liveStatus.takeConcerned(atMost: BatchChanges.sessionsMax) {
       // Of a session that was deleted nothing is shown any more.
       let task = content.shownTask(of: session, at: now.wallMilliseconds)
       if let event = liveStatus.changed(task, uptime: now.uptimeMilliseconds) {
@@ -81,6 +82,7 @@ extension ResidentWorkspace {
 
   /// What is to be told of statuses now that time has passed; what begins or ends is stored first.
   mutating func liveStatusOrders(looking: Set<DeviceID>, at now: ServerTime) -> [LiveStatusOrder] {
+    if isQuiet { stageTasks(at: now) }
     var orders: [LiveStatusOrder] = []
     for (event, task) in liveStatus.timePassed(uptime: now.uptimeMilliseconds) {
       let change = LiveStatusChange(event: event, task: task, at: now.wallMilliseconds)

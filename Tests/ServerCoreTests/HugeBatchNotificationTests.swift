@@ -72,6 +72,32 @@ import WireProtocol
     #expect(pair.told().map(\.category) == (isTold ? [.taskComplete] : []))
   }
 
+  /// What is shown of a task that ended must not stay, however much the batch says of other sessions behind that.
+  @Test func whatIsShownOfAllTasksOfAHugeBatchIsSo() throws {
+    var pair = try NotifiedPair()
+    try pair.addTarget()
+    func report(_ session: SessionID, _ status: TaskStatus) -> Command {
+      .reportTask(TaskReport(session: session, status: status, milliseconds: NotifiedPair.wall))
+    }
+    // One is the first of all by its name, one the last.
+    let shown = [session, try SessionID("z")]
+    try pair.perform(
+      [.addSession(shown[1], name: nil, project: nil)]
+        + shown.map { report($0, NotifiedPair.working) })
+    #expect(pair.scene.liveOrders.map(\.event) == [.started, .started])
+    var commands = shown.map { report($0, .completed(.success(summary: nil))) }
+    for number in 0..<500 {
+      let other = try SessionID("s\(number)")
+      commands.append(.addSession(other, name: nil, project: nil))
+      commands.append(report(other, NotifiedPair.working))
+    }
+    try pair.perform(commands)
+    pair.scene.pass(1_000)
+    let orders = pair.scene.liveOrders
+    #expect(Set(orders.filter { $0.event == .ended }.map(\.task.sessionId)) == Set(shown))
+    #expect(orders.count == 2 + 2 + 500)
+  }
+
   /// Nobody is to answer what is not asked any more, however much the batch says of other sessions behind that.
   @Test func aRequestThatAHugeBatchSettlesIsGone() throws {
     var pair = try NotifiedPair()
