@@ -61,15 +61,15 @@ COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 test: SHELLS = 1
 test: setup lint ## Lint, the whole test suite with real processes, the page where there is a Chromium
 	@$(SWIFT) build --build-tests
-	@SWIFT="$(SWIFT)" $(SCRIPTS)/tests.sh '$(COMPUTING)'
-	@OPTIONAL=1 $(SCRIPTS)/page-test.sh
+	@SWIFT="$(SWIFT)" exec $(SCRIPTS)/tests.sh '$(COMPUTING)'
+	@OPTIONAL=1 exec $(SCRIPTS)/page-test.sh
 
 test-pure: ## The rooms without input and output alone: seconds instead of minutes
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
 
 api-check: ## Holds a real daemon's local API against its description; EXAMPLES=n requests of a kind
 	@$(SWIFT) build --product cospoold
-	@EXAMPLES="$(EXAMPLES)" SEED="$(SEED)" $(SCRIPTS)/api-check.sh
+	@EXAMPLES="$(EXAMPLES)" SEED="$(SEED)" exec $(SCRIPTS)/api-check.sh
 
 mcp-check: ## Uses the MCP server through the protocol's reference client
 	@$(SWIFT) build --product cospoold
@@ -79,7 +79,7 @@ mcp-check: ## Uses the MCP server through the protocol's reference client
 agents-check: ## The real Claude Code and Codex, in front of a scripted model; ONLY="name …" chooses checks
 	@$(SWIFT) build --product cospoold
 	@$(SWIFT) build --product cospool
-	@ONLY="$(ONLY)" $(SCRIPTS)/agents-check.sh
+	@ONLY="$(ONLY)" exec $(SCRIPTS)/agents-check.sh
 
 page: ## Writes the files of the page into the daemon's table
 	@python3 $(SCRIPTS)/page.py
@@ -88,11 +88,11 @@ page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it, 
 	@$(SWIFT) build --product cospoold
 	@$(SWIFT) build --product cospool
 	@$(SWIFT) build --product cospool-server
-	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" LONG="$(LONG)" $(SCRIPTS)/page-test.sh
+	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" LONG="$(LONG)" exec $(SCRIPTS)/page-test.sh
 
 consumer: ## Builds an app from outside the package, and lets two of its devices use a server
 	@$(SWIFT) build --product cospool-server
-	@COSPOOL_OPTIMISED=0 $(SCRIPTS)/consumer.sh
+	@COSPOOL_OPTIMISED=0 exec $(SCRIPTS)/consumer.sh
 
 site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR)
 	@$(SCRIPTS)/site.sh "$(or $(SITE_DIR),.build/site)"
@@ -104,7 +104,7 @@ bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compar
 	@for product in cospool-bench cospool-server cospoold cospool; do \
 	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
 	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
-	@TRACES="$(TRACES)" PEERS="$(PEERS)" $(SCRIPTS)/bench.sh
+	@TRACES="$(TRACES)" PEERS="$(PEERS)" exec $(SCRIPTS)/bench.sh
 
 backup-check: ## Backups of a server under 1,000 updates a second, verified and restored; release
 	@for product in cospool-bench cospool-server; do \

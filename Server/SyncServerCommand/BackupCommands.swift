@@ -250,11 +250,17 @@ struct BackupScheduleCommand: ParsableCommand {
     let known = try BackupSettings.read(directory: directory)
     let settings = try changed(known)
     let isChanged = settings != known
-    // What needs root comes first; the rest is done as the backups are. A folder that stands in the data is
-    // made by the account that can have written it there, where that may.
     if isChanged {
       try ServerAdministration(dataDirectory: directory).requireData()
       if folder != nil { try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory) }
+    }
+    // What the backups need is looked at as they are made, before root writes units. A folder that stands in
+    // the data is made by the account that can have written it there, where that may.
+    try ServerAccount.acting(asOwnerOf: directory) {
+      guard isChanged else { return }
+      try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory)
+      try ServerBackup.requireRight(to: settings.folder)
+      _ = try ServerAdministration(dataDirectory: directory).workspaces()
     }
     if let write {
       let timer = BackupTimer(
@@ -263,12 +269,7 @@ struct BackupScheduleCommand: ParsableCommand {
       try timer.write(to: absolute(write))
     }
     try ServerAccount.become(ownerOf: directory)
-    if isChanged {
-      try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory)
-      try ServerBackup.requireRight(to: settings.folder)
-      _ = try ServerAdministration(dataDirectory: directory).workspaces()
-      try settings.write(directory: directory)
-    }
+    if isChanged { try settings.write(directory: directory) }
     if json {
       try StandardOutput.write(json: settings)
     } else {

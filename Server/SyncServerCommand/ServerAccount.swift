@@ -54,9 +54,27 @@ enum ServerAccount {
     var status = stat()
     guard geteuid() == 0, stat(directory, &status) == 0, status.st_uid != 0 else { return }
     guard setgroups(0, nil) == 0, setgid(status.st_gid) == 0, setuid(status.st_uid) == 0 else {
-      throw SyncServerError(
-        .failed, "\(directory) belongs to user \(status.st_uid): run this as that user.")
+      throw belongs(directory, to: status.st_uid)
     }
+  }
+
+  private static func belongs(_ directory: String, to user: uid_t) -> SyncServerError {
+    SyncServerError(.failed, "\(directory) belongs to user \(user): run this as that user.")
+  }
+
+  /// Does something as `become` would, after which root's process is root's again.
+  static func acting(asOwnerOf directory: String, _ body: () throws -> Void) throws {
+    var status = stat()
+    guard geteuid() == 0, stat(directory, &status) == 0, status.st_uid != 0 else {
+      return try body()
+    }
+    let group = getegid()
+    guard setgroups(0, nil) == 0, setegid(status.st_gid) == 0, seteuid(status.st_uid) == 0 else {
+      throw belongs(directory, to: status.st_uid)
+    }
+    // What was root may be root again: seteuid(2).
+    defer { precondition(seteuid(0) == 0 && setegid(group) == 0) }
+    try body()
   }
 
   /// The home of the account that root's process became; nil where it did not.

@@ -148,21 +148,27 @@ extension EndToEnd {
       return (attributes[.size] as? NSNumber)?.intValue ?? 0
     }
 
+    private static let account: UInt32 = 65_534
+
+    /// Has the account own a data directory, which it can reach.
+    private static func give(_ data: String, in bed: TestBed) throws {
+      #expect(chmod(bed.directory, 0o755) == 0 && chown(data, account, account) == 0)
+      for name in try FileManager.default.contentsOfDirectory(atPath: data) {
+        #expect(chown("\(data)/\(name)", account, account) == 0)
+      }
+    }
+
     /// The data are an account's that may be broken into: what stands in them is not run by root, and what root
     /// makes is for that account to read.
     @Test func rootMakesBackupsAsTheAccountOfTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
-        let account: UInt32 = 65_534
-        let data = bed.path("data")
+        let (data, account) = (bed.path("data"), Self.account)
         func run(_ words: String...) async throws -> Output {
           try await bed.run("cospool-server", words + ["--data", data])
         }
         _ = try await run("pair").succeeded()
-        #expect(chmod(bed.directory, 0o755) == 0 && chown(data, account, account) == 0)
-        for name in try FileManager.default.contentsOfDirectory(atPath: data) {
-          #expect(chown("\(data)/\(name)", account, account) == 0)
-        }
+        try Self.give(data, in: bed)
         let folder = bed.path("disk/backups")
         let scheduled = try await run(
           "backup", "schedule", "--folder", folder, "--then", "id -u; echo $HOME", "--write",
@@ -185,8 +191,9 @@ extension EndToEnd {
         // A folder that is there already may be another's.
         let other = bed.path("other")
         #expect(mkdir(other, 0o700) == 0)
-        let refused = try await run("backup", "schedule", "--folder", other)
+        let refused = try await run("backup", "schedule", "--folder", other, "--write", other)
         #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: other).isEmpty)
         #expect(try await run("backup", "schedule").standardOutput.contains(folder))
       }
     }
@@ -195,16 +202,12 @@ extension EndToEnd {
     @Test func rootWritesNothingThatStandsInTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
-        let account: UInt32 = 65_534
         let data = bed.path("data")
         func run(_ words: String...) async throws -> Output {
           try await bed.run("cospool-server", words + ["--data", data])
         }
         _ = try await run("pair").succeeded()
-        #expect(chmod(bed.directory, 0o755) == 0 && chown(data, account, account) == 0)
-        for name in try FileManager.default.contentsOfDirectory(atPath: data) {
-          #expect(chown("\(data)/\(name)", account, account) == 0)
-        }
+        try Self.give(data, in: bed)
         let folder = bed.path("cron.service.d")
         func settings(calendar: String) throws {
           let text =

@@ -53,11 +53,13 @@ extension EndToEnd {
         }
         let before = try await settings()
         #expect(before.contains("odd name"))
-        let restart = try bed.start("cospool", ["service", "restart", "--json", "--data", a.data])
+        let restart = try bed.start("cospool", ["service", "restart", "--data", a.data])
         #expect(try await daemon.ended() == .code(75))
         let output = try await bed.finish(restart, ["service", "restart"]).succeeded()
-        let next = try output.decoded(Restarted.self).processID
-        bed.atEnd { kill(next, SIGKILL) }
+        let next = try #require(
+          output.standardOutput.firstMatch(of: #/process ([0-9]+), started by hand/#)?.1)
+        let process = try #require(pid_t(next))
+        bed.atEnd { kill(process, SIGKILL) }
         #expect(try await settings() == before)
       }
     }

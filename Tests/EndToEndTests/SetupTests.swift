@@ -112,6 +112,25 @@ extension EndToEnd {
       }
     }
 
+    @Test func aFullDiskIsNamedAndNotALogThatNobodyCouldWrite() async throws {
+      try await TestBed.run { bed in
+        guard let disk = try await SmallDisk.mount(in: bed, name: "home") else {
+          try Test.cancel("no tmpfs can be mounted here")
+        }
+        let person = try Person(bed)
+        try FileManager.default.createDirectory(
+          atPath: person.data, withIntermediateDirectories: true)
+        try disk.fill()
+        let (output, report) = try await person.setup("--no-service")
+        let (begin, daemon) = try (
+          #require(report.step("init")), #require(report.step("daemon"))
+        )
+        #expect(begin.state == "failed" && begin.what.contains("Make room"), "\(output)")
+        #expect(daemon.state == "failed" && daemon.what.contains("is full"), "\(output)")
+        #expect(!daemon.what.contains("wrote to"), "\(output)")
+      }
+    }
+
     @Test func theFirstServerIsMadeHere() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)

@@ -148,4 +148,46 @@ import Testing
       _ = try HookSettings(Array("{\"a\": \(deep)".utf8))
     }
   }
+
+  /// Agents and people write the file as well, between the moment it is read and the moment it is written.
+  @Test func whatOthersWroteMeanwhileIsKept() throws {
+    let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
+    defer {
+      for name in [path, path + HookFile.backupSuffix] {
+        try? FileManager.default.removeItem(atPath: name)
+      }
+    }
+    try Data("{}\n".utf8).write(to: URL(filePath: path))
+    var rounds = 0
+    let change = try HookFile(path: path).change { settings in
+      rounds += 1
+      if rounds == 1 { try Data(Self.others.utf8).write(to: URL(filePath: path)) }
+      try settings.install(Self.handlers)
+    }
+    #expect(rounds == 2 && change.isWritten)
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(text == (try installed(Self.others)))
+    let copy = try String(contentsOfFile: path + HookFile.backupSuffix, encoding: .utf8)
+    #expect(copy == Self.others)
+  }
+
+  @Test func aFileThatNeverStandsStillIsLeftAlone() throws {
+    let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
+    defer {
+      for name in [path, path + HookFile.backupSuffix] {
+        try? FileManager.default.removeItem(atPath: name)
+      }
+    }
+    var rounds = 0
+    #expect {
+      try HookFile(path: path).change { settings in
+        rounds += 1
+        try Data("{\"round\": \(rounds)}".utf8).write(to: URL(filePath: path))
+        try settings.install(Self.handlers)
+      }
+    } throws: { error in
+      (error as? CommandFailure)?.message.contains("changes all the time") == true
+    }
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\"round\": \(rounds)}")
+  }
 }

@@ -29,14 +29,19 @@ struct HookFile {
   var exists: Bool { FileManager.default.fileExists(atPath: target) }
 
   /// - Throws: `CommandFailure` where it cannot be read, or is no settings file.
-  func settings() throws -> HookSettings {
-    var bytes: [UInt8] = []
-    if exists {
-      guard let data = try? Data(contentsOf: URL(fileURLWithPath: target)) else {
-        throw failure("cannot be read", exitCode: ExitStatus.failed)
-      }
-      bytes = Array(data)
+  func settings() throws -> HookSettings { try settings(in: bytes() ?? []) }
+
+  /// nil where there is no file.
+  private func bytes() throws -> [UInt8]? {
+    guard exists else { return nil }
+    do {
+      return Array(try Data(contentsOf: URL(fileURLWithPath: target)))
+    } catch {
+      throw CommandFailure.unwritable(path, "cannot be read", because: error)
     }
+  }
+
+  private func settings(in bytes: [UInt8]) throws -> HookSettings {
     do {
       return try HookSettings(bytes)
     } catch {
@@ -48,9 +53,44 @@ struct HookFile {
     }
   }
 
-  /// Writes other bytes in place of those that are there, of which a copy is kept: not in the place of an
+  /// What a change began with, and what it was put to.
+  struct Change {
+    var before: HookSettings
+    var after: HookSettings
+    /// Whether the file was written: not where it is there already as it would be.
+    var isWritten: Bool
+  }
+
+  /// How often a change begins anew where others write the file at the same time.
+  private static let attempts = 20
+
+  /// Changes the settings. Agents and people write the file, too: where its bytes are not those any more that
+  /// the change began with, it begins anew with what is there now.
+  ///
+  /// - Throws: `CommandFailure` where it cannot be read or written or is no settings file; what `body` throws.
+  func change(_ body: (inout HookSettings) throws -> Void) throws -> Change {
+    for _ in 1...Self.attempts {
+      let known = try bytes()
+      let before = try settings(in: known ?? [])
+      var after = before
+      try body(&after)
+      let isNew = after.bytes != (known ?? [])
+      if try !isNew || replace(known, with: after.bytes) {
+        return Change(before: before, after: after, isWritten: isNew)
+      }
+    }
+    throw CommandFailure(
+      code: "unwritableFile",
+      message:
+        "\(path) changes all the time: another program writes it. Say it again once that is done.",
+      exitCode: ExitStatus.failed)
+  }
+
+  /// Writes other bytes in place of those that are known, of which a copy is kept: not in the place of an
   /// earlier one where they have hooks of Cospool, for the file as it was before them is in that.
-  func replace(with bytes: [UInt8]) throws {
+  ///
+  /// - Returns: false where others are there by now; nothing was written over them.
+  private func replace(_ known: [UInt8]?, with bytes: [UInt8]) throws -> Bool {
     let files = FileManager.default
     let target = target
     let folder = URL(fileURLWithPath: target).deletingLastPathComponent().path(
@@ -58,30 +98,23 @@ struct HookFile {
     do {
       try files.createDirectory(atPath: folder, withIntermediateDirectories: true)
       var mode: Any = 0o600
-      if exists {
+      if let known {
         mode = try files.attributesOfItem(atPath: target)[.posixPermissions] ?? mode
-        let old = try Data(contentsOf: URL(fileURLWithPath: target))
         let copy = target + HookFile.backupSuffix
-        let hasOwn = (try? HookSettings(Array(old)))?.installed.isEmpty == false
+        let hasOwn = (try? HookSettings(known))?.installed.isEmpty == false
         if !(hasOwn && files.fileExists(atPath: copy)) {
-          try old.write(to: URL(fileURLWithPath: copy), options: .atomic)
+          try Data(known).write(to: URL(fileURLWithPath: copy), options: .atomic)
           try files.setAttributes([.posixPermissions: mode], ofItemAtPath: copy)
         }
       }
+      guard try self.bytes() == known else { return false }
       try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)
       try files.setAttributes([.posixPermissions: mode], ofItemAtPath: target)
+      return true
+    } catch let failure as CommandFailure {
+      throw failure
     } catch {
-      let code = (error as? CocoaError)?.code
-      let isDenied = code == .fileWriteNoPermission || code == .fileReadNoPermission
-      throw isDenied
-        ? failure(
-          "may not be written: change its permissions, or name another file with --file",
-          exitCode: ExitStatus.failed)
-        : failure("cannot be written", exitCode: ExitStatus.disk)
+      throw CommandFailure.unwritable(path, because: error)
     }
-  }
-
-  private func failure(_ what: String, exitCode: Int32) -> CommandFailure {
-    CommandFailure(code: "unwritableFile", message: "\(path) \(what).", exitCode: exitCode)
   }
 }

@@ -127,12 +127,15 @@ struct HooksCommands: ParsableCommand {
         throw CommandFailure.usage("--program \(program): its name has to be cospool.")
       }
       let file = HookFile(path: path)
-      var settings = try file.settings()
-      let before = settings.bytes
-      let wished = Self.options(of: settings.installed.map(\.command))
-      do { try settings.install(handlers) } catch { throw HooksCommands.unexpected(error, path) }
-      let isNew = settings.bytes != before || !file.exists
-      if isNew { try file.replace(with: settings.bytes) }
+      let change = try file.change { settings in
+        do throws(HookSettings.Fault) {
+          try settings.install(handlers)
+        } catch {
+          throw HooksCommands.unexpected(error, path)
+        }
+      }
+      let isNew = change.isWritten
+      let wished = Self.options(of: change.before.installed.map(\.command))
       let others = feed ? feedingFiles(besides: path, in: environment) : []
       if options.json {
         return JSONTree.object([
@@ -180,17 +183,23 @@ struct HooksCommands: ParsableCommand {
     func run(in environment: Environment) async throws -> String {
       let path = try file.path(of: agent, in: environment)
       let file = HookFile(path: path)
-      var settings = try file.settings()
-      let count = settings.installed.count
-      if count > 0 {
-        do { try settings.uninstall() } catch { throw HooksCommands.unexpected(error, path) }
-        try file.replace(with: settings.bytes)
-      }
+      // Nothing is made where nothing is.
+      let change =
+        try file.settings().installed.isEmpty
+        ? nil
+        : file.change { settings in
+          do throws(HookSettings.Fault) {
+            try settings.uninstall()
+          } catch {
+            throw HooksCommands.unexpected(error, path)
+          }
+        }
+      let isChanged = change?.isWritten == true
       if options.json {
-        return JSONTree.object(["file": .string(path), "changed": .boolean(count > 0)]).line
+        return JSONTree.object(["file": .string(path), "changed": .boolean(isChanged)]).line
       }
       return TextStyle.line(
-        count > 0 ? "taken out of \(path)" : "\(path) has none; nothing changed")
+        isChanged ? "taken out of \(path)" : "\(path) has none; nothing changed")
     }
   }
 

@@ -32,6 +32,10 @@ extension ServiceCommands {
         is done and said so.
         Where this command is broken off, the daemon ends all the same once nothing
         runs; a service starts again all the same, too.
+        What systemd before 248, runit, supervisord or a loop of a script starts
+        looks as if started by hand: there say kill -USR1 PROCESS instead (its
+        number is in cospool status). It ends with 75 once nothing runs, and its
+        manager starts it again.
         Not to wait (agents get agentGrace seconds):
           systemctl --user restart \(SystemdUnit.name)
         """)
@@ -52,14 +56,15 @@ extension ServiceCommands {
       let start = isService ? nil : try DaemonStart(of: before.processID)
       guard kill(process, SIGUSR1) == 0 else { throw cannotBeTold(before) }
       try await waitForEnd(of: process, in: environment)
-      let log = directory + "/cospoold.log"
       let next = try start.map {
-        try DetachedProcess.start($0.command, variables: $0.variables, log: log)
+        try DetachedProcess.start(
+          $0.command, variables: $0.variables, log: directory + "/cospoold.log")
       }
-      let after = try await started(after: process, next, log: log, connection)
+      let after = try await started(after: process, next, connection)
       if options.json { return ServiceAnswer.object(["processID": after.processID]) }
       return TextStyle.line(
-        "restarted: version \(after.version), process \(after.processID)")
+        "restarted: version \(after.version), process \(after.processID)"
+          + (next.map { Int($0.id) == after.processID ? ", started by hand as before" : "" } ?? ""))
     }
 
     private var firstOfItsContainer: CommandFailure {
@@ -110,7 +115,7 @@ extension ServiceCommands {
 
     /// - Parameter next: the next one, where this program started it.
     private func started(
-      after process: pid_t, _ next: DetachedProcess?, log: String, _ connection: DaemonConnection
+      after process: pid_t, _ next: DetachedProcess?, _ connection: DaemonConnection
     ) async throws -> RunningDaemon.Process {
       var limit = ContinuousClock.now + .seconds(Self.startSeconds)
       while ContinuousClock.now < limit {
@@ -123,10 +128,9 @@ extension ServiceCommands {
       }
       throw CommandFailure(
         code: "noDaemon",
-        message: next == nil
-          ? "The daemon ended, and what had started it did not start it again. Have it do so; "
-            + "cospool doctor says more."
-          : "The daemon ended, and the next one does not answer. It wrote to \(log).",
+        message: next.map { "The daemon ended, and the next one does not answer. \($0.trace)" }
+          ?? "The daemon ended, and what had started it did not start it again. Have it do so; "
+          + "cospool doctor says more.",
         exitCode: ExitStatus.unreachable)
     }
   }

@@ -11,6 +11,10 @@ import Basics
 /// A program that goes on when this one and its terminal have ended.
 struct DetachedProcess: Sendable {
   var id: pid_t
+  /// Where it writes to.
+  var log: String
+  /// How long that file was when it began.
+  private var logBytes: off_t
 
   /// Starts it in a session of its own, with what it writes at the end of a file of its person's alone.
   ///
@@ -21,6 +25,7 @@ struct DetachedProcess: Sendable {
     let file = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw .unwritable(log, errorNumber: errno) }
     defer { close(file) }
+    let bytes = bytes(of: log)
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
@@ -43,7 +48,21 @@ struct DetachedProcess: Sendable {
         message: "\(words[0]) cannot be started: \(String(cString: strerror(code))).",
         exitCode: ExitStatus.failed)
     }
-    return DetachedProcess(id: id)
+    return DetachedProcess(id: id, log: log, logBytes: bytes)
+  }
+
+  /// Where a person finds what it wrote.
+  var trace: String {
+    guard Self.bytes(of: log) <= logBytes else { return "It wrote to \(log)." }
+    var disk = statvfs()
+    return statvfs(log, &disk) == 0 && disk.f_bavail == 0
+      ? "The disk of \(log) is full: make room there."
+      : "It wrote nothing to \(log)."
+  }
+
+  private static func bytes(of path: String) -> off_t {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_size : 0
   }
 
   /// Whether it ended; asked of one that was started by this process.

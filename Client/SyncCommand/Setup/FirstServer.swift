@@ -81,7 +81,7 @@ struct FirstServer {
       try await Task.sleep(for: .milliseconds(50))
     }
     throw CommandFailure(
-      code: "noServer", message: "cospool-server does not serve; it wrote to \(log).",
+      code: "noServer", message: "cospool-server does not serve. \(process.trace)",
       exitCode: ExitStatus.unreachable)
   }
 }

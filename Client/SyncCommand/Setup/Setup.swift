@@ -103,15 +103,13 @@ struct Setup {
     let log = directory + "/cospoold.log"
     let process = try DetachedProcess.start(
       [program, "--data", directory], variables: variables, log: log)
-    _ = try await answering(process, log: log)
+    _ = try await answering(process)
     return SetupStep(
       step: "daemon", state: .done,
       what: "started, process \(process.id), until the next reboot; it writes to \(log)")
   }
 
-  private func answering(
-    _ process: DetachedProcess? = nil, log: String? = nil
-  ) async throws -> StatusAnswer {
+  private func answering(_ process: DetachedProcess? = nil) async throws -> StatusAnswer {
     let limit = ContinuousClock.now + .seconds(Self.startSeconds)
     while ContinuousClock.now < limit {
       if let status = try? await status() { return status }
@@ -120,8 +118,7 @@ struct Setup {
     }
     throw CommandFailure(
       code: "noDaemon",
-      message: "The daemon does not answer. "
-        + (log.map { "It wrote to \($0)." } ?? "See cospool service logs."),
+      message: "The daemon does not answer. " + (process?.trace ?? "See cospool service logs."),
       exitCode: ExitStatus.unreachable)
   }
 

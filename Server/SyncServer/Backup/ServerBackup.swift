@@ -33,7 +33,8 @@ package struct ServerBackup: Sendable {
   ///
   /// - Throws: `.disk` where it may not.
   package static func requireRight(to folder: String) throws(SyncServerError) {
-    guard access(folder, W_OK | X_OK) != 0 else { return }
+    // As whom the process acts; access(2) asks for who started it.
+    guard faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0 else { return }
     throw .file("Backups cannot be written to \(folder)", SystemFault.last)
   }
 
