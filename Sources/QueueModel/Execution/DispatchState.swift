@@ -24,7 +24,7 @@ extension DispatchState {
     let earliest = max(message.notBefore ?? 0, message.heldUntil ?? 0)
     self.init(
       session: message.session, stands: message.stands && session?.exists == true,
-      runState: message.runState, tags: message.tags(), text: message.text(),
+      runState: message.runState, tags: message.liveTags, text: message.text(),
       earliest: earliest == 0 ? nil : earliest,
       queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
         || others.contains { $0.runState.isInFlight || $0.runState.isHalted })

@@ -1,81 +1,71 @@
 import SequenceCRDT
 
-/// What views say of a message, whether its session is packed or not.
+/// What views say of a message, whether its session is packed or not: read out of its registers and
+/// tags when it is asked for.
 struct ShownMessage {
   var id: MessageID
   var session: SessionID
-  /// Whether it stands in its queue, if its session exists.
-  var stands: Bool
-  var priority: Priority
-  var runState: RunState
-  var notBefore: Int64?
-  var heldUntil: Int64?
-  /// Whether a change of it has not all come.
-  var isIncomplete: Bool
   /// The addition whose content shows.
   var primary: (id: OperationID, stamp: Stamp)?
-  var project: String?
-  var attempts: Int
-  var lastError: String?
-  var attachments: [Attachment]
-  /// Whether an agent queued it.
-  var isByAgent: Bool
+  var runState: RunState
   /// The content, put together when it is asked for.
   var text: () -> String
-  /// Its `live` tags, by id.
-  var tags: () -> [OperationID]
+  private var register: (RegisterField) -> RegisterValue?
+  private var tags: (TagField) -> [WorkspaceImage.Tag]
 }
 
 extension ShownMessage {
   init(_ state: MessageState) {
     let primary = state.primary
-    let runState = state.element.runState
+    let element = state.element
     self.init(
-      id: state.id, session: state.session,
-      stands: runState.stands(isLive: state.element.has(.live)), priority: state.priority,
-      runState: runState, notBefore: state.element.milliseconds(.notBefore),
-      heldUntil: state.element.milliseconds(.heldUntil),
-      isIncomplete: state.element.has(.incomplete),
-      primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      project: Self.text(state.element.registers[.project]?.value),
-      attempts: Self.count(state.element.registers[.attempts]?.value),
-      lastError: Self.text(state.element.registers[.lastError]?.value),
-      attachments: Attachment.shown(by: state.element.notes(.attachment)),
-      isByAgent: state.element.has(.byAgent),
-      text: { primary?.text.string ?? "" }, tags: { state.element.tagIDs(.live) })
+      id: state.id, session: state.session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
+      runState: element.runState, text: { primary?.text.string ?? "" },
+      register: { element.registers[$0]?.value }, tags: { element.tags[$0]?.tags ?? [] })
   }
 
   /// A message of a packed session.
   init(_ image: WorkspaceImage.Message, in session: SessionID) {
     let primary = image.additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
-    func register(_ field: RegisterField) -> RegisterValue? {
-      image.registers.first { $0.field == field }?.value
-    }
-    let notes = image.tags.first { $0.field == .attachment }?.tags.map(\.note) ?? []
-    let runState = RunState(image.registers)
     self.init(
-      id: image.id, session: session,
-      stands: runState.stands(isLive: image.tags.contains { $0.field == .live }),
-      priority: Priority(register(.priority)), runState: runState,
-      notBefore: register(.notBefore)?.milliseconds, heldUntil: register(.heldUntil)?.milliseconds,
-      isIncomplete: image.tags.contains { $0.field == .incomplete },
-      primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      project: Self.text(register(.project)), attempts: Self.count(register(.attempts)),
-      lastError: Self.text(register(.lastError)), attachments: Attachment.shown(by: notes),
-      isByAgent: image.tags.contains { $0.field == .byAgent },
-      text: { primary?.text ?? "" },
-      tags: { image.tags.first { $0.field == .live }?.tags.map(\.id) ?? [] })
+      id: image.id, session: session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
+      runState: RunState(image.registers), text: { primary?.text ?? "" },
+      register: { field in image.registers.first { $0.field == field }?.value },
+      tags: { field in image.tags.first { $0.field == field }?.tags ?? [] })
   }
 
-  /// An empty text is as good as none.
-  private static func text(_ value: RegisterValue?) -> String? {
-    guard case .text(let text)? = value, !text.isEmpty else { return nil }
+  /// Whether it stands in its queue, if its session exists.
+  var stands: Bool { runState.stands(isLive: has(.live)) }
+  var priority: Priority { Priority(register(.priority)) }
+  var notBefore: Int64? { register(.notBefore)?.milliseconds }
+  var heldUntil: Int64? { register(.heldUntil)?.milliseconds }
+  var project: String? { nonEmptyText(.project) }
+  /// What the latest attempt before an import failed with.
+  var lastError: String? { nonEmptyText(.lastError) }
+  var attachments: [Attachment] { Attachment.shown(by: tags(.attachment).map(\.note)) }
+  /// Whether an agent queued it.
+  var isByAgent: Bool { has(.byAgent) }
+  /// Whether a change of it has not all come.
+  var isIncomplete: Bool { has(.incomplete) }
+  /// Its `live` tags, by id.
+  var liveTags: [OperationID] { tags(.live).map(\.id) }
+
+  /// How often it was tried, here and before it was imported; a hostile number is cut down.
+  var allAttempts: Int {
+    var imported = 0
+    if case .number(let number)? = register(.attempts) { imported = Int(clamping: number) }
+    let sum = imported.addingReportingOverflow(Int(runState.run?.attempt ?? 0))
+    return sum.overflow ? .max : sum.partialValue
+  }
+
+  var block: QueueBlock { QueueBlock(wasTried: runState.run != nil, priority) }
+
+  private func has(_ field: TagField) -> Bool { !tags(field).isEmpty }
+
+  /// An empty text is as good as none, as an undo writes it.
+  private func nonEmptyText(_ field: RegisterField) -> String? {
+    guard case .text(let text)? = register(field), !text.isEmpty else { return nil }
     return text
-  }
-
-  private static func count(_ value: RegisterValue?) -> Int {
-    guard case .number(let number)? = value else { return 0 }
-    return Int(clamping: number)
   }
 }
 
@@ -191,16 +181,6 @@ extension Workspace {
   package func text(of id: MessageID) -> String? {
     shownMessage(id)?.text()
   }
-}
-
-extension ShownMessage {
-  /// How often it was tried, here and before it was imported; a hostile number is cut down.
-  var allAttempts: Int {
-    let sum = attempts.addingReportingOverflow(Int(runState.run?.attempt ?? 0))
-    return sum.overflow ? .max : sum.partialValue
-  }
-
-  var block: QueueBlock { QueueBlock(wasTried: runState.run != nil, priority) }
 }
 
 extension MessageState {
