@@ -219,4 +219,4 @@ class Fixture:
         shots = os.environ.get("SHOTS")
         for log in self.folder.glob("*.log") if shots else ():
             pathlib.Path(shots).mkdir(parents=True, exist_ok=True)
-            shutil.copy(log, shots)
+            shutil.copy(log, pathlib.Path(shots) / f"{self.folder.name}-{log.name}")

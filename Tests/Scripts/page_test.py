@@ -2,12 +2,15 @@
 
 Usage: page_test.py DIRECTORY-OF-EXECUTABLES CHROMIUM. Every check is a function whose name begins with
 `check_`; ONLY="name …" chooses some. LONG=1 measures more often and looks at more widths. With SHOTS=DIR
-pictures of the views are kept there.
+pictures of the views are kept there. Mostly a check waits: so two parts of them run side by side, each in a
+process with devices, a server and a browser of its own, and then those alone that measure.
 """
 
 import json
 import os
 import pathlib
+import signal
+import subprocess
 import sys
 import time
 import urllib.parse
@@ -96,14 +99,27 @@ class Browser:
                 context.close()
 
 
-def chosen():
-    """The checks in their order; the first two let in and pair, which the others need."""
+PARTS = {
+    "queues": (page_queues, page_needs),
+    "devices": (page_trouble, page_everybody, page_pictures, page_site),
+    "measured": (page_needs, page_everybody),
+}
+MEASURED = {"approval_time", "first_paint", "many_rows", "ten_pages"}
+# Let in and pair, which the others need.
+FIRST = {"enter": page_queues.check_enter, "pair": page_queues.check_pair}
+
+
+def chosen(part):
+    """The checks of a part in their order, behind the first two; none where it has nothing to do."""
     names = (os.environ.get("ONLY") or "").split()
-    for module in (page_queues, page_needs, page_trouble, page_everybody, page_pictures, page_site):
-        for name, check in vars(module).items():
-            short = name.removeprefix("check_")
-            if short != name and (not names or short in names or short in ("enter", "pair")):
-                yield short, check
+    checks = {
+        name.removeprefix("check_"): check
+        for module in PARTS[part] for name, check in vars(module).items() if name.startswith("check_")}
+    wanted = {
+        name: check for name, check in checks.items()
+        if name in FIRST or (name in MEASURED) == (part == "measured") and (not names or name in names)}
+    has_work = any(name not in FIRST or name in names for name in wanted)
+    return FIRST | wanted if has_work else {}
 
 
 def pictures(browser, name):
@@ -118,15 +134,14 @@ def pictures(browser, name):
             print(f"      no picture: {error}")
 
 
-def main():
+def run(part):
     fixture = Fixture(sys.argv[1])
     figures = {}
     failures = 0
-    start = time.monotonic()
     try:
         with sync_playwright() as playwright:
             browser = Browser(playwright, sys.argv[2], fixture)
-            for name, check in chosen():
+            for name, check in chosen(part).items():
                 browser.begin()
                 begin = time.monotonic()
                 try:
@@ -144,9 +159,34 @@ def main():
             browser.chromium.close()
     finally:
         fixture.close()
-    print(json.dumps(figures, indent=1))
-    print(f"page-test: {failures} failed, {time.monotonic() - start:.0f} s")
+    if figures:
+        print(json.dumps(figures, indent=1), flush=True)
     return 1 if failures else 0
+
+
+def main():
+    # As on an interruption: what was begun is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if len(sys.argv) > 3:
+        return run(sys.argv[3])
+    if not any(chosen(part) for part in PARTS):
+        print("page-test: ONLY names no check", file=sys.stderr)
+        return 2
+    start = time.monotonic()
+    failed = []
+    for together in (["queues", "devices"], ["measured"]):
+        begun = {}
+        try:
+            for part in together:
+                if chosen(part):
+                    begun[part] = subprocess.Popen([sys.executable, *sys.argv, part])
+            failed += [part for part, process in begun.items() if process.wait() != 0]
+        finally:
+            for process in begun.values():
+                process.terminate()
+                process.wait()
+    print(f"page-test: {'failed: ' + ', '.join(failed) if failed else 'ok'}, {time.monotonic() - start:.0f} s")
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":
