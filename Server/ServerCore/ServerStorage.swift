@@ -55,7 +55,8 @@ package protocol ServerStorage: AnyObject, Sendable {
   ) throws(StorageFault)
 
   /// Stores a snapshot, and keeps the one before it. Log entries before a position that both hold are
-  /// dropped; the one at the position says the chain to devices that have the log up to there.
+  /// dropped; the one at the position says the chain to devices that have the log up to there. So are those of
+  /// which a device lacks more than it is sent as entries.
   func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault)

@@ -74,6 +74,11 @@ extension ServerDatabase {
     }
   }
 
+  /// Bytes of the log that are kept for devices that are away, and what an entry counts as at least: as many
+  /// entries, and as many bytes, as a device gets instead of a snapshot.
+  private static let keptBytesMax = 16 << 20
+  private static let entryBytesMin = 4 << 10
+
   package func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault) {
@@ -96,9 +101,17 @@ extension ServerDatabase {
           """, arguments: [number, number])
       try db.execute(
         sql: """
-          DELETE FROM log WHERE workspace = ? AND position < ? AND position < (
+          DELETE FROM log WHERE workspace = ? AND position < (
             SELECT min(position) FROM snapshots WHERE workspace = ? HAVING count(*) = 2)
-          """, arguments: [number, position.column, number])
+          AND (position < ? OR position < (
+            SELECT max(position) FROM (
+              SELECT position, sum(max(length(bytes), ?)) OVER (ORDER BY position DESC) AS size
+              FROM log WHERE workspace = ?)
+            WHERE size > ?))
+          """,
+        arguments: [
+          number, number, position.column, Self.entryBytesMin, number, Self.keptBytesMax,
+        ])
     }
   }
 

@@ -132,6 +132,31 @@ import WireProtocol
     #expect(later[0].prefix.position == 10)
   }
 
+  /// A device that is away, or never says what it has, does not have the log grow without end.
+  @Test func noMoreIsKeptThanADeviceWouldBeSent() throws {
+    let entries = try database.write(4_200, to: workspace)
+    for index in [4_149, 4_199] {
+      let prefix = entries[index].prefix
+      try database.save(
+        StoredSnapshot(prefix: prefix, bytes: [1]), of: workspace, truncatingBefore: 0)
+    }
+    #expect(try database.chain(of: workspace, at: 103) == nil)
+    let kept = try database.entries(of: workspace, after: 0, limit: 9_999, bytesMax: .max)
+    #expect(kept == Array(entries[103...]), "4,096, and the one that says where they begin")
+    // A few large ones are as many, and what is behind the older snapshot stays.
+    let head = try #require(entries.last).prefix
+    let bytes = [UInt8](repeating: 7, count: 9 << 20)
+    let first = LogEntry(prefix: head.appending(bytes), content: .state(bytes))
+    let second = LogEntry(prefix: first.prefix.appending(bytes), content: .state(bytes))
+    for entry in [first, second] { try database.append(entry, to: workspace, at: Sample.now) }
+    try database.save(
+      StoredSnapshot(prefix: first.prefix, bytes: [1]), of: workspace, truncatingBefore: 0)
+    #expect(try positions(database).first == 4_200)
+    try database.save(
+      StoredSnapshot(prefix: second.prefix, bytes: [1]), of: workspace, truncatingBefore: 0)
+    #expect(try positions(database) == [4_201, 4_202])
+  }
+
   @Test func aSnapshotAloneSaysTheHead() throws {
     let entries = try database.write(2, to: workspace)
     try database.save(snapshot(entries[0]), of: workspace, truncatingBefore: 0)
