@@ -65,7 +65,7 @@ package final class BlobStore: Sendable {
     do {
       return Array(try Data(contentsOf: URL(filePath: path(hash, workspace))))
     } catch {
-      throw .unreadable(error.localizedDescription)
+      throw .unreadable(SystemFault.reason(error))
     }
   }
 
@@ -212,7 +212,7 @@ extension BlobStore.Fault {
       default: false
       }
     }
-    self = .storage("\(error.localizedDescription)", isFull: isFull)
+    self = .storage(SystemFault.reason(error), isFull: isFull)
   }
 }
 

@@ -87,7 +87,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
         "\(path) holds no settings of pushes. Remove it and write it anew: "
           + "cospool-server push configure.")
     } catch {
-      throw SyncServerError(.disk, "\(path) cannot be read: \(error.localizedDescription)")
+      throw .disk(path, "cannot be read", error)
     }
   }
 
@@ -96,7 +96,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
     do {
       try PrivateFile.replace(path, with: self)
     } catch {
-      throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
+      throw .disk(path, "cannot be written", error)
     }
   }
 

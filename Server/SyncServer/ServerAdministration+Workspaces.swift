@@ -196,7 +196,7 @@ extension ServerAdministration {
       }
     } catch {
       throw SyncServerError(
-        .disk, "The workspace is gone, but not its files: \(error.localizedDescription)")
+        .disk, "The workspace is gone, but not its files: \(SystemFault.reason(error)).")
     }
     return deleted
   }

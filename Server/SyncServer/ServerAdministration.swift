@@ -158,7 +158,7 @@ package struct ServerAdministration: Sendable {
       try RevocationFile(directory: directory).add(device.id, in: device.workspace, at: now)
     } catch {
       throw SyncServerError(
-        .disk, "Nothing was revoked: `revocations` cannot be written: \(error.localizedDescription)"
+        .disk, "Nothing was revoked: `revocations` cannot be written: \(SystemFault.reason(error))."
       )
     }
     try withDatabase { database throws(StorageFault) in

@@ -152,7 +152,7 @@ enum StandardOutput {
     do {
       try FileHandle.standardOutput.write(contentsOf: data)
     } catch {
-      throw SyncServerError(.disk, "The output cannot be written: \(error.localizedDescription)")
+      throw .disk("The output", "cannot be written", error)
     }
   }
 }

@@ -178,7 +178,7 @@ struct ServiceInstallCommand: ParsableCommand {
       // systemd warns where others cannot read a unit.
       try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
     } catch {
-      throw SyncServerError(.disk, "\(path) cannot be written: \(error.localizedDescription)")
+      throw SyncServerError.disk(path, "cannot be written", error)
     }
     try scope.systemctl("daemon-reload")
     try scope.systemctl("enable", ServerUnit.name)
@@ -240,7 +240,7 @@ struct ServiceUninstallCommand: ParsableCommand {
     }
     try scope.systemctl("disable", "--now", ServerUnit.name)
     do { try FileManager.default.removeItem(atPath: path) } catch {
-      throw SyncServerError(.disk, "\(path) cannot be removed: \(error.localizedDescription)")
+      throw SyncServerError.disk(path, "cannot be removed", error)
     }
     try scope.systemctl("daemon-reload")
     try StandardOutput.write("removed \(path)")

@@ -180,7 +180,7 @@ struct WorkspaceExportCommand: ParsableCommand {
       throw SyncServerError(
         .failed, "\(file) is there already. Choose another name, or say --force.")
     } catch {
-      throw SyncServerError(.disk, "\(file) cannot be written: \(error.localizedDescription)")
+      throw SyncServerError.disk(file, "cannot be written", error)
     }
     StandardError.write("Written: \(file)\n")
   }

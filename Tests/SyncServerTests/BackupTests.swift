@@ -66,6 +66,29 @@ import Testing
 
   /// Whoever may write to the folder may write any manifest: it is read as one, or it is none, and its
   /// numbers end no program.
+  @Test func aFolderThatCannotBeIsToldWithTheSystemsReason() async throws {
+    try await Self.with { _, place in
+      let file = place.directory + "/cospool.sqlite"
+      func said(_ body: () throws -> Void) -> String {
+        do { try body() } catch { return (error as? SyncServerError)?.message ?? "" }
+        return ""
+      }
+      let inFile = said {
+        _ = try ServerBackup(dataDirectory: place.directory, folder: file + "/backups").create()
+      }
+      #expect(inFile.contains(file) && inFile.contains("Not a directory."), "\(inFile)")
+      let absent = said {
+        _ = try ServerBackup(dataDirectory: place.directory, folder: place.folder).list()
+      }
+      #expect(absent.contains("\(place.folder) cannot be read: No such file"), "\(absent)")
+      _ = try place.backup().create()
+      let scratch = place.folder + "-mistyped"
+      let mistyped = said { _ = try place.backup().verify(name: nil, scratch: scratch) }
+      #expect(mistyped.contains(scratch) && mistyped.contains("No such file"), "\(mistyped)")
+      #expect(!FileManager.default.fileExists(atPath: scratch))
+    }
+  }
+
   @Test func manifestsThatOthersWroteAreReadOrAreNone() throws {
     let hash = Self.hash([1])
     let whole = BackupManifest(

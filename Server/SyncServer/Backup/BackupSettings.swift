@@ -31,7 +31,7 @@ package struct BackupSettings: Codable, Hashable, Sendable {
       let data = try Data(contentsOf: URL(fileURLWithPath: path))
       settings = try? JSONDecoder().decode(BackupSettings.self, from: data)
     } catch {
-      throw SyncServerError(.disk, "\(path) cannot be read: \(error.localizedDescription)")
+      throw .disk(path, "cannot be read", error)
     }
     // The calendar comes into a unit of root's, of which a second line would be another setting.
     guard let settings, settings.folder.hasPrefix("/"),
@@ -49,9 +49,7 @@ package struct BackupSettings: Codable, Hashable, Sendable {
     do {
       try PrivateFile.replace(directory + "/" + BackupSettings.fileName, with: self)
     } catch {
-      throw SyncServerError(
-        .disk,
-        "\(directory)/\(BackupSettings.fileName) cannot be written: \(error.localizedDescription)")
+      throw .disk("\(directory)/\(BackupSettings.fileName)", "cannot be written", error)
     }
   }
 
@@ -61,7 +59,7 @@ package struct BackupSettings: Codable, Hashable, Sendable {
     do {
       try FileManager.default.removeItem(atPath: path)
     } catch {
-      throw SyncServerError(.disk, "\(path) cannot be removed: \(error.localizedDescription)")
+      throw .disk(path, "cannot be removed", error)
     }
   }
 }

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import ProcessResources
 import QueueModel
 
 /// Files for their owner alone, on the disk when a call returns.
@@ -74,8 +75,11 @@ enum PrivateFile {
 
   /// Makes a folder, and those above it.
   static func makeFolder(_ path: String) throws {
-    try FileManager.default.createDirectory(
-      atPath: path, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+    do {
+      try PrivateFolder.make(path)
+    } catch {
+      throw NSError(domain: NSPOSIXErrorDomain, code: Int(error.number))
+    }
   }
 }
 
@@ -87,6 +91,13 @@ extension SyncServerError {
       "user \(account) may not. It has to be that account's: chown -R \(account) FOLDER, as root."
   }
 
+  /// A file that the system does not let be read, written or removed.
+  ///
+  /// - Parameter what: what could not be done, behind the file's path.
+  package static func disk(_ path: String, _ what: String, _ error: any Error) -> SyncServerError {
+    SyncServerError(.disk, "\(path) \(what): \(SystemFault.reason(error)).")
+  }
+
   /// What the file system refused, sorted into what can be done about it.
   static func file(_ what: String, _ error: any Error) -> SyncServerError {
     if let error = error as? SyncServerError { return error }
@@ -96,6 +107,6 @@ extension SyncServerError {
     if SystemFault.isForbidden(error) {
       return SyncServerError(.disk, "\(what): \(forbidden)")
     }
-    return SyncServerError(.disk, "\(what): \(error.localizedDescription)")
+    return SyncServerError(.disk, "\(what): \(SystemFault.reason(error)).")
   }
 }

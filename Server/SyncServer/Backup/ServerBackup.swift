@@ -294,7 +294,10 @@ package struct ServerBackup: Sendable {
   ) throws(SyncServerError) -> Verification {
     let manifest = try folder.manifest(named: name)
     let place = "\(scratch ?? NSTemporaryDirectory())/cospool-verify-\(UUID().uuidString)"
-    do { try PrivateFile.makeFolder(place) } catch { throw .file("\(place) cannot be made", error) }
+    // A folder for it that is not there is mistyped.
+    guard mkdir(place, 0o700) == 0 else {
+      throw .file("\(place) cannot be made", SystemFault.last)
+    }
     defer { try? FileManager.default.removeItem(atPath: place) }
     try folder.write(manifest, below: place)
     let restored = ServerAdministration(dataDirectory: place)
