@@ -82,9 +82,6 @@ public struct QueueWarning: Hashable, Sendable {
   public var count: Int
   /// How many may wait for this device to take another one.
   public var max: Int
-
-  /// Whether so many messages are worth a warning.
-  var isDue: Bool { count * 10 >= max * 8 }
 }
 
 /// An event with the place behind it.

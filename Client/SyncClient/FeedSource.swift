@@ -66,9 +66,11 @@ struct FeedSource {
       switch change {
       case .session(let view):
         let before = mirror?.waiting.updateValue(view.waiting, forKey: view.id) ?? 0
-        guard view.waiting > before, let queueSizeMax else { continue }
-        let warning = QueueWarning(session: view.id, count: view.waiting, max: queueSizeMax)
-        if warning.isDue { notices.append(.warning(warning)) }
+        guard view.waiting > before, let queueSizeMax,
+          Limits.isNearlyFull(view.waiting, of: queueSizeMax)
+        else { continue }
+        notices.append(
+          .warning(QueueWarning(session: view.id, count: view.waiting, max: queueSizeMax)))
       case .sessionDeleted(let id):
         mirror?.waiting[id] = nil
       case .threads(let steps):

@@ -124,12 +124,11 @@ extension APIHandlers {
       return SentAnswer(
         id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
     }
-    let cap = client.settings.maxQueueSize
-    let fullness = count < cap ? "nearly full" : "full"
-    let full = isWarning ? "The queue of \(session) is \(fullness) (\(count)/\(cap))." : nil
+    let full = WarningEvent(
+      session: session, count: count, max: client.settings.maxQueueSize)
     return SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
-      warning: full ?? refusal)
+      warning: isWarning ? full.message : refusal)
   }
 
   /// Why the server takes nothing that is sent here; nil where it does, or nobody has heard otherwise.

@@ -38,7 +38,9 @@ struct ServerSentEvent {
     case .sync(let status):
       try self.init("sync", status)
     case .warning(let warning):
-      try self.init("warning", WarningEvent(warning))
+      try self.init(
+        "warning",
+        WarningEvent(session: warning.session, count: warning.count, max: warning.max))
     case .threadReady(let view):
       try self.init("threadReady", ThreadAnswer(view))
     case .device(let event):
@@ -88,10 +90,10 @@ struct WarningEvent: Codable, Equatable {
   /// For the person.
   var message: String
 
-  init(_ warning: QueueWarning) {
-    session = warning.session
-    count = warning.count
-    max = warning.max
+  init(session: SessionID, count: Int, max: Int) {
+    self.session = session
+    self.count = count
+    self.max = max
     message =
       "The queue of \(session) is \(count < max ? "nearly full" : "full") (\(count)/\(max))."
   }

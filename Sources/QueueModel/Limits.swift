@@ -17,6 +17,8 @@ public enum Limits {
   public static let queueSizeDefault = 10
   /// The range the queue size setting may take.
   public static let queueSizeRange = 1...1_000
+  /// Whether a queue of so many messages is so near its cap that people are told: from 80 % (C-7).
+  package static func isNearlyFull(_ count: Int, of max: Int) -> Bool { count * 10 >= max * 8 }
   /// Operations that may wait for others, per workspace.
   public static let pendingOperationsMax = 100_000
   /// Messages or sessions one command may name.

@@ -184,7 +184,8 @@ public struct CommandOutcome: Hashable, Sendable {
     case done
     /// Everything was so already; no operation was made.
     case unchanged
-    /// A message waits at this effective position among `count`; `warning` from 80 % of the cap.
+    /// A message waits at this effective position among `count`; `warning` where the queue is
+    /// nearly full.
     case queued(MessageID, position: Int, count: Int, warning: Bool)
     /// Items were moved; the first now has this effective position.
     case moved(position: Int)

@@ -52,7 +52,7 @@ extension CommandAuthor {
     }
     return .queued(
       send.id, position: waiting + 1, count: waiting + 1,
-      warning: (waiting + 1) * 10 >= context.queueSizeMax * 8)
+      warning: Limits.isNearlyFull(waiting + 1, of: context.queueSizeMax))
   }
 
   /// Whether a send says again what made the message: added in this session, with this text unless
@@ -66,14 +66,14 @@ extension CommandAuthor {
     }
   }
 
-  /// The answer to a send; the warning comes from 80 % of the cap (C-7).
+  /// The answer to a send.
   private func queuedNotice(
     _ id: MessageID, in session: SessionID, max: Int
   ) -> CommandOutcome.Notice {
     let order = workspace.effectiveOrder(of: session)
     return .queued(
       id, position: order.firstIndex(of: id).map { $0 + 1 } ?? 0, count: order.count,
-      warning: order.count * 10 >= max * 8)
+      warning: Limits.isNearlyFull(order.count, of: max))
   }
 
   mutating func cancel(_ ids: [MessageID]) throws(QueueError) -> CommandOutcome.Notice {
