@@ -118,6 +118,7 @@ extension ServerAdministration {
   private func changePushSettings(
     _ change: (inout PushSettings) -> Void
   ) throws(SyncServerError) {
+    try requireRestored()
     do {
       try ServerDatabase.prepare(directory: directory)
     } catch {

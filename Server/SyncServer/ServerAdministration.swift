@@ -202,8 +202,16 @@ package struct ServerAdministration: Sendable {
     return first
   }
 
-  /// - Throws: where no server ever kept anything.
+  /// - Throws: where a backup is half in its place: what is there is not what will be.
+  func requireRestored() throws(SyncServerError) {
+    guard !ServerBackup.isPending(in: directory) else {
+      throw SyncServerError(StoreOpeningError.restoring(path: directory))
+    }
+  }
+
+  /// - Throws: where no server ever kept anything, or a restore did not end.
   package func requireData() throws(SyncServerError) {
+    try requireRestored()
     let path = directory + "/" + ServerDatabase.fileName
     guard FileManager.default.fileExists(atPath: path) else {
       throw SyncServerError(StoreOpeningError.absent(path: directory))
@@ -213,6 +221,7 @@ package struct ServerAdministration: Sendable {
   func withDatabase<Result>(
     _ body: (ServerDatabase) throws(StorageFault) -> Result
   ) throws(SyncServerError) -> Result {
+    try requireRestored()
     let database: ServerDatabase
     do {
       database = try ServerDatabase.open(directory: directory, for: .administration)

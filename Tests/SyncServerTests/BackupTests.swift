@@ -292,6 +292,11 @@ import Testing
       #expect {
         try place.backup().create()
       } throws: { "\($0)".contains("backup restore") }
+      // A code for an empty database would be worth nothing once the backup is in its place.
+      #expect {
+        try fixture.administration.pair(workspaceName: "default")
+      } throws: { "\($0)".contains("backup restore") }
+      #expect(!FileManager.default.fileExists(atPath: fixture.directory + "/cospool.sqlite"))
       do {
         try await fixture.restart()
         Issue.record("a server began anew")

@@ -103,10 +103,6 @@ package struct ServerBackup: Sendable {
   package func create(
     keeping rule: BackupRule? = nil, at now: Int64? = nil
   ) throws(SyncServerError) -> Creation {
-    // Half of the directory would be in it.
-    guard !ServerBackup.isPending(in: directory) else {
-      throw SyncServerError(StoreOpeningError.restoring(path: directory))
-    }
     let administration = ServerAdministration(dataDirectory: directory)
     try administration.requireData()
     let known = try BackupSettings.read(directory: directory)
