@@ -125,6 +125,14 @@ struct Arrivals: Sendable {
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
   ) {
     guard let member = connections[id]?.member else { return }
+    let waiting = connections.missedBytes(of: member.session.workspace)
+    let bytes = frames.reduce(0) { $0 + $1.count }
+    guard waiting == 0 || waiting + bytes <= configuration.quota.waitingBytesMax else {
+      return connections.refuse(
+        id, .rateLimited, "too much waits to be taken by devices of the workspace",
+        retryAfter: UInt32(clamping: configuration.devices.catchUps.seconds * 1_000), &actions,
+        at: now)
+    }
     connections[id]?.outgoing.release(frames)
     connections.flush(id, &actions)
     workspaces.tellPresence(to: id, &connections, &actions)

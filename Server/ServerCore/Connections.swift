@@ -101,6 +101,11 @@ struct Connections: Sendable {
     members[workspace]?.sorted() ?? []
   }
 
+  /// Bytes of what members lack that wait for them to take them.
+  func missedBytes(of workspace: WorkspaceID) -> Int {
+    members[workspace]?.reduce(0) { $0 + (connections[$1]?.outgoing.missedBytes ?? 0) } ?? 0
+  }
+
   func hasMembers(of workspace: WorkspaceID) -> Bool { members[workspace] != nil }
 
   /// The devices of a workspace that have a connection like that.

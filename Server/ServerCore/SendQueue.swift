@@ -5,6 +5,8 @@
 struct SendQueue: Sendable {
   private var missed: [[UInt8]] = []
   private var missedNext = 0
+  /// Bytes of what it missed that are not handed to the driver yet.
+  private(set) var missedBytes = 0
   private var live: [[UInt8]] = []
   private var liveNext = 0
   private var liveBytes = 0
@@ -27,6 +29,7 @@ struct SendQueue: Sendable {
     missed.removeFirst(missedNext)
     missedNext = 0
     missed += frames
+    missedBytes += frames.reduce(0) { $0 + $1.count }
     isHeld = false
   }
 
@@ -56,6 +59,7 @@ struct SendQueue: Sendable {
       guard fits(frame, window) else { return nil }
       missed[missedNext] = []
       missedNext += 1
+      missedBytes -= frame.count
       if missedNext == missed.count {
         missed = []
         missedNext = 0

@@ -206,6 +206,30 @@ import WireProtocol
     #expect(scene.take(again).changes.count == 1, "what was not needed was given back")
   }
 
+  @Test func whoTakesNothingHasOnlySoMuchWaiting() throws {
+    var (scene, _, _) = try scene(messages: 5) {
+      $0.traffic.sendWindowBytes = 1
+      $0.quota.waitingBytesMax = 1
+    }
+    let (slow, other) = (scene.device(2), scene.device(3))
+    scene.delivers = false
+    let first = scene.connect(slow)
+    #expect(scene.take(first).welcomes.count == 1, "the first may have any size")
+    for device in [slow, other] {
+      let second = scene.connect(device)
+      #expect(scene.take(second).refusals.map(\.code) == [.rateLimited])
+    }
+    scene.drop(first)
+    let third = scene.connect(other)
+    scene.report(buffered: 0, on: third)
+    let frames = scene.take(third)
+    #expect(frames.refusals.isEmpty)
+    #expect(frames.changes.count == 1)
+    // What it took waits no more.
+    let fourth = scene.connect(slow)
+    #expect(scene.take(fourth).refusals.isEmpty)
+  }
+
   @Test func whoLacksTooManyBytesGetsTheState() throws {
     var (scene, author, _) = try scene(messages: 5) { $0.log.catchUpBytesMax = 100 }
     var reader = scene.device(2)
