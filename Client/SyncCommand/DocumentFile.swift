@@ -13,12 +13,34 @@ import Basics
   import Foundation
 #endif
 
+/// A command whose answer goes into a file, or to stdout as it is.
+protocol DocumentCommand: DaemonCommand {
+  /// Where it goes; - or nil is stdout.
+  var file: String? { get }
+  /// Whether a file that is there may go.
+  var force: Bool { get }
+}
+
+extension DocumentCommand {
+  func received(_ answer: Answer) throws {
+    guard let file, file != "-" else { return }
+    try DocumentFile.write(answer.json, to: file, replaces: force)
+  }
+
+  func text(of answer: Answer, style: TextStyle) throws -> String {
+    guard let file, file != "-" else { return String(decoding: answer.json, as: UTF8.self) }
+    return DocumentFile.written(answer.json, to: file)
+  }
+}
+
 /// Documents in files.
 enum DocumentFile {
   /// What the daemon takes, and gives.
   static let bytesMax = 256 << 20
 
-  static func read(_ path: String) throws -> String {
+  /// - Parameter input: what is read where the path is "-".
+  static func read(_ path: String, or input: StandardInput) throws -> String {
+    guard path != "-" else { return try input.text(for: path) }
     let data: Data
     do {
       data = try Data(contentsOf: URL(fileURLWithPath: path))
@@ -61,5 +83,10 @@ enum DocumentFile {
     } catch {
       throw CommandFailure.unwritable(path, because: error)
     }
+  }
+
+  /// What a person is told of it.
+  static func written(_ data: Data, to path: String) -> String {
+    "written to \(TextStyle.line(path)), " + ReceiptText.counted(data.count, "byte")
   }
 }

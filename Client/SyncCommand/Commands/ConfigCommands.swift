@@ -123,7 +123,7 @@ struct ConfigCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest {
       var request = APIRequest(.post, ["settings", "check"])
       if let file {
-        let text = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
+        let text = try DocumentFile.read(file, or: input)
         // Nothing at all would mean the daemon's own file.
         request.body = text.isEmpty ? " " : text
       }

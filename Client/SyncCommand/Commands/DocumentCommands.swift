@@ -2,7 +2,7 @@ import ArgumentParser
 import LocalAPI
 
 /// `cospool export`
-struct ExportCommand: DaemonCommand {
+struct ExportCommand: DocumentCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
     abstract: "Everything as one JSON document, to keep or to import elsewhere.",
@@ -25,17 +25,6 @@ struct ExportCommand: DaemonCommand {
     var request = APIRequest(.get, ["export"])
     request.timeoutSeconds = APIRequest.documentTimeoutSeconds
     return request
-  }
-
-  func received(_ answer: Answer) throws {
-    guard let file, file != "-" else { return }
-    try DocumentFile.write(answer.json, to: file, replaces: force)
-  }
-
-  func text(of answer: Answer, style: TextStyle) throws -> String {
-    guard let file, file != "-" else { return String(decoding: answer.json, as: UTF8.self) }
-    return "written to \(TextStyle.line(file)), "
-      + ReceiptText.counted(answer.json.count, "byte")
   }
 }
 
@@ -64,7 +53,7 @@ struct ImportCommand: DaemonCommand {
 
   func request(input: StandardInput) throws -> APIRequest {
     var request = APIRequest(.post, dryRun ? ["import", "check"] : ["import"])
-    request.body = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
+    request.body = try DocumentFile.read(file, or: input)
     request.timeoutSeconds = APIRequest.documentTimeoutSeconds
     return request
   }

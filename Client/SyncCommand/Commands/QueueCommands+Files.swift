@@ -125,12 +125,11 @@ extension QueueCommands {
         }
         return text
       }
-      return "written to \(TextStyle.line(path)), "
-        + ReceiptText.counted(answer.json.count, "byte")
+      return DocumentFile.written(answer.json, to: path)
     }
   }
 
-  struct Export: SessionCommand {
+  struct Export: SessionCommand, DocumentCommand {
     static let configuration = CommandConfiguration(
       abstract: "A session's queue as queue-SESSION.json, with its images.",
       discussion: """
@@ -149,17 +148,6 @@ extension QueueCommands {
       var request = APIRequest(.get, ["sessions", session.id, "queue", "file"])
       request.timeoutSeconds = APIRequest.documentTimeoutSeconds
       return request
-    }
-
-    func received(_ answer: Answer) throws {
-      guard let file, file != "-" else { return }
-      try DocumentFile.write(answer.json, to: file, replaces: force)
-    }
-
-    func text(of answer: Answer, style: TextStyle) throws -> String {
-      guard let file, file != "-" else { return String(decoding: answer.json, as: UTF8.self) }
-      return "written to \(TextStyle.line(file)), "
-        + ReceiptText.counted(answer.json.count, "byte")
     }
   }
 
@@ -187,7 +175,7 @@ extension QueueCommands {
       var query = dryRun ? ["dryRun=true"] : []
       if let session { query.append("session=" + ASCII.percentEncoded(session)) }
       if !query.isEmpty { request.path += "?" + query.joined(separator: "&") }
-      request.body = file == "-" ? try input.text(for: file) : try DocumentFile.read(file)
+      request.body = try DocumentFile.read(file, or: input)
       request.timeoutSeconds = APIRequest.documentTimeoutSeconds
       return request
     }
