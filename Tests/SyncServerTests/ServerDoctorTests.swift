@@ -150,6 +150,22 @@ import WireProtocol
     }
   }
 
+  /// A deletion may end in the middle: the workspace is gone from the database first.
+  @Test func filesOfAWorkspaceThatIsGoneAreNamed() async throws {
+    try await withDirectory { directory in
+      let administration = ServerAdministration(dataDirectory: directory)
+      let known = try #require(try administration.workspaces().workspaces.first)
+      let id = try #require(WorkspaceID(known.id))
+      let folder = BlobStore.folder(of: id, dataDirectory: directory)
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      #expect(!(await Self.findings(of: directory).contains { $0.code == "deletedFiles" }))
+      _ = try administration.deleteWorkspace(named: known.name)
+      #expect(!FileManager.default.fileExists(atPath: folder))
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      expect(await Self.findings(of: directory), "deletedFiles", .warning, folder)
+    }
+  }
+
   @Test func devicesThatAreBackInAreFound() async throws {
     try await ServerFixture.with { fixture in
       _ = try await fixture.pair(1)

@@ -10,7 +10,8 @@ extension ServerDoctor {
   static let fileChecks: [Check] = [
     .local("dataDirectory", dataDirectory), .local("fileMode", fileModes),
     .local("diskSpace", diskSpace), .local("attachments", attachments),
-    .local("revocations", revocations), .local("restoring", restoring),
+    .local("deletedFiles", deletedFiles), .local("revocations", revocations),
+    .local("restoring", restoring),
   ]
 
   /// Less than this is little; at less than a twentieth and 512 MiB nothing new is taken.
@@ -126,6 +127,20 @@ extension ServerDoctor {
     return findings.isEmpty
       ? [.ok(code, "\(files.count) files, \(compared) of them compared")]
       : Array(findings.prefix(5))
+  }
+
+  /// Files of a workspace that is gone: `workspace delete` was ended in the middle.
+  private static func deletedFiles(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    let root = "\(context.dataDirectory)/blobs"
+    guard context.hasDatabase,
+      let names = try? FileManager.default.contentsOfDirectory(atPath: root),
+      let known = try? context.administration.workspaces().workspaces.map(\.id)
+    else { return [] }
+    return names.filter { WorkspaceID($0) != nil && !known.contains($0) }.map { name in
+      .warning(
+        "deletedFiles", "\(root)/\(name) holds files of a workspace that is not there any more",
+        fix: "Only where it was deleted: rm -r \(root)/\(name)")
+    }
   }
 
   private static func revocations(_ context: ServerDoctorContext) -> [DoctorFinding] {
