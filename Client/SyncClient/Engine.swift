@@ -117,6 +117,17 @@ actor Engine {
     return value
   }
 
+  /// Reads or writes what the store holds beside the queues, in a turn of its own.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
+  func withStore<Value: Sendable>(
+    _ body: @Sendable (ClientStore) throws(StoreError) -> Value
+  ) async throws(ClientError) -> Value {
+    try await submit { _, _, store throws(Replica.Fault) in
+      do throws(StoreError) { return (try body(store), []) } catch { throw .store(error) }
+    }
+  }
+
   /// Waits until the disk has what was stored so far. Events whose turn comes before that wait
   /// together.
   private func untilStored() async -> StoreError? {

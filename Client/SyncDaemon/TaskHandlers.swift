@@ -78,7 +78,7 @@ struct TaskHandlers: RouteHandlers {
     }
     // Of a script that asked outside a turn nothing more is heard.
     if askers.ends(in: session), !client.tasks.activity(of: session).busy.isBusy {
-      await client.tasks.noteAsked(in: session)
+      await client.tasks.noteAskingEnded(in: session)
     }
     return try answer.get()
   }

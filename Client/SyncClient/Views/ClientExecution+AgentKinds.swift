@@ -30,10 +30,8 @@ extension ClientExecution {
   ///
   /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
   public func agentKinds() async throws(ClientError) -> [SessionID: AgentKind] {
-    let choices = try await client.engine.submit { _, _, store throws(Replica.Fault) in
-      do throws(StoreError) {
-        return (try store.conversations(with: ClientExecution.choice), [])
-      } catch { throw .store(error) }
+    let choices = try await client.engine.withStore { store throws(StoreError) in
+      try store.conversations(with: ClientExecution.choice)
     }
     var kinds: [SessionID: AgentKind] = [:]
     for (session, name) in choices { kinds[session] = AgentKind(rawValue: name) }

@@ -105,10 +105,8 @@ public struct ClientExecution: Sendable {
   public func conversation(
     of session: SessionID, with agent: String
   ) async throws(ClientError) -> String? {
-    try await client.engine.submit { _, _, store throws(Replica.Fault) in
-      do throws(StoreError) {
-        return (try store.conversation(of: session, with: agent), [])
-      } catch { throw .store(error) }
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.conversation(of: session, with: agent)
     }
   }
 
@@ -116,10 +114,8 @@ public struct ClientExecution: Sendable {
   public func setConversation(
     _ conversation: String, of session: SessionID, with agent: String
   ) async throws(ClientError) {
-    try await client.engine.submit { _, _, store throws(Replica.Fault) in
-      do throws(StoreError) {
-        return (try store.keep(conversation: conversation, of: session, with: agent), [])
-      } catch { throw .store(error) }
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.keep(conversation: conversation, of: session, with: agent)
     }
   }
 
@@ -127,10 +123,8 @@ public struct ClientExecution: Sendable {
   ///
   /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
   public func consents() async throws(ClientError) -> Set<SessionID> {
-    try await client.engine.submit { _, _, store throws(Replica.Fault) in
-      do throws(StoreError) {
-        return (try store.consents(), [])
-      } catch { throw .store(error) }
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.consents()
     }
   }
 
@@ -139,10 +133,8 @@ public struct ClientExecution: Sendable {
   ///
   /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
   public func setConsent(_ isGiven: Bool, to session: SessionID) async throws(ClientError) {
-    try await client.engine.submit { _, _, store throws(Replica.Fault) in
-      do throws(StoreError) {
-        return (try store.setConsent(isGiven, to: session), [])
-      } catch { throw .store(error) }
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.setConsent(isGiven, to: session)
     }
   }
 }

@@ -9,8 +9,8 @@ extension ClientQueues {
   ///
   /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
   public func drafts() async throws(ClientError) -> [Draft] {
-    try await client.engine.submit { _, _, store throws(Replica.Fault) in
-      do throws(StoreError) { return (try store.drafts(), []) } catch { throw .store(error) }
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.drafts()
     }
   }
 
@@ -18,10 +18,8 @@ extension ClientQueues {
   ///
   /// - Throws: `.queue(.persistenceFailed)` where it cannot be read, `.closed`.
   public func draft(of session: SessionID) async throws(ClientError) -> Draft? {
-    try await client.engine.submit { _, _, store throws(Replica.Fault) in
-      do throws(StoreError) {
-        return (try store.draft(of: session), [])
-      } catch { throw .store(error) }
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.draft(of: session)
     }
   }
 

@@ -104,13 +104,12 @@ public struct ClientTasks: Sendable {
   }
 
   /// Asks whoever is first to answer, from any device. Cancelling the caller withdraws the request.
+  /// Where the person cancels it, the agent's turn is stopped, as `ClientExecution.stopAgent(of:)` does it.
   ///
   /// - Parameters:
   ///   - patience: after so long nobody can answer; nil waits for ever.
   ///   - promptsItself: where nobody answers in time the agent asks at its own prompt: its task goes
   ///     on waiting until something is heard of it.
-  /// Where the person cancels it, the agent's turn is stopped, as `ClientExecution.stopAgent(of:)` does it.
-  ///
   /// - Returns: the one decision that the agent is to be told.
   /// - Throws: `.queue(.sessionNotFound)`, `.closed`.
   public func ask(
@@ -169,7 +168,7 @@ public struct ClientTasks: Sendable {
   }
 
   /// Says the same without waiting until it is stored; what is told later comes behind it.
-  public func noteBegins(in session: SessionID) {
+  public func noteBeganSoon(in session: SessionID) {
     client.engine.soon { engine in
       engine.note { core, context, store in
         core.taskHeard(.began, in: session, at: context, store: store)
@@ -184,7 +183,7 @@ public struct ClientTasks: Sendable {
 
   /// Nothing more is heard of a script that asked in a session outside a turn: where nothing else is
   /// asked there, the session is idle again. Nobody is told of that as of the end of a task.
-  package func noteAsked(in session: SessionID) async {
+  package func noteAskingEnded(in session: SessionID) async {
     await client.engine.note { core, context, store in
       // Of a deleted session, too: it may come back.
       guard core.replica.workspace.keptTask(of: session)?.state.status.kind == .processing else {

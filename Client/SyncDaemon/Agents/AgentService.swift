@@ -162,7 +162,7 @@ struct AgentService: Service {
       output.prune()
     } catch let error where error is ProjectFolder.Missing || error is ProjectFolder.NotAllowed {
       // Another try would end no better.
-      client.tasks.noteBegins(in: start.session)
+      client.tasks.noteBeganSoon(in: start.session)
       result = .failed("\(error)")
     } catch {
       result = .notStarted("\(error)")
@@ -182,7 +182,7 @@ struct AgentService: Service {
       await client.tasks.endLiveTurn(in: start.session)
     }
     // What could not be started failed as a turn that began.
-    if case .notStarted = result { client.tasks.noteBegins(in: start.session) }
+    if case .notStarted = result { client.tasks.noteBeganSoon(in: start.session) }
     // Before the executor hears of it, which may begin the next one at once.
     await client.tasks.noteEnded(result.task(wasStopped: wasStopped), in: start.session)
     await client.execution.ended(start, with: result)
@@ -227,7 +227,7 @@ struct AgentService: Service {
           switch event {
           // Not before: the process does not wait for what is stored of it, nor for who looks on.
           case .started:
-            client.tasks.noteBegins(in: turn.session)
+            client.tasks.noteBeganSoon(in: turn.session)
             log.begin()
           case .said(.session(let id)): name.yield(id)
           // The next turn begins a new one.
