@@ -3,7 +3,7 @@ public import QueueModel
 
 /// Why the client library could not do what was asked; what to do is in `description`.
 public enum ClientError: Error, Hashable, Sendable {
-  /// The queues refused the command; nothing changed.
+  /// The queues refused the command, or the disk did (`persistenceFailed`); nothing changed.
   case queue(QueueError)
   /// Another process uses the data directory.
   case locked(path: String)
@@ -11,7 +11,7 @@ public enum ClientError: Error, Hashable, Sendable {
   case corruptStore(path: String, keptAt: String)
   /// The store is from a newer version; it was not touched.
   case newerStore(path: String, found: Int, supported: Int)
-  /// The disk refused; nothing changed.
+  /// The data directory cannot be used: its files cannot be opened, read or written.
   case storage(message: String, isFull: Bool)
   /// The command was done, and may be with the server already; the disk did not confirm it.
   case diskUnconfirmed(message: String)

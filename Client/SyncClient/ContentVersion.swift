@@ -89,7 +89,7 @@ extension QueueClient {
   /// What an editor saw, as `Command.edit` takes it.
   ///
   /// - Throws: `.history` where the log does not reach back so far, or never had this version;
-  ///   `.queue(.messageNotFound)`, `.storage`, `.closed`.
+  ///   `.queue(.messageNotFound)`; else as `workspace(at:)`.
   public func editBase(
     of id: MessageID, at version: ContentVersion
   ) async throws(ClientError) -> EditBase {

@@ -9,7 +9,7 @@ extension QueueClient {
 
   /// The whole workspace as JSON: the form of `WorkspaceDocument`, with sorted keys and indented.
   ///
-  /// - Throws: `.closed`, where a text cannot be written, which does not happen.
+  /// - Throws: `.invalidDocument` where a text cannot be written, which does not happen.
   public func exportJSON() throws(ClientError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -26,7 +26,7 @@ extension QueueClient {
   /// undo; should the disk refuse in between, importing again goes on where it stopped.
   ///
   /// - Parameter isTrial: says what would be brought and changes nothing.
-  /// - Throws: `.invalidDocument` with the line or field, `.queue`, `.storage`, `.closed`.
+  /// - Throws: `.invalidDocument` with the line or field; else as `perform(_:)`.
   public func importJSON(
     _ data: Data, isTrial: Bool = false
   ) async throws(ClientError) -> ImportCounts {

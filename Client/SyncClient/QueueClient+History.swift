@@ -27,7 +27,7 @@ extension QueueClient {
   /// changed it since. The receipt's notice is `undone`, or `unchanged` where others have overtaken
   /// all of it.
   ///
-  /// - Throws: `.queue(.nothingToUndo)`, `.storage`, `.closed`.
+  /// - Throws: `.queue(.nothingToUndo)`; else as `perform(_:)`.
   @discardableResult
   public func undo() async throws(ClientError) -> CommandReceipt {
     try await step(.undo) { $0.undoable.last?.group }
@@ -35,7 +35,7 @@ extension QueueClient {
 
   /// Does again what the latest undo took back.
   ///
-  /// - Throws: `.queue(.nothingToRedo)`, `.storage`, `.closed`.
+  /// - Throws: `.queue(.nothingToRedo)`; else as `perform(_:)`.
   @discardableResult
   public func redo() async throws(ClientError) -> CommandReceipt {
     try await step(.redo) { $0.redoable.last?.group }
@@ -77,7 +77,7 @@ extension QueueClient {
   ///   - before: the `next` of the page before; nil begins at the newest.
   ///   - limit: entries to give at most, 1 to 1,000. A page may have fewer, or none, and still a
   ///     `next`: one call looks at a limited part of the log.
-  /// - Throws: `.storage`, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` where the log cannot be read, `.closed`.
   public func history(
     of subject: HistorySubject = .workspace, before: HistoryPosition? = nil, limit: Int = 100
   ) async throws(ClientError) -> HistoryPage {
@@ -92,7 +92,8 @@ extension QueueClient {
 
   /// The workspace as it was at a version.
   ///
-  /// - Throws: `.history` where the log does not tell it, `.storage`, `.closed`.
+  /// - Throws: `.history` where the log does not tell it, `.queue(.persistenceFailed)` where it cannot be
+  ///   read, `.storage` where it contradicts itself, `.closed`.
   public func workspace(at version: VersionVector) async throws(ClientError) -> Workspace {
     try await engine.submit { core, _, store throws(Replica.Fault) in
       (try core.replica.workspace(at: version, store: store), [])

@@ -129,9 +129,9 @@ public final class QueueClient: Sendable {
 
   /// Does a command; its operations are on disk when the call returns.
   ///
-  /// - Throws: `.queue` where the queues refuse it, `.storage`, `.closed`; nothing changed then. Only a
-  ///   disk that fails between writing and confirming leaves a `.storage` that says so, and the
-  ///   command done.
+  /// - Throws: `.queue` where the queues refuse it or the disk does (`persistenceFailed`), `.closed`;
+  ///   nothing changed then. `.diskUnconfirmed` where the disk failed between writing and confirming:
+  ///   the command is done.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
     try await perform(command, isOfPerson: true)

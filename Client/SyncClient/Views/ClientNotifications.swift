@@ -30,7 +30,7 @@ public struct ClientNotifications: Sendable {
 
   /// Puts notifications aside on this device; of ids that stand for none nothing happens.
   ///
-  /// - Throws: `.storage`, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
   public func dismiss(_ ids: [String]) async throws(ClientError) {
     let names = ids.compactMap(NotificationView.name)
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
@@ -40,7 +40,7 @@ public struct ClientNotifications: Sendable {
 
   /// A program has shown a notification: it is not to be shown again after a restart.
   ///
-  /// - Throws: `.storage`, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
   public func noteAnnounced(_ id: String) async throws(ClientError) {
     guard let name = NotificationView.name(of: id) else { return }
     try await client.engine.submit { core, _, store throws(Replica.Fault) in

@@ -129,7 +129,7 @@ public struct ClientTasks: Sendable {
   ///
   /// - Returns: what became of it; `waiting` where the authority cannot be asked now. What becomes of
   ///   it later is told by `DeviceEvent.answer`.
-  /// - Throws: `.queue(.contentTooLong)`, `.storage`, `.closed`.
+  /// - Throws: `.queue` with `contentTooLong` or `persistenceFailed`, `.diskUnconfirmed`, `.closed`.
   public func answer(_ answer: TaskAnswer) async throws(ClientError) -> AnswerEvent {
     let bytes = answer.text.utf8.count
     guard bytes <= Limits.answerBytesMax else {

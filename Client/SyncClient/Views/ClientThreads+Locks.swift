@@ -31,7 +31,7 @@ extension ClientThreads {
   /// The thread queue now. A thread is locked while its agent works or is about to: where that cannot
   /// be, it shows.
   ///
-  /// - Throws: `.storage`, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` where the store cannot be read, `.closed`.
   public func queue() async throws(ClientError) -> ThreadQueueView {
     client.workspace().threadQueue().showing(try await liftedLocks().keys)
   }
@@ -39,7 +39,7 @@ extension ClientThreads {
   /// The threads whose locks count no more (S2-54), with the reason. The locks end when the agent works
   /// and is done, or when somebody takes them away.
   ///
-  /// - Throws: `.storage`, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` where the store cannot be read, `.closed`.
   public func liftedLocks() async throws(ClientError) -> [SessionID: LiftedLock] {
     let workspace = client.workspace()
     let kinds = try await client.execution.agentKinds()

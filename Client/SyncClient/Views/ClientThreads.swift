@@ -30,7 +30,7 @@ public struct ClientThreads: Sendable {
   /// Looks at a thread. Where the device is set so (`autoRemoveOnView`), that takes it out of the
   /// thread queue, unless it is locked: then it is not its person's turn yet (S2-93).
   ///
-  /// - Throws: `.queue` where the session is not there or not queued, `.storage`, `.closed`.
+  /// - Throws: `.queue` where the session is not there or not queued; else as `QueueClient.perform(_:)`.
   public func view(_ session: SessionID) async throws(ClientError) -> ThreadVisit {
     let workspace = client.workspace()
     guard let summary = workspace.session(session) else {
@@ -61,7 +61,7 @@ public struct ClientThreads: Sendable {
   /// device's log.
   ///
   /// - Parameter project: only the threads of this project, as `ThreadQueueView.inProject` says.
-  /// - Throws: `.storage`, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` where the log cannot be read, `.closed`.
   public func statistics(project: String? = nil) async throws(ClientError) -> ThreadStatistics {
     var view = try await queue()
     if let project { view = view.inProject(project) }
