@@ -25,7 +25,7 @@ struct ResidentWorkspace: Sendable {
   /// What is shown in place of running tasks; ahead of the store as the inboxes are.
   var liveStatus: LiveStatuses
   /// Batches that wait for validation, in order of arrival.
-  private var inbox: [PendingBatch] = []
+  private var waitingBatches: [PendingBatch] = []
   /// Devices' states that are to be joined.
   var joins = StateJoins()
   var allowance = WorkspaceAllowance()
@@ -45,7 +45,7 @@ struct ResidentWorkspace: Sendable {
   }
 
   /// Batches or requests wait.
-  var hasWork: Bool { !inbox.isEmpty || requests.waitingCount > 0 || hasInboxWork }
+  var hasWork: Bool { !waitingBatches.isEmpty || requests.waitingCount > 0 || hasInboxWork }
   /// Something of the inboxes waits to be stored.
   var hasInboxWork: Bool { inboxes.hasWork || liveStatus.hasStaged }
   /// Nothing waits or is under way.
@@ -76,13 +76,13 @@ struct ResidentWorkspace: Sendable {
   }
 
   mutating func enqueue(_ batch: PendingBatch) {
-    inbox.append(batch)
+    waitingBatches.append(batch)
   }
 
   /// Takes all waiting batches, to refuse them.
-  mutating func drainInbox() -> [PendingBatch] {
-    defer { inbox = [] }
-    return inbox
+  mutating func takeWaitingBatches() -> [PendingBatch] {
+    defer { waitingBatches = [] }
+    return waitingBatches
   }
 
   /// The store has nothing of what was staged: the content is ahead of it and useless.
@@ -136,7 +136,7 @@ struct PendingBatch: Hashable, Sendable {
 }
 
 extension ResidentWorkspace {
-  /// What became of the first batch of the inbox.
+  /// What became of the first batch that waits.
   enum Staging: Sendable {
     case nothingWaits
     case needsContent
@@ -168,7 +168,7 @@ extension ResidentWorkspace {
   mutating func stageNext(
     _ configuration: ServerConfiguration, work: inout Int, at now: ServerTime
   ) -> Staging {
-    guard let batch = inbox.first else { return .nothingWaits }
+    guard let batch = waitingBatches.first else { return .nothingWaits }
     guard let vector = content?.vector else { return .needsContent }
     work += 1
     let operations: [Operation]
@@ -187,7 +187,7 @@ extension ResidentWorkspace {
     guard !operations.isEmpty else { return refuseFirst(.invalid("the delta holds no operations")) }
     // The answer has to come behind the entry that it is about.
     if examination.hasKnown, !isQuiet { return .blockedUntilDurable }
-    if examination.fresh.isEmpty { return .duplicate(inbox.removeFirst(), log.head) }
+    if examination.fresh.isEmpty { return .duplicate(waitingBatches.removeFirst(), log.head) }
     if let rejection = rejection(to: examination.fresh, of: batch, configuration, at: now) {
       return refuseFirst(rejection)
     }
@@ -195,13 +195,13 @@ extension ResidentWorkspace {
   }
 
   private mutating func refuseFirst(_ rejection: Rejection) -> Staging {
-    .refused(inbox.removeFirst(), rejection)
+    .refused(waitingBatches.removeFirst(), rejection)
   }
 
   private mutating func applyFirst(
     _ examination: BatchExamination, _ configuration: ServerConfiguration, at now: ServerTime
   ) -> Staging {
-    var batch = inbox.removeFirst()
+    var batch = waitingBatches.removeFirst()
     // Once, before it has a place in the log: what is logged never changes.
     let stamped = examination.fresh.lowered(
       to: now.wallMilliseconds + configuration.devices.stampAheadMillisecondsMax,

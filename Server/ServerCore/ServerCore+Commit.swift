@@ -58,7 +58,7 @@ extension ServerCore {
   mutating func stageCommit(at now: ServerTime) {
     guard commitInFlight == nil else { return }
     if storeHealth.isLeftAlone(at: now) {
-      for workspace in workspaces.takeReady() { refuseInbox(of: workspace, at: now) }
+      for workspace in workspaces.takeReady() { refuseWaiting(of: workspace, at: now) }
       return
     }
     var commit = CommitInFlight()
@@ -208,8 +208,9 @@ extension ServerCore {
       retryAfter: UInt32(clamping: configuration.times.storageRetryMilliseconds), at: now)
   }
 
-  mutating func refuseInbox(of id: WorkspaceID, at now: ServerTime) {
-    for batch in workspaces[id]?.drainInbox() ?? [] { refuseForStorage(batch, at: now) }
+  /// Refuses the batches and requests that wait in a workspace.
+  mutating func refuseWaiting(of id: WorkspaceID, at now: ServerTime) {
+    for batch in workspaces[id]?.takeWaitingBatches() ?? [] { refuseForStorage(batch, at: now) }
     refuseRequests(of: id)
   }
 }

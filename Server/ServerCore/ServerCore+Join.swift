@@ -67,13 +67,13 @@ extension ServerCore {
         refuse(connection, .unauthorized, "there is no such workspace any longer", at: now)
       }
       refusePosts(of: id, .notAwaited)
-      refuseInbox(of: id, at: now)
+      refuseWaiting(of: id, at: now)
     case .failed(let fault):
       storeHealth.failedToRead(id, fault, at: now)
       storageFailed(fault, at: now)
       for connection in joins + takeOffers(of: id) { refuseForStorage(connection, at: now) }
       refusePosts(of: id, .unavailable)
-      refuseInbox(of: id, at: now)
+      refuseWaiting(of: id, at: now)
     default:
       preconditionFailure("the store answered another question")
     }

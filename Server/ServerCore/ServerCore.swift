@@ -9,7 +9,7 @@ import WireProtocol
 /// order; the driver does it and reports what came of it with further events. The same events
 /// with the same arguments give the same actions, so a simulation can drive it.
 ///
-/// A device's batch takes this way: `frameReceived` puts it into its workspace's inbox; as soon
+/// A device's batch takes this way: `frameReceived` has it wait in its workspace; as soon
 /// as no transaction is in flight, the waiting batches of all workspaces are validated, applied to
 /// the content in memory and handed to the store as one `commit` task; `storeFinished` makes them
 /// visible: acknowledgements, fan-out, positions. One transaction is in flight at a time, and what
