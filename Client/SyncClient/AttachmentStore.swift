@@ -97,9 +97,7 @@ final class AttachmentStore: Sendable {
     do throws(StoreError) {
       return try result.get()
     } catch {
-      throw .queue(
-        .persistenceFailed(
-          underlying: PersistenceFault(error.message, isDiskFull: error.code == .full)))
+      throw ClientError(Replica.Fault.store(error))
     }
   }
 }

@@ -23,7 +23,8 @@ struct DaemonOptions: ParsableCommand {
       variables, these before config.json in the data directory; cospool config list shows what
       holds.
 
-      Exit codes: 0 stopped, 1 failed, 2 usage, 6 corrupt store, 7 disk.
+      Exit codes: 0 stopped, 1 failed, 2 usage, 6 corrupt store, 7 disk, 75 stopped by SIGUSR1,
+      which lets nothing begin and what runs end.
       """,
     version: Version.number)
 
