@@ -20,15 +20,13 @@ extension CommandFailure {
   static func unwritable(
     _ path: String, _ what: String = "cannot be written", because error: any Error
   ) -> CommandFailure {
-    let underlying = (error as? CocoaError)?.underlying ?? error
-    return unwritable(path, what, errorNumber: (underlying as? POSIXError)?.code.rawValue)
+    unwritable(path, what, errorNumber: errorNumber(of: error))
   }
 
   /// The same with the system's number of the reason; nil where it told none.
   static func unwritable(
     _ path: String, _ what: String = "cannot be written", errorNumber: Int32?
   ) -> CommandFailure {
-    let reason = errorNumber.map { ": " + String(cString: strerror($0)) } ?? ""
     let fix =
       switch errorNumber {
       case EACCES, EPERM: " Give yourself the right to write there."
@@ -36,6 +34,26 @@ extension CommandFailure {
       default: ""
       }
     return CommandFailure(
-      code: "unwritableFile", message: "\(path) \(what)\(reason).\(fix)", exitCode: ExitStatus.disk)
+      code: "unwritableFile", message: "\(path) \(what)\(reason(errorNumber)).\(fix)",
+      exitCode: ExitStatus.disk)
+  }
+
+  /// A file that the system does not let be read: why, where it says, and what to do.
+  static func unreadable(_ path: String, because error: any Error) -> CommandFailure {
+    let number = errorNumber(of: error)
+    let isForbidden = number == EACCES || number == EPERM
+    let fix = isForbidden ? " Give yourself the right to read it." : ""
+    return CommandFailure(
+      code: "unreadableFile", message: "\(path) cannot be read\(reason(number)).\(fix)",
+      exitCode: ExitStatus.failed)
+  }
+
+  private static func errorNumber(of error: any Error) -> Int32? {
+    let underlying = (error as? CocoaError)?.underlying ?? error
+    return (underlying as? POSIXError)?.code.rawValue
+  }
+
+  private static func reason(_ errorNumber: Int32?) -> String {
+    errorNumber.map { ": " + String(cString: strerror($0)) } ?? ""
   }
 }

@@ -134,6 +134,11 @@ extension EndToEnd {
     @Test func theFirstServerIsMadeHere() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
+        try FileManager.default.createDirectory(
+          atPath: person.data, withIntermediateDirectories: true)
+        // As one wrote that ran before the machine started anew.
+        try Data("listening on ws://127.0.0.1:1\n".utf8).write(
+          to: URL(filePath: person.data + "/cospool-server.log"))
         let (output, report) = try await person.setup(
           "--no-service", "--server-here", "--server-port", "0")
         #expect(output.isSuccess && report.ok, "\(output)")

@@ -171,6 +171,18 @@ import Testing
     #expect(copy == Self.others)
   }
 
+  @Test func aFileThatCannotBeReadIsNotToldAsOneToWrite() throws {
+    let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    let failure = #expect(throws: CommandFailure.self) { try HookFile(path: path).settings() }
+    #expect(failure?.code == "unreadableFile" && failure?.exitCode == 1)
+    #expect(failure?.message == "\(path) cannot be read: Is a directory.")
+    #expect(
+      CommandFailure.unreadable("/x", because: POSIXError(.EACCES)).message
+        == "/x cannot be read: Permission denied. Give yourself the right to read it.")
+  }
+
   @Test func aFileThatNeverStandsStillIsLeftAlone() throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     defer {

@@ -37,7 +37,7 @@ struct HookFile {
     do {
       return Array(try Data(contentsOf: URL(fileURLWithPath: target)))
     } catch {
-      throw CommandFailure.unwritable(path, "cannot be read", because: error)
+      throw CommandFailure.unreadable(path, because: error)
     }
   }
 

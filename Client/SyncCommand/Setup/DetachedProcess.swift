@@ -1,5 +1,10 @@
 import Basics
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
 #if canImport(Glibc)
   import Glibc
 #elseif canImport(Musl)
@@ -49,6 +54,12 @@ struct DetachedProcess: Sendable {
         exitCode: ExitStatus.failed)
     }
     return DetachedProcess(id: id, log: log, logBytes: bytes)
+  }
+
+  /// Whether it wrote a text; what stood in the file before, an earlier one may have written.
+  func wrote(_ text: String) -> Bool {
+    let written = ((try? Data(contentsOf: URL(filePath: log))) ?? Data()).dropFirst(Int(logBytes))
+    return String(decoding: written, as: UTF8.self).contains(text)
   }
 
   /// Where a person finds what it wrote.

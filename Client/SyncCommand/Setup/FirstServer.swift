@@ -74,8 +74,7 @@ struct FirstServer {
       [program, "serve"] + options, variables: setup.variables, log: log)
     let limit = ContinuousClock.now + .seconds(Setup.startSeconds)
     while ContinuousClock.now < limit, !process.hasEnded {
-      let text = (try? Data(contentsOf: URL(filePath: log))) ?? Data()
-      if String(decoding: text, as: UTF8.self).contains("listening on ") {
+      if process.wrote("listening on ") {
         return "a server, process \(process.id), until the next reboot"
       }
       try await Task.sleep(for: .milliseconds(50))
