@@ -79,6 +79,8 @@ struct Connections: Sendable {
   mutating func retire(_ id: ConnectionID) {
     let session = connections[id]?.session
     connections[id]?.phase = .closing
+    // It is sent nothing more, and may take its time to end.
+    connections[id]?.outgoing = SendQueue()
     if let session { left(id, session) }
   }
 

@@ -17,6 +17,13 @@ extension ResidentWorkspace {
     /// What may still be done to bring it up to the present; nil before the first time.
     var catchUps: TokenBucket?
 
+    /// Its shares are as they are when it is read from the store.
+    func isRested(at now: ServerTime) -> Bool {
+      [replicas, catchUps].allSatisfy {
+        $0?.isFull(uptimeMilliseconds: now.uptimeMilliseconds) != false
+      }
+    }
+
     /// Takes note of what the device has stored, its own entries included.
     mutating func advance(to position: UInt64) {
       seen = max(seen, position)

@@ -50,10 +50,10 @@ struct ResidentWorkspace: Sendable {
   var hasInboxWork: Bool { inboxes.hasWork || liveStatus.hasStaged }
   /// Nothing waits or is under way.
   var isIdle: Bool { isQuiet && !hasWork && joins.isEmpty }
-  /// Nobody is to be told anything at a later time.
+  /// Nobody is to be told anything at a later time, and no device has spent of its shares.
   func maySleep(at now: ServerTime) -> Bool {
     !inboxes.awaitsPush && !inboxes.isLookFresh(uptime: now.uptimeMilliseconds)
-      && liveStatus.isEmpty
+      && liveStatus.isEmpty && devices.values.allSatisfy { $0.isRested(at: now) }
   }
   /// Nothing is in flight: the content is exactly what is durable.
   var isQuiet: Bool { log.isQuiet }

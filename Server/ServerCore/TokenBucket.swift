@@ -29,6 +29,13 @@ package struct TokenBucket: Hashable, Sendable {
     level = min(level + elapsed * perSecond, burst * 1_000)
   }
 
+  /// As much may be taken as from a new one.
+  func isFull(uptimeMilliseconds: Int64) -> Bool {
+    var refilled = self
+    refilled.refill(uptimeMilliseconds: uptimeMilliseconds)
+    return refilled.level == burst * 1_000
+  }
+
   /// Nothing is left: the sender should be slowed down.
   package var isEmpty: Bool { level < 0 }
 

@@ -8,6 +8,7 @@ final class PackingTurns {
   private var workspaces: CircularBuffer<WorkspaceID> = []
   private var waiting: [WorkspaceID: CircularBuffer<() -> Void>] = [:]
   private var isTaken = false
+  private var isGiving = false
 
   /// Calls `begin` when the workspace has its turn: at once where nobody has one. `ended` ends it.
   func wait(for workspace: WorkspaceID, begin: @escaping () -> Void) {
@@ -22,14 +23,20 @@ final class PackingTurns {
   }
 
   private func giveTurn() {
-    guard let workspace = workspaces.popFirst(), let begin = waiting[workspace]?.popFirst()
-    else { return }
-    if waiting[workspace]?.isEmpty == true {
-      waiting[workspace] = nil
-    } else {
-      workspaces.append(workspace)
+    // Where the thread has ended, a turn ends as it begins: one after the other, and none within another.
+    guard !isGiving else { return }
+    isGiving = true
+    defer { isGiving = false }
+    while !isTaken, let workspace = workspaces.popFirst(),
+      let begin = waiting[workspace]?.popFirst()
+    {
+      if waiting[workspace]?.isEmpty == true {
+        waiting[workspace] = nil
+      } else {
+        workspaces.append(workspace)
+      }
+      isTaken = true
+      begin()
     }
-    isTaken = true
-    begin()
   }
 }

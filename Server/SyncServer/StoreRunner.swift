@@ -13,7 +13,7 @@ final class StoreRunner {
   private let clock: ProcessClock
   /// What is done on the packing thread, workspace by workspace.
   private let packing = PackingTurns()
-  /// When the store was given what it has not done yet, uptime.
+  /// When the store was given what it has not done yet, uptime; never, as long as that waits for its turn.
   private var began: [StoreTaskID: Int64] = [:]
 
   init(
@@ -28,7 +28,7 @@ final class StoreRunner {
   /// Everything is done on it, one after the other, but for packing.
   var thread: NIOThreadPool { threads.tasks }
   var taskCount: Int { began.count }
-  /// How long the oldest task waits.
+  /// How long a thread of the store has had the oldest task.
   var waitMilliseconds: Int64 {
     let now = clock.now.uptimeMilliseconds
     return now - min(began.values.min() ?? now, now)
@@ -41,13 +41,14 @@ final class StoreRunner {
   func perform(
     _ task: StoreTask, as id: StoreTaskID, then done: @escaping (StoreOutcome, Duration) -> Void
   ) {
-    began[id] = clock.now.uptimeMilliseconds
+    began[id] = task.place == .inOrder ? clock.now.uptimeMilliseconds : .max
     let bound = NIOLoopBound((self, done), eventLoop: loop)
     let answer =
       switch task.place {
       case .inOrder: run(task)
-      case .beside(let workspace): pack(for: workspace) { [storage] in storage.timed(task) }
-      case .preparedBeside(let workspace): prepareAndRun(task, of: workspace)
+      case .beside(let workspace):
+        pack(id, for: workspace) { [storage] in storage.timed(task) }
+      case .preparedBeside(let workspace): prepareAndRun(task, as: id, of: workspace)
       }
     answer.whenComplete { result in
       let (runner, done) = bound.value
@@ -67,10 +68,10 @@ final class StoreRunner {
 
   /// So no commit waits for what is as long as a workspace is large.
   private func prepareAndRun(
-    _ task: StoreTask, of workspace: WorkspaceID
+    _ task: StoreTask, as id: StoreTaskID, of workspace: WorkspaceID
   ) -> EventLoopFuture<(StoreOutcome, Duration)> {
     let bound = NIOLoopBound(self, eventLoop: loop)
-    return pack(for: workspace) { task.preparation() }
+    return pack(id, for: workspace) { task.preparation() }
       .flatMap { preparation in
         let runner = bound.value
         switch preparation {
@@ -82,10 +83,11 @@ final class StoreRunner {
 
   /// Does something on the packing thread when it is the workspace's turn.
   private func pack<Value: Sendable>(
-    for workspace: WorkspaceID, _ work: @escaping @Sendable () -> Value
+    _ id: StoreTaskID, for workspace: WorkspaceID, _ work: @escaping @Sendable () -> Value
   ) -> EventLoopFuture<Value> {
     let packed = loop.makePromise(of: Value.self)
-    packing.wait(for: workspace) { [threads, loop, packing] in
+    packing.wait(for: workspace) { [self] in
+      began[id] = clock.now.uptimeMilliseconds
       let turns = NIOLoopBound(packing, eventLoop: loop)
       threads.packing.runIfActive(eventLoop: loop, work).whenComplete { result in
         turns.value.ended()

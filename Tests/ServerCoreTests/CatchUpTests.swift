@@ -1,8 +1,9 @@
 import QueueModel
 import SequenceCRDT
-import ServerCore
 import Testing
 import WireProtocol
+
+@testable import ServerCore
 
 @Suite struct CatchUpTests {
   /// A scene whose first device has written, and a second one that never connected.
@@ -204,6 +205,41 @@ import WireProtocol
     scene.holdsTasks = false
     let again = scene.connect(reader)
     #expect(scene.take(again).changes.count == 1, "what was not needed was given back")
+  }
+
+  /// Nor may a device spend its share anew each time that its workspace has left memory.
+  @Test func aShareThatWasSpentIsKeptWhileNobodyIsThere() throws {
+    var (scene, _, from) = try scene(messages: 20) {
+      $0.log.catchUpWorkMax = 10_000
+      $0.devices.catchUps = .init(burst: 5, seconds: 1_000)
+    }
+    scene.drop(from)
+    let reader = scene.device(2)
+    for _ in 0..<2 {
+      let id = scene.connect(reader)
+      #expect(scene.take(id).changes.count == 20)
+      scene.drop(id)
+    }
+    scene.pass(1_500)
+    scene.pass(60_000)
+    let early = scene.connect(reader)
+    #expect(scene.take(early).refusals.map(\.code) == [.rateLimited])
+    scene.pass(5_000_000)
+    scene.pass(60_000)
+    #expect(scene.core.residentWorkspaces == 0)
+    #expect(scene.take(scene.connect(reader)).changes.count == 20)
+  }
+
+  @Test func whatWaitsForAConnectionGoesWithIt() {
+    var connections = Connections(ServerConfiguration())
+    let id = ConnectionID(rawValue: 1)
+    let now = ServerTime(uptimeMilliseconds: 1, wallMilliseconds: 1)
+    connections.open(id, from: "192.0.2.1", acceptedAt: now, at: now)
+    connections[id]?.outgoing.release([[1, 2, 3]])
+    var actions = ActionList()
+    connections.close(id, .normal, "it goes", &actions)
+    #expect(connections[id]?.outgoing.missedBytes == 0, "it may take its time to end")
+    #expect(connections[id]?.outgoing.isEmpty == true)
   }
 
   @Test func whoTakesNothingHasOnlySoMuchWaiting() throws {

@@ -77,4 +77,56 @@ import WireProtocol
     #expect(try await ended.futureResult.get() == [0, 1, 9, 2, 3, 4, 5, 6, 7, 8])
     await threads.shutDown()
   }
+
+  /// Who waits for others to be packed has not asked a thread that stands.
+  @Test func waitingForATurnIsNoWaitingForTheStore() async throws {
+    let threads = StoreThreads()
+    let gate = DispatchSemaphore(value: 0)
+    threads.packing.submit { _ in gate.wait() }
+    let loop = MultiThreadedEventLoopGroup.singleton.next()
+    let first = loop.makePromise(of: Int64.self)
+    let second = loop.makePromise(of: Void.self)
+    let runner = try await loop.submit {
+      let runner = StoreRunner(
+        MemoryStorage(), threads: threads, loop: loop, clock: ProcessClock())
+      let task = StoreTask.packSnapshot(
+        Workspace(), of: Self.workspace, prefix: .empty, partBytesMax: 1 << 10)
+      runner.perform(task, as: StoreTaskID(rawValue: 1)) { _, _ in
+        first.succeed(runner.waitMilliseconds)
+      }
+      runner.perform(task, as: StoreTaskID(rawValue: 2)) { _, _ in second.succeed() }
+      return NIOLoopBound(runner, eventLoop: loop)
+    }.get()
+    var waited: Int64 = 0
+    while waited < 1_000 {
+      try await Task.sleep(for: .milliseconds(5))
+      waited = try await loop.submit { runner.value.waitMilliseconds }.get()
+    }
+    gate.signal()
+    #expect(try await first.futureResult.get() < 1_000, "the second has only begun")
+    try await second.futureResult.get()
+    #expect(try await loop.submit { runner.value.waitMilliseconds }.get() == 0)
+    await threads.shutDown()
+  }
+
+  /// So it is where the thread has ended, however many wait.
+  @Test func turnsThatEndAtOnceAreNotNested() {
+    let turns = PackingTurns()
+    var (begun, depth, deepest) = (0, 0, 0)
+    turns.wait(for: Self.workspace) {}
+    for _ in 0..<100 {
+      turns.wait(for: Self.workspace) {
+        begun += 1
+        depth += 1
+        deepest = max(deepest, depth)
+        turns.ended()
+        depth -= 1
+      }
+    }
+    turns.ended()
+    #expect(begun == 100)
+    #expect(deepest == 1)
+    turns.wait(for: Self.workspace) { begun += 1 }
+    #expect(begun == 101)
+  }
 }

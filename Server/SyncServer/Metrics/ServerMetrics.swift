@@ -107,7 +107,7 @@ extension ServerDriver {
     page.gauge(
       "cospool_server_store_tasks", "What the store was given and has not done.", store.taskCount)
     page.gauge(
-      "cospool_server_store_wait_seconds", "How long the oldest of that waits.",
+      "cospool_server_store_wait_seconds", "How long a thread has had the oldest of that.",
       Double(store.waitMilliseconds) / 1_000)
     page.counter(
       "cospool_server_store_failures", "Times that the store failed.", journal.metrics.storeFailures
