@@ -204,8 +204,7 @@ package final class BlobStore: Sendable {
 extension BlobStore.Fault {
   /// Sorts what the file system reports.
   package init(_ error: any Error) {
-    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    let isFull = [error as NSError, underlying].compactMap { $0 }.contains { error in
+    let isFull = SystemFault.causes(of: error).contains { error in
       switch error.domain {
       case NSPOSIXErrorDomain: error.code == Int(ENOSPC) || error.code == Int(EDQUOT)
       case NSCocoaErrorDomain: error.code == CocoaError.fileWriteOutOfSpace.rawValue

@@ -5,20 +5,19 @@ enum SystemFault {
   /// The error of the call that failed just now.
   static var last: NSError { NSError(domain: NSPOSIXErrorDomain, code: Int(errno)) }
 
+  /// An error, and that below it which it was made of.
+  static func causes(of error: any Error) -> [NSError] {
+    // Mostly a Swift error, of which no `as? NSError` makes one on Linux.
+    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error
+    return [error as NSError] + (underlying.map { [$0 as NSError] } ?? [])
+  }
+
   /// Why, in the system's words where there are some: Foundation's say neither which file nor why.
   static func reason(_ error: any Error) -> String {
-    let error = error as NSError
-    let underlying = error.userInfo[NSUnderlyingErrorKey] as? NSError
-    if let system = [error, underlying].compactMap({ $0 }).first(where: {
-      $0.domain == NSPOSIXErrorDomain
-    }) {
-      return String(cString: strerror(Int32(clamping: system.code)))
-    }
-    let absent = [CocoaError.fileNoSuchFile, .fileReadNoSuchFile].map(\.rawValue)
-    guard error.domain == NSCocoaErrorDomain, absent.contains(error.code) else {
+    guard let system = causes(of: error).first(where: { $0.domain == NSPOSIXErrorDomain }) else {
       return error.localizedDescription
     }
-    return String(cString: strerror(ENOENT))
+    return String(cString: strerror(Int32(clamping: system.code)))
   }
 
   /// Whether the account may not do what was tried.

@@ -16,8 +16,9 @@ enum Console {
 
   /// Why a file could not be read or written, in the system's words where it has some.
   static func reason(_ error: any Error) -> String {
-    let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    guard let cause, cause.domain == NSPOSIXErrorDomain else {
+    // Mostly a Swift error, of which no `as? NSError` makes one on Linux.
+    let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error
+    guard let cause = cause.map({ $0 as NSError }), cause.domain == NSPOSIXErrorDomain else {
       return error.localizedDescription
     }
     return String(cString: strerror(Int32(clamping: cause.code)))

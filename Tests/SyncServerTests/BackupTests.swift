@@ -81,6 +81,13 @@ import Testing
         _ = try ServerBackup(dataDirectory: place.directory, folder: place.folder).list()
       }
       #expect(absent.contains("\(place.folder) cannot be read: No such file"), "\(absent)")
+      let noFolder = said {
+        _ = try ServerBackup(dataDirectory: place.directory, folder: file).list()
+      }
+      #expect(noFolder.contains("\(file) cannot be read: Not a directory."), "\(noFolder)")
+      let quota = CocoaError(
+        .fileWriteUnknown, userInfo: [NSUnderlyingErrorKey: POSIXError(.EDQUOT)])
+      #expect(BlobStore.Fault(quota) == .storage("Disk quota exceeded", isFull: true))
       _ = try place.backup().create()
       let scratch = place.folder + "-mistyped"
       let mistyped = said { _ = try place.backup().verify(name: nil, scratch: scratch) }

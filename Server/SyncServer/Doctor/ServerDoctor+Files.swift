@@ -139,7 +139,7 @@ extension ServerDoctor {
     return names.filter { WorkspaceID($0) != nil && !known.contains($0) }.map { name in
       .warning(
         "deletedFiles", "\(root)/\(name) holds files of a workspace that is not there any more",
-        fix: "Only where it was deleted: rm -r \(root)/\(name)")
+        fix: "Only where it was deleted: rm -r \(ServerDoctorContext.quoted("\(root)/\(name)"))")
     }
   }
 
