@@ -211,7 +211,7 @@ import WireProtocol
   @Test func aShareThatWasSpentIsKeptWhileNobodyIsThere() throws {
     var (scene, _, from) = try scene(messages: 20) {
       $0.log.catchUpWorkMax = 10_000
-      $0.devices.catchUps = .init(burst: 5, seconds: 1_000)
+      $0.devices.catchUps = .init(burst: 5, seconds: 10_000)
     }
     scene.drop(from)
     let reader = scene.device(2)
@@ -224,7 +224,7 @@ import WireProtocol
     scene.pass(60_000)
     let early = scene.connect(reader)
     #expect(scene.take(early).refusals.map(\.code) == [.rateLimited])
-    scene.pass(5_000_000)
+    scene.pass(50_000_000)
     scene.pass(60_000)
     #expect(scene.core.residentWorkspaces == 0)
     #expect(scene.take(scene.connect(reader)).changes.count == 20)
