@@ -125,9 +125,13 @@ struct Arrivals: Sendable {
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
   ) {
     guard let member = connections[id]?.member else { return }
-    let waiting = connections.missedBytes(of: member.session.workspace)
+    let session = member.session
+    let waiting = connections.missedBytes(of: session.workspace)
+    let own = connections.missedBytes(of: session.workspace) { $0.session.device == session.device }
     let bytes = frames.reduce(0) { $0 + $1.count }
-    guard waiting == 0 || waiting + bytes <= configuration.quota.waitingBytesMax else {
+    let max = configuration.quota.waitingBytesMax
+    // One device that takes nothing must not keep the others out.
+    guard waiting == 0 || waiting + bytes <= max, own == 0 || own + bytes <= max / 4 else {
       return connections.refuse(
         id, .rateLimited, "too much waits to be taken by devices of the workspace",
         retryAfter: UInt32(clamping: configuration.devices.catchUps.seconds * 1_000), &actions,

@@ -104,8 +104,15 @@ struct Connections: Sendable {
   }
 
   /// Bytes of what members lack that wait for them to take them.
-  func missedBytes(of workspace: WorkspaceID) -> Int {
-    members[workspace]?.reduce(0) { $0 + (connections[$1]?.outgoing.missedBytes ?? 0) } ?? 0
+  func missedBytes(
+    of workspace: WorkspaceID, where isMeant: (Member) -> Bool = { _ in true }
+  ) -> Int {
+    (members[workspace] ?? []).reduce(0) { sum, id in
+      guard let connection = connections[id], connection.member.map(isMeant) == true else {
+        return sum
+      }
+      return sum + connection.outgoing.missedBytes
+    }
   }
 
   func hasMembers(of workspace: WorkspaceID) -> Bool { members[workspace] != nil }

@@ -105,7 +105,8 @@ package struct ServerConfiguration: Hashable, Sendable {
     /// Bytes of a whole state, as it is sent: past them a workspace takes nothing new, and none is joined.
     /// Devices take in twice as much, since a state grows until its next snapshot. No owner raises it.
     package var stateBytesMax = WireLimits.stateBytesMax
-    /// Bytes of states and entries that may wait for devices to take them, but for the first. No owner raises it.
+    /// Bytes of states and entries that may wait for devices to take them, but for the first; a quarter of it
+    /// for one device, but for its first. No owner raises it.
     package var waitingBytesMax = 256 << 20
     /// Questions about leases, dispatch and requests that may wait. No owner raises it.
     package var requestsMax = 1_000

@@ -266,6 +266,26 @@ import WireProtocol
     #expect(scene.take(fourth).refusals.isEmpty)
   }
 
+  @Test func oneDeviceThatTakesNothingKeepsNoOtherOut() throws {
+    func waiting(_ max: Int) throws -> (ServerScene, Int) {
+      var (scene, _, _) = try self.scene(messages: 5) {
+        $0.traffic.sendWindowBytes = 1
+        $0.quota.waitingBytesMax = max
+      }
+      scene.delivers = false
+      let id = scene.connect(scene.device(2))
+      return (scene, scene.core.connections[id]?.outgoing.missedBytes ?? 0)
+    }
+    let bytes = try waiting(1 << 20).1
+    try #require(bytes > 0)
+    var scene = try waiting(bytes * 4).0
+    #expect(scene.take(scene.connect(scene.device(2))).refusals.map(\.code) == [.rateLimited])
+    let other = scene.connect(scene.device(3))
+    #expect(scene.take(other).refusals.isEmpty)
+    scene.report(buffered: 0, on: other)
+    #expect(scene.take(other).changes.count == 1)
+  }
+
   @Test func whoLacksTooManyBytesGetsTheState() throws {
     var (scene, author, _) = try scene(messages: 5) { $0.log.catchUpBytesMax = 100 }
     var reader = scene.device(2)
