@@ -21,7 +21,7 @@ struct TaskHandlers: RouteHandlers {
       let session = try session(context)
       let body = try await decoded(ProgressRequest.self, from: request)
       _ = try task(of: session)
-      await client.tasks.noteProgress(body.progress, in: session)
+      await client.tasks.noteProgress(try body.progress(), in: session)
       return CanonicalJSON.response(try task(of: session))
     }
     api.post("sessions/:session/asks") { request, context in
@@ -256,8 +256,11 @@ extension APIProblem {
 }
 
 extension ProgressRequest {
-  var progress: TodoProgress {
-    TodoProgress(completed: completed, total: total, currentTask: currentTask)
+  func progress() throws -> TodoProgress {
+    guard completed >= 0, total >= 0 else {
+      throw APIProblem.badRequest("The fields completed and total are whole numbers from 0 on.")
+    }
+    return TodoProgress(completed: completed, total: total, currentTask: currentTask)
   }
 }
 

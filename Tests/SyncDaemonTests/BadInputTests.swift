@@ -113,6 +113,9 @@ import Testing
       name: "none named", path: "/v1/messages/cancel", body: #"{"ids":[]}"#, status: 400,
       code: "badRequest"),
     Row(
+      name: "progress below nothing", method: "PUT", path: "/v1/sessions/here/task/progress",
+      body: #"{"completed":0,"total":-1}"#, status: 400, code: "badRequest", says: "from 0 on"),
+    Row(
       name: "two places", path: "/v1/messages/move",
       body: #"{"ids":["1111"],"to":1,"after":"2222"}"#, status: 400, code: "badRequest"),
   ]
