@@ -196,7 +196,8 @@ import WireProtocol
     let received = scene.take(to)
     try reader.take(received)
     #expect(reader.workspace.image() == author.workspace.image())
-    let entries = try scene.storage.entries(of: ServerScene.workspace, after: 1, limit: 10, bytesMax: .max)
+    let entries = try scene.storage.entries(
+      of: ServerScene.workspace, after: 1, limit: 10, bytesMax: .max)
     let stored = try PackedDelta.unpack(try #require(entries.first).content.bytes)
     #expect(stored.first?.id.seq == UInt32(known.reduce(0) { $0 + $1.length } + 1))
   }
