@@ -82,7 +82,7 @@ import Testing
       other.executableURL = URL(filePath: "/bin/sleep")
       other.arguments = ["600"]
       try other.run()
-      defer { other.terminate() }
+      defer { end(other) }
       try await with(process: Int(other.processIdentifier)) { data in
         let machine = ["COSPOOL_DATA": data, "HOME": data, "PATH": "/nowhere"]
         let done = await CommandFixture.cospool(["service", "restart"], variables: machine)
@@ -108,13 +108,18 @@ import Testing
       let pipe = Pipe()
       other.standardOutput = pipe
       try other.run()
-      defer { other.terminate() }
+      defer { end(other) }
       // It has begun there.
       _ = try pipe.fileHandleForReading.read(upToCount: 1)
       let failure = #expect(throws: CommandFailure.self) {
         try DaemonStart(of: Int(other.processIdentifier))
       }
       #expect(failure?.code == "otherContainer")
+    }
+
+    /// Where a thread of Dispatch begins a process, that holds back SIGTERM as the thread does, and would go on.
+    private func end(_ process: Process) {
+      kill(process.processIdentifier, SIGKILL)
     }
 
     private static var maySeparateFiles: Bool {
