@@ -25,7 +25,7 @@ exec unshare --mount --pid --fork --kill-child bash -c '
     sleep 0.1
   done
   cat "$image/data/log"
-  $server pair --json | grep -q "\"server\":\"ws://127.0.0.1:"
+  $server pair --json | grep "\"server\":\"ws://127.0.0.1:" >/dev/null
   $server health
   $server doctor
   kill -TERM "$serving"

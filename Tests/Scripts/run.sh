@@ -26,7 +26,7 @@ daemon=$started
 await_line "$daemon" "$data/daemon.log" "ready on" >/dev/null
 
 cospool() { "$bin/cospool" "$@" --data "$data/device"; }
-if cospool status --json | grep -q '"state" *: *"notPaired"'; then
+if cospool status --json | grep '"state" *: *"notPaired"' >/dev/null; then
   cospool pair "$url" "$(pairing_code "$data/server")" >/dev/null
 fi
 cospool sync wait --timeout 30 >/dev/null

@@ -165,7 +165,7 @@ long() {
 go() { ada touch /home/ada/go; }
 
 # in_group PROCESS: it is in a control group of its turn, below the service's.
-in_group() { on cat "/proc/$1/cgroup" | grep -q '^0::/.*/cospoold\.service/turn-'; }
+in_group() { on cat "/proc/$1/cgroup" | grep '^0::/.*/cospoold\.service/turn-' >/dev/null; }
 no_groups() { [ -z "$(on find /sys/fs/cgroup -type d -name 'turn-*')" ]; }
 
 say "what a turn leaves that ended well"
@@ -267,7 +267,7 @@ others() { main_of queues; }
 before=$(running others)
 ada cospool service restart --data /home/ada/other
 is_new others "$before" || fail "the machine's systemd did not start it anew"
-ada cospool status --json --data /home/ada/other | grep -q "\"processID\":$(others)[,}]" ||
+ada cospool status --json --data /home/ada/other | grep "\"processID\":$(others)[,}]" >/dev/null ||
   fail "another daemon than the unit's answers"
 on systemctl stop queues
 on rm /etc/systemd/system/queues.service
@@ -284,12 +284,12 @@ AccuracySec=100ms
 UNIT
 on systemctl daemon-reload
 on systemctl enable --now cospool-backup.timer
-is_kept() { on cospool-server backup list | grep -q 'kept as'; }
+is_kept() { on cospool-server backup list | grep 'kept as' >/dev/null; }
 eventually 60 is_kept
-on cospool-server doctor --json | grep -q '"code":"backupAge","severity":"ok"' || fail "doctor sees no backup"
+on cospool-server doctor --json | grep '"code":"backupAge","severity":"ok"' >/dev/null || fail "doctor sees no backup"
 on rm -r /run/systemd/system/cospool-backup.timer.d
 on systemctl daemon-reload
-on systemctl list-timers --no-pager --no-legend cospool-backup.timer | grep -q 'cospool-backup' ||
+on systemctl list-timers --no-pager --no-legend cospool-backup.timer | grep 'cospool-backup' >/dev/null ||
   fail "the timer waits for no time"
 
 say "a reboot, and a power cut"
