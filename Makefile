@@ -22,11 +22,14 @@ setup: ## Checks the toolchain, installs the system libraries that are missing; 
 build: setup ## Builds everything (debug)
 	@$(SWIFT) build
 
+# The same executables from any folder: its name would stand in them through `__FILE__` and `#filePath`.
+SAME_ANYWHERE = -Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=.
+
 # One product after the other: they are large. BIN names other executables.
 release: setup ## Builds what is installed: optimised, with Swift's libraries inside
 	@for product in cospool cospoold cospool-server; do \
 	  COSPOOL_ROOMS=SyncServerCommand,SyncDaemon,SyncCommand $(SWIFT) build -c release \
-	  --static-swift-stdlib --scratch-path .build-dist --product $$product || exit 1; done
+	  --static-swift-stdlib $(SAME_ANYWHERE) --scratch-path .build-dist --product $$product || exit 1; done
 
 install: ## Installs what `make release` built under PREFIX (/usr/local), below DESTDIR; BIN=DIR chooses others
 	@for package in cospool cospool-server; do \

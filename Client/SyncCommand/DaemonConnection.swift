@@ -126,19 +126,3 @@ struct DaemonConnection: Sendable {
         + Shell.quoted(dataDirectory), exitCode: ExitStatus.unreachable)
   }
 }
-
-/// Text that can be pasted into a shell.
-enum Shell {
-  static func quoted(_ text: String) -> String {
-    let plain = text.utf8.allSatisfy { byte in
-      byte >= 128 || byte == UInt8(ascii: "/") || byte == UInt8(ascii: "-")
-        || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
-        || (byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9"))
-        || (byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z"))
-    }
-    if plain && !text.isEmpty { return text }
-    return "'"
-      + text.split(separator: "'", omittingEmptySubsequences: false)
-      .joined(separator: "'\\''") + "'"
-  }
-}

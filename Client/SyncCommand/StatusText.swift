@@ -1,3 +1,4 @@
+import Basics
 import LocalAPI
 import QueueModel
 

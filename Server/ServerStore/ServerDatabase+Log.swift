@@ -76,8 +76,9 @@ extension ServerDatabase {
 
   /// Bytes of the log that are kept for devices that are away, and what an entry counts as at least: as many
   /// entries, and as many bytes, as a device gets instead of a snapshot.
-  private static let keptBytesMax = 16 << 20
-  private static let entryBytesMin = 4 << 10
+  private static let keptBytesMax = limits.catchUpBytesMax
+  private static let entryBytesMin = limits.catchUpBytesMax / limits.catchUpEntriesMax
+  private static let limits = ServerConfiguration.Log()
 
   package func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64

@@ -250,12 +250,14 @@ struct BackupScheduleCommand: ParsableCommand {
     let known = try BackupSettings.read(directory: directory)
     let settings = try changed(known)
     let isChanged = settings != known
+    if at != nil { try requireCalendar(settings.calendar) }
     if isChanged {
       try ServerAdministration(dataDirectory: directory).requireData()
+      try ServerBackup.requireElsewhere(settings.folder, than: directory)
       if folder != nil { try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory) }
     }
-    // What the backups need is looked at as they are made, before root writes units. A folder that stands in
-    // the data is made by the account that can have written it there, where that may.
+    // What the backups need is looked at as they are made, before root writes units. A folder that the settings
+    // name is made by the account that can have written it there, where that may.
     try ServerAccount.acting(asOwnerOf: directory) {
       guard isChanged else { return }
       try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory)
@@ -292,6 +294,15 @@ struct BackupScheduleCommand: ParsableCommand {
     if let command { settings.command = command.isEmpty ? nil : command }
     if let rule = keep.rule(settings.keep) { settings.keep = rule }
     return settings
+  }
+
+  /// systemd says what it cannot read as a time, where there is one; else the timer would never elapse.
+  private func requireCalendar(_ text: String) throws {
+    guard let said = try? ServiceProgram.run(["systemd-analyze", "calendar", "--", text]) else {
+      return
+    }
+    guard said.status != 0 else { return }
+    throw ValidationError("--at takes a time such as daily or '*-*-* 03:00'. \(said.output)")
   }
 
   private func absolute(_ path: String) -> String {

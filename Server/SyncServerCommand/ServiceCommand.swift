@@ -54,6 +54,9 @@ struct ServiceScopeOptions: ParsableArguments {
       .failed,
       "\(words.joined(separator: " ")) failed. \(run.output)"
         + (user || geteuid() == 0 ? "" : "\nThe machine's services are for root: use sudo.")
+        + (run.output.contains("connect to bus")
+          ? "\nThat systemd is not there"
+            + (user ? ": log in as yourself, not by su or sudo, and try again." : ".") : "")
         + (words.contains("restart")
           ? "\nWhat it says: cospool-server service logs\(user ? " --user" : "")" : ""))
   }

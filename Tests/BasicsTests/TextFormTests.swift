@@ -14,4 +14,11 @@ import Testing
     #expect(ASCII.percentDecoded("a-b._~%2F%C3%A9") == "a-b._~/é")
     for text in ["%", "%2", "%+1", "%FF"] { #expect(ASCII.percentDecoded(text) == nil, "\(text)") }
   }
+
+  @Test func shellWordsAreQuotedWhereTheyMust() {
+    #expect(Shell.quoted("/data/me-1.x_y") == "/data/me-1.x_y")
+    #expect(Shell.quoted("/my data") == "'/my data'")
+    #expect(Shell.quoted("it's") == "'it'\\''s'")
+    #expect(Shell.quoted("") == "''")
+  }
 }

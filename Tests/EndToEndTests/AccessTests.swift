@@ -78,6 +78,12 @@ extension EndToEnd {
         // The executables may lie where root alone may go.
         let reached = try await bed.finish(try launch("cospoold", ["--version"]), [])
         guard reached.isSuccess else { return }
+        let other = bed.path("of root")
+        #expect(mkdir(other, 0o755) == 0)
+        let words = ["init", "--data", other]
+        let refused = try await bed.finish(try launch("cospool", words), words)
+        #expect(
+          refused.code == 7 && refused.standardError.contains("Permission denied"), "\(refused)")
         let daemon = try launch("cospoold", [])
         _ = try await daemon.line(holding: "ready on")
         for arguments in [

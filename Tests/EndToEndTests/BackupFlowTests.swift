@@ -239,6 +239,18 @@ extension EndToEnd {
         let bad = try await server.command(
           ["backup", "create", "--folder", folder, "--then", "exit 9"])
         #expect(bad.code == 1 && bad.standardError.contains("ended with 9"))
+        for name in ["", "/backups", "/blobs/of/mine"] {
+          for verb in ["create", "schedule"] {
+            let inside = try await server.command(["backup", verb, "--folder", server.data + name])
+            #expect(
+              inside.code == 2 && inside.standardError.contains("data directory"), "\(inside)")
+          }
+        }
+        if FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") {
+          let garbled = try await server.command(
+            ["backup", "schedule", "--folder", folder, "--at", "25:99"])
+          #expect(garbled.code == 2 && garbled.standardError.contains("25:99"), "\(garbled)")
+        }
         let unset = try await server.command(["backup", "list"])
         #expect(unset.code == 2 && unset.standardError.contains("backup schedule"), "\(unset)")
       }

@@ -9,7 +9,7 @@ swift_needed_major=6
 swift_needed_minor=2
 packages=(libsqlite3-dev zlib1g-dev)
 shells=(zsh fish)
-browser=(chromium python3-venv)
+browser=(chromium chromium-sandbox fonts-liberation python3-venv)
 
 fail() {
   echo "setup: $*" >&2
@@ -53,7 +53,8 @@ install_debian() {
   fi
   echo "setup: installing ${missing[*]}"
   "${root[@]}" apt-get update -qq
-  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"
+  "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+    "${missing[@]}"
 }
 
 check_other() {

@@ -204,11 +204,4 @@ import Testing
     let failure = #expect(throws: CommandFailure.self) { try beyond.text(for: "-") }
     #expect(failure?.code == "contentTooLong")
   }
-
-  @Test func shellWordsAreQuotedWhereTheyMust() {
-    #expect(Shell.quoted("/data/me-1.x_y") == "/data/me-1.x_y")
-    #expect(Shell.quoted("/my data") == "'/my data'")
-    #expect(Shell.quoted("it's") == "'it'\\''s'")
-    #expect(Shell.quoted("") == "''")
-  }
 }

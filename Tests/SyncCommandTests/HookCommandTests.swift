@@ -1,5 +1,6 @@
 import AgentFormats
 import Foundation
+import Basics
 import LocalAPI
 import Synchronization
 import Testing

@@ -6,6 +6,13 @@ import Basics
 #else
   import Foundation
 #endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// `cospool init`
 struct InitCommand: LocalCommand {
@@ -34,6 +41,10 @@ struct InitCommand: LocalCommand {
       try FileManager.default.createDirectory(
         atPath: directory, withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
+      // Where it may not write, Foundation says that there is no such file.
+      guard access(directory, W_OK | X_OK) == 0 else {
+        throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EACCES)
+      }
       try Data(settings.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     } catch {
       throw .unwritable(path, because: error)

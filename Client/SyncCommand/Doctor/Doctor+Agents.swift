@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import HealthChecks
 
 #if canImport(FoundationEssentials)

@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import LocalAPI
 import QueueModel
 

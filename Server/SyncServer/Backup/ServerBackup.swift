@@ -38,6 +38,27 @@ package struct ServerBackup: Sendable {
     throw .file("Backups cannot be written to \(folder)", SystemFault.last)
   }
 
+  /// Looks whether a folder of backups lies elsewhere than the data.
+  ///
+  /// - Parameter folder: need not be there yet.
+  /// - Throws: `.usage` where it lies in the data directory.
+  package static func requireElsewhere(
+    _ folder: String, than dataDirectory: String
+  ) throws(SyncServerError) {
+    var path = folder
+    while path.count > 1, !FileManager.default.fileExists(atPath: path) {
+      path = (path as NSString).deletingLastPathComponent
+    }
+    func parts(_ path: String) -> [String] {
+      URL(filePath: path).resolvingSymlinksInPath().pathComponents
+    }
+    guard parts(path).starts(with: parts(dataDirectory)) else { return }
+    throw SyncServerError(
+      .usage,
+      "\(folder) lies in the data directory: what takes the data takes such backups, too. Name a folder "
+        + "elsewhere, best on another disk.")
+  }
+
   /// A backup, as it is printed.
   package struct Line: Codable, Hashable, Sendable {
     package var name: String
@@ -105,6 +126,7 @@ package struct ServerBackup: Sendable {
   ) throws(SyncServerError) -> Creation {
     let administration = ServerAdministration(dataDirectory: directory)
     try administration.requireData()
+    try ServerBackup.requireElsewhere(folder.path, than: directory)
     let known = try BackupSettings.read(directory: directory)
     let rule = rule ?? known?.keep ?? .standard
     let lock = try folder.prepare()

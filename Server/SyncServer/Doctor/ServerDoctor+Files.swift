@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HealthChecks
 import ProcessResources
@@ -19,7 +20,7 @@ extension ServerDoctor {
 
   private static func dataDirectory(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let (path, code) = (context.dataDirectory, "dataDirectory")
-    let shown = ServerDoctorContext.quoted(path)
+    let shown = Shell.quoted(path)
     var status = stat()
     guard stat(path, &status) == 0 else {
       return [
@@ -62,7 +63,7 @@ extension ServerDoctor {
       findings.append(
         .error(
           "fileMode", "\(path) can be read by others",
-          fix: "chmod 600 \(ServerDoctorContext.quoted(path))",
+          fix: "chmod 600 \(Shell.quoted(path))",
           repair: .mode(path: path, bits: 0o600)))
     }
     guard findings.isEmpty, context.hasDatabase else { return findings }
@@ -139,7 +140,7 @@ extension ServerDoctor {
     return names.filter { WorkspaceID($0) != nil && !known.contains($0) }.map { name in
       .warning(
         "deletedFiles", "\(root)/\(name) holds files of a workspace that is not there any more",
-        fix: "Only where it was deleted: rm -r \(ServerDoctorContext.quoted("\(root)/\(name)"))")
+        fix: "Only where it was deleted: rm -r \(Shell.quoted("\(root)/\(name)"))")
     }
   }
 

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HealthChecks
 
@@ -20,7 +21,7 @@ extension ServerDoctor {
         .error(
           "server", "no server runs for \(context.dataDirectory)",
           fix:
-            "Start it: cospool-server --data \(ServerDoctorContext.quoted(context.dataDirectory))")
+            "Start it: cospool-server --data \(Shell.quoted(context.dataDirectory))")
       ]
     }
     guard let listening = context.listening else {

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HealthChecks
 import ServerCore
@@ -101,7 +102,7 @@ extension ServerDoctor {
         return .warning(
           "quota", "workspace \(name): \(what) take \(taken >> 20) of \(limit >> 20) MiB",
           fix:
-            "cospool-server workspace quota \(ServerDoctorContext.quoted(workspace.name)), or the "
+            "cospool-server workspace quota \(Shell.quoted(workspace.name)), or the "
             + "options of serve.")
       }
     }

@@ -44,15 +44,4 @@ package struct ServerDoctorContext: Sendable {
   var databasePath: String { "\(dataDirectory)/\(BackupItem.database)" }
 
   var hasDatabase: Bool { FileManager.default.fileExists(atPath: databasePath) }
-
-  /// A path as a shell takes it.
-  static func quoted(_ path: String) -> String {
-    let isPlain = path.utf8.allSatisfy { byte in
-      (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
-        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-        || "/._-".utf8.contains(byte)
-    }
-    return isPlain && !path.isEmpty
-      ? path : "'" + path.replacingOccurrences(of: "'", with: "'\\''") + "'"
-  }
 }

@@ -1,0 +1,16 @@
+/// Text that can be pasted into a shell.
+package enum Shell {
+  /// One word: as it is where no shell reads it as something else, else in single quotes (POSIX.1-2024,
+  /// Shell Command Language, 2.2.2).
+  package static func quoted(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+        || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+        || byte >= 128 || "/._-".utf8.contains(byte)
+    }
+    if isPlain && !text.isEmpty { return text }
+    return "'"
+      + text.split(separator: "'", omittingEmptySubsequences: false)
+      .joined(separator: "'\\''") + "'"
+  }
+}
