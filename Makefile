@@ -30,6 +30,7 @@ release: setup ## Builds what is installed: optimised, with Swift's libraries in
 	@for product in cospool cospoold cospool-server; do \
 	  COSPOOL_ROOMS=SyncServerCommand,SyncDaemon,SyncCommand $(SWIFT) build -c release \
 	  --static-swift-stdlib $(SAME_ANYWHERE) --scratch-path .build-dist --product $$product || exit 1; done
+	@$(SWIFT) --version 2> /dev/null | sed -n 's/.*Swift version \([0-9.]*\).*/\1/p' > .build-dist/swift-version
 
 install: ## Installs what `make release` built under PREFIX (/usr/local), below DESTDIR; BIN=DIR chooses others
 	@for package in cospool cospool-server; do \

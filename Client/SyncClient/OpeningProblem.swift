@@ -49,8 +49,8 @@ struct OpeningProblem {
   private func explain(handshake reason: String) -> String {
     if reason.contains("CERTIFICATE_VERIFY_FAILED") {
       return "\(address.url): the server's certificate is not trusted: it is self-signed, expired, "
-        + "or from an unknown issuer. Where it is the right one, start cospoold with --certificate "
-        + "FILE or COSPOOL_CERTIFICATE, the file holding it or its root as PEM"
+        + "or from an unknown issuer. Where it is the right one: cospool config set certificate FILE, "
+        + "the file holding it or its root as PEM, then cospool service restart"
     }
     if reason.contains("WRONG_VERSION_NUMBER") || reason.contains("EOF during handshake")
       || reason.contains("HTTP_REQUEST")

@@ -20,10 +20,12 @@ struct DaemonConnection: Sendable {
   /// What an agent's turn was given to ask with, where this process is of one and asks the daemon that
   /// started it.
   private var turn: (socket: String, token: String)?
+  private var variables: [String: String]
 
-  /// - Parameter variables: of the environment, where an agent may ask.
+  /// - Parameter variables: of the environment, where an agent may ask and a service may stand.
   init(dataDirectory: String, variables: [String: String] = [:]) {
     self.dataDirectory = dataDirectory
+    self.variables = variables
     var started = variables["COSPOOL_DATA"] ?? ""
     while started.utf8.count > 1, started.hasSuffix("/") { started.removeLast() }
     if let socket = variables["COSPOOL_SOCKET"], let token = variables["COSPOOL_TOKEN"],
@@ -122,7 +124,10 @@ struct DaemonConnection: Sendable {
   private func noDaemon() -> CommandFailure {
     CommandFailure(
       code: "noDaemon",
-      message: "No daemon is running for \(dataDirectory). Start it with: cospoold --data "
-        + Shell.quoted(dataDirectory), exitCode: ExitStatus.unreachable)
+      message: "No daemon is running for \(dataDirectory). "
+        + (SystemdUnit.starts(dataDirectory, variables)
+          ? SystemdUnit.startAdvice
+          : "Start it with: cospoold --data " + Shell.quoted(dataDirectory)),
+      exitCode: ExitStatus.unreachable)
   }
 }

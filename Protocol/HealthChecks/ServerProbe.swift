@@ -71,8 +71,23 @@ package struct ServerProbe: Sendable {
     } catch let failure as Failure {
       throw failure
     } catch {
-      throw Self.failure(of: error, at: address)
+      let failure = Self.failure(of: error, at: address)
+      guard failure.code == "serverTLS", let expiry = await expiry() else { throw failure }
+      throw expiry
     }
+  }
+
+  /// That the certificate has expired, where that is why it is not trusted: whoever renews it has no use
+  /// for another root.
+  private func expiry() async -> Failure? {
+    guard address.isSecure, checksCertificate else { return nil }
+    var unchecked = self
+    unchecked.checksCertificate = false
+    guard let ends = try? await unchecked.reply().certificateEnds,
+      Double(ends) <= Date().timeIntervalSince1970
+    else { return nil }
+    return Failure(
+      code: "certificateDays", reason: "the certificate of \(address.text) has expired")
   }
 
   private func security() throws(Failure) -> NIOSSLContext? {
@@ -199,11 +214,11 @@ package struct DoctorAddress: Equatable, Sendable {
   package var port: Int
 
   package init?(_ text: String) {
-    guard let url = URL(string: text), let scheme = url.scheme, ["ws", "wss"].contains(scheme),
-      let host = url.host(percentEncoded: false), !host.isEmpty
+    guard let url = URL(string: text), let scheme = url.scheme?.lowercased(),
+      ["ws", "wss"].contains(scheme), let host = url.host(percentEncoded: false), !host.isEmpty
     else { return nil }
     isSecure = scheme == "wss"
-    self.host = host.split(whereSeparator: { "[]".contains($0) }).joined()
+    self.host = host.split(whereSeparator: { "[]".contains($0) }).joined().lowercased()
     port = url.port ?? (isSecure ? 443 : 80)
   }
 

@@ -5,8 +5,10 @@ version=$(sed -n 's/.*number = "\([^"]*\)".*/\1/p' Sources/Basics/Version.swift)
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
 fi
-SWIFT_VERSION=${SWIFT_VERSION:-$(swift --version 2>/dev/null |
-  sed -n 's/.*Swift version \([0-9.]*\).*/\1/p' | head -n 1)}
+# `make release` notes it: root, who installs, may have no Swift in PATH.
+if [ -z "${SWIFT_VERSION:-}" ]; then
+  SWIFT_VERSION=$(cat .build-dist/swift-version 2>/dev/null || true)
+fi
 export SOURCE_DATE_EPOCH SWIFT_VERSION
 packages=(cospool cospool-server)
 

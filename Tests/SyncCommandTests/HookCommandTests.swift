@@ -1,6 +1,6 @@
 import AgentFormats
-import Foundation
 import Basics
+import Foundation
 import LocalAPI
 import Synchronization
 import Testing

@@ -74,7 +74,8 @@ extension Doctor {
     return [
       .error(
         failure.code, "no daemon runs for \(context.dataDirectory)",
-        fix: "Start it: cospoold\(context.dataOption)")
+        fix: SystemdUnit.starts(context.dataDirectory, context.variables)
+          ? SystemdUnit.startAdvice : "Start it: cospoold\(context.dataOption)")
     ]
   }
 

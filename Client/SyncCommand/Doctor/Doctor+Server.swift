@@ -144,6 +144,7 @@ extension Doctor {
     case "serverTLS":
       "Have the server's operator renew or correct its certificate; where it has a root of its own: "
         + "cospool config set certificate FILE"
+    case "certificateDays": renewal
     case "serverPort":
       "See that cospool-server runs there, and that a firewall lets port "
         + "\(address.port) through. Has it moved? cospool server move URL"
@@ -188,16 +189,19 @@ extension Doctor {
     return findings
   }
 
+  private static let renewal =
+    "Have the server's operator renew it; the server reads the new file by itself."
+
   private static func certificate(
     ends: Int64, _ address: DoctorAddress, now: Date
   ) -> DoctorFinding {
     let days = Int((Double(ends) - now.timeIntervalSince1970) / 86_400)
-    let fix = "Have the server's operator renew it; the server reads the new file by itself."
     if Double(ends) <= now.timeIntervalSince1970 {
-      return .error("certificateDays", "the certificate of \(address.text) has expired", fix: fix)
+      return .error(
+        "certificateDays", "the certificate of \(address.text) has expired", fix: renewal)
     }
     let what = "the certificate of \(address.text) is good for \(days) days"
     return days < certificateDaysLow
-      ? .warning("certificateDays", what, fix: fix) : .ok("certificateDays", what)
+      ? .warning("certificateDays", what, fix: renewal) : .ok("certificateDays", what)
   }
 }

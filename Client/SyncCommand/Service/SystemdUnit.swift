@@ -1,6 +1,19 @@
 import Basics
 import Systemd
 
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
 /// The unit under which a person's systemd runs the daemon; systemd.unit(5), systemd.service(5).
 struct SystemdUnit: Equatable, Sendable {
   /// The daemon's program, absolute.
@@ -25,6 +38,23 @@ struct SystemdUnit: Equatable, Sendable {
     let home = variables["HOME"].flatMap { $0.isEmpty ? nil : $0 + "/.config" }
     return (configured ?? home).map { $0 + "/systemd/user" }
   }
+
+  /// Whether the person's systemd starts the daemon of a data directory: by a unit of theirs, or by a package's
+  /// that they enabled, which is for the usual data.
+  static func starts(_ directory: String, _ variables: [String: String]) -> Bool {
+    guard let folder = folder(variables) else { return false }
+    guard let data = try? Data(contentsOf: URL(filePath: "\(folder)/\(name)")) else {
+      var link = stat()
+      return lstat("\(folder)/default.target.wants/\(name)", &link) == 0
+        && Paths.dataOption(directory, variables).isEmpty
+    }
+    let text = String(decoding: data, as: UTF8.self)
+    return dataWord(in: text).map { $0 == UnitText.word(directory) } ?? true
+  }
+
+  /// What a person says where that service has ended.
+  static let startAdvice =
+    "Start its service: systemctl --user start \(name); why it ended: cospool service logs"
 
   /// The file's text.
   ///

@@ -116,6 +116,7 @@ extension ServerDoctor {
         case "serverName": "Have the name server know it, or correct --url."
         case "serverTLS":
           "Renew the certificate, or make it out to that name; a root of your own: --certificate FILE."
+        case "certificateDays": renewal
         case "serverCertificate": "Give --certificate a file in PEM."
         default:
           "See that the proxy or the server listens there, and that a firewall lets it through."
@@ -140,14 +141,17 @@ extension ServerDoctor {
     }
   }
 
+  private static let renewal =
+    "Renew it; the server reads the new files by itself, a proxy may need to be told."
+
   static func certificate(ends: Int64, _ address: DoctorAddress, now: Date) -> DoctorFinding {
     let left = Double(ends) - now.timeIntervalSince1970
-    let fix = "Renew it; the server reads the new files by itself, a proxy may need to be told."
     guard left > 0 else {
-      return .error("certificateDays", "the certificate of \(address.text) has expired", fix: fix)
+      return .error(
+        "certificateDays", "the certificate of \(address.text) has expired", fix: renewal)
     }
     let what = "the certificate of \(address.text) is good for \(Int(left / 86_400)) days"
     return Int(left / 86_400) < certificateDaysLow
-      ? .warning("certificateDays", what, fix: fix) : .ok("certificateDays", what)
+      ? .warning("certificateDays", what, fix: renewal) : .ok("certificateDays", what)
   }
 }
