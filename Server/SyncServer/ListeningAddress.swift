@@ -1,3 +1,4 @@
+import Foundation
 import NetworkAddresses
 
 /// What another device types to reach a server that listens at an address.
@@ -10,6 +11,24 @@ package enum ListeningAddress {
     // The unspecified address listens on every address of the machine.
     return address.bytes.allSatisfy { $0 == 0 }
       || ![.loopback, .privateNetwork, .link].contains(address.reach)
+  }
+
+  /// The first port on which an account without rights may listen (`ip(7)`).
+  package static var firstUnprivilegedPort: Int {
+    let text = try? String(
+      contentsOfFile: "/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding: .utf8)
+    return text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) } ?? 1_024
+  }
+
+  /// Whether a port, of which 0 is a free one, is for root alone.
+  package static func isPrivileged(_ port: Int, first: Int) -> Bool {
+    (1..<max(first, 1)).contains(port)
+  }
+
+  /// What there is to say of a port that is.
+  package static func below(_ first: Int) -> String {
+    "ports below \(first) are root's. Choose one from \(first) on; for 443, put a proxy with TLS in "
+      + "front, and say --trusted-proxy"
   }
 
   /// The URL to type; HOST stands for what nobody here can know.

@@ -204,8 +204,8 @@ package final class SyncServer: Sendable {
     } catch {
       throw SyncServerError(
         .failed,
-        "Numbers cannot be served on \(address.host):\(address.port): \(error). Choose another "
-          + "--metrics.")
+        "Numbers cannot be served on \(address.host):\(address.port): "
+          + "\(refusal(error, port: address.port)). Choose another --metrics.")
     }
   }
 
@@ -218,7 +218,21 @@ package final class SyncServer: Sendable {
       return SyncServerError(
         .failed, "\(place) is in use. Choose another --port, or 0 for a free one.")
     }
-    return SyncServerError(.failed, "Cannot listen on \(place): \(error)")
+    return SyncServerError(
+      .failed, "Cannot listen on \(place): \(refusal(error, port: options.port)).")
+  }
+
+  /// Why nobody listens, in words.
+  static func refusal(
+    _ error: any Error, port: Int, first: Int = ListeningAddress.firstUnprivilegedPort
+  ) -> String {
+    guard let system = error as? IOError else { return "\(error)" }
+    if system.errnoCode == EACCES, ListeningAddress.isPrivileged(port, first: first) {
+      return ListeningAddress.below(first)
+    }
+    return String(cString: strerror(system.errnoCode))
+      + (system.errnoCode == EADDRNOTAVAIL
+        ? "; take an address that this machine has, such as 127.0.0.1" : "")
   }
 
   private static func bootstrap(

@@ -38,15 +38,49 @@ struct ServiceScopeOptions: ParsableArguments {
     help: ArgumentHelp("The folder of units, where it is another.", valueName: "dir"))
   var unitFolder: String?
 
-  func unitPath() throws -> String {
+  func unitPath() throws(SyncServerError) -> String {
     if let unitFolder { return unitFolder + "/" + ServerUnit.name }
     guard user else { return "/etc/systemd/system/" + ServerUnit.name }
-    let variables = ProcessInfo.processInfo.environment
-    let named = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
-    return (named ?? NSHomeDirectory() + "/.config") + "/systemd/user/" + ServerUnit.name
+    return try Self.folder(ProcessInfo.processInfo.environment, home: ServerAccount.home) + "/"
+      + ServerUnit.name
   }
 
-  func systemctl(_ words: String...) throws {
+  /// Where a person's own units lie.
+  ///
+  /// - Parameter home: what the system says where there is no HOME.
+  static func folder(
+    _ variables: [String: String], home: String
+  ) throws(SyncServerError) -> String {
+    if let configured = variables["XDG_CONFIG_HOME"], configured.hasPrefix("/") {
+      return configured + "/systemd/user"
+    }
+    let home = variables["HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? home
+    guard home.hasPrefix("/") else {
+      throw SyncServerError(
+        .usage, "HOME is \(home): nobody knows where your units lie. Set it to a path from / on.")
+    }
+    return home + "/.config/systemd/user"
+  }
+
+  /// Whether systemd says so of the service, as `is-active` and `is-enabled` ask.
+  func systemdSays(_ question: String) throws(SyncServerError) -> Bool {
+    let words = ["systemctl"] + (user ? ["--user"] : []) + [question, "--quiet", ServerUnit.name]
+    return try ServiceProgram.run(words).status == 0
+  }
+
+  /// What the service and systemd wrote since a time, the last lines; nil where nobody tells.
+  func wrote(since start: Date) -> String? {
+    let words = ["journalctl"] + (user ? ["--user"] : [])
+    let run = try? ServiceProgram.run(
+      words + [
+        "--unit", ServerUnit.name, "--since=@\(Int(start.timeIntervalSince1970))", "--quiet",
+        "--no-pager", "--output=cat", "--lines=12",
+      ])
+    guard let run, run.status == 0, !run.output.isEmpty else { return nil }
+    return run.output
+  }
+
+  func systemctl(_ words: String...) throws(SyncServerError) {
     let words = ["systemctl"] + (user ? ["--user"] : []) + words
     let run = try ServiceProgram.run(words)
     guard run.status != 0 else { return }
@@ -56,9 +90,7 @@ struct ServiceScopeOptions: ParsableArguments {
         + (user || geteuid() == 0 ? "" : "\nThe machine's services are for root: use sudo.")
         + (run.output.contains("connect to bus")
           ? "\nThat systemd is not there"
-            + (user ? ": log in as yourself, not by su or sudo, and try again." : ".") : "")
-        + (words.contains("restart")
-          ? "\nWhat it says: cospool-server service logs\(user ? " --user" : "")" : ""))
+            + (user ? ": log in as yourself, not by su or sudo, and try again." : ".") : ""))
   }
 }
 
@@ -125,8 +157,22 @@ struct ServiceInstallCommand: ParsableCommand {
       throw ValidationError("--data stands before --, and goes with --user.")
     }
     // What serve would refuse at every start is refused now.
-    do { _ = try ServeCommand.parse(serving) } catch {
+    let options: ServeCommand
+    do { options = try ServeCommand.parse(serving) } catch {
       throw ValidationError(ServeCommand.message(for: error))
+    }
+    try refusePrivileged(options)
+  }
+
+  /// The machine's service has no capability, so a port that needs one would fail at every start.
+  private func refusePrivileged(_ options: ServeCommand) throws {
+    guard !scope.user else { return }
+    let first = ListeningAddress.firstUnprivilegedPort
+    let numbers = options.metrics.flatMap(MetricsAddress.init)?.port
+    for port in [options.port, numbers ?? 0] where ListeningAddress.isPrivileged(port, first: first)
+    {
+      throw ValidationError(
+        "The machine's service cannot listen on port \(port): \(ListeningAddress.below(first)).")
     }
   }
 
@@ -174,23 +220,86 @@ struct ServiceInstallCommand: ParsableCommand {
     // Where systemd does not answer, nothing is changed.
     try scope.systemctl("daemon-reload")
     if !scope.user { try makeAccount() }
-    do {
-      let folder = URL(filePath: path).deletingLastPathComponent()
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-      try Data(unit.text().utf8).write(to: URL(filePath: path), options: .atomic)
-      // systemd warns where others cannot read a unit.
-      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
-    } catch {
-      throw SyncServerError.disk(path, "cannot be written", error)
-    }
-    try scope.systemctl("daemon-reload")
-    try scope.systemctl("enable", ServerUnit.name)
-    try scope.systemctl("restart", ServerUnit.name)
+    let former = try Former(path, scope)
+    try write(Data(unit.text().utf8), to: path)
+    try start(path, else: former)
     try StandardOutput.write("started: \(path)")
     try StandardOutput.write(
       scope.user
         ? "It starts with your login; to have it run without one: loginctl enable-linger"
         : "A code for a device: sudo cospool-server pair")
+  }
+
+  private func write(_ text: Data, to path: String) throws(SyncServerError) {
+    do {
+      let folder = URL(filePath: path).deletingLastPathComponent()
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try text.write(to: URL(filePath: path), options: .atomic)
+      // systemd warns where others cannot read a unit.
+      try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
+    } catch {
+      throw SyncServerError.disk(path, "cannot be written", error)
+    }
+  }
+
+  /// The service that was there before; without a text there was none.
+  private struct Former {
+    var text: Data?
+    var isEnabled = false
+    var isActive = false
+
+    init(_ path: String, _ scope: ServiceScopeOptions) throws(SyncServerError) {
+      text = FileManager.default.contents(atPath: path)
+      guard text != nil else { return }
+      isEnabled = try scope.systemdSays("is-enabled")
+      isActive = try scope.systemdSays("is-active")
+    }
+  }
+
+  /// Has it run, and start by itself. Where it does not, what was there before is there again: it would fail at
+  /// every start of the machine, or at every login.
+  private func start(_ path: String, else former: Former) throws(SyncServerError) {
+    let began = Date()
+    do throws(SyncServerError) {
+      try scope.systemctl("daemon-reload")
+      try scope.systemctl("enable", ServerUnit.name)
+      try scope.systemctl("restart", ServerUnit.name)
+    } catch {
+      let wrote = scope.wrote(since: began)
+      var message = error.message
+      message +=
+        wrote.map { "\nWhat it wrote:\n\($0)" }
+        ?? "\nWhat it wrote, where somebody may read it: cospool-server service logs"
+        + (scope.user ? " --user" : "")
+      do throws(SyncServerError) {
+        try bringBack(former, path)
+        message +=
+          former.text == nil
+          ? "\nThe service was removed again. " : "\nThe service is again as it was before. "
+        message += "Correct what it says, and install it again."
+      } catch {
+        message +=
+          "\nThat could not be taken back: \(error.message)\nRemove it: "
+          + "cospool-server service uninstall" + (scope.user ? " --user" : "")
+      }
+      throw SyncServerError(error.code, message)
+    }
+  }
+
+  private func bringBack(_ former: Former, _ path: String) throws(SyncServerError) {
+    if !former.isEnabled { try scope.systemctl("disable", ServerUnit.name) }
+    if !former.isActive { try scope.systemctl("stop", ServerUnit.name) }
+    if let text = former.text {
+      try write(text, to: path)
+    } else {
+      do { try FileManager.default.removeItem(atPath: path) } catch {
+        throw SyncServerError.disk(path, "cannot be removed", error)
+      }
+    }
+    try scope.systemctl("daemon-reload")
+    // Else it would count as failed, or as started too often. It may be neither.
+    try? scope.systemctl("reset-failed", ServerUnit.name)
+    if former.isActive { try scope.systemctl("restart", ServerUnit.name) }
   }
 
   /// The machine's service is shown no homes.

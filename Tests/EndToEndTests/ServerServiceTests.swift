@@ -4,12 +4,14 @@ import Testing
 extension EndToEnd {
   /// `cospool-server service`, before a systemctl that writes down how it is called; and root's commands.
   @Suite struct ServerServiceTests {
-    private func server(_ arguments: [String], in bed: TestBed) async throws -> Output {
+    private func server(
+      _ arguments: [String], in bed: TestBed, environment: [String: String]? = nil
+    ) async throws -> Output {
       let process = try bed.launch(
         try Executables.path(of: "cospool-server"), arguments, name: "cospool-server",
-        environment: [
-          "PATH": bed.path("programs") + ":/usr/bin:/bin", "XDG_CONFIG_HOME": bed.path("config"),
-        ])
+        environment: ["PATH": bed.path("programs") + ":/usr/bin:/bin"].merging(
+          environment ?? ["XDG_CONFIG_HOME": bed.path("config")]
+        ) { _, chosen in chosen })
       return try await bed.finish(process, arguments)
     }
 
@@ -47,10 +49,97 @@ extension EndToEnd {
           lines == [
             "--user daemon-reload", "--user daemon-reload",
             "--user enable cospool-server.service", "--user restart cospool-server.service",
-            "--user daemon-reload", "--user daemon-reload",
+            "--user daemon-reload", "--user is-enabled --quiet cospool-server.service",
+            "--user is-active --quiet cospool-server.service", "--user daemon-reload",
             "--user enable cospool-server.service", "--user restart cospool-server.service",
             "--user disable --now cospool-server.service", "--user daemon-reload",
           ])
+      }
+    }
+
+    /// HOME says where a person's units lie, as for all other programs.
+    @Test func aPersonsUnitLiesInTheirHome() async throws {
+      try await TestBed.run { bed in
+        try program("systemctl", "exit 0", in: bed)
+        let home = ["HOME": bed.path("home")]
+        let unit = bed.path("home/.config/systemd/user/cospool-server.service")
+        let done = try await server(["service", "install", "--user"], in: bed, environment: home)
+        #expect(done.isSuccess && done.standardOutput.contains(unit), "\(done)")
+        let text = try String(contentsOfFile: unit, encoding: .utf8)
+        #expect(text.contains(bed.path("home/.local/share/cospool-server")), "\(text)")
+        let removed = try await server(
+          ["service", "uninstall", "--user"], in: bed, environment: home)
+        #expect(removed.isSuccess && !FileManager.default.fileExists(atPath: unit), "\(removed)")
+        let refused = try await server(
+          ["service", "install", "--user"], in: bed, environment: ["HOME": "home"])
+        #expect(refused.code == 2 && refused.standardError.contains("HOME is home"), "\(refused)")
+      }
+    }
+
+    /// A unit that does not start would fail at every login.
+    @Test func aServiceThatDoesNotStartIsTakenBack() async throws {
+      try await TestBed.run { bed in
+        let calls = bed.path("calls")
+        let install = ["service", "install", "--user", "--", "--port"]
+        let unit = bed.path("config/systemd/user/cospool-server.service")
+        try program("journalctl", "echo 'the port is in use'", in: bed)
+        // Port 7501 is another's.
+        try program(
+          "systemctl",
+          """
+          echo "$@" >> '\(calls)'
+          case "$2" in restart) ! grep -q 7501 '\(unit)' || { echo 'Job failed.'; exit 1; };; esac
+          """, in: bed)
+        func called() throws -> [Substring] {
+          defer { try? FileManager.default.removeItem(atPath: calls) }
+          return try String(contentsOfFile: calls, encoding: .utf8).split(separator: "\n")
+        }
+        let failed = try await server(install + ["7501"], in: bed)
+        #expect(failed.code == 1, "\(failed)")
+        for words in ["Job failed.", "the port is in use", "removed again", "install it again"] {
+          #expect(failed.standardError.contains(words), "\(words): \(failed)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: unit))
+        #expect(
+          try called().suffix(5) == [
+            "--user restart cospool-server.service", "--user disable cospool-server.service",
+            "--user stop cospool-server.service", "--user daemon-reload",
+            "--user reset-failed cospool-server.service",
+          ])
+
+        // What ran before runs again.
+        #expect(try await server(install + ["7500"], in: bed).isSuccess)
+        let text = try String(contentsOfFile: unit, encoding: .utf8)
+        _ = try called()
+        try FileManager.default.removeItem(atPath: bed.path("programs/journalctl"))
+        let again = try await server(install + ["7501"], in: bed)
+        #expect(again.code == 1 && again.standardError.contains("as it was before"), "\(again)")
+        #expect(again.standardError.contains("service logs --user"), "\(again)")
+        #expect(try String(contentsOfFile: unit, encoding: .utf8) == text)
+        #expect(
+          try called().suffix(4) == [
+            "--user restart cospool-server.service", "--user daemon-reload",
+            "--user reset-failed cospool-server.service", "--user restart cospool-server.service",
+          ])
+      }
+    }
+
+    /// Its account could not listen there.
+    @Test func theMachinesServiceTakesNoPortOfRoot() async throws {
+      let file = "/proc/sys/net/ipv4/ip_unprivileged_port_start"
+      let first = (try? String(contentsOfFile: file, encoding: .utf8))
+        .flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
+      guard first ?? 1_024 > 443 else { return }
+      try await TestBed.run { bed in
+        for options in [["--port", "443"], ["--metrics", "80"]] {
+          let refused = try await server(
+            ["service", "install", "--dry-run", "--"] + options, in: bed)
+          #expect(refused.code == 2 && refused.standardError.contains("proxy"), "\(refused)")
+        }
+        for scope in [["--user", "--", "--port", "443"], ["--", "--port", "0"]] {
+          let shown = try await server(["service", "install", "--dry-run"] + scope, in: bed)
+          #expect(shown.isSuccess, "\(shown)")
+        }
       }
     }
 

@@ -1,4 +1,5 @@
 import Foundation
+import NIOCore
 import QueueModel
 import ServerCore
 import ServerStore
@@ -108,6 +109,20 @@ import WireProtocol
   ])
   func whoMayComeIsToldByWhereItListens(host: String, isFar: Bool) {
     #expect(ListeningAddress.mayBeReachedFromAfar(host: host) == isFar)
+  }
+
+  @Test func whyNobodyListensIsSaidInWords() {
+    func said(_ code: Int32, port: Int, first: Int = 1_024) -> String {
+      SyncServer.refusal(IOError(errnoCode: code, reason: "bind"), port: port, first: first)
+    }
+    #expect(said(EACCES, port: 443).contains("from 1024 on"))
+    #expect(said(EACCES, port: 443).contains("proxy"))
+    for text in [said(EACCES, port: 443, first: 80), said(EACCES, port: 7_420)] {
+      #expect(text == String(cString: strerror(EACCES)))
+    }
+    #expect(said(EADDRNOTAVAIL, port: 7_420).contains("127.0.0.1"))
+    #expect(!ListeningAddress.isPrivileged(0, first: 1_024))
+    #expect(!ListeningAddress.isPrivileged(1, first: 0))
   }
 
   @Test func namesAreShownWholeAndMoveNoCursor() {
