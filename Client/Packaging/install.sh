@@ -5,6 +5,7 @@
 # URL is the folder with SHA256SUMS. The checksums come from the same place: they show a broken download,
 # not a bad place. Nothing but the package is touched; "cospool setup" does the rest.
 set -eu
+umask 022
 
 from='' package=cospool prefix='' dry='' check=''
 
@@ -96,8 +97,9 @@ line=$(grep "$pattern" "$work/SHA256SUMS" | tail -n 1) || true
 file=${line##*  }
 if [ -n "$check" ]; then
   offered=${file#"$package"?} offered=${offered%%[-_]*}
-  have "$package" || fail "$package is not installed; $offered is to be had"
-  installed=$("$package" --version)
+  program=${prefix:+$prefix/bin/}$package
+  have "$program" || fail "$package is not installed${prefix:+ in $prefix/bin}; $offered is to be had"
+  installed=$("$program" --version)
   newest=$(printf '%s\n%s\n' "$installed" "$offered" | sort -V | tail -n 1)
   echo "$package: $installed is installed, $offered is to be had"
   [ "$newest" = "$installed" ] || exit 10

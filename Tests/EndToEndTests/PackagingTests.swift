@@ -41,6 +41,10 @@ extension EndToEnd {
             contentsOfFile: "\(root)/opt/c/lib/systemd/\(unit).service", encoding: .utf8)
           #expect(text.contains("/opt/c/bin/") && !text.contains("/usr/bin/"), "\(text)")
         }
+        for prefix in ["/opt/my dir", "/opt/a&b", "/opt/a|b", "opt"] {
+          let refused = try await run("stage.sh", ["cospool", root, prefix], in: bed)
+          #expect(refused.code == 2 && refused.standardError.contains("PREFIX"), "\(refused)")
+        }
         let list = try Data(
           contentsOf: URL(filePath: root + "/opt/c/share/doc/cospool/cospool.spdx.json"))
         let document = try JSONDecoder().decode(PartsList.self, from: list)
@@ -125,8 +129,16 @@ extension EndToEnd {
         let said = try await install(target + ["--dry-run"])
         #expect(said.isSuccess && said.standardOutput.contains("would run"), "\(said)")
         #expect(!FileManager.default.fileExists(atPath: bed.path("target")))
-        let done = try await install(target + ["--server"])
+        // Of whatever umask root has, others run what is installed.
+        let closed = ["-c", "umask 077; exec sh \"$@\"", "sh"] + words + target + ["--server"]
+        let done = try await bed.finish(
+          try bed.launch("/bin/sh", closed, name: "install.sh"), closed)
         #expect(done.isSuccess, "\(done)")
+        for file in ["bin", "bin/cospool-server", "share/doc", "share/man/man1"] {
+          let attributes = try FileManager.default.attributesOfItem(
+            atPath: bed.path("target/\(file)"))
+          #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o755, "\(file)")
+        }
         let version = try bed.launch(
           bed.path("target/bin/cospool-server"), ["--version"], name: "installed")
         #expect(try await bed.finish(version, []).isSuccess)
@@ -142,21 +154,18 @@ extension EndToEnd {
         #expect(try await serving.ended() == .code(0))
 
         // What is to be had against what is installed.
-        func check(_ path: String) async throws -> Output {
-          let more = target + ["--server", "--check"]
-          let process = try bed.launch(
-            "/bin/sh", words + more, name: "check",
-            environment: ["PATH": "\(path):/usr/sbin:/usr/bin:/sbin:/bin"])
-          return try await bed.finish(process, words + more)
+        func check(_ prefix: String) async throws -> Output {
+          try await install(["--prefix", bed.path(prefix), "--server", "--check"])
         }
-        #expect(try await check("/nowhere").standardError.contains("is not installed"))
-        let same = try await check(bed.path("target/bin"))
+        let none = try await check("elsewhere")
+        #expect(none.code == 1 && none.standardError.contains("is not installed in"), "\(none)")
+        let same = try await check("target")
         #expect(same.code == 0 && same.standardOutput.contains("is installed"), "\(same)")
         let sums = bed.path("out/SHA256SUMS")
         let known = try String(contentsOfFile: sums, encoding: .utf8)
         try known.replacing("cospool-server-", with: "cospool-server-1000.")
           .write(toFile: sums, atomically: true, encoding: .utf8)
-        #expect(try await check(bed.path("target/bin")).code == 10)
+        #expect(try await check("target").code == 10)
         try known.write(toFile: sums, atomically: true, encoding: .utf8)
 
         let files = try FileManager.default.contentsOfDirectory(atPath: bed.path("out"))

@@ -113,6 +113,10 @@ packages() {
     fail "removing took more than the programs"
   dpkg -i "cospool-server_$version-1_$suffix.deb"
   cospool-server devices | grep . >/dev/null || fail "the devices are gone after an installation again"
+  # The timer of backups goes with what it starts.
+  mkdir -p /etc/systemd/system/timers.target.wants
+  cospool-server backup schedule --folder /backup --write /etc/systemd/system
+  ln -s ../cospool-backup.timer /etc/systemd/system/timers.target.wants/
   dpkg -P cospool-server cospool
   for left in /var/lib/cospool-server /etc/default/cospool-server; do
     [ ! -e "$left" ] || fail "$left stayed"

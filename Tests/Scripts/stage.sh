@@ -20,6 +20,16 @@ cospool-server) programs=(cospool-server) ;;
   exit 2
   ;;
 esac
+case $prefix in
+/*) ;;
+*) prefix="not from / on: $prefix" ;;
+esac
+case $prefix in
+*[!A-Za-z0-9/._+~@-]*)
+  echo "stage: PREFIX is a path from / on of letters, digits and ._+~@- (units name it), not \"$3\"" >&2
+  exit 2
+  ;;
+esac
 for program in "${programs[@]}"; do
   [ -x "$bin/$program" ] || {
     echo "stage: there is no $bin/$program; build it first: make release" >&2

@@ -324,4 +324,7 @@ grep -q 'listening on' "$work/journal" || fail "the journal has nothing of the s
 say "purged"
 on dpkg -P cospool cospool-server >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
 ! on systemctl cat cospool-server 2>/dev/null || fail "the server's unit is still there"
+left=$(on find /etc/systemd/system -name 'cospool*')
+[ -z "$left" ] || fail "these stayed: $left"
+! on systemctl is-active cospool-backup.timer || fail "backups are still to be made"
 say "all is well"

@@ -99,6 +99,11 @@ import Testing
       let refused = await machine.cospool("service", "install", "--data", machine.root + "/other")
       #expect(refused.exitCode == 5 && refused.errors.contains("service uninstall"), "\(refused)")
       #expect(refused.errors.contains("my data") && machine.text == text)
+      let kept = await machine.cospool("service", "uninstall", "--data", machine.root + "/other")
+      #expect(kept.exitCode == 5 && kept.errors.contains("my data"), "\(kept)")
+      #expect(machine.text == text && !machine.calls.contains { $0.contains("disable") })
+      let done = await machine.cospool("service", "uninstall", "--data", machine.root + "/my data")
+      #expect(done.exitCode == 0 && machine.text == nil, "\(done)")
     }
   }
 

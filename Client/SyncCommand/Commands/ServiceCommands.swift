@@ -1,6 +1,7 @@
 import ArgumentParser
 import Basics
 import LocalAPI
+import Systemd
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -89,6 +90,17 @@ struct ServiceCommands: ParsableCommand {
     return folder + "/" + SystemdUnit.name
   }
 
+  /// The data directory of the unit that is there, quoted, where it is another than this one.
+  fileprivate static func otherData(_ path: String, than directory: String) -> Substring? {
+    let text = (try? Data(contentsOf: URL(filePath: path))).map {
+      String(decoding: $0, as: UTF8.self)
+    }
+    guard let other = text.flatMap({ SystemdUnit.dataWord(in: $0) }),
+      other != UnitText.word(directory)
+    else { return nil }
+    return other
+  }
+
   /// The daemon's program, absolute.
   static func daemon(_ variables: [String: String]) throws(CommandFailure) -> String {
     let program = DoctorCommand.program(variables)
@@ -129,7 +141,7 @@ struct ServiceCommands: ParsableCommand {
       let text = try unit.text()
       if dryRun { return "# \(path)\n\(text)" }
       let isActive = try await ServiceCommands.isActive(in: environment)
-      try refuseInThePlaceOf(path, unit)
+      try refuseInThePlaceOf(path, directory)
       try await refuseBesideAnother(directory) { isActive && DaemonStart.isOfSystemd($0) }
       if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
         if options.json { return ServiceAnswer.object(["unit": path]) }
@@ -157,19 +169,14 @@ struct ServiceCommands: ParsableCommand {
 
     /// A service for other data would stop, and what waits there would wait on.
     private func refuseInThePlaceOf(
-      _ path: String, _ unit: SystemdUnit
+      _ path: String, _ directory: String
     ) throws(CommandFailure) {
-      let text = (try? Data(contentsOf: URL(filePath: path))).map {
-        String(decoding: $0, as: UTF8.self)
-      }
-      guard let text, let other = SystemdUnit.dataWord(in: text),
-        other != SystemdUnit.dataWord(in: try unit.text())
-      else { return }
+      guard let other = ServiceCommands.otherData(path, than: directory) else { return }
       throw CommandFailure(
         code: "otherData",
         message: "The service is there for other data: \(other). There is one for each person: "
           + "cospool service uninstall first; or leave it, and have cospoold started for "
-          + "\(unit.dataDirectory) by other means.",
+          + "\(directory) by other means.",
         exitCode: ExitStatus.conflict)
     }
 
@@ -211,8 +218,23 @@ struct ServiceCommands: ParsableCommand {
       discussion: """
         EXAMPLES
           cospool service uninstall
+
+        There is one service for each person. With --data it is removed only
+        where it is the one for these data.
         """)
     @OptionGroup var options: GlobalOptions
+
+    /// Who names data means the service of these.
+    private func refuseOfOtherData(_ path: String) throws(CommandFailure) {
+      guard let data = options.data,
+        let other = ServiceCommands.otherData(path, than: Paths.absolute(data))
+      else { return }
+      throw CommandFailure(
+        code: "otherData",
+        message: "The service is there for other data: \(other). To remove that one: "
+          + "cospool service uninstall",
+        exitCode: ExitStatus.conflict)
+    }
 
     func run(in environment: Environment) async throws -> String {
       let isAgent = LaunchAgent.isUsed(environment.variables)
@@ -220,6 +242,7 @@ struct ServiceCommands: ParsableCommand {
         isAgent
         ? LaunchAgent.path(home: try ServiceCommands.home(in: environment))
         : try ServiceCommands.path(in: environment)
+      if !isAgent { try refuseOfOtherData(path) }
       let isThere = FileManager.default.fileExists(atPath: path)
       if isThere {
         if isAgent {
