@@ -12,7 +12,14 @@ struct AddressFile: Sendable {
     /// Milliseconds since 1970.
     var startedAt = ProcessClock.wallMilliseconds
     var processID = getpid()
+    /// The address that devices use, where the operator said one.
+    var devicesURL: String?
+    /// Whether they come through a proxy.
+    var isProxied = false
   }
+
+  private static let devicesMark = "devices "
+  private static let proxyMark = "proxied"
 
   private let directory: String
   private var path: String { directory + "/listening" }
@@ -23,9 +30,11 @@ struct AddressFile: Sendable {
 
   /// Best effort: without it `pair` prints a placeholder.
   func write(_ listening: Listening) {
-    let lines = [
+    var lines = [
       listening.url, listening.version, "\(listening.startedAt)", "\(listening.processID)",
     ]
+    if let url = listening.devicesURL { lines.append(Self.devicesMark + url) }
+    if listening.isProxied { lines.append(Self.proxyMark) }
     try? Data(lines.map { $0 + "\n" }.joined().utf8)
       .write(to: URL(fileURLWithPath: path), options: .atomic)
   }
@@ -42,11 +51,14 @@ struct AddressFile: Sendable {
     // One that was killed has left its address, and holds the lock no more.
     guard AddressFile.isServed(directory) else { return nil }
     let lines = text.split(separator: "\n").map(String.init)
-    guard lines.count == 4, let startedAt = Int64(lines[2]), let processID = pid_t(lines[3]) else {
+    guard lines.count >= 4, let startedAt = Int64(lines[2]), let processID = pid_t(lines[3]) else {
       return nil
     }
+    let devicesURL = lines.dropFirst(4).first { $0.hasPrefix(Self.devicesMark) }
     return Listening(
-      url: lines[0], version: lines[1], startedAt: startedAt, processID: processID)
+      url: lines[0], version: lines[1], startedAt: startedAt, processID: processID,
+      devicesURL: devicesURL.map { String($0.dropFirst(Self.devicesMark.count)) },
+      isProxied: lines.dropFirst(4).contains(Self.proxyMark))
   }
 
   /// Whether a process holds the lock of a data directory.

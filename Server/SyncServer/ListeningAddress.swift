@@ -28,7 +28,7 @@ package enum ListeningAddress {
   /// What there is to say of a port that is.
   package static func below(_ first: Int) -> String {
     "ports below \(first) are root's. Choose one from \(first) on; for 443, put a proxy with TLS in "
-      + "front, and say --trusted-proxy"
+      + "front, and say --trusted-proxy and --url"
   }
 
   /// The URL to type; HOST stands for what nobody here can know.
@@ -50,8 +50,14 @@ package enum ListeningAddress {
         + " Nothing is encrypted: beyond a private network, devices take it only with --insecure."
     }
     guard parts.isLoopback else { return "" }
-    return "\n\nThe server listens for this machine alone. For others, start it with --host."
+    return "\n\nThe server listens for this machine alone. For others, start it with --host; "
+      + "behind a proxy, say its address: --url wss://HOST."
   }
+
+  /// What to type where devices come through a proxy whose address nobody said, and what to say of it.
+  static let proxied = "wss://HOST"
+  static let proxyHint =
+    "\n\nHOST is the proxy's name. Start the server with --url \(proxied), and it is said here."
 
   private struct Parts {
     /// With `://`.

@@ -25,8 +25,14 @@ package struct ServerAdministration: Sendable {
     package var role: String
     /// For how many seconds it has access; nil: until it is revoked.
     package var accessSeconds: Int64?
-    /// Where the serving process listens, where one runs.
+    /// Where devices reach the serving process, where one runs; where nobody said that, where it listens.
     package var server: String?
+    /// Whether they come through a proxy whose address nobody said.
+    package var isBehindProxy = false
+
+    private enum CodingKeys: String, CodingKey {
+      case code, workspace, workspaceName, expiresAt, role, accessSeconds, server
+    }
 
     /// What a person reads.
     package var text: String {
@@ -34,8 +40,16 @@ package struct ServerAdministration: Sendable {
       Pairing code for workspace "\(ShownName.text(workspaceName))": \(code)
       It works once, within 10 minutes.\(grant) On the other device, type:
 
-        cospool pair \(ListeningAddress.typed(server)) \(code)\(ListeningAddress.hint(server))
+        cospool pair \(typed) \(code)\(hint)
       """
+    }
+
+    private var typed: String {
+      isBehindProxy ? ListeningAddress.proxied : ListeningAddress.typed(server)
+    }
+
+    private var hint: String {
+      isBehindProxy ? ListeningAddress.proxyHint : ListeningAddress.hint(server)
     }
 
     /// What differs from full access for good.
@@ -101,10 +115,12 @@ package struct ServerAdministration: Sendable {
         hash: code.stored(by: secretHash), for: proposal, expiresAt: expiresAt, role: role,
         accessMilliseconds: accessMilliseconds)
     }
+    let listening = AddressFile(directory: directory).read()
     return Pairing(
       code: code.display, workspace: workspace.description, workspaceName: name,
       expiresAt: expiresAt, role: role.name, accessSeconds: accessMilliseconds.map { $0 / 1_000 },
-      server: AddressFile(directory: directory).read()?.url)
+      server: listening?.devicesURL ?? listening?.url,
+      isBehindProxy: listening.map { $0.isProxied && $0.devicesURL == nil } ?? false)
   }
 
   /// A name that a workspace may have.

@@ -101,7 +101,10 @@ package final class SyncServer: Sendable {
       connected.remove()
       lock.release()
     }
-    address.write(AddressFile.Listening(url: server.url))
+    address.write(
+      AddressFile.Listening(
+        url: server.url, devicesURL: options.front.url,
+        isProxied: !options.front.trustedProxies.isEmpty))
     return server
   }
 

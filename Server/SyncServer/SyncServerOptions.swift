@@ -20,8 +20,8 @@ package struct SyncServerOptions: Sendable {
   package var core = ServerConfiguration()
   /// Who gets a place among the connections.
   package var places = Places.Rules()
-  /// Proxies whose `X-Forwarded-For` is believed.
-  package var trustedProxies: [AddressRange] = []
+  /// What stands in front of it.
+  package var front = Front()
   package var pings = Pings()
   /// How long the store's thread may leave a question unanswered before the server counts as unwell.
   package var storeMilliseconds: Int64 = 10_000
@@ -44,6 +44,13 @@ package struct SyncServerOptions: Sendable {
     self.dataDirectory = dataDirectory
     self.host = host
     self.port = port
+  }
+
+  package struct Front: Sendable {
+    /// Proxies whose `X-Forwarded-For` is believed.
+    package var trustedProxies: [AddressRange] = []
+    /// The address that devices use; nil: the one at which the server listens.
+    package var url: String?
   }
 
   package struct Pings: Sendable {

@@ -21,7 +21,7 @@ struct TCPSockets {
 
   init(_ options: SyncServerOptions, security: CertificateReloader?) {
     self.security = security
-    trustedProxies = options.trustedProxies
+    trustedProxies = options.front.trustedProxies
     places = Places(rules: options.places)
   }
 

@@ -22,6 +22,8 @@ struct CospoolServer: AsyncParsableCommand {
         cospool-server serve --host 10.0.0.5 --port 7500 serve a private network
         cospool-server serve --host 0.0.0.0 --certificate c.pem --key k.pem
                                                          serve all over TLS (wss)
+        cospool-server serve --trusted-proxy 127.0.0.1 --url wss://cospool.example
+                                                         behind a proxy with TLS on this machine
         cospool-server serve --metrics 9420              numbers for Prometheus, on this machine
         cospool-server pair                              print a one-time code for a new device
         cospool-server pair --workspace team --json      the same for another workspace

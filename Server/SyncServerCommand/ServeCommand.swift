@@ -1,4 +1,5 @@
 import ArgumentParser
+import HealthChecks
 import Logging
 import NetworkAddresses
 import Observability
@@ -69,6 +70,12 @@ struct ServeCommand: AsyncParsableCommand {
 
   @Option(
     help: ArgumentHelp(
+      "The address that devices use, where it is another, as behind a proxy; pair and doctor go by it.",
+      valueName: "url"))
+  var url: String?
+
+  @Option(
+    help: ArgumentHelp(
       "Serve numbers as OpenMetrics under /metrics: PORT on 127.0.0.1, or HOST:PORT.",
       valueName: "address"))
   var metrics: String?
@@ -89,6 +96,10 @@ struct ServeCommand: AsyncParsableCommand {
     for proxy in trustedProxies where AddressRange(proxy) == nil {
       throw ValidationError(
         "--trusted-proxy takes an address or a range of them, such as 127.0.0.1 or 10.0.0.0/8.")
+    }
+    guard url.map(Self.isAddress) ?? true else {
+      throw ValidationError(
+        "--url takes the address that devices use, such as wss://cospool.example.org.")
     }
     guard (1...1_048_576).contains(workspaceQuota) else {
       throw ValidationError("--workspace-quota takes 1 to 1048576.")
@@ -114,6 +125,10 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
+  private static func isAddress(_ url: String) -> Bool {
+    DoctorAddress(url) != nil && !url.contains(where: \.isWhitespace)
+  }
+
   func run() async throws {
     logFormat.bootstrap()
     var logger = Logger(label: "cospool-server")
@@ -124,7 +139,8 @@ struct ServeCommand: AsyncParsableCommand {
     options.files.quotaBytes = blobQuota << 20
     options.core.quota.bytesMax = workspaceQuota << 20
     options.core.quota.dailyBytesMax = dailyQuota << 20
-    options.trustedProxies = trustedProxies.compactMap { AddressRange($0) }
+    options.front.trustedProxies = trustedProxies.compactMap { AddressRange($0) }
+    options.front.url = url
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }

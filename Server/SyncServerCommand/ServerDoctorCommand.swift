@@ -12,8 +12,8 @@ struct ServerDoctorCommand: AsyncParsableCommand {
     discussion: """
       Looks at the data directory and its rights, the disk, the database, every workspace, attachments, \
       revocations, the process and its port, the certificate, the clock, pushes and backups; while the \
-      server runs, and while it does not. With --url also at the address that devices use: its name, what \
-      stands in front of the server, the chain of the certificate.
+      server runs, and while it does not. Where --url names the address that devices use, here or of serve, \
+      also there: its name, what stands in front of the server, the chain of the certificate.
 
       EXAMPLES
         cospool-server doctor
@@ -25,7 +25,9 @@ struct ServerDoctorCommand: AsyncParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: ArgumentHelp("The address that devices use.", valueName: "url"))
+  @Option(
+    help: ArgumentHelp(
+      "The address that devices use. Default: the one of serve --url.", valueName: "url"))
   var url: String?
 
   @Option(

@@ -17,6 +17,7 @@ extension EndToEnd {
       "cospool web revoke": "WebKeyTests: no browser has a key here",
       "cospool push add ntfy": "PersonPushTests: it goes to a stranger's server",
       "cospool-server serve --metrics": "it serves until it is stopped: MetricsTests",
+      "cospool-server serve --trusted-proxy": "AdministrationTests: behindAProxy…",
       "curl http://127.0.0.1:9420": "MetricsTests: the port may be another's",
     ]
 

@@ -173,6 +173,7 @@ extension EndToEnd {
         try program("systemctl", "exit 0", in: bed)
         for options in [
           ["--host", "0.0.0.0"], ["--port", "70000"], ["--unknown"], ["--data", "/x"], ["a\nb"],
+          ["--url", "cospool.example.org"], ["--url", "wss://a b"],
         ] {
           let refused = try await server(["service", "install", "--user", "--"] + options, in: bed)
           #expect(refused.code == 2, "\(refused)")

@@ -96,7 +96,7 @@ import WireProtocol
   @Test func behindAProxyTheLogNamesTheDevicesAddress() async throws {
     let recorder = LogRecorder()
     let proxy = try #require(AddressRange("127.0.0.1"))
-    try await ServerFixture.with({ $0.trustedProxies = [proxy] }, logger: recorder.logger) {
+    try await ServerFixture.with({ $0.front.trustedProxies = [proxy] }, logger: recorder.logger) {
       fixture in
       let guess = try await RawClient.connect(
         port: fixture.server.port, forwardedFor: "203.0.113.9")

@@ -1,5 +1,6 @@
 import Foundation
 import NIOCore
+import NetworkAddresses
 import QueueModel
 import ServerCore
 import ServerStore
@@ -75,11 +76,38 @@ import WireProtocol
     #expect(!FileManager.default.fileExists(atPath: path))
   }
 
-  private func pairingText(_ server: String?) -> String {
+  private func pairingText(_ server: String?, isBehindProxy: Bool = false) -> String {
     ServerAdministration.Pairing(
       code: "CODE", workspace: "w", workspaceName: "home", expiresAt: 1, role: "host",
-      server: server
+      server: server, isBehindProxy: isBehindProxy
     ).text
+  }
+
+  /// Behind a proxy nobody reaches the address at which the server listens.
+  @Test func behindAProxyThePairingNamesTheAddressThatDevicesUse() async throws {
+    for listening in ["ws://127.0.0.1:7420", "ws://0.0.0.0:7420"] {
+      let text = pairingText(listening, isBehindProxy: true)
+      #expect(text.contains("cospool pair wss://HOST CODE"), "\(text)")
+      #expect(text.contains("--url") && !text.contains("--host") && !text.contains("--insecure"))
+    }
+    let proxy = try #require(AddressRange("127.0.0.1"))
+    try await ServerFixture.with({ $0.front.trustedProxies = [proxy] }) { fixture in
+      let unnamed = try fixture.administration.pair(workspaceName: "a")
+      #expect(unnamed.server == fixture.server.url)
+      #expect(unnamed.text.contains("cospool pair wss://HOST "), "\(unnamed.text)")
+      let json = String(decoding: try JSONEncoder().encode(unnamed), as: UTF8.self)
+      #expect(!json.contains("isBehindProxy"))
+    }
+    let url = "wss://cospool.example.org"
+    try await ServerFixture.with({
+      $0.front.trustedProxies = [proxy]
+      $0.front.url = url
+    }) { fixture in
+      let pairing = try fixture.administration.pair(workspaceName: "a")
+      #expect(pairing.server == url)
+      #expect(pairing.text.hasSuffix("cospool pair \(url) \(pairing.code)"), "\(pairing.text)")
+      #expect(await fixture.administration.serverState().address == fixture.server.url)
+    }
   }
 
   @Test func pairingNamesAnAddressThatAnotherDeviceCanReach() {

@@ -95,7 +95,7 @@ extension ServerDoctor {
 
   /// The address that devices use: its name, the proxy in front, the certificate's chain.
   private static func address(_ context: ServerDoctorContext) async -> [DoctorFinding] {
-    guard let url = context.url else { return [] }
+    guard let url = context.url ?? context.listening?.devicesURL else { return [] }
     guard let address = DoctorAddress(url) else {
       return [
         .error("serverAddress", "\(url) is no ws:// or wss:// address", fix: "Correct --url.")

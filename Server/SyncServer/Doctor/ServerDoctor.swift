@@ -16,7 +16,7 @@ package enum ServerDoctor {
 /// What the checks of `cospool-server doctor` look at.
 package struct ServerDoctorContext: Sendable {
   package var dataDirectory: String
-  /// The address under which devices reach the server; nil: only its own port is asked.
+  /// The address under which devices reach the server; nil: the one that it was started with, if any.
   package var url: String?
   /// A root certificate besides the system's.
   package var certificateFile: String?
