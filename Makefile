@@ -23,7 +23,7 @@ build: setup ## Builds everything (debug)
 	@$(SWIFT) build
 
 # The same executables from any folder: its name would stand in them through `__FILE__` and `#filePath`.
-SAME_ANYWHERE = -Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=.
+SAME_ANYWHERE = -Xcc '-ffile-prefix-map=$(CURDIR)=.' -Xswiftc -file-prefix-map -Xswiftc '$(CURDIR)=.'
 
 # One product after the other: they are large. BIN names other executables.
 release: setup ## Builds what is installed: optimised, with Swift's libraries inside

@@ -97,7 +97,7 @@ extension EndToEnd {
 
         // The code is used up; the same command changes nothing and fails nowhere.
         let (again, second) = try await person.setup(
-          "--no-service", "--server", words.0, "--code", words.1)
+          "--no-service", "--server", words.0.uppercased() + "/", "--code", words.1)
         #expect(again.isSuccess, "\(again)")
         #expect(
           second.steps.allSatisfy { ["unchanged", "skipped"].contains($0.state) }, "\(again)")
@@ -145,6 +145,34 @@ extension EndToEnd {
         let pair = try #require(report.step("pair"))
         #expect(pair.state == "done" && pair.what.contains("started a server"), "\(output)")
         #expect(pair.what.contains("ws://127.0.0.1:") && pair.what.contains("in sync"), "\(output)")
+        #expect(pair.fix?.contains("cospool-server serve --port") == true, "\(output)")
+
+        // After a reboot neither runs; the same command has both again, at the same address.
+        for name in ["cospool", "cospool-server"] {
+          let text = try String(contentsOfFile: bed.path("started-" + name), encoding: .utf8)
+          let id = try #require(pid_t(text))
+          kill(id, SIGKILL)
+          try await bed.eventually("\(name) has ended", within: 60) { kill(id, 0) != 0 }
+        }
+        let (again, second) = try await person.setup(
+          "--no-service", "--server-here", "--server-port", "0")
+        #expect(again.isSuccess && second.ok, "\(again)")
+        let back = try #require(second.step("pair"))
+        #expect(back.state == "done" && back.what.contains("started a server"), "\(again)")
+        let address = try #require(pair.what.firstMatch(of: #/ws:[^,]+/#)?.0)
+        #expect(back.what.contains(address), "\(again)")
+      }
+    }
+
+    @Test func aPortThatIsTakenIsNamed() async throws {
+      try await TestBed.run { bed in
+        let other = try await bed.server()
+        let person = try Person(bed)
+        let (output, report) = try await person.setup(
+          "--no-service", "--server-here", "--server-port", "\(other.port)")
+        let pair = try #require(report.step("pair"))
+        #expect(pair.state == "failed" && pair.what.contains("in use"), "\(output)")
+        #expect(pair.what.contains("--server-port"), "\(output)")
       }
     }
 

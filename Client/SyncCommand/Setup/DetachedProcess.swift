@@ -56,11 +56,16 @@ struct DetachedProcess: Sendable {
     return DetachedProcess(id: id, log: log, logBytes: bytes)
   }
 
-  /// Whether it wrote a text; what stood in the file before, an earlier one may have written.
-  func wrote(_ text: String) -> Bool {
-    let written = ((try? Data(contentsOf: URL(filePath: log))) ?? Data()).dropFirst(Int(logBytes))
-    return String(decoding: written, as: UTF8.self).contains(text)
+  /// What it wrote; what stood in the file before, an earlier one may have written.
+  private var written: String {
+    let bytes = ((try? Data(contentsOf: URL(filePath: log))) ?? Data()).dropFirst(Int(logBytes))
+    return String(decoding: bytes, as: UTF8.self)
   }
+
+  func wrote(_ text: String) -> Bool { written.contains(text) }
+
+  /// nil where it wrote nothing.
+  var lastLine: String? { written.split(separator: "\n").last.map(String.init) }
 
   /// Where a person finds what it wrote.
   var trace: String {

@@ -1,5 +1,6 @@
 import AgentFormats
 import Basics
+import HealthChecks
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -18,24 +19,22 @@ struct FirstServer {
     var server: String
     var code: String
     /// What was started for it; nil where it ran.
-    var started: String?
+    var started: Started?
+  }
+
+  struct Started: Sendable {
+    var what: String
+    /// How it is started after a reboot, where nothing does that.
+    var fix: String?
   }
 
   /// Its address, and a code for this device.
   ///
   /// - Throws: `CommandFailure` where there is no program, or it does not serve.
   func grant() async throws -> Grant {
-    let caller = DoctorCommand.program(setup.variables)
-    guard
-      let program = ProgramRun.path(of: "cospool-server", beside: caller, in: setup.variables)
-    else {
-      throw CommandFailure(
-        code: "noProgram",
-        message: "There is no cospool-server on this machine. Install it, or name a server "
-          + "elsewhere: --server URL --code CODE.", exitCode: ExitStatus.failed)
-    }
+    let program = try program()
     if let granted = try await granted(program) { return granted }
-    let started = try await start(program)
+    let started = try await start(program, port: setup.command.serverPort)
     guard var granted = try await granted(program) else {
       throw CommandFailure(
         code: "noServer", message: "cospool-server was started, and does not serve.",
@@ -45,6 +44,40 @@ struct FirstServer {
     return granted
   }
 
+  /// Starts the server of this person again where the device is paired with one on this machine, and nothing
+  /// answers there: after a reboot, say.
+  ///
+  /// - Parameter server: the address that the device is paired with.
+  /// - Returns: nil where nothing had to be started.
+  func resume(_ server: String) async throws -> Started? {
+    guard let address = DoctorAddress(server),
+      ["127.0.0.1", "::1", "localhost"].contains(address.host),
+      let data = DataPath.server.resolve(option: nil, environment: setup.variables),
+      FileManager.default.fileExists(atPath: data + "/cospool.sqlite")
+    else { return nil }
+    let probe = ServerProbe(address: address, connectSeconds: 2, checksCertificate: false)
+    do {
+      _ = try await probe.reply()
+      return nil
+    } catch {
+      guard error.code == "serverPort" else { return nil }
+    }
+    return try await start(try program(), port: address.port)
+  }
+
+  private func program() throws(CommandFailure) -> String {
+    let caller = DoctorCommand.program(setup.variables)
+    guard
+      let program = ProgramRun.path(of: "cospool-server", beside: caller, in: setup.variables)
+    else {
+      throw CommandFailure(
+        code: "noProgram",
+        message: "There is no cospool-server on this machine. Install it, or name a server "
+          + "elsewhere: --server URL --code CODE.", exitCode: ExitStatus.failed)
+    }
+    return program
+  }
+
   /// nil where no server serves these data.
   private func granted(_ program: String) async throws -> Grant? {
     let run = await ProgramRun.run(
@@ -52,35 +85,56 @@ struct FirstServer {
     guard let run, run.status == 0, let tree = JSONTree(run.output.utf8),
       let code = tree["code"]?.text
     else {
+      let said = await ProgramRun.run(
+        [program, "pair"], variables: setup.variables, seconds: Self.seconds, withErrors: true)
       throw CommandFailure(
         code: "noCode",
-        message: "cospool-server pair gives no code; see what it says.", exitCode: ExitStatus.failed
-      )
+        message: "cospool-server pair gives no code. \(said?.output ?? "")",
+        exitCode: ExitStatus.failed)
     }
     return tree["server"]?.text.map { Grant(server: $0, code: code) }
   }
 
   /// As a service of this person; without systemd as a process that goes on.
-  private func start(_ program: String) async throws -> String {
-    let options = ["--port", "\(setup.command.serverPort)"]
-    if !setup.command.noService {
+  private func start(_ program: String, port: Int) async throws -> Started {
+    let options = ["--port", "\(port)"]
+    if !setup.command.noService, try await hasSystemd() {
       let run = await ProgramRun.run(
         [program, "service", "install", "--user", "--"] + options, variables: setup.variables,
         seconds: Self.seconds, withErrors: true)
-      if run?.status == 0 { return "a service, cospool-server.service" }
+      guard let run, run.status == 0 else {
+        throw noServer("Its service does not start. \(run?.output ?? "It did not end in time.")")
+      }
+      return Started(what: "a service, cospool-server.service")
     }
     let log = setup.directory + "/cospool-server.log"
-    let process = try DetachedProcess.start(
-      [program, "serve"] + options, variables: setup.variables, log: log)
+    let words = [program, "serve"] + options
+    let process = try DetachedProcess.start(words, variables: setup.variables, log: log)
     let limit = ContinuousClock.now + .seconds(Setup.startSeconds)
     while ContinuousClock.now < limit, !process.hasEnded {
       if process.wrote("listening on ") {
-        return "a server, process \(process.id), until the next reboot"
+        return Started(
+          what: "a server, process \(process.id), until the next reboot",
+          fix: "Start it whenever the machine starts: "
+            + words.map(Shell.quoted).joined(separator: " "))
       }
       try await Task.sleep(for: .milliseconds(50))
     }
-    throw CommandFailure(
-      code: "noServer", message: "cospool-server does not serve. \(process.trace)",
+    throw noServer(process.lastLine.map { "It says: \($0)" } ?? process.trace)
+  }
+
+  private func hasSystemd() async throws -> Bool {
+    let words = ["systemctl", "--user", "daemon-reload"]
+    return await ProgramRun.run(words, variables: setup.variables, seconds: Self.seconds)?.status
+      == 0
+  }
+
+  private func noServer(_ reason: String) -> CommandFailure {
+    CommandFailure(
+      code: "noServer",
+      message:
+        "cospool-server does not serve. \(reason)\nAnother port: --server-port PORT. A server that "
+        + "runs already: --server URL --code CODE.",
       exitCode: ExitStatus.unreachable)
   }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Basics
+import HealthChecks
 import LocalAPI
 import QueueModel
 
@@ -148,8 +149,12 @@ struct Setup {
 
   private func pair() async throws -> SetupStep {
     let status = try await status()
-    if let server = status.sync.server, command.server == nil || command.server == server {
-      return SetupStep(step: "pair", state: .unchanged, what: "paired with \(server)")
+    if let server = status.sync.server, command.server.map({ isSame($0, server) }) ?? true {
+      let started = command.serverHere ? try await FirstServer(setup: self).resume(server) : nil
+      return SetupStep(
+        step: "pair", state: started == nil ? .unchanged : .done,
+        what: (started.map { "started \($0.what); " } ?? "") + "paired with \(server)",
+        fix: started?.fix)
     }
     if let server = command.server, let code = command.code {
       return try await paired(server, code)
@@ -171,10 +176,19 @@ struct Setup {
     return try await paired(url, code)
   }
 
+  /// Whether a typed address is the stored one, which names its port.
+  private func isSame(_ typed: String, _ stored: String) -> Bool {
+    let address = DoctorAddress(typed)
+    return address != nil && address == DoctorAddress(stored)
+  }
+
   private func pairedHere() async throws -> SetupStep {
     let grant = try await FirstServer(setup: self).grant()
     var step = try await paired(grant.server, grant.code)
-    if let started = grant.started { step.what = "started \(started); \(step.what)" }
+    if let started = grant.started {
+      step.what = "started \(started.what); \(step.what)"
+      step.fix = started.fix
+    }
     return step
   }
 
