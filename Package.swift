@@ -82,7 +82,7 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
   ),
   "ServiceLifecycle": (
     "swift-service-lifecycle",
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0")
   ),
   "Subprocess": (
     "swift-subprocess",
@@ -93,7 +93,7 @@ let foreignProducts: [String: (package: String, dependency: Package.Dependency)]
   ),
   "UnixSignals": (
     "swift-service-lifecycle",
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.8.0")
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0")
   ),
 ]
 
@@ -351,7 +351,11 @@ let rooms: [Room] = [
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "Logging"]),
   test(
     "SyncDaemonTests",
-    ["Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "SyncDaemon", "CZlib"],
+    [
+      "Basics", "LocalAPI", "AgentFormats", "QueueModel", "SyncClient", "Observability",
+      "SyncDaemon",
+      "CZlib",
+    ],
     foreign: [
       "ArgumentParser", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1",
       "NIOPosix", "NIOSSL", "SystemPackage",

@@ -130,7 +130,7 @@ struct Daemon: Sendable {
           application: application, agentApplication: agentAPI, agentStart: turnsWait,
           executor: executor),
         WebService(listener: web, api: api, start: webWaits),
-      ],
+      ].map(Daemon.named),
       logger: apiLogger)
     let stopTime = stopGrace + agents.grace + AgentService.stopLimit
     services.maximumGracefulShutdownDuration = stopTime
@@ -201,6 +201,14 @@ extension Daemon {
       version: Version.number, processID: Int(getpid()), startedAt: client.time,
       dataDirectory: dataDirectory, socket: place.path,
       threadQueue: client.settings.queueEnabled, queueSizeMax: client.settings.maxQueueSize)
+  }
+
+  /// A service under its type's name, in logs and errors: all that it holds would show otherwise, the
+  /// environment too.
+  private static func named(
+    _ service: any Service
+  ) -> ServiceGroupConfiguration.ServiceConfiguration {
+    .init(service: service, serviceName: "\(type(of: service))")
   }
 
   /// What the HTTP server calls information is detail here.

@@ -48,7 +48,12 @@ struct ServerService: Service {
 
   func runUntilSignalled() async throws {
     let configuration = ServiceGroupConfiguration(
-      services: [.init(service: self, successTerminationBehavior: .gracefullyShutdownGroup)],
+      services: [
+        // Under a name: all its options would show in the log otherwise.
+        .init(
+          service: self, successTerminationBehavior: .gracefullyShutdownGroup,
+          serviceName: "ServerService")
+      ],
       gracefulShutdownSignals: [.sigterm, .sigint], logger: logger)
     try await ServiceGroup(configuration: configuration).run()
   }

@@ -1,6 +1,9 @@
 import Foundation
 import LocalAPI
+import Logging
+import Observability
 import SyncClient
+import Synchronization
 import Testing
 
 @testable import SyncDaemon
@@ -16,6 +19,31 @@ import Testing
       try await daemon.requireAnswer()
     }
     #expect(!FileManager.default.fileExists(atPath: directory.path + "/cospool.sock"))
+  }
+
+  /// What starts the services says which, in the log's detail, and not all that they hold.
+  @Test func theEnvironmentIsInNoLineOfTheLog() async throws {
+    let directory = try TemporaryDirectory()
+    defer { directory.remove() }
+    let lines = Lines()
+    var logger = Logger(label: "test") { label in
+      JSONLogHandler(label: label) { lines.add(String(decoding: $0, as: UTF8.self)) }
+    }
+    logger.logLevel = .trace
+    try await RunningDaemon.run(
+      directory: directory, environment: ["DB_PASS": "hunter2-planted"], logger: logger
+    ) { try await $0.requireAnswer() }
+    #expect(lines.all.contains { $0.contains("LateService<AgentService>") })
+    for line in lines.all { #expect(!line.contains("hunter2-planted"), "\(line)") }
+  }
+
+  /// What was logged.
+  private final class Lines: Sendable {
+    private let kept = Mutex<[String]>([])
+
+    var all: [String] { kept.withLock { $0 } }
+
+    func add(_ line: String) { kept.withLock { $0.append(line) } }
   }
 
   @Test func secondDaemonOfAStoreIsRefusedAndTheFirstLives() async throws {

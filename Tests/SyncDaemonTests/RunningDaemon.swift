@@ -17,7 +17,8 @@ struct RunningDaemon: Sendable {
   static func run(
     directory: TemporaryDirectory, dataDirectory: String? = nil, queueSizeMax: Int? = 10,
     threadQueue: Bool? = true, heartbeatPeriod: Duration = EventStream.heartbeatPeriodDefault,
-    stopGrace: Duration = .milliseconds(500),
+    stopGrace: Duration = .milliseconds(500), environment: [String: String] = [:],
+    logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
     _ body: @Sendable (RunningDaemon) async throws -> Void
   ) async throws {
     let data = dataDirectory ?? directory.path
@@ -30,8 +31,8 @@ struct RunningDaemon: Sendable {
       flags: flags, environment: [:], dataDirectory: data)
     let daemon = Daemon(
       dataDirectory: data, settings: settings,
-      environment: ["XDG_RUNTIME_DIR": directory.path],
-      logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+      environment: environment.merging(["XDG_RUNTIME_DIR": directory.path]) { $1 },
+      logger: logger,
       stopGrace: stopGrace,
       heartbeatPeriod: heartbeatPeriod,
       ready: { isReady.yield($0) })
