@@ -111,8 +111,8 @@ bench: ## Benchmarks in release; TRACES=DIR adds the text traces, PEERS=1 compar
 	@TRACES="$(TRACES)" PEERS="$(PEERS)" exec $(SCRIPTS)/bench.sh
 
 backup-check: ## Backups of a server under 1,000 updates a second, verified and restored; release
-	@for product in cospool-bench cospool-server; do \
-	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand \
+	@for product in cospool-bench cospool-server cospoold cospool; do \
+	  COSPOOL_ROOMS=Benchmarks,SyncServerCommand,SyncDaemon,SyncCommand \
 	  $(SWIFT) build -c release --product $$product --scratch-path .build-bench || exit 1; done
 	@.build-bench/release/cospool-bench backup
 

@@ -31,7 +31,8 @@ struct CospoolBench: ParsableCommand {
       their memory at the end and a minute later.
 
       backup makes, verifies and restores backups of a server that takes 1,000 updates a second for 30 \
-      seconds, and fails where one lacks what was acknowledged when it began.
+      seconds, and fails where one lacks what was acknowledged when it began, or where a cospoold for each \
+      workspace has not brought back the rest a minute after it connects to the restored server.
 
       Values are medians of the runs. On a shared machine compare runs made side by side, and \
       build with optimisation: swift build -c release --product cospool-bench.

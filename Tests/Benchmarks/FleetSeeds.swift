@@ -18,6 +18,11 @@ struct FleetSeed {
   var deltas: [[UInt8]] = []
   /// The device's state after the first delta.
   var workspace = Workspace()
+
+  /// What its prompt says once so many batches were sent.
+  func text(sent: Int) -> String {
+    "a prompt of \(name)" + String(repeating: ".", count: max(0, sent - 1))
+  }
 }
 
 /// Makes devices known to a server's store while no server runs on it.
@@ -76,13 +81,14 @@ enum FleetSeeds {
       return try workspace.perform(command, in: context).operations
     }
     let message = MessageID(high: 0x4000, low: number)
-    var text = "a prompt of \(seed.name)"
     operations += try perform(
-      .send(Command.Send(session: SessionID("session-\(number)"), id: message, text: text)))
+      .send(
+        Command.Send(session: SessionID("session-\(number)"), id: message, text: seed.text(sent: 1))
+      ))
     seed.deltas = [PackedDelta.pack(operations)]
     seed.workspace = workspace
-    for _ in 0..<characters {
-      text += "."
+    for number in 0..<characters {
+      let text = seed.text(sent: number + 2)
       let edit = try perform(.edit(message, content: text, base: nil))
       seed.deltas.append(PackedDelta.pack(edit))
     }

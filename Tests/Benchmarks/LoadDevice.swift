@@ -61,6 +61,14 @@ final class LoadDevice {
     return delta
   }
 
+  /// What waits in its workspace, where it keeps the state.
+  func texts() throws -> Set<String> {
+    Set(
+      try workspace.sessions().flatMap {
+        try workspace.messageQueue($0.id).messages.map(\.content)
+      })
+  }
+
   func close() {
     channel?.close(promise: nil)
   }

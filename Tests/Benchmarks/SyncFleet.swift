@@ -63,6 +63,18 @@ struct SyncFleet {
     return try loop.submit { state.value.positions }.wait()
   }
 
+  /// What each device's prompt says after all that it sent.
+  func sentTexts() throws -> [String] {
+    let state = state
+    return try loop.submit { state.value.sentTexts }.wait()
+  }
+
+  /// What each device that merges got.
+  func texts() throws -> [Set<String>] {
+    let state = state
+    return try loop.submit { try state.value.texts() }.wait()
+  }
+
   private func waiting(_ start: @escaping @Sendable (State) -> EventLoopFuture<Void>) throws {
     let state = state
     try loop.flatSubmit { start(state.value) }.wait()
@@ -95,6 +107,10 @@ extension SyncFleet {
         device.onEvent = { [weak self] in self?.note($0, of: index) }
       }
     }
+
+    var sentTexts: [String] { devices.map { $0.seed.text(sent: $0.sentCount) } }
+
+    func texts() throws -> [Set<String>] { try devices.map { try $0.texts() } }
 
     func close() {
       mayEnd = true

@@ -4,11 +4,14 @@ import Testing
 
 /// The suite with a real server process, short.
 @Suite struct BackupSuiteTests {
-  @Test func backupsUnderLoadLackNothingThatWasAcknowledged() throws {
+  @Test func backupsUnderLoadLackNothingThatWasAcknowledgedAndDevicesBringTheRest() throws {
     #expect(BackupSuite.obstacle == nil)
     let suite = BackupSuite(perSecond: 200, loadSeconds: 2, devices: 4, backups: 2)
     let results = try suite.measure()
-    #expect(results.map(\.name) == ["backup/200/create", "backup/200/entries", "backup/200/lost"])
+    #expect(
+      results.map(\.name)
+        == ["create", "entries", "lost", "later", "later-is-back"].map { "backup/200/\($0)" })
     #expect(results[1].value > 4 && results[2].value == 0)
+    #expect(results[3].value > 0 && results[4].value <= BackupSuite.returnSecondsMax)
   }
 }
