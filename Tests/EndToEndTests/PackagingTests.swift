@@ -111,6 +111,41 @@ extension EndToEnd {
       }
     }
 
+    /// What the image and compose.yaml start is there: `make dist-check` runs it in the image's root.
+    @Test func containersStartWhatTheServerTakes() async throws {
+      try await TestBed.run { bed in
+        let folder = Executables.root.appending(path: "Server/Packaging")
+        func text(_ name: String) throws -> String {
+          try String(contentsOf: folder.appending(path: name), encoding: .utf8)
+        }
+        func words(_ kind: String) async throws -> [String] {
+          let script = Executables.root.appending(path: "Tests/Scripts/image_words.py").path
+          let process = try bed.launch("/usr/bin/env", ["python3", script, kind], name: kind)
+          return try await bed.finish(process, [kind]).succeeded().standardOutput
+            .split(separator: "\n").map(String.init)
+        }
+        let program = "/usr/bin/cospool-server"
+        #expect(try await words("entrypoint") == [program])
+        #expect(try await words("health") == [program, "health"])
+        #expect(try await bed.run("cospool-server", ["health", "--help"]).isSuccess)
+        for kind in ["command", "compose"] {
+          let command = try await words(kind)
+          #expect(command.first == "serve")
+          let checked = try await bed.run(
+            "cospool-server",
+            ["service", "install", "--user", "--dry-run", "--"] + command.dropFirst())
+          #expect(checked.isSuccess, "\(kind): \(checked)")
+        }
+        // Caddy comes to the port that nobody changes.
+        #expect(try text("Caddyfile").contains("{$COSPOOL_HOST} {\n\treverse_proxy server:7420\n"))
+        #expect(try text("Dockerfile").contains("EXPOSE 7420\n"))
+        let compose = try text("compose.yaml")
+        #expect(compose.contains("\n  server:\n") && !compose.contains("--port"))
+        let help = try await bed.run("cospool-server", ["serve", "--help"])
+        #expect(help.standardOutput.contains("7420"), "\(help)")
+      }
+    }
+
     /// A served release is checked and unpacked; one that is damaged is not.
     @Test func theInstallerChecksWhatItInstalls() async throws {
       guard ["/usr/bin/curl", "/usr/bin/xz"].allSatisfy(FileManager.default.isExecutableFile) else {

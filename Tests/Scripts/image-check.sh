@@ -1,23 +1,40 @@
 #!/usr/bin/env bash
-# Runs the server in the assembled root of its image: read-only, as an account without rights, with its data
-# alone writable; asks it for a code and for its health. As root: image-check.sh FOLDER
+# Runs the server in the assembled root of its image as the Dockerfile says, and then as compose.yaml does: read-only,
+# as an account without rights, with its data alone writable and no network but its own; asks it for a code and for its
+# health. As root: image-check.sh FOLDER
 set -euo pipefail
-image=$1
-exec unshare --mount --pid --fork --kill-child bash -c '
-  set -euo pipefail
-  image=$1
-  mount --make-rprivate /
-  mount --bind "$image" "$image"
-  mount -t proc proc "$image/proc"
-  mount -t tmpfs -o mode=0700,uid=65532,gid=65532 tmpfs "$image/data"
-  mount -o remount,bind,ro "$image"
-  export HOME=/data TMPDIR=/data COSPOOL_SERVER_DATA=/data
-  server="chroot --userspec=65532:65532 $image /usr/bin/cospool-server"
-  if touch "$image/usr/written" 2>/dev/null; then
-    echo "the root can be written to" >&2
-    exit 1
-  fi
-  $server serve --host 127.0.0.1 --port 0 >"$image/data/log" 2>&1 &
+source "$(dirname "$0")/waiting.sh"
+if [ "$1" != inside ]; then
+  exec unshare --mount --pid --net --fork --kill-child bash "$0" inside "$(realpath "$1")"
+fi
+image=$2
+cd "$(dirname "$0")"
+
+# said KIND: the words that the packaging has for it.
+said() {
+  mapfile -t "$1" < <(python3 image_words.py "$1")
+  [ -n "${!1:-}" ] || fail "the packaging says nothing of $1"
+}
+for kind in entrypoint command health variables compose; do said "$kind"; done
+
+ip link set lo up
+mount --make-rprivate /
+mount --bind "$image" "$image"
+mount -t proc proc "$image/proc"
+mount -t tmpfs -o mode=0700,uid=65532,gid=65532 tmpfs "$image/data"
+mount -o remount,bind,ro "$image"
+if touch "$image/usr/written" 2>/dev/null; then
+  fail "the root can be written to"
+fi
+# shellcheck disable=SC2154
+in_image=(/usr/bin/env -i "${variables[@]}" "$(command -v chroot)" --userspec=65532:65532 "$image")
+
+# serves ADDRESS WORDS…: started with these words it is well, and its codes name the address.
+serves() {
+  local address=$1
+  shift
+  # shellcheck disable=SC2154
+  "${in_image[@]}" "${entrypoint[@]}" "$@" >"$image/data/log" 2>&1 &
   serving=$!
   for _ in $(seq 600); do
     grep -q "listening on" "$image/data/log" && break
@@ -25,9 +42,15 @@ exec unshare --mount --pid --fork --kill-child bash -c '
     sleep 0.1
   done
   cat "$image/data/log"
-  $server pair --json | grep "\"server\":\"ws://127.0.0.1:" >/dev/null
-  $server health
-  $server doctor
+  "${in_image[@]}" "${entrypoint[@]}" pair --json | grep -F "\"server\":\"$address\"" >/dev/null ||
+    fail "a code does not name $address"
+  # shellcheck disable=SC2154
+  "${in_image[@]}" "${health[@]}"
+  "${in_image[@]}" "${entrypoint[@]}" doctor --url ws://127.0.0.1:7420
   kill -TERM "$serving"
   wait "$serving"
-' image-check "$image"
+}
+# shellcheck disable=SC2154
+serves ws://0.0.0.0:7420 "${command[@]}"
+# shellcheck disable=SC2154
+serves wss://cospool.example.org "${compose[@]}"
