@@ -8,7 +8,7 @@ extension EndToEnd {
     /// Beginnings of lines that are not run here, and who runs them.
     private static let elsewhere: KeyValuePairs = [
       "sudo apt install": "packages need a clean machine: make dist-check",
-      "sh install.sh": "PackagingTests.theInstallerChecksWhatItInstalls",
+      "sh install.sh": "archives: theInstallerChecksWhatItInstalls; packages: make dist-check",
       "make ": "builds for minutes",
       "sudo make install": "PackagingTests.anInstallationHasAllThatBelongsToIt",
       ".build-harness/": "MergeHarnessTests runs scenario, matrix and seeds",

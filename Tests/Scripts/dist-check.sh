@@ -72,7 +72,8 @@ awk -v exposure="$exposure" 'BEGIN { exit !(exposure <= 2.0) }' || fail "the ser
 say "packages in a clean root, without systemd"
 root=$(fresh packages)
 mkdir "$root/release"
-cp "$out"/*_"$version-1_$architecture.deb" Tests/Scripts/{inside,waiting}.sh "$root/release/"
+cp "$out"/*_"$version-1_$architecture.deb" "$out/install.sh" "$out/SHA256SUMS" \
+  Tests/Scripts/{inside,waiting}.sh "$root/release/"
 # The next version: the same files under a higher number, packed quickly.
 for package in "${packages[@]}"; do
   dpkg-deb -R "$out/${package}_$version-1_$architecture.deb" "$work/next"
@@ -91,7 +92,7 @@ cp "$out"/*.tar.xz "$out/install.sh" "$out/SHA256SUMS" Tests/Scripts/{inside,wai
 inside "$root" bash /release/inside.sh archives "$version" "$machine" | tee "$work/archives.log"
 sed -n 's/^figure: //p' "$work/archives.log" >>"$figures"
 
-say "the image's root, read-only, as 65532"
+say "the image's root, read-only, as 65532, as the Dockerfile and compose.yaml start it"
 cp Server/Packaging/image.sh "$root/release/"
 inside "$root" sh /release/image.sh "/release/cospool-server-$version-linux-$machine.tar.xz" /image
 image=$root/image

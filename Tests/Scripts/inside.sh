@@ -66,6 +66,27 @@ serve() {
   eventually 60 grep -q "listening on" /tmp/server.log
 }
 
+# is_installed WAY: both are there, and go again.
+is_installed() {
+  [ "$(cospool --version)" = "$version" ] && [ "$(cospool-server --version)" = "$version" ] ||
+    fail "$1 installed another version"
+  [ -d /var/lib/cospool-server ] || fail "$1 left the server unconfigured"
+  apt purge -y cospool cospool-server
+  [ ! -e /usr/bin/cospool ] && [ ! -e /usr/bin/cospool-server ] || fail "programs stayed after $1"
+}
+
+# The two ways of the README. What the packages need is in the root: apt fetches nothing.
+readme_ways() {
+  apt install -y "./cospool_$version-1_$suffix.deb"
+  apt install -y "./cospool-server_$version-1_$suffix.deb"
+  is_installed "apt install"
+  sh install.sh --from file:///release
+  sh install.sh --from file:///release --server
+  sh install.sh --from file:///release --check || fail "what was installed just now is not the newest"
+  is_installed "install.sh"
+  figure "apt install ./FILE.deb, and install.sh with apt: both packages, each"
+}
+
 packages() {
   local started=$SECONDS
   before=$(date +%s%N)
@@ -126,6 +147,7 @@ packages() {
   [ -z "$left" ] || fail "these stayed: $left"
   getent passwd cospool-server >/dev/null || fail "the account is to stay"
   figure "install, upgrade, remove, install, purge: $((SECONDS - started)) s in all"
+  readme_ways
 }
 
 archives() {
