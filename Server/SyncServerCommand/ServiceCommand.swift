@@ -129,7 +129,7 @@ struct ServiceInstallCommand: ParsableCommand {
     commandName: "install", abstract: "Write the unit, start it, and have it start by itself.",
     discussion: """
       What stands behind -- are options of serve. Again is harmless: the unit is written anew, and \
-      started again.
+      started again. Where it does not start, what was there before is there again.
       """)
 
   @OptionGroup var scope: ServiceScopeOptions
