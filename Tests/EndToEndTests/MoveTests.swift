@@ -56,6 +56,57 @@ extension EndToEnd {
       }
     }
 
+    /// One of two workspaces goes to a machine of its own, as OPERATIONS.md says.
+    @Test func aWorkspaceGoesToAnotherServerWithItsFiles() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let a = try await bed.device("a", of: server, workspace: "team")
+        let b = try await bed.device("b", of: server, workspace: "team")
+        let other = try await bed.device("other", of: server, workspace: "other")
+        let content = Data((0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) })
+        for name in ["early", "late"] { try content.write(to: URL(filePath: bed.path(name))) }
+        try await a.cospool("send", "-s", "s", "--attach", bed.path("early"), "look")
+        try await bed.agreement(a, b)
+        try await other.send("s", "of the other workspace")
+        try await other.synchronise()
+        let folder = bed.path("backups")
+        try await bed.eventually("the backup has the file") {
+          let made = try await server.command(["backup", "create", "--folder", folder])
+          return made.standardOutput.contains("1 attachment")
+        }
+        let moved = Server(bed, data: bed.path("moved"))
+        _ = try await moved.command(["backup", "restore", "--folder", folder]).succeeded()
+        _ = try await moved.command(["workspace", "delete", "other", "--yes"]).succeeded()
+        try await moved.start()
+
+        // What is done in the meantime goes along with the devices.
+        try await a.cospool("send", "-s", "s", "--attach", bed.path("late"), "meanwhile")
+        try await bed.agreement(a, b)
+        for device in [a, b] { try await device.cospool("server", "move", moved.url) }
+        _ = try await server.command(["workspace", "delete", "team", "--yes"]).succeeded()
+        try await b.send("s", "there")
+        try await bed.agreement(a, b)
+        try await a.send("s", "and back")
+        try await bed.agreement(a, b)
+        #expect(try await b.contents("s") == ["look", "meanwhile", "there", "and back"])
+        for (message, name) in zip(try await b.queue("s").messages, ["early", "late"]) {
+          let fetched = bed.path("fetched " + name)
+          try await bed.eventually("\(name) is there") {
+            try await b.attempt("queue", "fetch", message.id, name, "-o", fetched).isSuccess
+          }
+          #expect(try Data(contentsOf: URL(filePath: fetched)) == content)
+        }
+        let log = try await b.cospool("log")
+        #expect(log.contains("look") && log.contains("there"), "\(log)")
+        try await other.cospool("sync", "now")
+        try await other.synchronise()
+        for (of, name) in [(server, "other"), (moved, "team")] {
+          let listed = try await of.command(["workspace", "list"]).succeeded().standardOutput
+          #expect(listed.hasPrefix("\(name): ") && listed.split(separator: "\n").count == 1)
+        }
+      }
+    }
+
     @Test func anUnpairedDeviceKeepsItsQueuesAndComesBack() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
