@@ -78,7 +78,7 @@ extension ServerDatabase {
   /// entries, and as many bytes, as a device gets instead of a snapshot.
   private static let keptBytesMax = limits.catchUpBytesMax
   private static let entryBytesMin = limits.catchUpBytesMax / limits.catchUpEntriesMax
-  private static let limits = ServerConfiguration.Log()
+  private static let limits = ServerConfiguration().log
 
   package func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
