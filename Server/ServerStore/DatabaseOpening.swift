@@ -59,6 +59,9 @@ enum DatabaseOpening {
     return applied
   }
 
+  /// What stands between a file's name and a number where it was set aside.
+  static let asideMark = ".corrupt-"
+
   /// Moves the damaged file and its companions out of the way, under a name that is free: all of
   /// them, or none. Without its log the file would be an older state, perhaps a sound one.
   ///
@@ -71,7 +74,7 @@ enum DatabaseOpening {
   ) -> String? {
     let files = FileManager.default
     guard
-      let kept = (1...10_000).lazy.map({ "\(path).corrupt-\($0)" })
+      let kept = (1...10_000).lazy.map({ "\(path)\(asideMark)\($0)" })
         .first(where: { !files.fileExists(atPath: $0) })
     else { return nil }
     var moved: [String] = []

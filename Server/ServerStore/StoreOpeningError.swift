@@ -2,6 +2,8 @@
 package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file is damaged; it was set aside under the second path, nil where it was left in place.
   case corrupt(path: String, keptAt: String?, reason: String)
+  /// A damaged file was set aside under the second path, and none stands in its place.
+  case setAside(path: String, keptAt: String)
   /// The file was written by a newer version and was not touched.
   case newer(path: String)
   /// No space is left.
@@ -19,10 +21,15 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     switch self {
     case .corrupt(let path, let keptAt?, let reason):
       "The database \(path) is damaged (\(reason)). It was kept as \(keptAt). Restore a backup, "
-        + "or start again with an empty database and pair the devices anew: they hold their data."
+        + "or move that file and its -wal away and start again with an empty database: devices that are paired anew "
+        + "bring back what they have."
     case .corrupt(let path, nil, let reason):
       "The database \(path) is damaged (\(reason)). It was left in place. A server that starts sets "
         + "it aside where it can; where not, move it away with \(path)-wal and \(path)-shm."
+    case .setAside(let path, let keptAt):
+      "The database \(path) was damaged and is kept as \(keptAt); none stands in its place. Restore a "
+        + "backup: cospool-server backup restore. Or move that file and its -wal away, to begin with an empty "
+        + "database: devices that are paired anew bring back what they have."
     case .newer(let path):
       "The database \(path) was written by a newer version of cospool-server. Update this one; "
         + "nothing was changed."

@@ -225,11 +225,15 @@ package struct ServerAdministration: Sendable {
     }
   }
 
-  /// - Throws: where no server ever kept anything, or a restore did not end.
+  /// - Throws: where no server ever kept anything, what it kept was damaged and set aside, or a restore did
+  ///   not end.
   package func requireData() throws(SyncServerError) {
     try requireRestored()
     let path = directory + "/" + ServerDatabase.fileName
     guard FileManager.default.fileExists(atPath: path) else {
+      if let kept = ServerDatabase.filesSetAside(in: directory).last {
+        throw SyncServerError(StoreOpeningError.setAside(path: path, keptAt: kept))
+      }
       throw SyncServerError(StoreOpeningError.absent(path: directory))
     }
   }

@@ -23,7 +23,7 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
   init(_ error: StoreOpeningError) {
     let code: Code =
       switch error {
-      case .corrupt: .corrupt
+      case .corrupt, .setAside: .corrupt
       case .full, .unavailable: .disk
       case .newer, .locked, .restoring, .absent: .failed
       }

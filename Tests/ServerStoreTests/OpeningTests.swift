@@ -148,6 +148,16 @@ import WireProtocol
       }
       #expect(FileManager.default.contents(atPath: kept) == garbage)
     }
+    // An empty database in its place is for a person to decide: a service that starts again is none.
+    let kept = folder.databasePath + ".corrupt-1"
+    #expect(ServerDatabase.filesSetAside(in: folder.path) == [kept])
+    for purpose in [ServerDatabase.Purpose.serving, .administration] {
+      #expect(throws: StoreOpeningError.setAside(path: folder.databasePath, keptAt: kept)) {
+        try folder.open(purpose)
+      }
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder.databasePath))
+    try FileManager.default.moveItem(atPath: kept, toPath: folder.path + "/elsewhere")
     let fresh = try folder.open()
     #expect(try fresh.devices(inWorkspaceNamed: nil).isEmpty)
   }

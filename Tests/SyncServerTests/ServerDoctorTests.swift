@@ -115,6 +115,42 @@ import WireProtocol
     }
   }
 
+  /// The lost workspaces' files are no leftovers, and what brings them back is looked at.
+  @Test func aDatabaseThatWasSetAsideIsToldAndItsFilesAreNotGivenUp() async throws {
+    try await withDirectory { directory in
+      let path = directory + "/" + ServerDatabase.fileName
+      let folder = BlobStore.folder(of: WorkspaceID(high: 1, low: 2), dataDirectory: directory)
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      expect(await Self.findings(of: directory), "deletedFiles", .warning)
+      try BackupSettings(folder: directory + "/nowhere", calendar: "daily").write(
+        directory: directory)
+      let kept = path + ".corrupt-1"
+      try FileManager.default.moveItem(atPath: path, toPath: kept)
+      for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
+      let findings = await Self.findings(of: directory)
+      expect(findings, "storeSetAside", .error, kept)
+      expect(findings, "backup", .error)
+      for begin in [
+        { _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "team") },
+        { _ = try ServerAdministration(dataDirectory: directory).workspaces() },
+      ] {
+        #expect {
+          try begin()
+        } throws: { error in
+          let error = error as? SyncServerError
+          return error?.exitCode == 6 && error?.message.contains(kept) == true
+        }
+      }
+      #expect(!FileManager.default.fileExists(atPath: path))
+      // One of before stands beside it, as after a restore.
+      try FileManager.default.copyItem(atPath: kept, toPath: path)
+      let restored = await Self.findings(of: directory)
+      #expect(!restored.contains { ["storeSetAside", "deletedFiles"].contains($0.code) })
+      try FileManager.default.removeItem(atPath: kept)
+      expect(await Self.findings(of: directory), "deletedFiles", .warning)
+    }
+  }
+
   @Test func aDamagedWorkspaceIsNamed() async throws {
     try await withDirectory { directory in
       let administration = ServerAdministration(dataDirectory: directory)

@@ -133,7 +133,8 @@ extension ServerDoctor {
   /// Files of a workspace that is gone: `workspace delete` was ended in the middle.
   private static func deletedFiles(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let root = "\(context.dataDirectory)/blobs"
-    guard context.hasDatabase,
+    // A database that was set aside may know workspaces that this one does not.
+    guard context.hasDatabase, context.databasesSetAside.isEmpty,
       let names = try? FileManager.default.contentsOfDirectory(atPath: root),
       let known = try? context.administration.workspaces().workspaces.map(\.id)
     else { return [] }

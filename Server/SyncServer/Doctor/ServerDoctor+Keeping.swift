@@ -9,10 +9,10 @@ extension ServerDoctor {
   static let backupHoursMax: Double = 50
 
   private static func backup(_ context: ServerDoctorContext) -> [DoctorFinding] {
-    guard context.hasDatabase else { return [] }
     let settings: BackupSettings
     do {
       guard let known = try BackupSettings.read(directory: context.dataDirectory) else {
+        guard context.hasDatabase else { return [] }
         return [
           .warning(
             "backup", "no backups are set up",

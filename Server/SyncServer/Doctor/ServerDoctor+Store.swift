@@ -18,6 +18,15 @@ extension ServerDoctor {
   private static func store(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let path = context.databasePath
     guard context.hasDatabase else {
+      if let kept = context.databasesSetAside.last {
+        return [
+          .error(
+            "storeSetAside", "the database was damaged and is kept as \(kept); no server starts",
+            fix:
+              "cospool-server backup restore. Or move that file and its -wal away, to begin with an "
+              + "empty database: devices that are paired anew bring back what they have.")
+        ]
+      }
       return [
         .info(
           "store", "no database yet: the first start or the first code makes it",

@@ -1,5 +1,6 @@
 package import Foundation
 package import HealthChecks
+import ServerStore
 
 /// The checks of `cospool-server doctor`.
 package enum ServerDoctor {
@@ -44,4 +45,7 @@ package struct ServerDoctorContext: Sendable {
   var databasePath: String { "\(dataDirectory)/\(BackupItem.database)" }
 
   var hasDatabase: Bool { FileManager.default.fileExists(atPath: databasePath) }
+
+  /// Damaged databases that were set aside, the latest last.
+  var databasesSetAside: [String] { ServerDatabase.filesSetAside(in: dataDirectory) }
 }
