@@ -53,6 +53,61 @@ extension EndToEnd {
       }
     }
 
+    @Test func anExpiredCertificateIsNamedAndRenewingItHelps() async throws {
+      try await TestBed.run { bed in
+        func install(_ name: String) throws {
+          for (from, to) in [(name, "leaf"), (name + ".key", "leaf.key")] {
+            try Data(contentsOf: URL(filePath: Self.certificate(from))).write(
+              to: URL(filePath: bed.path(to + ".pem")), options: .atomic)
+          }
+        }
+        func serve(port: Int) async throws -> (process: ChildProcess, url: String) {
+          let process = try bed.start(
+            "cospool-server",
+            [
+              "serve", "--data", bed.path("server"), "--port", "\(port)", "--certificate",
+              bed.path("leaf.pem"), "--key", bed.path("leaf.key.pem"),
+            ])
+          let line = try await process.line(holding: "listening on wss://")
+          return (process, String(try #require(line.firstMatch(of: #/wss://\S+/#)).output))
+        }
+        let roots = try ["localhost", "expired"].map {
+          try String(contentsOfFile: Self.certificate($0), encoding: .utf8)
+        }
+        try roots.joined().write(
+          toFile: bed.path("roots.pem"), atomically: true, encoding: .utf8)
+        try install("localhost")
+        let (first, url) = try await serve(port: 0)
+        let hint = try await bed.run("cospool-server", ["pair", "--data", bed.path("server")])
+          .succeeded().standardOutput
+        let code = try #require(hint.firstMatch(of: #/cospool pair wss:\S+ (\S+)/#)).1
+        let a = Device(bed, "a")
+        try await a.start(["--certificate", bed.path("roots.pem")])
+        try await a.cospool("config", "set", "certificate", bed.path("roots.pem"))
+        try await a.pair(url: url, code: String(code))
+        try await a.synchronise()
+
+        first.send(SIGTERM)
+        try await first.ended()
+        try install("expired")
+        _ = try await serve(port: try #require(URL(string: url)?.port))
+        try await a.send("s", "meanwhile")
+        let ill = try await a.attempt("doctor", "--json")
+        #expect(ill.code == 1, "\(ill)")
+        #expect(
+          ill.standardOutput.contains(#"{"code":"certificateDays","fix":"Have the server's"#),
+          "\(ill)")
+        // The server reads new files by itself.
+        try install("localhost")
+        try await bed.eventually("the device is connected again") {
+          try await a.status().outgoing == 0
+        }
+        let well = try await a.attempt("doctor", "--json")
+        #expect(
+          well.standardOutput.contains(#""code":"certificateDays","severity":"ok""#), "\(well)")
+      }
+    }
+
     @Test func environmentNamesTheCertificate() async throws {
       try await TestBed.run { bed in
         let (url, code) = try await serve(bed)

@@ -5,11 +5,15 @@ package import NIOSSL
 /// server's tests use; `SyncServerTests/Certificates/make.sh` made it.
 package enum TestAuthority {
   package static let certificateFile = path("localhost.pem")
-  private static let keyFile = path("localhost.key.pem")
+  /// For the same names, until 2021.
+  package static let expiredFile = path("expired.pem")
 
   /// - Parameter protocols: what is offered by ALPN.
-  package static func serverContext(protocols: [String]) throws -> NIOSSLContext {
-    let chain = try NIOSSLCertificate.fromPEMFile(certificateFile)
+  package static func serverContext(
+    protocols: [String], isExpired: Bool = false
+  ) throws -> NIOSSLContext {
+    let chain = try NIOSSLCertificate.fromPEMFile(isExpired ? expiredFile : certificateFile)
+    let keyFile = path(isExpired ? "expired.key.pem" : "localhost.key.pem")
     var configuration = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) },
       privateKey: .privateKey(try NIOSSLPrivateKey(file: keyFile, format: .pem)))

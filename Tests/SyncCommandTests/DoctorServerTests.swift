@@ -31,9 +31,10 @@ import Testing
   /// What doctor says of a server on a port of its own.
   private func findings(
     status: HTTPResponseStatus = .ok, date: Date? = nil, hasTLS: Bool = false,
-    address: (Int) -> String, settings: String = "{}", now: Date = Date()
+    isExpired: Bool = false, address: (Int) -> String, settings: String = "{}", now: Date = Date()
   ) async throws -> [DoctorFinding] {
-    let security = hasTLS ? try TestAuthority.serverContext(protocols: ["http/1.1"]) : nil
+    let security =
+      hasTLS ? try TestAuthority.serverContext(protocols: ["http/1.1"], isExpired: isExpired) : nil
     var headers: HTTPHeaders = ["content-length": "0"]
     if let date { headers.add(name: "date", value: HTTPDateText.text(of: date)) }
     let head = HTTPResponseHead(version: .http1_1, status: status, headers: headers)
@@ -132,6 +133,13 @@ import Testing
       try await findings(
         hasTLS: true, address: { "wss://localhost:\($0)" }, settings: trusting, now: end + 60),
       "certificateDays", .error, "expired")
+    // Whether its root is trusted or not: renewing it is what helps.
+    for settings in ["{}", #"{"certificate":"\#(TestAuthority.expiredFile)"}"#] {
+      found(
+        try await findings(
+          hasTLS: true, isExpired: true, address: { "wss://localhost:\($0)" }, settings: settings),
+        "certificateDays", .error, "expired")
+    }
     found(
       try await findings(
         hasTLS: true, address: { "wss://localhost:\($0)" },
