@@ -8,7 +8,25 @@ import Testing
   private static let secrets = [
     "sk-ant-PLANTEDkey0123456789abcdef", "hunter2-planted", "the planted prompt",
     "planted-session", "planted-project", "planted.invalid", "ghp_PLANTED0123456789abcdefgh",
+    "takeover", "planted-notifier", "planted-agent", "plantedword",
   ]
+
+  /// What the journal holds, at the level debug and in both formats.
+  private static let log = #"""
+    2026-11-25T10:00:00+0000 systemd[1]: Started cospoold.service - Cospool.
+    2026-11-25T10:00:01+0000 cospoold[1]: 2026-11-25T10:00:01+0000 info cospoold: attempt=1 session="planted-session" [SyncDaemon] an attempt ended: failed
+    2026-11-25T10:00:02+0000 cospoold[1]: 2026-11-25T10:00:02+0000 debug cospoold: session="a" [SyncDaemon] plantedword of an agent
+    2026-11-25T10:00:03+0000 cospoold[1]: plantedword on its second line
+    2026-11-25T10:00:04+0000 cospoold[1]: 2026-11-25T10:00:04+0000 debug cospoold: [SyncDaemon] PUT /v1/sessions/planted-session/pause: sessionNotFound
+    2026-11-25T10:00:05+0000 cospoold[1]: {"label":"cospoold","level":"warning","message":"held \"the planted prompt\" of 3\" and \"planted-session\" back","metadata":{"session":"\"planted-session\""},"time":"2026-11-25T10:00:05.000Z"}
+    2026-11-25T10:00:06+0000 cospoold[1]: {"label":"cospoold","level":"trace","message":"plantedword","time":"2026-11-25T10:00:06.000Z"}
+    2026-11-25T10:00:07+0000 cospoold[1]: {"label":"cospoold","level":"notice","message":"plantedword, cut
+    2026-11-25T10:00:08+0000 cospoold[1]: 2026-11-25T10:00:08+0000 error cospoold: session="a\" [b] plantedword" [SyncDaemon] token=ghp_PLANTED0123456789abcdefgh at work
+    2026-11-25T10:00:09+0000 cospoold[1]: 2026-11-25T10:00:09+0000 warning cospoold: [SyncDaemon] cannot be read: /srv/acme takeover/chain.pem
+    2026-11-25T10:00:10+0000 cospoold[1]: 2026-11-25T10:00:10+0000 notice cospoold: [SyncClient] connected to wss://planted.invalid:443
+    2026-11-25T10:00:11+0000 systemd[1]: cospoold.service: Main process exited, code=exited, status=2/INVALIDARGUMENT
+    2026-11-25T10:00:12+0000 systemd[1]: cospoold.service: Failed at step CHDIR spawning /srv/acme-takeover/cospoold
+    """#
 
   @Test func whatIsPlantedIsNotInIt() async throws {
     try await CommandFixture.run { daemon in
@@ -17,9 +35,9 @@ import Testing
       try #"{"server":"wss://planted.invalid:443","token":"00ff"}"#.write(
         toFile: daemon.directory + "/credentials.json", atomically: true, encoding: .utf8)
       for (name, value) in [
-        ("command", "agent --key sk-ant-PLANTEDkey0123456789abcdef {}"),
-        ("notifyCommand", "curl -u me:hunter2-planted https://planted.invalid"),
-        ("agent", "command"),
+        ("command", "/srv/planted-agent --key sk-ant-PLANTEDkey0123456789abcdef {}"),
+        ("notifyCommand", "planted-notifier -u me:hunter2-planted https://planted.invalid"),
+        ("agent", "command"), ("projectRoots", "/srv/acme-takeover"),
       ] {
         let set = await daemon.cospool("config", "set", name, value)
         #expect(set.exitCode == 0, "\(set)")
@@ -27,18 +45,16 @@ import Testing
       // Where a person looks for its log.
       let bin = daemon.directory + "/bin"
       try FileManager.default.createDirectory(atPath: bin, withIntermediateDirectories: true)
-      try """
-      #!/bin/sh
-      echo '2026-11-25T10:00:00+0000 cospoold[1]: sent "the planted prompt" of "planted-session"'
-      echo '2026-11-25T10:00:01+0000 cospoold[1]: token=ghp_PLANTED0123456789abcdefgh at work'
-      """.write(toFile: bin + "/journalctl", atomically: true, encoding: .utf8)
+      try Self.log.write(toFile: bin + "/log", atomically: true, encoding: .utf8)
+      try "#!/bin/sh\nexec cat \(bin)/log\n".write(
+        toFile: bin + "/journalctl", atomically: true, encoding: .utf8)
       try FileManager.default.setAttributes(
         [.posixPermissions: 0o755], ofItemAtPath: bin + "/journalctl")
       let report = await CommandFixture.cospool(
         ["bugreport"],
         variables: [
           "PATH": "\(bin):/usr/bin:/bin", "HOME": daemon.directory,
-          "COSPOOL_DATA": daemon.directory,
+          "COSPOOL_DATA": daemon.directory, "DB_PASS": "hunter2-planted",
         ])
       #expect(report.exitCode == 0, "\(report)")
       for section in ["== versions", "== doctor", "== status", "== settings", "== log"] {
@@ -47,7 +63,22 @@ import Testing
       #expect(report.output.contains("messages 1"))
       #expect(report.output.contains("command is set"))
       #expect(report.output.contains("agent command"))
-      #expect(report.output.contains("2026-11-25T10:00:01"))
+      for code in ["projectRoots", "notifyCommand", "agent"] {
+        let line = report.output.split(separator: "\n").first { $0.hasSuffix(" \(code)") }
+        #expect(line != nil, "\(code) in \(report.output)")
+      }
+      let shown = report.output.split(separator: "\n").filter { $0.hasPrefix("2026-11-25T") }
+      #expect(
+        shown.map { $0.dropFirst(25) } == [
+          "systemd[1]: Started cospoold.service - Cospool.",
+          "cospoold[1]: info: an attempt ended: failed",
+          #"cospoold[1]: warning: held "…" back"#,
+          "cospoold[1]: error: token=[redacted] at work",
+          "cospoold[1]: warning: cannot be read: …",
+          "cospoold[1]: notice: connected to URL",
+          "systemd[1]: cospoold.service: Main process exited, code=exited, status=2/INVALIDARGUMENT",
+          "systemd[1]: cospoold.service: Failed at step CHDIR spawning …",
+        ])
       for secret in Self.secrets {
         #expect(!report.output.contains(secret), "\(secret) in \(report.output)")
       }

@@ -49,14 +49,23 @@ struct BugReport: Sendable {
     return lines
   }
 
-  /// Codes and severities of all; what was found only where it names a fault.
+  /// Codes and severities of all; what was found where it is a fault, and holds nothing that a person chose.
   private func doctor() -> [String] {
     findings.map { finding in
-      finding.severity >= .warning
+      finding.severity >= .warning && BugReport.told.contains(finding.code)
         ? "\(finding.severity.rawValue) \(finding.code): \(TextStyle.line(finding.what))"
         : "\(finding.severity.rawValue) \(finding.code)"
     }
   }
+
+  /// Findings that consist of fixed words, numbers, the data directory and the server's address. Others name
+  /// folders, programs and what was refused.
+  private static let told: Set<String> = [
+    "noDaemon", "daemonVersion", "dataDirectory", "dataMode", "credentialsMode", "diskSpace",
+    "store",
+    "storeLog", "outbox", "serverName", "serverPort", "serverTLS", "serverHealth", "serverUpgrade",
+    "certificateDays", "clock", "frameSize", "linger",
+  ]
 
   private func status() -> [String] {
     switch context.status {
@@ -97,22 +106,9 @@ struct BugReport: Sendable {
     "notice", "warning", "error", "critical", "retry", "pause", "skip", "user", "system", "default",
   ]
 
-  /// The log without what stands in quotation marks, and without ids.
   private func logText() -> [String] {
     guard let log else { return ["no service of systemd"] }
-    return log.split(separator: "\n").suffix(BugReport.logLines).map { line in
-      var shown = ""
-      var isQuoted = false
-      for character in line {
-        if character == "\"" {
-          isQuoted.toggle()
-          if isQuoted { shown += "\"…\"" }
-        } else if !isQuoted {
-          shown.append(character)
-        }
-      }
-      return TextStyle.line(shown)
-    }
+    return log.split(separator: "\n").suffix(BugReport.logLines).compactMap(BugReportLog.shown)
   }
 
   // MARK: - What stands in for names

@@ -1,0 +1,94 @@
+import AgentFormats
+
+/// What a bug report shows of the service's log: when, how bad, and what the program says of itself.
+///
+/// A line is shown where its form is known. What else is in a journal are an agent's words, or the rest of
+/// an entry that had several lines. Of what is shown, names of things that a person chose stand in
+/// quotation marks, in metadata, or are paths and addresses.
+enum BugReportLog {
+  /// Details, which `debug` and `trace` are, hold what agents and callers wrote.
+  private static let levels: Set<Substring> = ["info", "notice", "warning", "error", "critical"]
+
+  /// A line as `journalctl --output=short-iso --no-hostname` has it, without what a person gave; nil where
+  /// nothing of it may be shown.
+  static func shown(_ line: Substring) -> String? {
+    let parts = line.split(separator: " ", maxSplits: 2)
+    guard parts.count == 3, parts[1].hasSuffix("]:") else { return nil }
+    let said: String?
+    switch parts[1].prefix(while: { $0 != "[" }) {
+    case "cospoold":
+      said = entry(parts[2]).map { "\($0.level): \(plain($0.message) { $0.contains("/") })" }
+    case "systemd":
+      // `status=2/INVALIDARGUMENT` is no path.
+      said = plain(parts[2], isPath: beginsPath)
+    default: said = nil
+    }
+    return said.map { TextStyle.line("\(parts[0]) \(parts[1]) \($0)") }
+  }
+
+  /// Level and message of an entry, as both log formats write them; nil for details, and for what is none.
+  private static func entry(_ text: Substring) -> (level: Substring, message: Substring)? {
+    let level: Substring
+    let message: Substring
+    if text.first == "{" {
+      guard let tree = JSONTree(Array(text.utf8)), let named = tree["level"]?.text,
+        let said = tree["message"]?.text
+      else { return nil }
+      (level, message) = (Substring(named), Substring(said))
+    } else {
+      // The time, the level, and `label: metadata [source] message`.
+      let words = text.split(separator: " ", maxSplits: 2)
+      guard words.count == 3, let said = afterSource(words[2]) else { return nil }
+      (level, message) = (words[1], said)
+    }
+    return levels.contains(level) ? (level, message) : nil
+  }
+
+  /// What follows ` [source] `, wherever else brackets stand in quotation marks.
+  private static func afterSource(_ text: Substring) -> Substring? {
+    var isQuoted = false
+    var isEscaped = false
+    for index in text.indices {
+      switch text[index] {
+      case _ where isEscaped: isEscaped = false
+      case "\\" where isQuoted: isEscaped = true
+      case "\"": isQuoted.toggle()
+      case " " where !isQuoted:
+        let rest = text[text.index(after: index)...]
+        guard rest.first == "[", let end = rest.firstIndex(of: "]") else { continue }
+        return rest[rest.index(after: end)...].drop { $0 == " " }
+      default: break
+      }
+    }
+    return nil
+  }
+
+  /// A message without what stands between its first and its last quotation mark, without addresses, and
+  /// cut where a path begins, which may have blanks.
+  private static func plain(
+    _ message: Substring, isPath: (Substring) -> Bool
+  ) -> String {
+    var text = String(message)
+    if let first = text.firstIndex(of: "\""), let last = text.lastIndex(of: "\"") {
+      text = text[..<first] + "\"…\"" + (first == last ? "" : text[text.index(after: last)...])
+    }
+    var words: [String] = []
+    for word in text.split(whereSeparator: \.isWhitespace) {
+      if word.contains("://") {
+        words.append("URL" + (word.last.map { ":,;.".contains($0) ? String($0) : "" } ?? ""))
+      } else if isPath(word) {
+        return (words + ["…"]).joined(separator: " ")
+      } else {
+        words.append(String(word))
+      }
+    }
+    return words.joined(separator: " ")
+  }
+
+  private static func beginsPath(_ word: Substring) -> Bool {
+    guard let slash = word.firstIndex(of: "/") else { return false }
+    guard slash > word.startIndex else { return true }
+    let before = word[word.index(before: slash)]
+    return !before.isLetter && !before.isNumber
+  }
+}
