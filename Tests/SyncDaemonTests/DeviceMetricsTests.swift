@@ -21,4 +21,32 @@ import Testing
       #expect(!page.contains("planted"))
     }
   }
+
+  private static func names(in text: some StringProtocol) -> Set<String> {
+    Set(text.matches(of: /cospool_device_[a-z_]+/).map { String($0.output) })
+  }
+
+  /// The dashboard asks for numbers that there are.
+  @Test func whatIsWatchedIsServed() async throws {
+    let path = URL(filePath: #filePath).deletingLastPathComponent()
+      .appending(path: "../../Server/Monitoring/dashboard.json")
+    let asked = Self.names(in: try String(contentsOf: path, encoding: .utf8))
+    #expect(asked.count >= 3)
+    try await RunningDaemon.run { daemon in
+      let page = try await daemon.request("GET", "/v1/metrics").body
+      let samples = page.split(separator: "\n").filter { !$0.hasPrefix("#") }
+      #expect(asked.subtracting(Self.names(in: samples.joined(separator: "\n"))) == [])
+    }
+  }
+
+  /// node_exporter's textfile collector reads Prometheus' older format, which has no `info`; OPERATIONS.md
+  /// leaves those lines out, and there may be no other kind that it lacks.
+  @Test func theTextfileCollectorKnowsAllKindsButInfo() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await daemon.request("GET", "/v1/metrics").body
+      let kinds = page.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
+        .compactMap { $0.split(separator: " ").last }
+      #expect(Set(kinds).isSubset(of: ["counter", "gauge", "histogram", "info"]), "\(kinds)")
+    }
+  }
 }
