@@ -18,13 +18,20 @@ package struct DoctorReport: Encodable, Sendable {
   }
 
   /// Looks; where it may, corrects what can be corrected safely, and looks again.
+  ///
+  /// - Parameters:
+  ///   - limit: of a check. Those that are done again have what is left of it, a second at least.
+  ///   - look: does the checks, each within the limit that it is given.
   package static func looking(
-    repairing: Bool, _ look: () async -> [DoctorFinding]
+    repairing: Bool, within limit: Duration, _ look: (Duration) async -> [DoctorFinding]
   ) async -> DoctorReport {
-    let findings = await look()
+    let begin = ContinuousClock.now
+    let findings = await look(limit)
     guard repairing else { return DoctorReport(findings) }
     let repaired = findings.filter { $0.repair?.done() == true }.map(\.what)
-    return DoctorReport(repaired.isEmpty ? findings : await look(), repaired: repaired)
+    guard !repaired.isEmpty else { return DoctorReport(findings) }
+    let left = limit - begin.duration(to: .now)
+    return DoctorReport(await look(max(.seconds(1), left)), repaired: repaired)
   }
 
   /// Whether the program ends with a failure.

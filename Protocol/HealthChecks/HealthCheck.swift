@@ -1,18 +1,25 @@
 /// Some findings about one thing, of a program that looks at `Context`.
 package struct HealthCheck<Context: Sendable>: Sendable {
   package var code: String
+  /// What it means that the limit passed first.
+  package var late: LateCheck
   package var run: @Sendable (Context) async -> [DoctorFinding]
 
-  package init(code: String, run: @escaping @Sendable (Context) async -> [DoctorFinding]) {
+  package init(
+    code: String, late: LateCheck = LateCheck(),
+    run: @escaping @Sendable (Context) async -> [DoctorFinding]
+  ) {
     self.code = code
+    self.late = late
     self.run = run
   }
 
   /// A check that only reads files and blocks.
   package static func local(
-    _ code: String, _ run: @escaping @Sendable (Context) -> [DoctorFinding]
+    _ code: String, late: LateCheck = LateCheck(),
+    _ run: @escaping @Sendable (Context) -> [DoctorFinding]
   ) -> HealthCheck {
-    HealthCheck(code: code) { context in await Deadline.blocking { run(context) } }
+    HealthCheck(code: code, late: late) { context in await Deadline.blocking { run(context) } }
   }
 
   /// Does all beside each other, each with a limit of time.
@@ -24,9 +31,7 @@ package struct HealthCheck<Context: Sendable>: Sendable {
     await withTaskGroup(of: (Int, [DoctorFinding]).self) { tasks in
       for (index, check) in checks.enumerated() {
         tasks.addTask {
-          let late = DoctorFinding.warning(
-            check.code, "the check did not end within \(limit)",
-            fix: "Try again; what it looks at may hang.")
+          let late = check.late.finding(check.code, after: limit)
           return (
             index,
             await Deadline.value(within: limit, otherwise: [late]) { await check.run(context) }
@@ -37,5 +42,30 @@ package struct HealthCheck<Context: Sendable>: Sendable {
       for await (index, findings) in tasks { found[index] = findings }
       return found.flatMap { $0 }
     }
+  }
+}
+
+/// What is said of a check that did not end in time.
+package struct LateCheck: Sendable {
+  private let severity: DoctorFinding.Severity
+  private let what: String
+  private let fix: String
+
+  /// What the check looks at may be slow, or the machine is.
+  package init(fix: String = "Try again; what it looks at may hang.") {
+    self.init(severity: .warning, what: "the check did not end", fix: fix)
+  }
+
+  /// Who was asked is at fault where it says nothing in time.
+  package static func silence(of whom: String, fix: String) -> LateCheck {
+    LateCheck(severity: .error, what: "\(whom) gave no answer", fix: fix)
+  }
+
+  private init(severity: DoctorFinding.Severity, what: String, fix: String) {
+    (self.severity, self.what, self.fix) = (severity, what, fix)
+  }
+
+  fileprivate func finding(_ code: String, after limit: Duration) -> DoctorFinding {
+    DoctorFinding(code: code, severity: severity, what: "\(what) within \(limit)", fix: fix)
   }
 }

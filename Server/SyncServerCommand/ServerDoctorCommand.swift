@@ -47,7 +47,8 @@ struct ServerDoctorCommand: AsyncParsableCommand {
   var json = false
 
   func run() async throws {
-    let report = await DoctorReport.looking(repairing: fix, look)
+    let report = await DoctorReport.looking(
+      repairing: fix, within: ServerDoctorContext.limitUsual, look)
     try StandardOutput.write(
       json
         ? try report.json()
@@ -55,8 +56,9 @@ struct ServerDoctorCommand: AsyncParsableCommand {
     if report.isBad(strict: strict) { throw ExitCode(ExitStatus.failed) }
   }
 
-  private func look() async -> [DoctorFinding] {
+  private func look(within limit: Duration) async -> [DoctorFinding] {
     var context = ServerDoctorContext(dataDirectory: data.resolved)
+    context.limit = limit
     context.url = url
     context.certificateFile = certificate
     return await ServerDoctor.findings(context)

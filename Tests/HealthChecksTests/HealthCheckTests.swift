@@ -44,6 +44,34 @@ import Testing
     #expect(findings.last?.code == "works")
   }
 
+  /// Whoever is asked and says nothing is at fault, however the connection came to be.
+  @Test func silenceIsAnError() async {
+    let check = Check(code: "asks", late: .silence(of: "the server", fix: "restart it")) { _ in
+      try? await Task.sleep(for: .seconds(3_600))
+      return []
+    }
+    let findings = await Check.findings(of: [check], looking: "x", within: .milliseconds(200))
+    #expect(findings.map(\.severity) == [.error])
+    #expect(findings.first?.what == "the server gave no answer within 0.2 seconds")
+    #expect(findings.first?.fix == "restart it")
+    #expect(DoctorReport(findings).isBad(strict: false))
+  }
+
+  @Test func whatIsLookedAtAgainHasTheTimeThatIsLeft() async throws {
+    let path = NSTemporaryDirectory() + "cospool-again-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    #expect(FileManager.default.createFile(atPath: path, contents: nil))
+    let wrong = DoctorFinding.error("a", "b", fix: "c", repair: .mode(path: path, bits: 0o600))
+    var limits: [Duration] = []
+    let report = await DoctorReport.looking(repairing: true, within: .milliseconds(1_500)) {
+      limits.append($0)
+      if limits.count == 1 { try? await Task.sleep(for: .seconds(1)) }
+      return limits.count == 1 ? [wrong] : []
+    }
+    #expect(limits == [.milliseconds(1_500), .seconds(1)])
+    #expect(report.repaired == ["b"] && report.findings.isEmpty)
+  }
+
   private static let found: [DoctorFinding] = [
     .ok("a", "fine"), .warning("b", "odd\u{1B}[2J", fix: "look"), .error("c", "bad", fix: "mend"),
   ]

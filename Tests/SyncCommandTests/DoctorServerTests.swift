@@ -112,6 +112,18 @@ import Testing
     found(await machine.findings(), "server", .error, "no address")
   }
 
+  /// As one that was stopped, or hangs: the system still takes connections for it.
+  @Test func aServerThatNeverAnswersIsAnError() async throws {
+    let machine = try Machine()
+    defer { machine.remove() }
+    let server = try await ServerBootstrap(group: NIOSingletons.posixEventLoopGroup)
+      .bind(host: "127.0.0.1", port: 0).get()
+    try machine.credentials(server: "ws://127.0.0.1:\(server.localAddress?.port ?? 0)")
+    let findings = await machine.findings { $0.limits.check = .seconds(2) }
+    found(findings, "serverHealth", .error, "no answer within")
+    try await server.close()
+  }
+
   @Test func certificatesAreChecked() async throws {
     let trusting = #"{"certificate":"\#(TestAuthority.certificateFile)"}"#
     found(

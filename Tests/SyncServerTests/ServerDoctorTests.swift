@@ -1,6 +1,8 @@
 import Crypto
 import Foundation
 import HealthChecks
+import NIOCore
+import NIOPosix
 import ProcessResources
 import QueueModel
 import ServerCore
@@ -67,6 +69,25 @@ import WireProtocol
       // The order is that of the checks.
       #expect(findings.first?.code == "dataDirectory")
     }
+  }
+
+  /// As one that was stopped, or hangs: the system still takes connections for it.
+  @Test func aServerThatNeverAnswersIsAnError() async throws {
+    let silent = try await ServerBootstrap(group: NIOSingletons.posixEventLoopGroup)
+      .bind(host: "127.0.0.1", port: 0).get()
+    let url = "ws://127.0.0.1:\(silent.localAddress?.port ?? 0)"
+    try await withDirectory { directory in
+      let lock = try DirectoryLock(directory: directory)
+      AddressFile(directory: directory).write(.init(url: url))
+      let findings = await Self.findings(of: directory) {
+        $0.url = url
+        $0.limit = .seconds(2)
+      }
+      lock.release()
+      expect(findings, "serverHealth", .error, "no answer within")
+      expect(findings, "serverAddress", .error, "no answer within")
+    }
+    try await silent.close()
   }
 
   @Test func dataThatAreNotThereAreNotMade() async throws {

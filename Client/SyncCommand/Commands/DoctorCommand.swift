@@ -38,10 +38,12 @@ struct DoctorCommand: LocalCommand {
   func outcome(in environment: Environment) async throws -> CommandRunner.Outcome {
     let directory = Paths.absolute(try environment.dataDirectory(flag: options.data))
     let program = Self.program(environment.variables)
-    let report = await DoctorReport.looking(repairing: fix) {
-      let context = await DoctorContext.gathered(
-        dataDirectory: directory, variables: environment.variables, program: program,
-        now: environment.style.now, limits: environment.doctorLimits)
+    let context = await DoctorContext.gathered(
+      dataDirectory: directory, variables: environment.variables, program: program,
+      now: environment.style.now, limits: environment.doctorLimits)
+    let report = await DoctorReport.looking(repairing: fix, within: context.limits.check) { limit in
+      var context = context
+      context.limits.check = limit
       return await Doctor(context: context).findings()
     }
     return CommandRunner.Outcome(

@@ -6,14 +6,22 @@ import HealthChecks
 extension ServerDoctor {
   static let processChecks: [Check] = [
     .local("server", server), .local("descriptors", descriptors),
-    Check(code: "serverHealth", run: serverHealth), Check(code: "serverAddress", run: address),
+    Check(code: "serverHealth", late: .silence(of: "the server", fix: restart), run: serverHealth),
+    Check(
+      code: "serverAddress",
+      late: .silence(
+        of: "the address of devices",
+        fix: "Where serverHealth is well, what stands in front of the server hangs: restart that."),
+      run: address),
   ]
 
   /// A certificate should have been renewed by then.
   static let certificateDaysLow = 14
   /// Each connection takes a descriptor.
   static let descriptorsLow = 4_096
-  private static let connectSeconds: Int64 = 5
+  private static let connectSeconds: Int64 = 2
+  private static let restart =
+    "The process runs and does not answer: look at its log, and restart it."
 
   private static func server(_ context: ServerDoctorContext) -> [DoctorFinding] {
     guard context.isServed else {
@@ -78,9 +86,7 @@ extension ServerDoctor {
         + (reply.certificateEnds.map { [certificate(ends: $0, address, now: context.now)] } ?? [])
     } catch {
       return [
-        .error(
-          "serverHealth", error.reason,
-          fix: "The process runs and does not answer: look at its log, and restart it.")
+        .error("serverHealth", error.reason, fix: restart)
       ]
     }
   }

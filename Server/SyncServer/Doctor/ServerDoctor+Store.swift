@@ -7,7 +7,13 @@ import ServerStore
 /// The database, and what it knows of workspaces, devices and pushes.
 extension ServerDoctor {
   static let storeChecks: [Check] = [
-    .local("store", store), .local("storeLog", storeLog), .local("workspaces", workspaces),
+    .local(
+      "store",
+      late: LateCheck(
+        fix:
+          "Look at the disk. A large database takes longer than this: cospool-server backup verify "
+          + "reads all of it."), store),
+    .local("storeLog", storeLog), .local("workspaces", workspaces),
     .local("quota", quotas), .local("access", access), .local("pushSettings", pushSettings),
     .local("pushTargets", pushTargets), .local("clock", clock),
   ]

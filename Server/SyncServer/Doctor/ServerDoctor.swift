@@ -24,7 +24,8 @@ package struct ServerDoctorContext: Sendable {
   /// Ages and days left are counted from here.
   package var now = Date()
   /// How long a check may take.
-  package var limit = Duration.seconds(10)
+  package static let limitUsual = Duration.seconds(4)
+  package var limit = limitUsual
   /// Of attachments, so many bytes are read and compared.
   package var attachmentBytesMax = 64 << 20
   /// Which process serves the directory; nil where none does, or does not say so.
