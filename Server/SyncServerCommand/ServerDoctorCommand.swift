@@ -60,6 +60,7 @@ struct ServerDoctorCommand: AsyncParsableCommand {
     var context = ServerDoctorContext(dataDirectory: data.resolved)
     context.limit = limit
     context.url = url
+    context.startAdvice = ServerUnit.startAdvice(for: data.resolved)
     context.certificateFile = certificate
     return await ServerDoctor.findings(context)
   }

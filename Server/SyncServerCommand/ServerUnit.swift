@@ -23,6 +23,23 @@ struct ServerUnit: Equatable {
   /// Options of an administrator: `COSPOOL_SERVER_OPTIONS="…"`.
   static let optionsFile = "/etc/default/cospool-server"
 
+  /// What an operator says to have the server of these data started: it would run without the service's options
+  /// else, and keep the service from starting. nil where no service of the machine is for them.
+  ///
+  /// - Parameter folders: where the machine's units lie.
+  static func startAdvice(
+    for data: String,
+    in folders: [String] = [
+      "/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
+    ]
+  ) -> String? {
+    guard URL(filePath: data).standardizedFileURL.path(percentEncoded: false) == dataDirectory,
+      folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(name)") })
+    else { return nil }
+    return
+      "Start its service: sudo systemctl start \(name); why it ended: sudo cospool-server service logs"
+  }
+
   /// The file's text. Of systemd's means of confining a service the machine's unit takes all that a server
   /// which listens, and writes to one directory, can have.
   func text() -> String {

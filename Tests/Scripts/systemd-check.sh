@@ -235,6 +235,21 @@ on rm -r /run/systemd/system/cospool-server.service.d
 on systemctl daemon-reload
 ada cospool sync wait --timeout 60
 
+say "what doctor tells of a service that has ended helps"
+# advised TEXT: the command behind "Start its service: ".
+advised() { sed -n 's/.*Start its service: \(sudo \)\{0,1\}\([^;"]*\);.*/\2/p' | head -n 1; }
+ada systemctl --user stop cospoold
+advice=$({ ada cospool doctor --json || true; } | advised)
+[ "$advice" = "systemctl --user start cospoold.service" ] || fail "doctor of the device says: $advice"
+[ "$({ ada cospool status 2>&1 || true; } | advised)" = "$advice" ] || fail "status says something else"
+ada $advice
+ada cospool sync wait --timeout 60
+on systemctl stop cospool-server
+advice=$({ on cospool-server doctor --json || true; } | advised)
+[ "$advice" = "systemctl start cospool-server.service" ] || fail "doctor of the server says: $advice"
+on $advice
+eventually 60 ada cospool sync wait --timeout 60
+
 say "an upgrade, and a restart between turns"
 long "Long while upgraded"
 before=$(running daemon)

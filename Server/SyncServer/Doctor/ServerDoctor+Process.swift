@@ -28,8 +28,8 @@ extension ServerDoctor {
       return [
         .error(
           "server", "no server runs for \(context.dataDirectory)",
-          fix:
-            "Start it: cospool-server --data \(Shell.quoted(context.dataDirectory))")
+          fix: context.startAdvice
+            ?? "Start it: cospool-server --data \(Shell.quoted(context.dataDirectory))")
       ]
     }
     guard let listening = context.listening else {

@@ -23,6 +23,8 @@ package struct ServerDoctorContext: Sendable {
   package var certificateFile: String?
   /// Ages and days left are counted from here.
   package var now = Date()
+  /// What an operator says to have the server started, where a service manager does that.
+  package var startAdvice: String?
   /// How long a check may take.
   package static let limitUsual = Duration.seconds(4)
   package var limit = limitUsual
