@@ -141,7 +141,7 @@ struct BackupVerifyCommand: ParsableCommand {
       "Restore a backup into a folder of its own, compare all of it, and remove that folder.",
     discussion: """
       Compares every file's hash, has SQLite check the database, and reads every workspace as the server \
-      does. Exit code 6 says that something is missing or damaged.
+      does. Where a backup is dated ahead of this machine's clock, name the one that you mean. Exit code 6 says that something is missing or damaged.
       """)
 
   @OptionGroup var place: BackupFolderOptions
@@ -172,7 +172,8 @@ struct BackupRestoreCommand: ParsableCommand {
     discussion: """
       Stop the server first. What is there is kept in a folder before-restore-… of the data directory. \
       Devices that were revoked stay out, whatever the backup says. When the server runs again, devices \
-      bring back what they have and the backup lacks.
+      bring back what they have and the backup lacks. Where a backup is dated ahead of this machine's \
+      clock, name the one that you mean.
 
       EXAMPLES
         cospool-server backup restore
@@ -235,6 +236,7 @@ struct BackupScheduleCommand: ParsableCommand {
   func validate() throws {
     let isGiven = folder != nil || at != nil || command != nil || write != nil || keep.isGiven
     guard !off || !isGiven else { throw ValidationError("--off stands alone.") }
+    guard folder != "" else { throw ValidationError("Name a folder with --folder.") }
     guard at?.contains(where: \.isNewline) != true, at != "" else {
       throw ValidationError("--at takes one line, such as daily or '*-*-* 03:00'.")
     }
@@ -251,17 +253,18 @@ struct BackupScheduleCommand: ParsableCommand {
     let settings = try changed(known)
     let isChanged = settings != known
     if at != nil { try requireCalendar(settings.calendar) }
-    if isChanged {
+    let isLookedAt = isChanged || folder != nil
+    if isLookedAt {
       try ServerAdministration(dataDirectory: directory).requireData()
       try ServerBackup.requireElsewhere(settings.folder, than: directory)
       if folder != nil { try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory) }
     }
     // What the backups need is looked at as they are made, before root writes units. A folder that the settings
-    // name is made by the account that can have written it there, where that may.
+    // name is there: it may be on a disk that is not.
     try ServerAccount.acting(asOwnerOf: directory) {
-      guard isChanged else { return }
-      try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory)
-      try ServerBackup.requireRight(to: settings.folder)
+      guard isLookedAt else { return }
+      if folder == nil { _ = try ServerBackup(dataDirectory: directory, folder: nil) }
+      try ServerBackup.begin(in: settings.folder)
       _ = try ServerAdministration(dataDirectory: directory).workspaces()
     }
     if let write {

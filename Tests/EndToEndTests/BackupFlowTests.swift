@@ -253,6 +253,23 @@ extension EndToEnd {
         }
         let unset = try await server.command(["backup", "list"])
         #expect(unset.code == 2 && unset.standardError.contains("backup schedule"), "\(unset)")
+        for verb in ["create", "schedule", "list"] {
+          let nameless = try await server.command(["backup", verb, "--folder", ""])
+          #expect(nameless.code == 2 && nameless.standardError.contains("--folder"), "\(nameless)")
+        }
+        // A disk that is not mounted: nothing begins in its place, until somebody says so.
+        let disk = bed.path("disk")
+        _ = try await server.command(["backup", "schedule", "--folder", disk]).succeeded()
+        try FileManager.default.removeItem(atPath: disk)
+        for words in [["create"], ["schedule", "--keep-days", "3"]] {
+          let unmounted = try await server.command(["backup"] + words)
+          #expect(
+            unmounted.code == 7 && unmounted.standardError.contains("mount that disk"),
+            "\(unmounted)")
+        }
+        #expect(!FileManager.default.fileExists(atPath: disk))
+        _ = try await server.command(["backup", "schedule", "--folder", disk]).succeeded()
+        _ = try await server.command(["backup", "create"]).succeeded()
       }
     }
   }

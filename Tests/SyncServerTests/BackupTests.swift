@@ -179,6 +179,32 @@ import Testing
     }
   }
 
+  /// Of a clock that was wrong: which backup is the latest is for a person to say, and the one that was just
+  /// made does not go for it.
+  @Test func aBackupThatIsDatedAheadIsNotTakenForTheLatest() async throws {
+    try await Self.with { fixture, place in
+      let day: Int64 = 86_400_000
+      let rule = BackupRule(days: 1, weeks: 0, months: 0)
+      let now = ProcessClock.wallMilliseconds
+      let ahead = try place.backup().create(keeping: rule, at: now + day).backup.name
+      let right = try place.backup().create(keeping: rule, at: now).backup.name
+      #expect(try place.backup().list().backups.map(\.name) == [right, ahead])
+      func refuses(_ body: () throws -> Void) {
+        #expect {
+          try body()
+        } throws: {
+          "\($0)".contains(ahead) && "\($0)".contains("backup list")
+        }
+      }
+      refuses { _ = try place.backup().verify(name: nil) }
+      _ = try place.backup().verify(name: right)
+      await fixture.server.stop()
+      refuses { _ = try place.backup().restore(name: nil) }
+      _ = try place.backup().restore(name: right)
+      try await fixture.restart()
+    }
+  }
+
   @Test func whatIsDamagedIsFoundAndTakenAgain() async throws {
     try await Self.with { fixture, place in
       _ = try place.backup().create()
@@ -330,15 +356,28 @@ import Testing
   @Test func settingsSayWhereAndHow() throws {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: directory) }
-    #expect {
-      try ServerBackup(dataDirectory: directory, folder: nil)
-    } throws: { ($0 as? SyncServerError)?.code == .usage }
+    for folder in [nil, ""] {
+      #expect {
+        try ServerBackup(dataDirectory: directory, folder: folder)
+      } throws: { ($0 as? SyncServerError)?.code == .usage }
+    }
     _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "w")
     var settings = BackupSettings(folder: directory + "-b", calendar: "daily")
     settings.keep = BackupRule(days: 1, weeks: 0, months: 0)
     try settings.write(directory: directory)
     defer { try? FileManager.default.removeItem(atPath: directory + "-b") }
     #expect(try BackupSettings.read(directory: directory) == settings)
+    // Its disk is not mounted: neither where no folder is, nor where an empty one is mounted over.
+    for step in 0..<2 {
+      if step == 1 { #expect(mkdir(settings.folder, 0o700) == 0) }
+      #expect {
+        try ServerBackup(dataDirectory: directory, folder: nil).create()
+      } throws: { error in
+        (error as? SyncServerError)?.code == .disk && "\(error)".contains("mount that disk")
+      }
+    }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: settings.folder).isEmpty)
+    try ServerBackup.begin(in: settings.folder)
     for at in [Int64(0), 86_400_000] {
       _ = try ServerBackup(dataDirectory: directory, folder: nil).create(at: at)
     }
@@ -350,10 +389,11 @@ import Testing
   @Test func aTimerStartsWhatIsQuoted() {
     let timer = BackupTimer(
       program: "/usr/bin/cospool-server", dataDirectory: "/srv/my \"data\" 100%",
-      settings: BackupSettings(folder: "/b", calendar: "*-*-* 03:00"))
+      settings: BackupSettings(folder: "/my disk/b", calendar: "*-*-* 03:00"))
     #expect(
       timer.units[0].text.contains(
         #"ExecStart=/usr/bin/cospool-server backup create --data "/srv/my \"data\" 100%%""# + "\n"))
+    #expect(timer.units[0].text.contains("\nRequiresMountsFor=\"/my disk/b\"\n"))
     #expect(timer.units[1].text.contains("OnCalendar=*-*-* 03:00\n"))
   }
 

@@ -53,6 +53,8 @@ import WireProtocol
       _ = try await fixture.pair(1)
       let folder = fixture.directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
+      #expect(mkdir(folder, 0o700) == 0)
+      try ServerBackup.begin(in: folder)
       try BackupSettings(folder: folder, calendar: "daily").write(directory: fixture.directory)
       _ = try ServerBackup(dataDirectory: fixture.directory, folder: nil).create()
       let findings = await Self.findings(of: fixture.directory) {
@@ -383,14 +385,24 @@ import WireProtocol
       let folder = directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try BackupSettings(folder: folder, calendar: "daily").write(directory: directory)
-      expect(await Self.findings(of: directory), "backup", .error, "cannot be read")
-      try FileManager.default.createDirectory(
-        atPath: folder, withIntermediateDirectories: false)
+      expect(await Self.findings(of: directory), "backup", .error, "holds no backups")
+      #expect(mkdir(folder, 0o700) == 0)
+      expect(await Self.findings(of: directory), "backup", .error, "mount that disk")
+      try ServerBackup.begin(in: folder)
       expect(await Self.findings(of: directory), "backup", .error, "no backup in")
       _ = try ServerBackup(dataDirectory: directory, folder: nil).create()
       let findings = await Self.findings(of: directory)
       expect(findings, "backupAge", .ok)
       expect(findings, "backupPlace", .info)
+      expect(
+        await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
+        "backupAge", .error, "72 hours")
+      // A clock that was wrong for a moment silences nothing.
+      let wrong = Int64(Date(timeIntervalSinceNow: 9 * 86_400).timeIntervalSince1970 * 1_000)
+      let name = try ServerBackup(dataDirectory: directory, folder: nil).create(at: wrong).backup
+        .name
+      expect(await Self.findings(of: directory), "backupTime", .error, name)
+      expect(await Self.findings(of: directory), "backupAge", .ok)
       expect(
         await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
         "backupAge", .error, "72 hours")

@@ -10,7 +10,7 @@ import ServerStore
 /// files elsewhere copies whole backups. One process at a time writes.
 struct BackupFolder: Sendable {
   let path: String
-  private var files: String { path + "/files" }
+  var files: String { path + "/files" }
 
   init(_ path: String) {
     self.path = path
@@ -44,12 +44,27 @@ struct BackupFolder: Sendable {
     return (backups, unreadable)
   }
 
+  /// Whether a backup's time is one that this machine's clock has not seen: one of the two is wrong.
+  static func isAhead(_ milliseconds: Int64, of now: Int64) -> Bool {
+    milliseconds > now + 3_600_000
+  }
+
   /// The backup of a name, or the latest.
-  func manifest(named name: String?) throws(SyncServerError) -> BackupManifest {
+  ///
+  /// - Throws: also where nobody can say which the latest is, as one is dated ahead of the clock.
+  func manifest(named name: String?, at now: Int64) throws(SyncServerError) -> BackupManifest {
     let all = try manifests()
     guard let name else {
-      if let last = all.backups.last { return last }
-      throw SyncServerError(.failed, "There is no backup in \(path).")
+      guard let last = all.backups.last else {
+        throw SyncServerError(.failed, "There is no backup in \(path).")
+      }
+      guard !BackupFolder.isAhead(last.createdAt, of: now) else {
+        throw SyncServerError(
+          .failed,
+          "Backup \(last.name) is dated ahead of this machine's clock: one of the two is wrong. Name the "
+            + "backup that you mean; `backup list` shows them.")
+      }
+      return last
     }
     if let found = all.backups.first(where: { $0.name == name }) { return found }
     if all.unreadable.contains(name + ".json") {
@@ -91,6 +106,12 @@ struct BackupFolder: Sendable {
   }
 
   // MARK: - Files
+
+  /// Whether backups may lie here. One that may not be looked at says so when it is read.
+  var isPrepared: Bool {
+    var status = stat()
+    return stat(files, &status) == 0 || (errno != ENOENT && errno != ENOTDIR)
+  }
 
   /// Makes the folder, takes its lock, and clears what a backup left that did not end.
   func prepare() throws(SyncServerError) -> DirectoryLock {
@@ -182,11 +203,12 @@ struct BackupFolder: Sendable {
 
   /// Removes the backups that no rule keeps, and what none of the others holds.
   ///
+  /// - Parameter fresh: the one that was just made. It stays, whatever times others say that they are of.
   /// - Returns: the names of those that went.
-  func prune(_ rule: BackupRule) throws(SyncServerError) -> [String] {
+  func prune(_ rule: BackupRule, sparing fresh: String) throws(SyncServerError) -> [String] {
     let all = try manifests()
     let reasons = rule.reasons(for: all.backups.map(\.createdAt))
-    let gone = zip(all.backups, reasons).filter { $1.isEmpty }.map(\.0)
+    let gone = zip(all.backups, reasons).filter { $1.isEmpty && $0.name != fresh }.map(\.0)
     do {
       for backup in gone {
         try FileManager.default.removeItem(atPath: "\(path)/\(backup.name).json")

@@ -25,6 +25,7 @@ package struct BackupTimer: Sendable {
         [Unit]
         Description=Backup of Cospool's server
         Documentation=man:cospool-server(1)
+        RequiresMountsFor=\(BackupTimer.quoted(settings.folder))
 
         [Service]
         Type=oneshot

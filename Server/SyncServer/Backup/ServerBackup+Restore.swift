@@ -32,7 +32,8 @@ extension ServerBackup {
   package func restore(
     name: String?, at now: Int64? = nil
   ) throws(SyncServerError) -> Restoration {
-    let manifest = try folder.manifest(named: name)
+    let now = now ?? ProcessClock.wallMilliseconds
+    let manifest = try folder.manifest(named: name, at: now)
     let lock: DirectoryLock
     do {
       try PrivateFile.makeFolder(directory)
@@ -55,7 +56,7 @@ extension ServerBackup {
     let notes = try adjustPushSettings(in: staging)
     do {
       try synchronize(staging)
-      let aside = try moveAside(at: now ?? ProcessClock.wallMilliseconds, staging: staging)
+      let aside = try moveAside(at: now, staging: staging)
       try moveIn()
       return Restoration(
         backup: manifest.name, createdAt: manifest.createdAt, setAside: aside,

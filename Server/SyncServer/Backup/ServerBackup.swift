@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import ProcessResources
 import QueueModel
@@ -13,10 +14,12 @@ package struct ServerBackup: Sendable {
   let folder: BackupFolder
 
   /// - Parameter folder: where backups lie; nil: where `backup schedule` says.
-  /// - Throws: `.usage` where neither says.
+  /// - Throws: `.usage` where neither says; `.disk` where the settings name a folder in which no backups
+  ///   lie: its disk is not mounted, and nothing is to be begun in its place.
   package init(dataDirectory: String, folder: String?) throws(SyncServerError) {
     directory = dataDirectory
     if let folder {
+      guard !folder.isEmpty else { throw SyncServerError(.usage, "Name a folder with --folder.") }
       self.folder = BackupFolder(URL(filePath: folder).path(percentEncoded: false))
       return
     }
@@ -27,6 +30,23 @@ package struct ServerBackup: Sendable {
           + "--folder FOLDER.")
     }
     self.folder = BackupFolder(settings.folder)
+    guard !self.folder.isPrepared else { return }
+    throw SyncServerError(
+      .disk,
+      "\(settings.folder) holds no backups: mount that disk, or have them begin anew there: "
+        + "cospool-server backup schedule --folder \(Shell.quoted(settings.folder)).")
+  }
+
+  /// Makes the place for backups in a folder that is there. By it a disk that is not mounted is known.
+  ///
+  /// - Throws: `.disk` where this process may not.
+  package static func begin(in folder: String) throws(SyncServerError) {
+    try requireRight(to: folder)
+    do {
+      try PrivateFile.makeFolder(BackupFolder(folder).files)
+    } catch {
+      throw .file("Backups cannot be written to \(folder)", error)
+    }
   }
 
   /// Looks whether this process may write into a folder of backups.
@@ -142,7 +162,7 @@ package struct ServerBackup: Sendable {
       files: contents.files.values.sorted { $0.path < $1.path }, workspaces: workspaces,
       damaged: contents.damaged.sorted())
     try folder.write(manifest)
-    let removed = try folder.prune(rule)
+    let removed = try folder.prune(rule, sparing: manifest.name)
     return Creation(
       backup: Line(manifest, keptAs: []), folder: folder.path, newBytes: contents.newBytes,
       removed: removed)
@@ -310,7 +330,7 @@ package struct ServerBackup: Sendable {
   package func verify(
     name: String?, scratch: String? = nil
   ) throws(SyncServerError) -> Verification {
-    let manifest = try folder.manifest(named: name)
+    let manifest = try folder.manifest(named: name, at: ProcessClock.wallMilliseconds)
     let place = "\(scratch ?? NSTemporaryDirectory())/cospool-verify-\(UUID().uuidString)"
     // A folder for it that is not there is mistyped.
     guard mkdir(place, 0o700) == 0 else {

@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import HealthChecks
 
@@ -38,21 +39,8 @@ extension ServerDoctor {
         "backupUnreadable", "\(settings.folder)/\($0) is no backup that this version can read",
         fix: "Remove it where it is damaged; update this program where a newer one wrote it.")
     }
-    guard let last = list.backups.last else {
-      return findings + [
-        .error(
-          "backup", "there is no backup in \(settings.folder)", fix: "cospool-server backup create")
-      ]
-    }
-    let hours = (context.now.timeIntervalSince1970 - Double(last.createdAt) / 1_000) / 3_600
-    let what = "the last backup, \(last.name), is \(Int(hours)) hours old"
-    findings.append(
-      hours > backupHoursMax
-        ? .error(
-          "backupAge", what,
-          fix: "cospool-server backup create; then see why the timer does not: systemctl status "
-            + "cospool-backup.timer")
-        : .ok("backupAge", what))
+    let now = Int64(context.now.timeIntervalSince1970 * 1_000)
+    findings += ages(of: list.backups, in: settings.folder, at: now)
     var (data, folder) = (stat(), stat())
     if stat(context.dataDirectory, &data) == 0, stat(settings.folder, &folder) == 0,
       data.st_dev == folder.st_dev
@@ -62,6 +50,36 @@ extension ServerDoctor {
           "backupPlace", "the backups lie on the disk that they are for",
           fix: "Have them copied elsewhere: cospool-server backup schedule --then 'COMMAND'"))
     }
+    return findings
+  }
+  private static func ages(
+    of backups: [ServerBackup.Line], in folder: String, at now: Int64
+  ) -> [DoctorFinding] {
+    guard !backups.isEmpty else {
+      return [
+        .error("backup", "there is no backup in \(folder)", fix: "cospool-server backup create")
+      ]
+    }
+    let ahead = backups.filter { BackupFolder.isAhead($0.createdAt, of: now) }
+    var findings = ahead.prefix(5).map {
+      DoctorFinding.error(
+        "backupTime", "backup \($0.name) is dated ahead of this machine's clock",
+        fix:
+          "Have the system set the clock: timedatectl set-ntp true. Where the backup is wrong: rm "
+          + "\(Shell.quoted("\(folder)/\($0.name).json")), then cospool-server backup create.")
+    }
+    guard let last = backups.last(where: { !BackupFolder.isAhead($0.createdAt, of: now) }) else {
+      return findings
+    }
+    let hours = (Double(now) - Double(last.createdAt)) / 3_600_000
+    let what = "the last backup, \(last.name), is \(Int(max(0, hours))) hours old"
+    findings.append(
+      hours > backupHoursMax
+        ? .error(
+          "backupAge", what,
+          fix: "cospool-server backup create; then see why the timer does not: systemctl status "
+            + "cospool-backup.timer")
+        : .ok("backupAge", what))
     return findings
   }
 }
