@@ -22,7 +22,7 @@ import Testing
     }
   }
 
-  private static func names(in text: some StringProtocol) -> Set<String> {
+  private static func names(in text: String) -> Set<String> {
     Set(text.matches(of: /cospool_device_[a-z_]+/).map { String($0.output) })
   }
 
