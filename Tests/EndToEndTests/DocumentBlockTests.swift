@@ -3,8 +3,24 @@ import Testing
 
 extension EndToEnd {
   /// Every line of the blocks for shells in the documents for people is run, or the table below says why it
-  /// cannot be here. `ReadmeSessionTests` plays the blocks with prompts, and compares what they print.
+  /// cannot be here. `ReadmeSessionTests` plays the blocks with prompts that show what is printed, and compares that.
   @Suite struct DocumentBlockTests {
+    /// Documents whose lines are run here, one after the other, and the kind of their blocks.
+    private static let documents: KeyValuePairs = [
+      "README.md": "sh", "Client/TOUR.md": "sh", "Server/OPERATIONS.md": "sh",
+      "Client/FAQ.md": "sh",
+      "Client/SyncDaemon/HOOKING-UP.md": "console", "Client/SyncDaemon/RUNNING.md": "console",
+      "Server/PushDelivery/SETTING-UP.md": "sh",
+    ]
+
+    /// Documents whose blocks with prompts `ReadmeSessionTests` plays, or whose blocks only somebody who works on
+    /// Cospool types: how figures are measured, how long runs are started.
+    private static let otherDocuments: Set = [
+      "README.md console", "Client/TOUR.md console", "Client/SyncCommand/README.md console",
+      "Client/SyncDaemon/README.md console", "Tests/Benchmarks/RESULTS.md sh",
+      "Tests/Scenarios/README.md sh", "Tests/Fuzzing/README.md sh",
+    ]
+
     /// Beginnings of lines that are not run here, and who runs them.
     private static let elsewhere: KeyValuePairs = [
       "sudo apt install": "packages need a clean machine: make dist-check",
@@ -19,6 +35,9 @@ extension EndToEnd {
       "cospool-server serve --metrics": "it serves until it is stopped: MetricsTests",
       "cospool-server serve --trusted-proxy": "AdministrationTests: behindAProxy…",
       "curl http://127.0.0.1:9420": "MetricsTests: the port may be another's",
+      "cospool queue list -s review --watch": "TerminalTests: it watches until it is stopped",
+      "claude mcp add": "the agents' own programs: make agents-check",
+      "codex mcp add": "the agents' own programs: make agents-check",
     ]
 
     @Test func everyLineRunsOrItsReasonIsGiven() async throws {
@@ -30,21 +49,27 @@ extension EndToEnd {
         let a = Device(bed, "a", data: bed.path(".local/share/cospool"))
         try await a.start()
         try await a.pair(with: server)
-        try await a.send("login-page", "Write the failing test first")
+        let message = try await a.send("login-page", "Write the failing test first")
         _ = try await server.code(workspace: "old")
         try FileManager.default.createDirectory(
           atPath: bed.path("units"), withIntermediateDirectories: true)
         var used: Set<String> = []
         var count = 0
-        for document in ["README.md", "Client/TOUR.md", "Server/OPERATIONS.md", "Client/FAQ.md"] {
-          for line in try Self.lines(of: document) {
+        for (document, kind) in Self.documents {
+          var printed = ""
+          for line in try Self.lines(of: document, in: kind) {
+            if line.hasPrefix("# ") {
+              #expect(printed.contains(line.dropFirst(2)), "\(document): \(line)")
+              continue
+            }
             if let known = Self.elsewhere.first(where: { line.hasPrefix($0.key) }) {
               used.insert(known.key)
               continue
             }
-            let command = Self.fitted(line, to: server, bed)
+            let command = Self.fitted(line, to: server, bed).replacing("3f2a", with: message)
             let output = try await run(command, in: bed, server)
             #expect(output.isSuccess, "\(document): \(line)\n\(output)")
+            printed = output.standardOutput
             count += 1
             // What comes behind it needs the server again.
             if line == "cospool unpair" { try await a.pair(with: server) }
@@ -81,20 +106,57 @@ extension EndToEnd {
       return try await bed.finish(process, [command])
     }
 
-    /// What stands in the blocks that are marked as for a shell.
-    private static func lines(of document: String) throws -> [String] {
+    /// What stands in the blocks of a kind, without prompts.
+    private static func lines(of document: String, in kind: String) throws -> [String] {
       let text = try String(
         contentsOf: Executables.root.appending(path: document), encoding: .utf8)
       var lines: [String] = []
       var isInside = false
       for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
         if line.hasPrefix("```") {
-          isInside = !isInside && line == "```sh"
+          isInside = !isInside && line == "```\(kind)"
         } else if isInside, !line.isEmpty {
-          lines.append(String(line))
+          lines.append(String(line.hasPrefix("$ ") ? line.dropFirst(2) : line))
         }
       }
       return lines
+    }
+
+    @Test func everyDocumentWithBlocksIsKnown() throws {
+      let root = Executables.root.standardizedFileURL.path(percentEncoded: false)
+      let files = try #require(
+        FileManager.default.enumerator(
+          at: Executables.root, includingPropertiesForKeys: nil, options: .skipsHiddenFiles))
+      var found: Set<String> = []
+      for case let file as URL in files where file.pathExtension == "md" {
+        let name = file.standardizedFileURL.path(percentEncoded: false).dropFirst(root.count)
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        for kind in ["sh", "console"] where lines.contains("```\(kind)") {
+          found.insert("\(name) \(kind)")
+        }
+      }
+      let known = Self.otherDocuments.union(Self.documents.map { "\($0.key) \($0.value)" })
+      #expect(found.subtracting(known) == [], "neither run nor listed")
+      #expect(Self.otherDocuments.subtracting(found) == [], "listed, and not there")
+    }
+
+    /// The package's file of options has examples: a server takes them.
+    @Test func theExamplesOfOptionsAreServes() async throws {
+      try await TestBed.run { bed in
+        let path = "Server/Packaging/debian/cospool-server.default"
+        let text = try String(contentsOf: Executables.root.appending(path: path), encoding: .utf8)
+        let examples = text.matches(of: /#   COSPOOL_SERVER_OPTIONS="([^"]+)"/)
+        #expect(examples.count >= 4)
+        let file = bed.path("file.pem")
+        try Data().write(to: URL(filePath: file))
+        for example in examples {
+          let words = example.output.1.split(separator: " ")
+            .map { $0.hasPrefix("/") ? file : String($0) }
+          let output = try await bed.run(
+            "cospool-server", ["service", "install", "--user", "--dry-run", "--"] + words)
+          #expect(output.isSuccess, "\(example.output.0)\n\(output)")
+        }
+      }
     }
   }
 }

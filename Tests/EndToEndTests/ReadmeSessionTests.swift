@@ -26,17 +26,32 @@ extension EndToEnd {
       try await play(steps)
     }
 
+    /// The references of the command line and of the local API.
+    @Test(arguments: ["Client/SyncCommand/README.md", "Client/SyncDaemon/README.md"])
+    func theExamplesOfTheReferencesAreReal(document: String) async throws {
+      let steps = try Self.steps(of: document)
+      #expect(steps.count >= 3)
+      try await play(steps)
+    }
+
     private func play(_ steps: [Step]) async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let laptop = try await bed.device("laptop", of: server)
         let desk = try await bed.device("desk", of: server)
         var ids: [String: String] = [:]
+        var variables = ""
         for step in steps {
-          let command = Self.translated(step.command, ids: ids)
           let device = step.device == "desk" ? desk : laptop
-          let output = try await run(command, in: bed, data: device.data)
-          let lines = output.split(separator: "\n").map(String.init)
+          var command = Self.translated(step.command, ids: ids)
+            .replacing("$HOME/.local/share/cospool", with: device.data)
+          if command.contains(/^[A-Z]+=/) { variables += command + "\n" }
+          // Events do not end, and the document has the first of them.
+          let isEndless = command.contains(" -N ")
+          if isEndless { command.replace(" -N ", with: " -N --max-time 1 ") }
+          let output = try await run(variables + command, in: bed, data: device.data)
+          var lines = output.split(separator: "\n").map(String.init)
+          if isEndless { lines = Array(lines.prefix(step.output.count)) }
           for (expected, actual) in zip(step.output, lines) {
             for (told, real) in zip(Self.ids(in: expected), Self.ids(in: actual)) {
               ids[told] = real
@@ -173,9 +188,11 @@ extension EndToEnd {
     /// The command with the ids of this run in place of those in the text.
     private static func translated(_ command: String, ids: [String: String]) -> String {
       command.split(separator: " ", omittingEmptySubsequences: false).map { word in
-        guard word.count >= 4, word.allSatisfy(\.isHexDigit) else { return String(word) }
-        let told = ids.keys.first { $0.hasPrefix(word) }
-        return told.flatMap { ids[$0] } ?? String(word)
+        word.split(separator: "/", omittingEmptySubsequences: false).map { part in
+          guard part.count >= 4, part.allSatisfy(\.isHexDigit) else { return String(part) }
+          let told = ids.keys.first { $0.hasPrefix(part) }
+          return told.flatMap { ids[$0] } ?? String(part)
+        }.joined(separator: "/")
       }.joined(separator: " ")
     }
 
