@@ -81,6 +81,21 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
+  /// Whether the store of a data directory could be opened. Nothing is changed, nor set aside; another
+  /// process may have it open.
+  package static func check(directory: String) throws(OpenError) {
+    let path = directory + "/" + fileName
+    do {
+      try inspect(path)
+    } catch let error as OpenError {
+      throw error
+    } catch {
+      let error = StoreError(error)
+      guard error.code == .corrupt else { throw .storage(error) }
+      throw .corrupt(path: path, keptAt: path)
+    }
+  }
+
   private static func connect(to path: String) throws -> DatabaseQueue {
     var configuration = Configuration()
     configuration.foreignKeysEnabled = true

@@ -111,6 +111,17 @@ public final class QueueClient: Sendable {
       execution: opened.loaded.execution)
   }
 
+  /// Looks whether the store of a data directory is sound, whoever has it open.
+  ///
+  /// - Throws: `.corruptStore` (and leaves it where it is), `.newerStore`, `.storage`.
+  package static func checkStore(dataDirectory: String) throws(ClientError) {
+    do {
+      try ClientStore.check(directory: dataDirectory)
+    } catch {
+      throw ClientError(error)
+    }
+  }
+
   /// Operations that can be read but do not fit together are damage too.
   private static func setAside(_ store: ClientStore) -> ClientError {
     do {

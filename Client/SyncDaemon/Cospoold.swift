@@ -40,6 +40,7 @@ struct Cospoold {
         to: .standardError)
       exit(ExitStatus.usage)
     }
+    if options.checksStore { exit(checkStore(directory)) }
     do {
       let settings = try SettingsStore(
         flags: options.flags, environment: environment, dataDirectory: directory)
@@ -75,6 +76,22 @@ struct Cospoold {
   private static func check(_ settings: SettingsStore) -> Int32 {
     write("the settings are valid; \(settings.file.path)", to: .standardOutput)
     return 0
+  }
+
+  private static func checkStore(_ directory: String) -> Int32 {
+    do {
+      try QueueClient.checkStore(dataDirectory: directory)
+      write("the store is sound; \(directory)", to: .standardOutput)
+      return 0
+    } catch .corruptStore(let path, _) {
+      write(
+        "cospoold: \(path) is damaged. A start sets it aside; the next one begins anew, with what the "
+          + "server has.", to: .standardError)
+      return ExitStatus.corrupt
+    } catch {
+      write("cospoold: \(error)", to: .standardError)
+      return error.exitCode
+    }
   }
 
   enum Start {

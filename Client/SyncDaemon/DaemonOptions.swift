@@ -74,6 +74,12 @@ struct DaemonOptions: ParsableCommand {
     help: "Only say what is wrong with the settings, and exit with 2 where something is.")
   var checksSettings = false
 
+  @Flag(
+    name: .customLong("check-store"),
+    help:
+      "Only say whether the store is sound, and exit with 6 where it is damaged. Changes nothing.")
+  var checksStore = false
+
   enum Switch: String, ExpressibleByArgument, CaseIterable {
     case on, off
   }

@@ -139,6 +139,26 @@ import WireProtocol
     #expect(FileManager.default.contents(atPath: kept + "-wal") == Data("file-wal".utf8))
   }
 
+  /// A look says what the opening would, and touches nothing.
+  @Test func aLookAtAStoreChangesNothing() throws {
+    let directory = try filledDirectory()
+    try ClientStore.check(directory: directory.path)
+    let opened = try directory.open()
+    try ClientStore.check(directory: directory.path)
+    try opened.store.close()
+    for suffix in ["-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: directory.database + suffix)
+    }
+    var bytes = try Data(contentsOf: URL(fileURLWithPath: directory.database))
+    for index in 4_096..<bytes.count { bytes[index] = UInt8(truncatingIfNeeded: index &* 31) }
+    try bytes.write(to: URL(fileURLWithPath: directory.database))
+    #expect(
+      throws: ClientStore.OpenError.corrupt(path: directory.database, keptAt: directory.database)
+    ) { try ClientStore.check(directory: directory.path) }
+    #expect(try Data(contentsOf: URL(fileURLWithPath: directory.database)) == bytes)
+    #expect(!FileManager.default.fileExists(atPath: directory.database + ".corrupt-1"))
+  }
+
   @Test func newerFileIsRefusedAndNotRewritten() throws {
     let directory = try filledDirectory()
     let queue = try DatabaseQueue(path: directory.database)

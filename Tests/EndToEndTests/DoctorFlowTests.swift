@@ -64,6 +64,29 @@ extension EndToEnd {
       }
     }
 
+    /// A look at it changes nothing; what is told sets it aside.
+    @Test func aDamagedStoreIsNamedAndSetAside() async throws {
+      try await TestBed.run { bed in
+        let a = Device(bed, "a")
+        try await a.start()
+        try await a.send("s", "lost")
+        _ = try await a.stop()
+        let store = URL(filePath: a.data + "/cospool.sqlite")
+        var bytes = try Data(contentsOf: store)
+        try #require(bytes.count > 8_192)
+        for index in 4_096..<bytes.count { bytes[index] = UInt8(truncatingIfNeeded: index &* 31) }
+        try bytes.write(to: store)
+        #expect(try await fix("store", of: a, in: bed).contains("Restart the daemon, twice"))
+        #expect(try Data(contentsOf: store) == bytes)
+        let first = try bed.start("cospoold", ["--data", a.data], name: "sets it aside")
+        #expect(try await first.ended() == .code(6))
+        try await a.start()
+        let told = try await fix("storeSetAside", of: a, in: bed)
+        #expect(told.contains("cospool.sqlite.corrupt-1"))
+        try await isGone("store", of: a, in: bed)
+      }
+    }
+
     @Test func aServerThatMovedIsFollowedAsItIsTold() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

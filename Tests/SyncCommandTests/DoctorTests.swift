@@ -121,6 +121,31 @@ import Testing
     }
   }
 
+  /// The daemon's program reads all of it; the first bytes of a damaged one are as they should be.
+  @Test func aDamagedStoreIsTold() async throws {
+    try await with { machine in
+      let store = machine.data + "/cospool.sqlite"
+      try machine.write("SQLite format 3\0", to: store)
+      expect(await machine.findings(), "store", .ok)
+      // One that does not know the option.
+      try machine.program("cospoold", "exit 2")
+      expect(await machine.findings(), "store", .ok)
+      try machine.program(
+        "cospoold", "[ \"$*\" = '--check-store --data \(machine.data)' ] && exit 6; exit 0")
+      let damaged = await machine.findings()
+      expect(damaged, "store", .error, "damaged", "Restart the daemon")
+      #expect(damaged.count { $0.code == "store" } == 1)
+      try machine.program("cospoold", "echo 'cospoold: it has format 99' >&2; exit 1")
+      expect(await machine.findings(), "store", .error, "it has format 99")
+      // What was set aside says what it is, with its companions as one.
+      try machine.write("", to: store + ".corrupt-1")
+      try machine.write("", to: store + ".corrupt-1-wal")
+      let aside = await machine.findings().filter { $0.code == "storeSetAside" }
+      expect(aside, "storeSetAside", .warning, "\(store).corrupt-1", "rm ")
+      #expect(aside.count == 1)
+    }
+  }
+
   @Test func littleSpaceIsTold() async throws {
     try await with { machine in
       let context = await DoctorContext.gathered(
@@ -277,6 +302,15 @@ import Testing
       let found = await machine.findings()
       expect(found, "service", .ok)
       expect(found, "linger", .ok)
+      #expect(!found.contains { $0.code == "serviceFailed" })
+      try machine.program(
+        "systemctl", "[ \"$*\" = '--user is-failed cospoold.service' ] && echo failed")
+      // That unit is for the usual data, and these are others.
+      #expect(await !machine.findings().contains { $0.code == "serviceFailed" })
+      try unit(#"\#(machine.bin)/cospoold --data "\#(machine.data)""#)
+      expect(
+        await machine.findings(), "serviceFailed", .error, "cospool service logs", "reset-failed",
+        "--user start")
     }
   }
 

@@ -63,7 +63,8 @@ struct BugReport: Sendable {
   private static let told: Set<String> = [
     "noDaemon", "daemonVersion", "dataDirectory", "dataMode", "credentialsMode", "diskSpace",
     "store",
-    "storeLog", "outbox", "serverName", "serverPort", "serverTLS", "serverHealth", "serverUpgrade",
+    "storeLog", "storeSetAside", "serviceFailed", "outbox", "serverName", "serverPort", "serverTLS",
+    "serverHealth", "serverUpgrade",
     "certificateDays", "clock", "frameSize", "linger",
   ]
 

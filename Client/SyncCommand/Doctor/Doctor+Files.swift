@@ -19,7 +19,7 @@ import HealthChecks
 extension Doctor {
   static let fileChecks = [
     local("dataDirectory", dataDirectory), local("credentialsMode", credentials),
-    local("diskSpace", diskSpace), local("store", store), local("config", config),
+    local("diskSpace", diskSpace), Check(code: "store", run: store), local("config", config),
   ]
 
   /// Less than this is too little for the next changes, and little.
@@ -103,7 +103,62 @@ extension Doctor {
     return .ok("diskSpace", what)
   }
 
-  private static func store(_ context: DoctorContext) -> [DoctorFinding] {
+  private static func store(_ context: DoctorContext) async -> [DoctorFinding] {
+    let found = await Deadline.blocking { storeFile(context) + storesSetAside(context) }
+    guard found.contains(where: { $0.code == "store" && $0.severity == .ok }),
+      let problem = await damage(context)
+    else { return found }
+    return [problem] + found.filter { $0.code != "store" }
+  }
+
+  /// What the daemon's program says of the store, which reads all of it.
+  ///
+  /// - Returns: nil where it is sound, or the program is not there, or too old to be asked.
+  private static func damage(_ context: DoctorContext) async -> DoctorFinding? {
+    guard
+      let program = ProgramRun.path(of: "cospoold", beside: context.program, in: context.variables),
+      let run = await ProgramRun.run(
+        [program, "--check-store", "--data", context.dataDirectory], variables: context.variables,
+        seconds: context.limits.versionSeconds, withErrors: true)
+    else { return nil }
+    let path = context.dataDirectory + "/cospool.sqlite"
+    guard let status = run.status else {
+      return .info(
+        "store", "\(path) is large, or its disk slow: it was not read to its end",
+        fix: "cospoold --check-store\(context.dataOption) takes the time that it needs.")
+    }
+    // As `wait(2)` has it, for a program that ended by itself.
+    switch (status >> 8) & 0xFF {
+    case ExitStatus.corrupt:
+      return .error(
+        "store", "\(path) is damaged",
+        fix:
+          "Restart the daemon, twice: the first start sets the store aside, the second has the queues "
+          + "from the server. What was not sent is in the file that is set aside alone.")
+    case ExitStatus.failed where run.output.hasPrefix("cospoold: "),
+      ExitStatus.disk where run.output.hasPrefix("cospoold: "):
+      return .error(
+        "store", String(run.output.dropFirst("cospoold: ".count)), fix: "Do what that says.")
+    default: return nil
+    }
+  }
+
+  /// What the daemon kept of a store that was damaged.
+  private static func storesSetAside(_ context: DoctorContext) -> [DoctorFinding] {
+    let files = (try? FileManager.default.contentsOfDirectory(atPath: context.dataDirectory)) ?? []
+    return files.filter {
+      $0.hasPrefix("cospool.sqlite.corrupt-") && !$0.hasSuffix("-wal") && !$0.hasSuffix("-shm")
+    }.sorted().map {
+      let path = "\(context.dataDirectory)/\($0)"
+      return .warning(
+        "storeSetAside", "\(path) is a damaged store that was set aside; a new one took its place",
+        fix:
+          "What the server has came back. Where this device had nothing unsent, or nothing is missed: "
+          + "rm \(Shell.quoted(path))*")
+    }
+  }
+
+  private static func storeFile(_ context: DoctorContext) -> [DoctorFinding] {
     let path = context.dataDirectory + "/cospool.sqlite"
     guard FileManager.default.fileExists(atPath: path) else {
       return [.info("store", "no store yet: the daemon makes it at its first start")]

@@ -1,5 +1,6 @@
 import AgentFormats
 import HealthChecks
+import Systemd
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -16,7 +17,10 @@ import HealthChecks
 
 /// Whether the daemon comes back after a reboot.
 extension Doctor {
-  static let serviceChecks = [local("service", service), local("linger", linger)]
+  static let serviceChecks = [
+    local("service", service), Check(code: "serviceFailed", run: serviceFailed),
+    local("linger", linger),
+  ]
 
   /// The unit's file: the person's own, or a package's where it is enabled, for nobody asked for it else.
   private static func unitPath(_ context: DoctorContext) -> String? {
@@ -62,6 +66,27 @@ extension Doctor {
       ]
     }
     return [.ok("service", path)]
+  }
+
+  /// Whether systemd gave up starting it: it ended with what a start does not mend, or too often.
+  private static func serviceFailed(_ context: DoctorContext) async -> [DoctorFinding] {
+    guard let text = unitPath(context).flatMap({ context.text(of: $0) }) else { return [] }
+    let isOurs =
+      SystemdUnit.dataWord(in: text).map { $0 == UnitText.word(context.dataDirectory) }
+      ?? context.dataOption.isEmpty
+    let words = ["systemctl", "--user", "is-failed", SystemdUnit.name]
+    guard isOurs,
+      let run = await ProgramRun.run(
+        words, variables: context.variables, seconds: context.limits.versionSeconds),
+      run.output.split(separator: "\n").first == "failed"
+    else { return [] }
+    return [
+      .error(
+        "serviceFailed", "the daemon's service has failed, and systemd does not start it again",
+        fix:
+          "See why: cospool service logs. Then: systemctl --user reset-failed \(SystemdUnit.name); "
+          + "systemctl --user start \(SystemdUnit.name)")
+    ]
   }
 
   private static func linger(_ context: DoctorContext) -> [DoctorFinding] {
