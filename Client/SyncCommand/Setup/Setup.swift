@@ -151,10 +151,15 @@ struct Setup {
     let status = try await status()
     if let server = status.sync.server, command.server.map({ isSame($0, server) }) ?? true {
       let started = command.serverHere ? try await FirstServer(setup: self).resume(server) : nil
+      guard let started else {
+        return SetupStep(step: "pair", state: .unchanged, what: "paired with \(server)")
+      }
+      // The daemon would wait a while before it tries again.
+      _ = try? await connection.answer(to: APIRequest(.post, ["sync", "now"]))
       return SetupStep(
-        step: "pair", state: started == nil ? .unchanged : .done,
-        what: (started.map { "started \($0.what); " } ?? "") + "paired with \(server)",
-        fix: started?.fix)
+        step: "pair", state: .done,
+        what: "started \(started.what); paired with \(server)" + (try await agreement()),
+        fix: started.fix)
     }
     if let server = command.server, let code = command.code {
       return try await paired(server, code)
@@ -197,14 +202,19 @@ struct Setup {
       server: server, code: code, insecure: command.insecure ? true : nil)
     let result = try await connection.answer(to: APIRequest(.post, ["pair"], body: body))
       .decoded(PairingResult.self)
+    return SetupStep(
+      step: "pair", state: .done,
+      what: "paired with \(result.server), workspace \(result.workspaceName)"
+        + (try await agreement()))
+  }
+
+  /// Waits for the first exchange, and says whether there was one.
+  private func agreement() async throws -> String {
     var wait = try APIRequest(
       .post, ["sync", "wait"], body: WaitRequest(timeoutSeconds: Self.syncSeconds))
     wait.timeoutSeconds = Self.syncSeconds + APIRequest.timeoutSecondsDefault
     let isInSync = (try? await connection.answer(to: wait)) != nil
-    return SetupStep(
-      step: "pair", state: .done,
-      what: "paired with \(result.server), workspace \(result.workspaceName)"
-        + (isInSync ? ", in sync" : ", not in sync yet"))
+    return isInSync ? ", in sync" : ", not in sync yet"
   }
 
   // MARK: Agents
