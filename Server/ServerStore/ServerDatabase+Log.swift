@@ -74,12 +74,6 @@ extension ServerDatabase {
     }
   }
 
-  /// Bytes of the log that are kept for devices that are away, and what an entry counts as at least: as many
-  /// entries, and as many bytes, as a device gets instead of a snapshot.
-  private static let keptBytesMax = limits.catchUpBytesMax
-  private static let entryBytesMin = limits.catchUpBytesMax / limits.catchUpEntriesMax
-  private static let limits = ServerConfiguration().log
-
   package func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault) {
@@ -111,7 +105,7 @@ extension ServerDatabase {
             WHERE size > ?))
           """,
         arguments: [
-          number, number, position.column, Self.entryBytesMin, number, Self.keptBytesMax,
+          number, number, position.column, KeptLog.entryBytesMin, number, KeptLog.bytesMax,
         ])
     }
   }
@@ -209,4 +203,13 @@ extension Row {
   var prefix: LogPrefix {
     LogPrefix(position: position("position"), chain: UInt64(column: self["chain"]))
   }
+}
+
+/// What of the log is kept for devices that are away: as many entries, and as many bytes, as a device gets
+/// instead of a snapshot.
+private enum KeptLog {
+  private static let limits = ServerConfiguration().log
+  static let bytesMax = limits.catchUpBytesMax
+  /// What an entry counts as at least.
+  static let entryBytesMin = limits.catchUpBytesMax / limits.catchUpEntriesMax
 }
