@@ -98,8 +98,8 @@ consumer: ## Builds an app from outside the package, and lets two of its devices
 	@$(SWIFT) build --product cospool-server
 	@COSPOOL_OPTIMISED=0 exec $(SCRIPTS)/consumer.sh
 
-site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR)
-	@$(SCRIPTS)/site.sh "$(or $(SITE_DIR),.build/site)"
+site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR); after library-docs with those
+	@DOCS_DIR="$(or $(DOCS_DIR),.build/library-docs)" $(SCRIPTS)/site.sh "$(or $(SITE_DIR),.build/site)"
 
 library-docs: build ## The client library's symbols as DocC has them, in .build/library-docs (or DOCS_DIR)
 	@$(SCRIPTS)/library-docs.sh "$(or $(DOCS_DIR),.build/library-docs)"

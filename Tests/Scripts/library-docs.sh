@@ -2,6 +2,9 @@
 # `make library-docs`: the documentation of the client library's symbols as DocC has it, in .build/library-docs
 # (or DOCS_DIR), from the modules that `swift build` made (BUILD, .build/debug). Serve the folder to read it: its
 # pages ask for their data. Links that lead nowhere fail.
+#
+# DocC is the toolchain's own. swift-docc-plugin, which calls it as a command of the package manager, would be a
+# dependency that every app resolves along with the library, and a second build of all modules for their symbols.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -2,11 +2,12 @@
 
 Every page is one HTML file that needs no server and no other host. Links between documents lead to their pages,
 links to other files of the repository are text. The search has its index in a script, so that it works from
-file://. A link that leads nowhere fails.
+file://. A link that leads nowhere fails. What `make library-docs` made before is copied and linked; that needs a server.
 """
 
 import html
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -110,10 +111,21 @@ def main():
         "const INDEX=" + json.dumps(index, ensure_ascii=False).replace("</", "<\\/") + ";" + SEARCH,
         encoding="utf-8")
     (target / "style.css").write_text(STYLE, encoding="utf-8")
+    modules = library(root, target)
     for _, pages in PAGES:
         for source, title in pages:
-            (target / names[source]).write_text(page(source, title, bodies[source], names), encoding="utf-8")
+            text = page(source, title, bodies[source], names, modules)
+            (target / names[source]).write_text(text, encoding="utf-8")
     print(f"{len(names)} pages, {len(index)} sections to search: {target / 'index.html'}")
+
+
+def library(root, target):
+    """The modules whose symbols `make library-docs` has documented, beside the pages then."""
+    folder = root / os.environ.get("DOCS_DIR", ".build/library-docs")
+    modules = sorted(found.name for found in folder.glob("*") if (found / "documentation").is_dir())
+    for module in modules:
+        shutil.copytree(folder / module, target / module)
+    return modules
 
 
 def relink(token, source, folder, root, target, names, links):
@@ -142,13 +154,17 @@ def relink(token, source, folder, root, target, names, links):
         token.attrs = {"title": other}
 
 
-def page(source, title, body, names):
+def page(source, title, body, names, modules):
     menu = ""
     for group, pages in PAGES:
         menu += f"<h2>{html.escape(group)}</h2>"
         for other, name in pages:
             current = ' aria-current="page"' if other == source else ""
             menu += f'<a href="{names[other]}"{current}>{html.escape(name)}</a>'
+    if modules:
+        # DocC's pages ask for their data under the root of their host.
+        menu += "<h2>Symbols, where a server serves this folder</h2>"
+        menu += "".join(f'<a href="/{m}/documentation/{m.lower()}/">{m}</a>' for m in modules)
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
