@@ -9,6 +9,8 @@ final class CertificateReloader {
   private static let lookMilliseconds: Int64 = 1_000
 
   private(set) var context: NIOSSLContext
+  /// When that certificate ends, seconds since 1970; the files may hold one that cannot be used.
+  private(set) var endsAt: Int64?
   private let certificate: ServerCertificate
   private let closingMilliseconds: Int64
   private let loop: any EventLoop
@@ -24,6 +26,7 @@ final class CertificateReloader {
     var closingMilliseconds: Int64
     var marks: [FileMark?]
     var context: NIOSSLContext
+    var endsAt: Int64?
 
     /// Blocks.
     ///
@@ -34,6 +37,7 @@ final class CertificateReloader {
       // First: what is written meanwhile is read once more.
       marks = Self.marks(of: certificate)
       context = try certificate.makeContext(closingMilliseconds: closingMilliseconds)
+      endsAt = certificate.endsAt
     }
 
     static func marks(of certificate: ServerCertificate) -> [FileMark?] {
@@ -43,6 +47,7 @@ final class CertificateReloader {
 
   init(_ reading: Reading, loop: any EventLoop, thread: NIOThreadPool, logger: Logger) {
     context = reading.context
+    endsAt = reading.endsAt
     certificate = reading.certificate
     closingMilliseconds = reading.closingMilliseconds
     marks = reading.marks
@@ -82,6 +87,7 @@ final class CertificateReloader {
     case .read(let reading):
       marks = reading.marks
       context = reading.context
+      endsAt = reading.endsAt
       logger.notice("the certificate was read again")
     case .failed(let marks, let reason):
       // Chain and key are written one after the other: what does not fit yet may fit soon.

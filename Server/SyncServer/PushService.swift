@@ -30,7 +30,7 @@ final class PushService {
   private let report: (PushTargetReport) -> Void
   private let statuses: LiveStatusSender
   /// How often what became of a push.
-  private(set) var outcomes: [String: Int] = [:]
+  private(set) var outcomes: [OutcomeName: Int] = [:]
   /// When the queue was read last, milliseconds since 1970.
   private var readAt: Int64 = 0
   private var busy: Set<PushTargetID> = []
@@ -294,15 +294,21 @@ final class PushService {
 }
 
 extension PushOutcome {
-  /// What metrics call it.
-  fileprivate var name: String {
+  fileprivate var name: PushService.OutcomeName {
     switch self {
-    case .delivered: "delivered"
-    case .retry: "retry"
-    case .invalidTarget: "invalidTarget"
-    case .configurationError: "configurationError"
-    case .targetError: "targetError"
-    case .rejected: "rejected"
+    case .delivered: .delivered
+    case .retry: .retry
+    case .invalidTarget: .invalidTarget
+    case .configurationError: .configurationError
+    case .targetError: .targetError
+    case .rejected: .rejected
     }
+  }
+}
+
+extension PushService {
+  /// What metrics call what became of a push.
+  enum OutcomeName: String, CaseIterable {
+    case delivered, retry, invalidTarget, configurationError, targetError, rejected
   }
 }

@@ -17,6 +17,8 @@ extension ServerAdministration {
     /// Bytes that are left on the disk.
     package var diskFree: UInt64?
     package var lastBackupAt: Int64?
+    /// Why there is none where backups are set up.
+    package var backupProblem: String?
     /// When the certificate of its port ends; nil without TLS.
     package var certificateEndsAt: Int64?
 
@@ -36,7 +38,7 @@ extension ServerAdministration {
       let disk = diskFree.map { "\($0 >> 20) MiB left" } ?? "not known"
       lines.append("data: \(dataDirectory), disk: \(disk)")
       let backup = lastBackupAt.map { "\(ServerAdministration.age($0, now)) ago" }
-      lines.append("last backup: \(backup ?? "none is set up, or none was made")")
+      lines.append("last backup: \(backup ?? backupProblem ?? "none is set up")")
       if let certificateEndsAt {
         lines.append("certificate: ends in \((certificateEndsAt - now) / 86_400_000) days")
       }
@@ -47,11 +49,15 @@ extension ServerAdministration {
   /// Looks at the process, its port, the disk and the backups.
   package func serverState() async -> State {
     let listening = AddressFile(directory: directory).read()
-    let backups = try? ServerBackup(dataDirectory: directory, folder: nil).list().backups
     var state = State(
       dataDirectory: directory, version: listening?.version ?? ServerVersion.text,
       address: listening?.url, processID: listening?.processID, startedAt: listening?.startedAt,
-      diskFree: FreeSpace(of: directory).bytesLeft, lastBackupAt: backups?.last?.createdAt)
+      diskFree: FreeSpace(of: directory).bytesLeft)
+    do {
+      state.lastBackupAt = try ServerBackup.lastMade(for: directory)
+    } catch {
+      state.backupProblem = error.message
+    }
     if let address = listening.flatMap({ ServerDoctor.ownAddress($0.url) }), address.isSecure {
       let reply = try? await ServerProbe(
         address: address, connectSeconds: 2, checksCertificate: false

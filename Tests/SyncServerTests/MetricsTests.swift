@@ -26,6 +26,13 @@ import WireProtocol
       #expect(before.hasSuffix("# EOF\n"))
       #expect(Self.value("cospool_server_commit_batches_count", in: before) == 0)
       #expect(Self.value("cospool_server_healthy", in: before) == 1)
+      // An increase is seen from nothing on.
+      for name in [
+        "refusals_total{code=\"\(RefusalCode.unauthorized.rawValue)\"}",
+        "pushes_total{outcome=\"rejected\"}", "pushes_total{outcome=\"configurationError\"}",
+      ] {
+        #expect(Self.value("cospool_server_" + name, in: before) == 0, "\(name)")
+      }
 
       var device = try await fixture.pair(1)
       let client = try await fixture.join(&device)
@@ -53,6 +60,48 @@ import WireProtocol
       #expect(try await fixture.get("/metrics").status.contains("404"))
       await client.close()
       await refused.close()
+    }
+  }
+
+  /// What is watched has a value while it is wrong, too.
+  @Test func backupsThatAreMissingHaveANumber() async throws {
+    let name = "cospool_server_last_backup_time_seconds"
+    try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
+      #expect(Self.value(name, in: try await Self.page(fixture)) == nil)
+      let folder = fixture.directory + "-backup"
+      defer { try? FileManager.default.removeItem(atPath: folder) }
+      try BackupSettings(folder: folder, calendar: "daily").write(directory: fixture.directory)
+      #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
+      #expect(mkdir(folder, 0o700) == 0)
+      try ServerBackup.begin(in: folder)
+      #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
+      let backup = try ServerBackup(dataDirectory: fixture.directory, folder: nil)
+      let made = try backup.create(at: 1_700_000_000_000).backup
+      #expect(Self.value(name, in: try await Self.page(fixture)) == 1_700_000_000)
+      // Read at every scrape, it is not opened; and one of a clock that was wrong counts for nothing.
+      _ = try backup.create(
+        at: Int64(Date(timeIntervalSinceNow: 86_400).timeIntervalSince1970) * 1_000)
+      try Data().write(to: URL(filePath: "\(folder)/\(made.name).json"))
+      #expect(Self.value(name, in: try await Self.page(fixture)) == 1_700_000_000)
+    }
+  }
+
+  @Test func theCertificateThatIsServedIsWatched() async throws {
+    let folder = NSTemporaryDirectory() + "cospool-certificate-" + UUID().uuidString
+    #expect(mkdir(folder, 0o700) == 0)
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    let known = TestCertificate.localhost
+    let (chain, key) = (folder + "/chain.pem", folder + "/key.pem")
+    try FileManager.default.copyItem(atPath: known.chainFile, toPath: chain)
+    try FileManager.default.copyItem(atPath: known.keyFile, toPath: key)
+    try await ServerFixture.with({
+      $0.metrics = MetricsAddress("0")
+      $0.certificate = ServerCertificate(chainFile: chain, keyFile: key)
+    }) { fixture in
+      try Data("half of one".utf8).write(to: URL(filePath: chain))
+      let ends = Self.value(
+        "cospool_server_certificate_expiry_time_seconds", in: try await Self.page(fixture))
+      #expect(ends == known.endsAt.map(Double.init))
     }
   }
 

@@ -23,15 +23,9 @@ struct BackupFolder: Sendable {
   /// - Throws: where the folder is not there or cannot be read. A manifest that cannot be read is none:
   ///   `unreadable` names it.
   func manifests() throws(SyncServerError) -> (backups: [BackupManifest], unreadable: [String]) {
-    let names: [String]
-    do {
-      names = try FileManager.default.contentsOfDirectory(atPath: path)
-    } catch {
-      throw .file("The backups in \(path) cannot be read", error)
-    }
     var backups: [BackupManifest] = []
     var unreadable: [String] = []
-    for name in names.sorted() where name.hasSuffix(".json") {
+    for name in try manifestNames() {
       guard let data = FileManager.default.contents(atPath: path + "/" + name),
         let manifest = BackupManifest(data, of: String(name.dropLast(".json".count)))
       else {
@@ -42,6 +36,16 @@ struct BackupFolder: Sendable {
     }
     backups.sort { ($0.createdAt, $0.name) < ($1.createdAt, $1.name) }
     return (backups, unreadable)
+  }
+
+  private func manifestNames() throws(SyncServerError) -> [String] {
+    do {
+      return try FileManager.default.contentsOfDirectory(atPath: path).filter {
+        $0.hasSuffix(".json")
+      }.sorted()
+    } catch {
+      throw .file("The backups in \(path) cannot be read", error)
+    }
   }
 
   /// Whether a backup's time is one that this machine's clock has not seen: one of the two is wrong.
@@ -94,6 +98,19 @@ struct BackupFolder: Sendable {
     let day = [parts.tm_mon + 1, parts.tm_mday].map(padded).joined()
     let clock = [parts.tm_hour, parts.tm_min, parts.tm_sec].map(padded).joined()
     return "\(parts.tm_year + 1900)\(day)T\(clock)Z"
+  }
+
+  /// When the latest backup was made, milliseconds since 1970, as the names say: no manifest is read. Those
+  /// that are dated ahead of the clock do not count.
+  func lastMade(at now: Int64) throws(SyncServerError) -> Int64? {
+    try manifestNames().compactMap { BackupFolder.time(of: $0) }
+      .filter { !BackupFolder.isAhead($0, of: now) }.max()
+  }
+
+  private static func time(of name: String) -> Int64? {
+    let style = Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted)
+    let time = try? Date(String(name.prefix(timeText(0).count)), strategy: style)
+    return time.map { Int64($0.timeIntervalSince1970) * 1_000 }
   }
 
   func write(_ manifest: BackupManifest) throws(SyncServerError) {

@@ -305,6 +305,19 @@ package struct ServerBackup: Sendable {
       unreadable: all.unreadable)
   }
 
+  /// When the last backup was made that the settings ask for, milliseconds since 1970; cheap.
+  ///
+  /// - Returns: nil where none are set up.
+  /// - Throws: where there is none, or the folder cannot be read.
+  static func lastMade(for dataDirectory: String) throws(SyncServerError) -> Int64? {
+    guard try BackupSettings.read(directory: dataDirectory) != nil else { return nil }
+    let folder = try ServerBackup(dataDirectory: dataDirectory, folder: nil).folder
+    guard let last = try folder.lastMade(at: ProcessClock.wallMilliseconds) else {
+      throw SyncServerError(.failed, "There is no backup in \(folder.path).")
+    }
+    return last
+  }
+
   /// What `verify` found to be well.
   package struct Verification: Codable, Hashable, Sendable {
     package var backup: String

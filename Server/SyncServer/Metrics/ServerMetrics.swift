@@ -2,13 +2,17 @@ import Observability
 import ProcessResources
 import ServerCore
 import ServerStore
+import WireProtocol
 
 /// What the server counts while it runs; integers on its event loop, read when somebody asks.
 struct ServerMetrics {
   let startedAt = ProcessClock.wallMilliseconds
   var connectionsOpened = 0
   /// By the code that SPECIFICATION.md, section "Refusals", lists.
-  var refusals: [UInt16: Int] = [:]
+  var refusals = Dictionary(uniqueKeysWithValues: ServerMetrics.refusalCodes.map { ($0, 0) })
+  /// Counted from nothing on: what a counter begins with is no increase.
+  private static let refusalCodes =
+    RefusalCode.unsupportedVersion.rawValue...RefusalCode.notAllowed.rawValue
   var faults = 0
   var slowConsumers = 0
   var storeFailures = 0
@@ -30,17 +34,17 @@ struct ServerMetrics {
 struct ServerFileMetrics: Sendable {
   /// Bytes that are left on the disk.
   var diskFree: Int?
-  /// When the certificate ends, seconds since 1970.
-  var certificateEnds: Int64?
-  /// When the last backup was made, seconds since 1970.
+  /// When the last backup was made, seconds since 1970; 0 where none can be found, nil where none is set up.
   var lastBackup: Double?
 
   /// Reads it; blocks.
   init(_ options: SyncServerOptions) {
     diskFree = FreeSpace(of: options.dataDirectory).bytesLeft.map(Int.init(clamping:))
-    certificateEnds = options.certificate?.endsAt
-    let backup = try? ServerBackup(dataDirectory: options.dataDirectory, folder: nil).list()
-    lastBackup = backup?.backups.last.map { Double($0.createdAt) / 1_000 }
+    do {
+      lastBackup = try ServerBackup.lastMade(for: options.dataDirectory).map { Double($0) / 1_000 }
+    } catch {
+      lastBackup = 0
+    }
   }
 }
 
@@ -59,17 +63,18 @@ extension ServerDriver {
     addStore(to: &page)
     page.counter(
       "cospool_server_pushes", "Pushes that were tried, by what became of them.", by: "outcome",
-      (pushes?.outcomes ?? [:]).sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+      PushService.OutcomeName.allCases.map { ($0.rawValue, pushes?.outcomes[$0] ?? 0) })
     page.gauge(
       "cospool_server_disk_free_bytes", "What is left of the disk that holds the data.",
       files.diskFree.map(Double.init))
     page.gauge(
       "cospool_server_certificate_expiry_time_seconds",
-      "When the certificate ends, since 1970; nothing without TLS.",
-      files.certificateEnds.map(Double.init))
+      "When the certificate that is served ends, since 1970; nothing without TLS.",
+      sockets.security?.endsAt.map(Double.init))
     page.gauge(
       "cospool_server_last_backup_time_seconds",
-      "When the last backup was made, since 1970; nothing where none is set up.", files.lastBackup)
+      "When the last backup was made, since 1970; 0 where none is found, nothing where none is set up.",
+      files.lastBackup)
     return page.text
   }
 
