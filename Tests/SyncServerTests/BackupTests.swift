@@ -342,6 +342,30 @@ import Testing
     }
   }
 
+  /// A `verify` that was killed leaves a whole copy; the next takes it away, and none that another process
+  /// works in.
+  @Test func whatAKilledVerifyLeftIsTakenAway() async throws {
+    try await Self.with { fixture, place in
+      _ = try place.backup().create()
+      let scratch = place.folder + "-scratch"
+      defer { try? FileManager.default.removeItem(atPath: scratch) }
+      for name in ["cospool-verify-left", "cospool-verify-held", "cospool-verify-new", "other"] {
+        try FileManager.default.createDirectory(
+          atPath: "\(scratch)/\(name)/blobs", withIntermediateDirectories: true)
+      }
+      let lock = try DirectoryLock(directory: scratch + "/cospool-verify-held", name: "verify.lock")
+      for name in ["cospool-verify-left", "cospool-verify-held", "other"] {
+        let old = timespec(tv_sec: 1_700_000_000, tv_nsec: 0)
+        #expect(utimensat(AT_FDCWD, "\(scratch)/\(name)", [old, old], 0) == 0)
+      }
+      _ = try place.backup().verify(name: nil, scratch: scratch)
+      #expect(
+        try FileManager.default.contentsOfDirectory(atPath: scratch).sorted()
+          == ["cospool-verify-held", "cospool-verify-new", "other"])
+      lock.release()
+    }
+  }
+
   @Test func oneAtATimeWritesToAFolder() async throws {
     try await Self.with { fixture, place in
       let lock = try BackupFolder(place.folder).prepare()

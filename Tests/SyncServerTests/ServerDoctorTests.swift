@@ -413,6 +413,27 @@ import WireProtocol
     }
   }
 
+  @Test func whatIsLeftOverIsNamedWithItsSize() async throws {
+    try await withDirectory { directory in
+      #expect(!(await Self.findings(of: directory).contains { $0.code == "leftovers" }))
+      let old = directory + "/before-restore-20261125T030000Z"
+      try FileManager.default.createDirectory(
+        atPath: old + "/blobs", withIntermediateDirectories: true)
+      try Data(count: 3 << 20).write(to: URL(filePath: old + "/blobs/file"))
+      for name in ["cospool.sqlite.corrupt-1", "cospool.sqlite.before-upgrade-1", "restoring.new"] {
+        try Data().write(to: URL(filePath: "\(directory)/\(name)"))
+      }
+      let left = await Self.findings(of: directory).filter { $0.code == "leftovers" }
+      #expect(left.count == 4 && left.allSatisfy { $0.severity == .info }, "\(left)")
+      let finding = left.first { $0.what.contains(old + " takes 3 MiB") }
+      #expect(finding?.fix?.hasSuffix("rm -r \(old)") == true, "\(left)")
+      // A restore may be at work.
+      let lock = try DirectoryLock(directory: directory)
+      #expect(!(await Self.findings(of: directory).contains { $0.code == "leftovers" }))
+      lock.release()
+    }
+  }
+
   @Test func aRestoreThatDidNotEndIsTold() async throws {
     try await withDirectory { directory in
       try FileManager.default.createDirectory(

@@ -6,6 +6,10 @@ import ServerStore
 extension ServerBackup {
   /// A whole backup that waits to be moved into its place. While it is there no server starts.
   static let pendingName = "restoring"
+  /// A backup that is being written; one that was cut short goes with the next restore.
+  static let stagingName = "restoring.new"
+  /// How folders begin that hold what was there before.
+  static let asidePrefix = "before-restore-"
 
   /// What `restore` did.
   package struct Restoration: Codable, Hashable, Sendable {
@@ -44,7 +48,7 @@ extension ServerBackup {
       throw .file("\(directory) cannot be made", error)
     }
     defer { lock.release() }
-    let staging = directory + "/restoring.new"
+    let staging = directory + "/" + ServerBackup.stagingName
     try? FileManager.default.removeItem(atPath: staging)
     do {
       try folder.write(manifest, below: staging)
@@ -138,7 +142,7 @@ extension ServerBackup {
     }
     var aside: String?
     if !there.isEmpty {
-      let wanted = "\(directory)/before-restore-\(BackupFolder.timeText(now))"
+      let wanted = "\(directory)/\(ServerBackup.asidePrefix)\(BackupFolder.timeText(now))"
       let free =
         ([wanted] + (2...1_000).map { "\(wanted)-\($0)" })
         .first { !files.fileExists(atPath: $0) } ?? wanted

@@ -344,12 +344,16 @@ package struct ServerBackup: Sendable {
     name: String?, scratch: String? = nil
   ) throws(SyncServerError) -> Verification {
     let manifest = try folder.manifest(named: name, at: ProcessClock.wallMilliseconds)
-    let place = "\(scratch ?? NSTemporaryDirectory())/cospool-verify-\(UUID().uuidString)"
+    let scratch = scratch ?? NSTemporaryDirectory()
+    ServerBackup.removeLeftScratch(in: scratch)
+    let place = "\(scratch)/\(ServerBackup.scratchPrefix)\(UUID().uuidString)"
     // A folder for it that is not there is mistyped.
     guard mkdir(place, 0o700) == 0 else {
       throw .file("\(place) cannot be made", SystemFault.last)
     }
     defer { try? FileManager.default.removeItem(atPath: place) }
+    let lock = try? DirectoryLock(directory: place, name: ServerBackup.scratchLock)
+    defer { lock?.release() }
     try folder.write(manifest, below: place)
     let restored = ServerAdministration(dataDirectory: place)
     let fault = try restored.withDatabase { database throws(StorageFault) in
@@ -372,5 +376,23 @@ package struct ServerBackup: Sendable {
     return Verification(
       backup: manifest.name, files: manifest.files.count, bytes: manifest.bytes,
       workspaces: manifest.workspaces)
+  }
+  private static let scratchPrefix = "cospool-verify-"
+  private static let scratchLock = "verify.lock"
+
+  /// Removes what a `verify` of this account left that was killed. One that works holds its lock, from its
+  /// first minute on.
+  private static func removeLeftScratch(in folder: String) {
+    for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    where name.hasPrefix(scratchPrefix) {
+      let path = "\(folder)/\(name)"
+      var status = stat()
+      guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR,
+        status.st_uid == geteuid(), time(nil) - status.st_mtim.tv_sec > 60,
+        let lock = try? DirectoryLock(directory: path, name: scratchLock)
+      else { continue }
+      try? FileManager.default.removeItem(atPath: path)
+      lock.release()
+    }
   }
 }

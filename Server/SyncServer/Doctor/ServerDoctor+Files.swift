@@ -12,7 +12,7 @@ extension ServerDoctor {
     .local("dataDirectory", dataDirectory), .local("fileMode", fileModes),
     .local("diskSpace", diskSpace), .local("attachments", attachments),
     .local("deletedFiles", deletedFiles), .local("revocations", revocations),
-    .local("restoring", restoring),
+    .local("restoring", restoring), .local("leftovers", leftovers),
   ]
 
   /// Less than this is little; at less than a twentieth and 512 MiB nothing new is taken.
@@ -172,6 +172,31 @@ extension ServerDoctor {
           "Restart the server: it revokes them again. Or cospool-server revoke \(standing[0].device)"
       )
     ]
+  }
+
+  /// What commands keep or leave, and nobody needs once all is well.
+  private static func leftovers(_ context: ServerDoctorContext) -> [DoctorFinding] {
+    // Without a database they are what there is; while something else than a server works here, they may be in use.
+    guard context.hasDatabase, context.listening != nil || !context.isServed,
+      let names = try? FileManager.default.contentsOfDirectory(atPath: context.dataDirectory)
+    else { return [] }
+    let aside = [ServerBackup.asidePrefix, "\(BackupItem.database)."]
+    return names.sorted().filter { name in
+      name == ServerBackup.stagingName || aside.contains { name.hasPrefix($0) }
+    }.prefix(10).map { name in
+      let path = "\(context.dataDirectory)/\(name)"
+      return .info(
+        "leftovers", "\(path) takes \(bytes(below: path) >> 20) MiB",
+        fix: "Once all is well without it: rm -r \(Shell.quoted(path))")
+    }
+  }
+
+  private static func bytes(below path: String) -> Int {
+    let entries = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+    return ([path] + entries.map { "\(path)/\($0)" }).reduce(0) { sum, path in
+      var status = stat()
+      return lstat(path, &status) == 0 ? sum + Int(status.st_size) : sum
+    }
   }
 
   private static func restoring(_ context: ServerDoctorContext) -> [DoctorFinding] {
