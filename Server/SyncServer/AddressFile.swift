@@ -1,5 +1,6 @@
 import Foundation
 import ProcessResources
+import ServerCore
 import ServerStore
 
 /// Where a serving process says how it can be reached, so that `pair` can print a whole command, and
@@ -16,10 +17,20 @@ struct AddressFile: Sendable {
     var devicesURL: String?
     /// Whether they come through a proxy.
     var isProxied = false
+    /// What a workspace may take where its owner has said nothing; nil of a version that does not say so.
+    var quotas: Quotas?
+  }
+
+  /// Bytes that a workspace may take.
+  struct Quotas: Hashable, Sendable {
+    var storage = ServerConfiguration().quota.bytesMax
+    var daily = ServerConfiguration().quota.dailyBytesMax
+    var files = 1 << 30
   }
 
   private static let devicesMark = "devices "
   private static let proxyMark = "proxied"
+  private static let quotasMark = "quotas "
 
   private let directory: String
   private var path: String { directory + "/listening" }
@@ -35,6 +46,9 @@ struct AddressFile: Sendable {
     ]
     if let url = listening.devicesURL { lines.append(Self.devicesMark + url) }
     if listening.isProxied { lines.append(Self.proxyMark) }
+    if let quotas = listening.quotas {
+      lines.append("\(Self.quotasMark)\(quotas.storage) \(quotas.daily) \(quotas.files)")
+    }
     try? Data(lines.map { $0 + "\n" }.joined().utf8)
       .write(to: URL(fileURLWithPath: path), options: .atomic)
   }
@@ -58,7 +72,14 @@ struct AddressFile: Sendable {
     return Listening(
       url: lines[0], version: lines[1], startedAt: startedAt, processID: processID,
       devicesURL: devicesURL.map { String($0.dropFirst(Self.devicesMark.count)) },
-      isProxied: lines.dropFirst(4).contains(Self.proxyMark))
+      isProxied: lines.dropFirst(4).contains(Self.proxyMark),
+      quotas: lines.dropFirst(4).first { $0.hasPrefix(Self.quotasMark) }.flatMap(Self.quotas))
+  }
+
+  private static func quotas(_ line: String) -> Quotas? {
+    let numbers = line.dropFirst(quotasMark.count).split(separator: " ").compactMap { Int($0) }
+    guard numbers.count == 3 else { return nil }
+    return Quotas(storage: numbers[0], daily: numbers[1], files: numbers[2])
   }
 
   /// Whether a process holds the lock of a data directory.

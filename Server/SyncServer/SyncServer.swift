@@ -104,7 +104,10 @@ package final class SyncServer: Sendable {
     address.write(
       AddressFile.Listening(
         url: server.url, devicesURL: options.front.url,
-        isProxied: !options.front.trustedProxies.isEmpty))
+        isProxied: !options.front.trustedProxies.isEmpty,
+        quotas: AddressFile.Quotas(
+          storage: options.core.quota.bytesMax, daily: options.core.quota.dailyBytesMax,
+          files: options.files.quotaBytes)))
     return server
   }
 

@@ -363,6 +363,15 @@ import WireProtocol
         .init(daily: 0), resets: false, ofWorkspaceNamed: "default")
       expect(await Self.findings(of: fixture.directory), "quota", .warning, "today's changes")
     }
+    // Those that the server was started with count, too.
+    try await ServerFixture.with({ $0.files.quotaBytes = 6 }) { fixture in
+      let device = try await fixture.pair(1)
+      let bytes = Array("a file".utf8)
+      _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 6).keep(
+        bytes, as: try #require(ContentHash(bytes: Array(SHA256.hash(data: bytes)))),
+        in: device.workspaceID)
+      expect(await Self.findings(of: fixture.directory), "quota", .warning, "its files")
+    }
   }
 
   @Test func accessThatEndsIsTold() async throws {

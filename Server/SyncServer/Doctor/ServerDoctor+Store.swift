@@ -100,16 +100,17 @@ extension ServerDoctor {
     guard context.hasDatabase, let all = try? context.administration.workspaces().workspaces else {
       return []
     }
-    let usual = ServerConfiguration()
+    // As the server was started, or as one is that is told nothing.
+    let usual = context.listening?.quotas ?? AddressFile.Quotas()
     return all.flatMap { workspace -> [DoctorFinding] in
       let name = ShownName.text(workspace.name)
       let shares = [
-        ("its log and state", workspace.bytes, workspace.quota.storage, usual.quota.bytesMax),
+        ("its log and state", workspace.bytes, workspace.quota.storage, usual.storage),
         (
           "today's changes", workspace.writtenToday, workspace.quota.daily,
-          usual.quota.dailyBytesMax
+          usual.daily
         ),
-        ("its files", workspace.fileBytes, workspace.quota.files, 1 << 30),
+        ("its files", workspace.fileBytes, workspace.quota.files, usual.files),
       ]
       return shares.compactMap { what, taken, quota, usual in
         let limit = quota.map { $0 << 20 } ?? usual
