@@ -54,6 +54,13 @@ for package in "${packages[@]}"; do
   figure "$package installed $(dpkg-deb -f "$deb" Installed-Size) KiB"
 done
 
+say "programs are the same wherever they were built"
+for package in "${packages[@]}"; do
+  dpkg-deb -x "$out/${package}_$version-1_$architecture.deb" "$work/files"
+done
+! grep -rlF "$PWD/" "$work/files/usr/bin" || fail "these name the folder of the build"
+rm -rf "$work/files"
+
 say "lintian"
 lintian --fail-on error "$out"/*_"$version-1_$architecture.deb" | tee "$work/lintian" || fail "lintian"
 figure "lintian errors $(grep -c '^E:' "$work/lintian" || true)," \

@@ -28,3 +28,22 @@ packed() {
   tar --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     --mtime="@$SOURCE_DATE_EPOCH" -C "$1" -cf - "$2" | xz "-${XZ_LEVEL:-9}" -T1 >"$3"
 }
+
+# same_anywhere PROGRAM FOLDER: takes out of a stripped executable what names the folder it was built in: the
+# compiler's checksums, which nothing reads at run time, and the linker's id, which goes by them and becomes one of
+# what is left. FOLDER holds what is on its way.
+same_anywhere() {
+  local size
+  size=$(objdump -h "$1" | awk '$2 == ".swift_modhash" { print $3 }')
+  [ -n "$size" ] || return 0
+  head -c "$((16#$size))" /dev/zero >"$2/zeros"
+  objcopy --update-section ".swift_modhash=$2/zeros" "$1"
+  objcopy --remove-section .note.gnu.build-id "$1" "$2/nameless"
+  objcopy -O binary --only-section .note.gnu.build-id "$1" "$2/note"
+  {
+    head -c 16 "$2/note"
+    printf '%b' "$(sha1sum "$2/nameless" | cut -c 1-40 | sed 's/../\\x&/g')"
+  } >"$2/id"
+  objcopy --update-section ".note.gnu.build-id=$2/id" "$1"
+  rm "$2/zeros" "$2/nameless" "$2/note" "$2/id"
+}

@@ -60,6 +60,7 @@ staged=()
 for program in "${programs[@]}"; do
   cp "$bin/$program" "$to/bin/$program"
   strip --strip-all "$to/bin/$program"
+  same_anywhere "$to/bin/$program" "$work"
   # Sourced, so that its first line names no interpreter.
   completion "$program" bash | sed '1{/^#!/d}' >"$bash/$program"
   completion "$program" zsh >"$zsh/_$program"
