@@ -68,7 +68,8 @@ import Testing
   /// numbers end no program.
   @Test func aFolderThatCannotBeIsToldWithTheSystemsReason() async throws {
     try await Self.with { _, place in
-      let file = place.directory + "/cospool.sqlite"
+      let file = place.folder + "-file"
+      #expect(FileManager.default.createFile(atPath: file, contents: nil))
       func said(_ body: () throws -> Void) -> String {
         do { try body() } catch { return (error as? SyncServerError)?.message ?? "" }
         return ""

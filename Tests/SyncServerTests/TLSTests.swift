@@ -79,7 +79,7 @@ import Testing
       for certificateFile in [nil, TestCertificate.other.chainFile] {
         let message = try await fixture.pairingTrouble(with: url, trusting: certificateFile)
         #expect(message.contains("not trusted"))
-        #expect(message.contains("--certificate"))
+        #expect(message.contains("config set certificate"))
       }
       #expect(try fixture.administration.devices(workspaceName: nil).devices.isEmpty)
     }
