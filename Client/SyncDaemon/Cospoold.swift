@@ -81,7 +81,10 @@ struct Cospoold {
   private static func checkStore(_ directory: String) -> Int32 {
     do {
       try QueueClient.checkStore(dataDirectory: directory)
-      write("the store is sound; \(directory)", to: .standardOutput)
+      let isThere = FileManager.default.fileExists(atPath: directory + "/cospool.sqlite")
+      write(
+        "\(isThere ? "the store is sound" : "there is no store yet"); \(directory)",
+        to: .standardOutput)
       return 0
     } catch .corruptStore(let path, _) {
       write(

@@ -30,8 +30,9 @@ package struct DoctorReport: Encodable, Sendable {
     guard repairing else { return DoctorReport(findings) }
     let repaired = findings.filter { $0.repair?.done() == true }.map(\.what)
     guard !repaired.isEmpty else { return DoctorReport(findings) }
-    let left = limit - begin.duration(to: .now)
-    return DoctorReport(await look(max(.seconds(1), left)), repaired: repaired)
+    // Whole seconds: they may be told.
+    let left = ((limit - begin.duration(to: .now)) / .seconds(1)).rounded(.up)
+    return DoctorReport(await look(.seconds(max(1, left))), repaired: repaired)
   }
 
   /// Whether the program ends with a failure.

@@ -237,7 +237,7 @@ struct BackupScheduleCommand: ParsableCommand {
     let isGiven = folder != nil || at != nil || command != nil || write != nil || keep.isGiven
     guard !off || !isGiven else { throw ValidationError("--off stands alone.") }
     guard folder != "" else { throw ValidationError("Name a folder with --folder.") }
-    guard at?.contains(where: \.isNewline) != true, at != "" else {
+    guard at?.utf8.allSatisfy({ $0 >= 32 }) ?? true, at != "" else {
       throw ValidationError("--at takes one line, such as daily or '*-*-* 03:00'.")
     }
   }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import HealthChecks
 import Logging
 import NetworkAddresses
@@ -125,8 +126,12 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
+  /// Devices take a scheme, a host and a port; of paths the usual one.
   private static func isAddress(_ url: String) -> Bool {
-    DoctorAddress(url) != nil && !url.contains(where: \.isWhitespace)
+    guard DoctorAddress(url) != nil, let mark = url.firstRange(of: "://") else { return false }
+    let place = url[mark.upperBound...]
+    return !place.contains { $0.isWhitespace || "?#@".contains($0) }
+      && ["", "/", SyncEndpoint.path].contains(String(place.drop { $0 != "/" }))
   }
 
   func run() async throws {

@@ -48,7 +48,7 @@ extension EndToEnd {
           if command.contains(/^[A-Z]+=/) { variables += command + "\n" }
           // Events do not end, and the document has the first of them.
           let isEndless = command.contains(" -N ")
-          if isEndless { command.replace(" -N ", with: " -N --max-time 1 ") }
+          if isEndless { command.replace(" -N ", with: " -N --max-time 3 ") }
           let output = try await run(variables + command, in: bed, data: device.data)
           var lines = output.split(separator: "\n").map(String.init)
           if isEndless { lines = Array(lines.prefix(step.output.count)) }

@@ -174,6 +174,7 @@ extension EndToEnd {
         for options in [
           ["--host", "0.0.0.0"], ["--port", "70000"], ["--unknown"], ["--data", "/x"], ["a\nb"],
           ["--url", "cospool.example.org"], ["--url", "wss://a b"],
+          ["--url", "wss://a/b"], ["--url", "wss://me:password@a"],
         ] {
           let refused = try await server(["service", "install", "--user", "--"] + options, in: bed)
           #expect(refused.code == 2, "\(refused)")

@@ -33,6 +33,8 @@ in_image=(/usr/bin/env -i "${variables[@]}" "$(command -v chroot)" --userspec=65
 serves() {
   local address=$1
   shift
+  # What the one before wrote would be taken for this one's.
+  : >"$image/data/log"
   # shellcheck disable=SC2154
   "${in_image[@]}" "${entrypoint[@]}" "$@" >"$image/data/log" 2>&1 &
   serving=$!

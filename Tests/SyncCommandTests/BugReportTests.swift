@@ -32,7 +32,7 @@ import Testing
     try await CommandFixture.run { daemon in
       _ = await daemon.cospool(
         "send", "-s", "planted-session", "--project", "/planted-project", "the planted prompt")
-      try #"{"server":"wss://planted.invalid:443","token":"00ff"}"#.write(
+      try #"{"server":"wss://Planted.invalid:443","token":"00ff"}"#.write(
         toFile: daemon.directory + "/credentials.json", atomically: true, encoding: .utf8)
       for (name, value) in [
         ("command", "/srv/planted-agent --key sk-ant-PLANTEDkey0123456789abcdef {}"),

@@ -116,8 +116,10 @@ struct BugReport: Sendable {
 
   private func hidden(_ text: String) -> String {
     var names: [(name: String, standIn: String)] = []
-    if let server = context.server.flatMap(DoctorAddress.init) {
-      names.append((server.host, "SERVER"))
+    // As doctor shows it, and as it was typed.
+    if let server = context.server {
+      let hosts = [DoctorAddress(server)?.host, URL(string: server)?.host(percentEncoded: false)]
+      names += hosts.compactMap { $0 }.map { ($0, "SERVER") }
     }
     names.append((context.dataDirectory, "DATA"))
     if let home = context.home { names.append((home, "~")) }

@@ -154,7 +154,8 @@ extension Doctor {
         "storeSetAside", "\(path) is a damaged store that was set aside; a new one took its place",
         fix:
           "What the server has came back. Where this device had nothing unsent, or nothing is missed: "
-          + "rm \(Shell.quoted(path))*")
+          + "rm -f "
+          + ["", "-wal", "-shm"].map { Shell.quoted(path + $0) }.joined(separator: " "))
     }
   }
 

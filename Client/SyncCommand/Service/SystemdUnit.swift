@@ -40,16 +40,16 @@ struct SystemdUnit: Equatable, Sendable {
   }
 
   /// Whether the person's systemd starts the daemon of a data directory: by a unit of theirs, or by a package's
-  /// that they enabled, which is for the usual data.
+  /// that they enabled. One that names no data is for the usual ones.
   static func starts(_ directory: String, _ variables: [String: String]) -> Bool {
     guard let folder = folder(variables) else { return false }
+    let isUsual = Paths.dataOption(directory, variables).isEmpty
     guard let data = try? Data(contentsOf: URL(filePath: "\(folder)/\(name)")) else {
       var link = stat()
-      return lstat("\(folder)/default.target.wants/\(name)", &link) == 0
-        && Paths.dataOption(directory, variables).isEmpty
+      return lstat("\(folder)/default.target.wants/\(name)", &link) == 0 && isUsual
     }
     let text = String(decoding: data, as: UTF8.self)
-    return dataWord(in: text).map { $0 == UnitText.word(directory) } ?? true
+    return dataWord(in: text).map { $0 == UnitText.word(directory) } ?? isUsual
   }
 
   /// What a person says where that service has ended.

@@ -50,7 +50,7 @@ struct FirstServer {
   /// - Parameter server: the address that the device is paired with.
   /// - Returns: nil where nothing had to be started.
   func resume(_ server: String) async throws -> Started? {
-    guard let address = DoctorAddress(server),
+    guard let address = DoctorAddress(server), !address.isSecure,
       ["127.0.0.1", "::1", "localhost"].contains(address.host),
       let data = DataPath.server.resolve(option: nil, environment: setup.variables),
       FileManager.default.fileExists(atPath: data + "/cospool.sqlite")
@@ -62,7 +62,23 @@ struct FirstServer {
     } catch {
       guard error.code == "serverPort" else { return nil }
     }
+    if let service = try await startAgain() { return service }
     return try await start(try program(), port: address.port)
+  }
+
+  /// Starts the service of this person with the options that it has; nil where there is none.
+  private func startAgain() async throws -> Started? {
+    func systemctl(_ verb: String) async -> ProgramRun? {
+      await ProgramRun.run(
+        ["systemctl", "--user", verb, "cospool-server.service"], variables: setup.variables,
+        seconds: Self.seconds, withErrors: true)
+    }
+    guard !setup.command.noService, await systemctl("cat")?.status == 0 else { return nil }
+    let run = await systemctl("start")
+    guard let run, run.status == 0 else {
+      throw noServer("Its service does not start. \(run?.output ?? "It did not end in time.")")
+    }
+    return Started(what: "its service, cospool-server.service")
   }
 
   private func program() throws(CommandFailure) -> String {

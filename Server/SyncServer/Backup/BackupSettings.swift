@@ -33,9 +33,10 @@ package struct BackupSettings: Codable, Hashable, Sendable {
     } catch {
       throw .disk(path, "cannot be read", error)
     }
-    // The calendar comes into a unit of root's, of which a second line would be another setting.
+    // The calendar comes into a unit of root's, of which a second line would be another setting: to systemd CR
+    // and NUL end one, too.
     guard let settings, settings.folder.hasPrefix("/"),
-      !settings.calendar.contains(where: \.isNewline)
+      settings.calendar.utf8.allSatisfy({ $0 >= 32 })
     else {
       throw SyncServerError(
         .failed,

@@ -58,13 +58,15 @@ package struct BackupTimer: Sendable {
   /// A word of a unit's command line (systemd.service(5), "Command lines"; `%` begins a specifier).
   static func quoted(_ word: String) -> String {
     var text = ""
-    for character in word {
-      switch character {
-      case "\"", "\\": text += "\\\(character)"
+    // The folder comes from a file that the server's account writes: to systemd CR and NUL end a line, too.
+    for scalar in word.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": text += "\\\(scalar)"
       case "%": text += "%%"
       case "$": text += "$$"
-      case "\n": text += "\\n"
-      default: text.append(character)
+      case _ where scalar.value < 16: text += "\\x0" + String(scalar.value, radix: 16)
+      case _ where scalar.value < 32: text += "\\x" + String(scalar.value, radix: 16)
+      default: text.unicodeScalars.append(scalar)
       }
     }
     return text == word && !word.contains(where: \.isWhitespace) ? word : "\"\(text)\""
