@@ -73,13 +73,14 @@ enum DatabaseOpening {
     }
   ) -> String? {
     let files = FileManager.default
+    let suffixes = ["-wal", "-shm", ""]
     guard
       let kept = (1...10_000).lazy.map({ "\(path)\(asideMark)\($0)" })
-        .first(where: { !files.fileExists(atPath: $0) })
+        .first(where: { name in suffixes.allSatisfy { !files.fileExists(atPath: name + $0) } })
     else { return nil }
     var moved: [String] = []
     do {
-      for suffix in ["-wal", "-shm", ""] where files.fileExists(atPath: path + suffix) {
+      for suffix in suffixes where files.fileExists(atPath: path + suffix) {
         try move(path + suffix, kept + suffix)
         moved.append(suffix)
       }

@@ -123,6 +123,18 @@ import WireProtocol
     #expect(!names.contains { $0.contains(".new-") }, "\(names)")
   }
 
+  /// Somebody moved a damaged file away, and not its log.
+  @Test func aNameWhoseLogIsThereIsNotFree() throws {
+    let folder = try StoreFolder()
+    try ServerDatabase.prepare(directory: folder.path)
+    for suffix in ["-wal", ".corrupt-1-wal"] {
+      try Data().write(to: URL(fileURLWithPath: folder.databasePath + suffix))
+    }
+    let kept = folder.databasePath + ".corrupt-2"
+    #expect(DatabaseOpening.setAside(path: folder.databasePath) == kept)
+    #expect(FileManager.default.fileExists(atPath: kept + "-wal"))
+  }
+
   @Test func damagedFileIsSetAsideByTheServerOnly() throws {
     let folder = try StoreFolder()
     try folder.open().close()

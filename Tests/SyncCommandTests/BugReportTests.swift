@@ -7,7 +7,8 @@ import Testing
 @Suite(.timeLimit(.minutes(5))) struct BugReportTests {
   private static let secrets = [
     "sk-ant-PLANTEDkey0123456789abcdef", "hunter2-planted", "the planted prompt",
-    "planted-session", "planted-project", "planted.invalid", "ghp_PLANTED0123456789abcdefgh",
+    "planted-session", "planted-project", "planted.invalid", "Planted.invalid",
+    "ghp_PLANTED0123456789abcdefgh",
     "takeover", "planted-notifier", "planted-agent", "plantedword",
   ]
 
