@@ -164,7 +164,7 @@ let rooms: [Room] = [
       "Basics", "SequenceCRDT", "QueueModel", "DeltaCodec", "WireProtocol", "PushNotices",
       "NetworkAddresses",
       "HealthChecks", "ServerCore", "ServerStore", "PushDelivery", "ProcessResources",
-      "Observability",
+      "Observability", "Systemd",
     ],
     foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
     articles: ["README.md"]),

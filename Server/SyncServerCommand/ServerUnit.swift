@@ -25,15 +25,9 @@ struct ServerUnit: Equatable {
 
   /// What an operator says to have the server of these data started: it would run without the service's options
   /// else, and keep the service from starting. nil where no service of the machine is for them.
-  ///
-  /// - Parameter folders: where the machine's units lie.
-  static func startAdvice(
-    for data: String,
-    in folders: [String] = [
-      "/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system",
-    ]
-  ) -> String? {
-    guard URL(filePath: data).standardizedFileURL.path(percentEncoded: false) == dataDirectory,
+  static func startAdvice(for data: String) -> String? {
+    let folders = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"]
+    guard data == dataDirectory,
       folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(name)") })
     else { return nil }
     return

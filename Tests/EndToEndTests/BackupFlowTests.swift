@@ -111,7 +111,9 @@ extension EndToEnd {
           contentsOfFile: bed.path("cospool-backup.service"), encoding: .utf8)
         // What the timer starts is what a person can say.
         let line = try #require(unit.split(separator: "\n").first { $0.hasPrefix("ExecStart=") })
-        let words = line.dropFirst("ExecStart=".count).split(separator: " ").map(String.init)
+        let words = line.dropFirst("ExecStart=".count).split(separator: " ").map {
+          $0.trimmingCharacters(in: ["\""])
+        }
         let made = try bed.launch(words[0], Array(words.dropFirst()), name: "timer")
         #expect(try await made.ended(within: 60) == .code(0), "\(made.transcript)")
 

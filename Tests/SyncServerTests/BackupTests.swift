@@ -417,12 +417,16 @@ import Testing
       settings: BackupSettings(folder: "/my disk/b", calendar: "*-*-* 03:00"))
     #expect(
       timer.units[0].text.contains(
-        #"ExecStart=/usr/bin/cospool-server backup create --data "/srv/my \"data\" 100%%""# + "\n"))
+        #"ExecStart="/usr/bin/cospool-server" "backup" "create" "--data" "/srv/my \"data\" 100%%""#
+          + "\n"))
     #expect(timer.units[0].text.contains("\nRequiresMountsFor=\"/my disk/b\"\n"))
     #expect(timer.units[1].text.contains("OnCalendar=*-*-* 03:00\n"))
     // No second line, which would be a setting of root's.
     for end in ["\n", "\r\n", "\r", "\0"] {
-      #expect(BackupTimer.quoted("/b\(end)ExecStartPre=x").utf8.allSatisfy { $0 >= 32 })
+      var other = timer
+      other.settings.folder = "/b\(end)ExecStartPre=x"
+      let folder = NSTemporaryDirectory()
+      #expect(throws: SyncServerError.self) { try other.write(to: folder) }
     }
   }
 

@@ -67,7 +67,7 @@ enum RoomTable {
       name: "SyncServer", folder: "Server/SyncServer",
       rooms: wire.union([
         "Basics", "PushNotices", "NetworkAddresses", "HealthChecks", "ServerCore", "ServerStore",
-        "PushDelivery", "ProcessResources", "Observability",
+        "PushDelivery", "ProcessResources", "Observability", "Systemd",
       ]),
       foreign: ["NIOCore", "NIOPosix", "NIOHTTP1", "NIOWebSocket", "NIOSSL", "Logging", "Crypto"],
       system: platform),

@@ -219,8 +219,8 @@ struct ServiceCommands: ParsableCommand {
         EXAMPLES
           cospool service uninstall
 
-        There is one service for each person. With --data it is removed only
-        where it is the one for these data.
+        There is one service for each person. With --data a unit of systemd is
+        removed only where it is the one for these data.
         """)
     @OptionGroup var options: GlobalOptions
 

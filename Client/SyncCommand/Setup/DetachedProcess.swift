@@ -62,7 +62,15 @@ struct DetachedProcess: Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 
-  func wrote(_ text: String) -> Bool { written.contains(text) }
+  /// The first line that holds a text and has ended.
+  func line(holding text: String) -> Substring? {
+    let written = written
+    guard let found = written.firstRange(of: text),
+      let end = written[found.upperBound...].firstIndex(of: "\n")
+    else { return nil }
+    let start = written[..<found.lowerBound].lastIndex(of: "\n").map(written.index(after:))
+    return written[(start ?? written.startIndex)..<end]
+  }
 
   /// nil where it wrote nothing.
   var lastLine: String? { written.split(separator: "\n").last.map(String.init) }

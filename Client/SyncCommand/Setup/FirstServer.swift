@@ -62,7 +62,6 @@ struct FirstServer {
     } catch {
       guard error.code == "serverPort" else { return nil }
     }
-    if let service = try await startAgain() { return service }
     return try await start(try program(), port: address.port)
   }
 
@@ -105,14 +104,17 @@ struct FirstServer {
         [program, "pair"], variables: setup.variables, seconds: Self.seconds, withErrors: true)
       throw CommandFailure(
         code: "noCode",
-        message: "cospool-server pair gives no code. \(said?.output ?? "")",
+        message: "cospool-server pair gives no code. "
+          + (said.flatMap { $0.status == 0 ? nil : $0.output } ?? "Try again."),
         exitCode: ExitStatus.failed)
     }
     return tree["server"]?.text.map { Grant(server: $0, code: code) }
   }
 
-  /// As a service of this person; without systemd as a process that goes on.
+  /// As a service of this person, with the options of one that is there; without systemd as a process that goes
+  /// on.
   private func start(_ program: String, port: Int) async throws -> Started {
+    if let service = try await startAgain() { return service }
     let options = ["--port", "\(port)"]
     if !setup.command.noService, try await hasSystemd() {
       let run = await ProgramRun.run(
@@ -124,15 +126,16 @@ struct FirstServer {
       return Started(what: "a service, cospool-server.service")
     }
     let log = setup.directory + "/cospool-server.log"
-    let words = [program, "serve"] + options
-    let process = try DetachedProcess.start(words, variables: setup.variables, log: log)
+    let process = try DetachedProcess.start(
+      [program, "serve"] + options, variables: setup.variables, log: log)
     let limit = ContinuousClock.now + .seconds(Setup.startSeconds)
     while ContinuousClock.now < limit, !process.hasEnded {
-      if process.wrote("listening on ") {
+      if let line = process.line(holding: "listening on ") {
+        let address = line.split(separator: " ").lazy.compactMap { DoctorAddress(String($0)) }.first
         return Started(
           what: "a server, process \(process.id), until the next reboot",
-          fix: "Start it whenever the machine starts: "
-            + words.map(Shell.quoted).joined(separator: " "))
+          fix: "Start it whenever the machine starts: \(Shell.quoted(program)) serve --port "
+            + "\(address?.port ?? port)")
       }
       try await Task.sleep(for: .milliseconds(50))
     }

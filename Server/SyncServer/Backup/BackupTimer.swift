@@ -1,4 +1,5 @@
 import Foundation
+import Systemd
 
 /// The units that have systemd make a backup at its time.
 package struct BackupTimer: Sendable {
@@ -17,7 +18,7 @@ package struct BackupTimer: Sendable {
 
   /// The file's name, and what stands in it.
   package var units: [(name: String, text: String)] {
-    let words = [program, "backup", "create", "--data", dataDirectory].map(BackupTimer.quoted)
+    let words = [program, "backup", "create", "--data", dataDirectory].map(UnitText.word)
     return [
       (
         "\(BackupTimer.name).service",
@@ -25,7 +26,7 @@ package struct BackupTimer: Sendable {
         [Unit]
         Description=Backup of Cospool's server
         Documentation=man:cospool-server(1)
-        RequiresMountsFor=\(BackupTimer.quoted(settings.folder))
+        RequiresMountsFor=\(UnitText.quoted(settings.folder))
 
         [Service]
         Type=oneshot
@@ -55,25 +56,16 @@ package struct BackupTimer: Sendable {
     ]
   }
 
-  /// A word of a unit's command line (systemd.service(5), "Command lines"; `%` begins a specifier).
-  static func quoted(_ word: String) -> String {
-    var text = ""
-    // The folder comes from a file that the server's account writes: to systemd CR and NUL end a line, too.
-    for scalar in word.unicodeScalars {
-      switch scalar {
-      case "\"", "\\": text += "\\\(scalar)"
-      case "%": text += "%%"
-      case "$": text += "$$"
-      case _ where scalar.value < 16: text += "\\x0" + String(scalar.value, radix: 16)
-      case _ where scalar.value < 32: text += "\\x" + String(scalar.value, radix: 16)
-      default: text.unicodeScalars.append(scalar)
-      }
-    }
-    return text == word && !word.contains(where: \.isWhitespace) ? word : "\"\(text)\""
-  }
-
   /// Writes both into a folder.
+  ///
+  /// - Throws: `.usage` where a path holds a control character: the settings are the server's account's to write,
+  ///   and a second line would be a setting of root's.
   package func write(to folder: String) throws(SyncServerError) {
+    for text in [program, dataDirectory, settings.folder, settings.calendar]
+    where !UnitText.canHold(text) {
+      throw SyncServerError(
+        .usage, "\(ShownName.text(text)) holds a control character, which no unit can.")
+    }
     for unit in units {
       let path = "\(folder)/\(unit.name)"
       do {

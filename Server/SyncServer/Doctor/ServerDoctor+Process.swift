@@ -101,7 +101,21 @@ extension ServerDoctor {
 
   /// The address that devices use: its name, the proxy in front, the certificate's chain.
   private static func address(_ context: ServerDoctorContext) async -> [DoctorFinding] {
-    guard let url = context.url ?? context.listening?.devicesURL else { return [] }
+    if let url = context.url { return await findings(of: url, context) }
+    guard let url = context.listening?.devicesURL else { return [] }
+    // Nobody said that this machine reaches the name under which others do.
+    return await findings(of: url, context).map { found in
+      guard ["serverName", "serverPort"].contains(found.code) else { return found }
+      return .warning(
+        found.code, found.what,
+        fix:
+          "\(found.fix ?? "") Where devices reach it and this machine alone does not, all is well.")
+    }
+  }
+
+  private static func findings(
+    of url: String, _ context: ServerDoctorContext
+  ) async -> [DoctorFinding] {
     guard let address = DoctorAddress(url) else {
       return [
         .error("serverAddress", "\(url) is no ws:// or wss:// address", fix: "Correct --url.")
