@@ -93,8 +93,7 @@ package final class ServerDatabase: Sendable {
   /// Creates the directory and an empty file, both for their owner alone. A directory that is there
   /// keeps its permissions: it may be shared on purpose, and the files in it are their owner's alone.
   ///
-  /// - Throws: also where a damaged file was set aside and none stands in its place: to begin anew is for
-  ///   a person to decide.
+  /// - Throws: also where a damaged file was set aside and none stands in its place: a person decides then.
   package static func prepare(directory: String) throws(StoreOpeningError) {
     do {
       try PrivateFolder.make(directory)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct BackupSuiteTests {
   @Test func backupsUnderLoadLackNothingThatWasAcknowledgedAndDevicesBringTheRest() throws {
     #expect(BackupSuite.obstacle == nil)
-    let suite = BackupSuite(perSecond: 200, loadSeconds: 6, devices: 4, backups: 2)
+    let suite = BackupSuite(perSecond: 200, loadSeconds: 10, devices: 4, backups: 2)
     let results = try suite.measure()
     #expect(
       results.map(\.name)

@@ -367,7 +367,7 @@ import WireProtocol
     try await ServerFixture.with({ $0.files.quotaBytes = 6 }) { fixture in
       let device = try await fixture.pair(1)
       let bytes = Array("a file".utf8)
-      _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 6).keep(
+      _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 1 << 20).keep(
         bytes, as: try #require(ContentHash(bytes: Array(SHA256.hash(data: bytes)))),
         in: device.workspaceID)
       expect(await Self.findings(of: fixture.directory), "quota", .warning, "its files")
