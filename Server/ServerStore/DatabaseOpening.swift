@@ -3,7 +3,15 @@ import GRDB
 import ServerCore
 
 /// What opening the server's file takes besides its connection.
-enum DatabaseOpening {
+package enum DatabaseOpening {
+  /// Damaged files that were set aside in a directory, the latest last.
+  package static func filesSetAside(in directory: String) -> [String] {
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+    let prefix = ServerDatabase.fileName + asideMark
+    return names.filter { $0.hasPrefix(prefix) }.compactMap { Int($0.dropFirst(prefix.count)) }
+      .sorted().map { "\(directory)/\(prefix)\($0)" }
+  }
+
   /// Copies a database of an older version beside it before it is changed: the way back, should the new
   /// version be no good. It stays until somebody removes it.
   ///

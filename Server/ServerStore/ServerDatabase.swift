@@ -101,18 +101,12 @@ package final class ServerDatabase: Sendable {
       throw unusable(error.path, error.number)
     }
     let path = directory + "/" + fileName
-    if !FileManager.default.fileExists(atPath: path), let kept = filesSetAside(in: directory).last {
+    if !FileManager.default.fileExists(atPath: path),
+      let kept = DatabaseOpening.filesSetAside(in: directory).last
+    {
       throw .setAside(path: path, keptAt: kept)
     }
     guard makeFile(path), chmod(path, 0o600) == 0 else { throw unusable(path, errno) }
-  }
-
-  /// Damaged files that were set aside in a directory, the latest last.
-  package static func filesSetAside(in directory: String) -> [String] {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-    let prefix = fileName + DatabaseOpening.asideMark
-    return names.filter { $0.hasPrefix(prefix) }.compactMap { Int($0.dropFirst(prefix.count)) }
-      .sorted().map { "\(directory)/\(prefix)\($0)" }
   }
 
   /// - Parameter number: why the system refused it.

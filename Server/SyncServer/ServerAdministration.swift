@@ -231,7 +231,7 @@ package struct ServerAdministration: Sendable {
     try requireRestored()
     let path = directory + "/" + ServerDatabase.fileName
     guard FileManager.default.fileExists(atPath: path) else {
-      if let kept = ServerDatabase.filesSetAside(in: directory).last {
+      if let kept = DatabaseOpening.filesSetAside(in: directory).last {
         throw SyncServerError(StoreOpeningError.setAside(path: path, keptAt: kept))
       }
       throw SyncServerError(StoreOpeningError.absent(path: directory))

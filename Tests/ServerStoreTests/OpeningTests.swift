@@ -162,7 +162,7 @@ import WireProtocol
     }
     // An empty database in its place is for a person to decide: a service that starts again is none.
     let kept = folder.databasePath + ".corrupt-1"
-    #expect(ServerDatabase.filesSetAside(in: folder.path) == [kept])
+    #expect(DatabaseOpening.filesSetAside(in: folder.path) == [kept])
     for purpose in [ServerDatabase.Purpose.serving, .administration] {
       #expect(throws: StoreOpeningError.setAside(path: folder.databasePath, keptAt: kept)) {
         try folder.open(purpose)

@@ -50,5 +50,5 @@ package struct ServerDoctorContext: Sendable {
   var hasDatabase: Bool { FileManager.default.fileExists(atPath: databasePath) }
 
   /// Damaged databases that were set aside, the latest last.
-  var databasesSetAside: [String] { ServerDatabase.filesSetAside(in: dataDirectory) }
+  var databasesSetAside: [String] { DatabaseOpening.filesSetAside(in: dataDirectory) }
 }
