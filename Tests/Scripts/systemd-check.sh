@@ -236,7 +236,7 @@ on systemctl daemon-reload
 ada cospool sync wait --timeout 60
 
 say "what doctor tells of a service that has ended helps"
-# advised TEXT: the command behind "Start its service: ".
+# advised: of what comes in, the command behind "Start its service: ".
 advised() { sed -n 's/.*Start its service: \(sudo \)\{0,1\}\([^;"]*\);.*/\2/p' | head -n 1; }
 ada systemctl --user stop cospoold
 advice=$({ ada cospool doctor --json || true; } | advised)
