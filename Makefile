@@ -1,8 +1,6 @@
 # Cospool: everything a person or a build machine calls. `make help` lists the targets.
 
 SWIFT ?= swift
-# Editors make an index of their own; one beside each build takes a tenth of its time.
-BUILD = $(SWIFT) build --disable-index-store
 LINTED = Package.swift Sources Protocol Server Client Tests
 SCRIPTS = Tests/Scripts
 
@@ -22,7 +20,7 @@ setup: ## Checks the toolchain, installs the system libraries that are missing; 
 	@SHELLS="$(SHELLS)" BROWSER="$(BROWSER)" $(SCRIPTS)/setup.sh
 
 build: setup ## Builds everything (debug)
-	@$(BUILD)
+	@$(SWIFT) build
 
 # The same executables from any folder: its name would stand in them through `__FILE__` and `#filePath`.
 SAME_ANYWHERE = -Xcc '-ffile-prefix-map=$(CURDIR)=.' -Xswiftc -file-prefix-map -Xswiftc '$(CURDIR)=.'
@@ -66,7 +64,7 @@ COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 
 test: SHELLS = 1
 test: setup lint ## Lint, the whole test suite with real processes, the page where there is a Chromium
-	@$(BUILD) --build-tests
+	@$(SWIFT) build --build-tests
 	@SWIFT="$(SWIFT)" exec $(SCRIPTS)/tests.sh '$(COMPUTING)'
 	@OPTIONAL=1 exec $(SCRIPTS)/page-test.sh
 
@@ -74,30 +72,30 @@ test-pure: ## The rooms without input and output alone: seconds instead of minut
 	@COSPOOL_ROOMS=pure $(SWIFT) test --scratch-path .build-pure
 
 api-check: ## Holds a real daemon's local API against its description; EXAMPLES=n requests of a kind
-	@$(BUILD) --product cospoold
+	@$(SWIFT) build --product cospoold
 	@EXAMPLES="$(EXAMPLES)" SEED="$(SEED)" exec $(SCRIPTS)/api-check.sh
 
 mcp-check: ## Uses the MCP server through the protocol's reference client
-	@$(BUILD) --product cospoold
-	@$(BUILD) --product cospool
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
 	@$(SCRIPTS)/mcp-check.sh
 
 agents-check: ## The real Claude Code and Codex, in front of a scripted model; ONLY="name …" chooses checks
-	@$(BUILD) --product cospoold
-	@$(BUILD) --product cospool
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
 	@ONLY="$(ONLY)" exec $(SCRIPTS)/agents-check.sh
 
 page: ## Writes the files of the page into the daemon's table
 	@python3 $(SCRIPTS)/page.py
 
 page-test: ## Uses the page in a real Chromium; SHOTS=DIR keeps pictures of it, LONG=1 measures more often
-	@$(BUILD) --product cospoold
-	@$(BUILD) --product cospool
-	@$(BUILD) --product cospool-server
+	@$(SWIFT) build --product cospoold
+	@$(SWIFT) build --product cospool
+	@$(SWIFT) build --product cospool-server
 	@SHOTS="$(SHOTS)" ONLY="$(ONLY)" LONG="$(LONG)" exec $(SCRIPTS)/page-test.sh
 
 consumer: ## Builds an app from outside the package, and lets two of its devices use a server
-	@$(BUILD) --product cospool-server
+	@$(SWIFT) build --product cospool-server
 	@COSPOOL_OPTIMISED=0 exec $(SCRIPTS)/consumer.sh
 
 site: ## The documentation as pages that need no server, in .build/site (or SITE_DIR); after library-docs with those
