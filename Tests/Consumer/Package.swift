@@ -11,7 +11,7 @@ let package = Package(
   ],
   targets: [
     .executableTarget(
-      name: "Consumer",
+      name: "OutsideApp",
       dependencies: [
         .product(name: "SyncClient", package: "cospool"),
         .product(name: "OutgoingMessages", package: "cospool"),

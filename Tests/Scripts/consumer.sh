@@ -10,10 +10,10 @@ home=$(mktemp -d "${TMPDIR:-/tmp}/cospool-consumer.XXXXXX")
 trap 'exit 130' INT TERM
 trap 'stop_all; rm -rf "$home"' EXIT
 
-${SWIFT:-swift} build --package-path Tests/Consumer --scratch-path .build-consumer --product Consumer
+${SWIFT:-swift} build --package-path Tests/Consumer --scratch-path .build-consumer --product OutsideApp
 start "$home/server.log" "$bin/cospool-server" serve \
   --data "$home/server" --host 127.0.0.1 --port 0
 url=$(await_line "$started" "$home/server.log" "listening on ws://" |
   sed 's|.*listening on \(ws://[^ ]*\).*|\1|')
-.build-consumer/debug/Consumer "$url" "$(pairing_code "$home/server")" \
+.build-consumer/debug/OutsideApp "$url" "$(pairing_code "$home/server")" \
   "$(pairing_code "$home/server")" "$home"

@@ -17,6 +17,14 @@ import Testing
     }
   }
 
+  /// Targets have one name in a whole graph of packages, and `make consumer` has two packages in one.
+  @Test func theAppOutsideHasATargetOfItsOwn() throws {
+    let text = try Repository.text("Tests/Consumer/Package.swift")
+    let name = try #require(text.firstMatch(of: #/Target\(\s+name: "([^"]+)"/#)?.1)
+    let rooms = try PackageManifest.rooms().map(\.name)
+    #expect(rooms.contains("Consumer") && !rooms.contains(String(name)), "\(name)")
+  }
+
   @Test func nothingElseStandsAtTheTop() throws {
     for entry in try Repository.entries(of: ".") {
       #expect(Repository.topLevel.contains(entry), "\(entry) has no place at the top")
