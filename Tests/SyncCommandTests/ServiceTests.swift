@@ -156,6 +156,35 @@ import Testing
     }
   }
 
+  @Test func whoseServiceHasEndedIsToldToStartIt() async throws {
+    try await with { machine in
+      _ = await machine.cospool("service", "install")
+      let ended = await machine.cospool("status")
+      #expect(ended.errors.contains("systemctl --user start cospoold.service"), "\(ended)")
+      // One for other data is not theirs, and one that names none is for the usual data.
+      let text = try #require(machine.text)
+      for other in [
+        text.replacing("my data", with: "other data"), "[Service]\nExecStart=/usr/bin/cospoold\n",
+      ] {
+        try other.write(toFile: machine.unit, atomically: true, encoding: .utf8)
+        let none = await machine.cospool("status")
+        #expect(none.errors.contains("Start it with: cospoold --data"), "\(none)")
+      }
+      let home = ["HOME": machine.root + "/home"]
+      let usual = machine.root + "/home/.local/share/cospool"
+      #expect(SystemdUnit.starts(usual, home))
+      try FileManager.default.removeItem(atPath: machine.unit)
+      #expect(!SystemdUnit.starts(usual, home))
+      // A package's, which they enabled.
+      let wants = machine.root + "/home/.config/systemd/user/default.target.wants"
+      try FileManager.default.createDirectory(atPath: wants, withIntermediateDirectories: true)
+      try FileManager.default.createSymbolicLink(
+        atPath: wants + "/cospoold.service",
+        withDestinationPath: "/usr/lib/systemd/user/cospoold.service")
+      #expect(SystemdUnit.starts(usual, home) && !SystemdUnit.starts("/other", home))
+    }
+  }
+
   @Test func itIsToldWhetherItRuns() async throws {
     try await with(systemctl: "echo state; exit 0") { machine in
       let runs = await machine.cospool("service", "status")

@@ -6,13 +6,6 @@ import Systemd
 #else
   import Foundation
 #endif
-#if canImport(Glibc)
-  import Glibc
-#elseif canImport(Musl)
-  import Musl
-#elseif canImport(Darwin)
-  import Darwin
-#endif
 
 /// The unit under which a person's systemd runs the daemon; systemd.unit(5), systemd.service(5).
 struct SystemdUnit: Equatable, Sendable {
@@ -45,8 +38,10 @@ struct SystemdUnit: Equatable, Sendable {
     guard let folder = folder(variables) else { return false }
     let isUsual = Paths.dataOption(directory, variables).isEmpty
     guard let data = try? Data(contentsOf: URL(filePath: "\(folder)/\(name)")) else {
-      var link = stat()
-      return lstat("\(folder)/default.target.wants/\(name)", &link) == 0 && isUsual
+      // The link itself, wherever it leads.
+      let link = try? FileManager.default.attributesOfItem(
+        atPath: "\(folder)/default.target.wants/\(name)")
+      return link != nil && isUsual
     }
     let text = String(decoding: data, as: UTF8.self)
     return dataWord(in: text).map { $0 == UnitText.word(directory) } ?? isUsual

@@ -6,11 +6,11 @@ import SyncClient
 
 /// Two devices of one person, as an app would have them: `Consumer SERVER CODE CODE DIRECTORY`.
 ///
-/// It ends with 0 when the phone could send, the desk ran what was sent, the phone answered what the
+/// It ends with 0 when the phone could send, the laptop ran what was sent, the phone answered what the
 /// agent asked, a file went from one to the other, a sync in the background brought the rest, and a
 /// message was delivered to a server of the app's own.
 @main struct Consumer {
-  let desk: QueueClient
+  let laptop: QueueClient
   let phone: QueueClient
   let session: SessionID
 
@@ -22,16 +22,17 @@ import SyncClient
     let values = Array(arguments)
     let (server, directory) = (values[0], values[3])
     let consumer = Consumer(
-      desk: try await open("desk", in: directory), phone: try await open("phone", in: directory),
+      laptop: try await open("laptop", in: directory),
+      phone: try await open("phone", in: directory),
       session: try SessionID("login-page"))
     try await consumer.within(.seconds(120)) {
-      _ = try await consumer.desk.pair(server: server, code: values[1])
+      _ = try await consumer.laptop.pair(server: server, code: values[1])
       _ = try await consumer.phone.pair(server: server, code: values[2])
       try await consumer.inTheForeground()
       try await consumer.inTheBackground()
     }
     await consumer.phone.close()
-    await consumer.desk.close()
+    await consumer.laptop.close()
     try await consumer.within(.seconds(60)) {
       try await consumer.toAServerOfItsOwn("\(directory)/outgoing")
     }
@@ -47,7 +48,7 @@ import SyncClient
   /// Both apps are open.
   private func inTheForeground() async throws {
     try await withThrowingTaskGroup(of: Void.self) { group in
-      group.addTask { try await desk.run() }
+      group.addTask { try await laptop.run() }
       group.addTask { try await phone.run() }
       let message = try await sendAndObserve()
       try await attach(to: message)
@@ -61,7 +62,7 @@ import SyncClient
     let message = MessageID.random()
     let receipt = try await phone.perform(
       .send(.init(session: session, id: message, text: "Write the failing test")))
-    for await view in desk.queues.updates(of: session) where !view.messages.isEmpty { break }
+    for await view in laptop.queues.updates(of: session) where !view.messages.isEmpty { break }
     guard let range = receipt.operations else { throw Failure("the send did nothing") }
     for await _ in phone.syncStatusUpdates() {
       if await phone.changeState(range) != .onThisDevice { return message }
@@ -71,8 +72,8 @@ import SyncClient
 
   private func attach(to message: MessageID) async throws {
     let log = Data("1 test failed\n".utf8)
-    let file = try await desk.attachments.keep(log, name: "test.log")
-    try await desk.perform(.attach(message, [file]))
+    let file = try await laptop.attachments.keep(log, name: "test.log")
+    try await laptop.perform(.attach(message, [file]))
     for await view in phone.queues.updates(of: session)
     where view.messages.first?.attachments == [file] { break }
     // The words may be there before the bytes are.
@@ -88,17 +89,17 @@ import SyncClient
     }
   }
 
-  /// The desk runs the message; its agent asks, and the phone answers.
+  /// The laptop runs the message; its agent asks, and the phone answers.
   private func runAndAnswer(_ message: MessageID) async throws {
-    try await desk.perform(.setHost(session, desk.deviceID))
-    let orders = try await desk.execution.start(ExecutionSettings(isEnabled: true))
+    try await laptop.perform(.setHost(session, laptop.deviceID))
+    let orders = try await laptop.execution.start(ExecutionSettings(isEnabled: true))
     let events = try await phone.events()
     async let answered: Void = answer(events)
     for await case .start(let turn) in orders where turn.message == message {
-      let answer = try await desk.tasks.ask(
+      let answer = try await laptop.tasks.ask(
         .approval(toolName: "Bash", summary: "swift test"), in: session)
       guard answer.ending == .allowed else { throw Failure("it ended as \(answer.ending)") }
-      await desk.execution.ended(turn, with: .succeeded(summary: "1 test passes"))
+      await laptop.execution.ended(turn, with: .succeeded(summary: "1 test passes"))
       break
     }
     try await answered
@@ -119,8 +120,8 @@ import SyncClient
   /// The phone's app is asleep; the system lets it sync for a moment.
   private func inTheBackground() async throws {
     let message = MessageID.random()
-    try await desk.perform(.send(.init(session: session, id: message, text: "Make it pass")))
-    try await sync(desk)
+    try await laptop.perform(.send(.init(session: session, id: message, text: "Make it pass")))
+    try await sync(laptop)
     try await sync(phone)
     guard try phone.workspace().message(message).content == "Make it pass" else {
       throw Failure("the phone has another text")
