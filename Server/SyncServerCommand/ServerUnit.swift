@@ -20,13 +20,15 @@ struct ServerUnit: Equatable {
   /// The account that runs it, and its group.
   static let account = "cospool-server"
   static let dataDirectory = "/var/lib/cospool-server"
+  /// Where packages put units of the machine.
+  static let packageFolders = ["/usr/lib/systemd/system", "/lib/systemd/system"]
   /// Options of an administrator: `COSPOOL_SERVER_OPTIONS="…"`.
   static let optionsFile = "/etc/default/cospool-server"
 
   /// What an operator says to have the server of these data started: it would run without the service's options
   /// else, and keep the service from starting. nil where no service of the machine is for them.
   static func startAdvice(for data: String) -> String? {
-    let folders = ["/etc/systemd/system", "/usr/lib/systemd/system", "/lib/systemd/system"]
+    let folders = ["/etc/systemd/system"] + packageFolders
     guard data == dataDirectory,
       folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(name)") })
     else { return nil }

@@ -315,7 +315,7 @@ struct ServiceInstallCommand: ParsableCommand {
   /// Two units of one name would make it unclear which options hold.
   private func refuseBesidePackage() throws(SyncServerError) {
     guard !scope.user, scope.unitFolder == nil else { return }
-    for folder in ["/usr/lib/systemd/system", "/lib/systemd/system"] {
+    for folder in ServerUnit.packageFolders {
       let path = "\(folder)/\(ServerUnit.name)"
       guard FileManager.default.fileExists(atPath: path) else { continue }
       throw SyncServerError(

@@ -1,6 +1,5 @@
 import AgentFormats
 import HealthChecks
-import Systemd
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -70,12 +69,9 @@ extension Doctor {
 
   /// Whether systemd gave up starting it: it ended with what a start does not mend, or too often.
   private static func serviceFailed(_ context: DoctorContext) async -> [DoctorFinding] {
-    guard let text = unitPath(context).flatMap({ context.text(of: $0) }) else { return [] }
-    let isOurs =
-      SystemdUnit.dataWord(in: text).map { $0 == UnitText.word(context.dataDirectory) }
-      ?? context.dataOption.isEmpty
     let words = ["systemctl", "--user", "is-failed", SystemdUnit.name]
-    guard isOurs,
+    guard let text = unitPath(context).flatMap({ context.text(of: $0) }),
+      SystemdUnit.isText(text, of: context.dataDirectory, context.variables),
       let run = await ProgramRun.run(
         words, variables: context.variables, seconds: context.limits.versionSeconds),
       run.output.split(separator: "\n").first == "failed"

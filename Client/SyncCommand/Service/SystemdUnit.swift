@@ -32,19 +32,23 @@ struct SystemdUnit: Equatable, Sendable {
     return (configured ?? home).map { $0 + "/systemd/user" }
   }
 
+  /// Whether a unit is for a data directory; one that names none is for the usual data.
+  static func isText(_ text: String, of directory: String, _ variables: [String: String]) -> Bool {
+    dataWord(in: text).map { $0 == UnitText.word(directory) }
+      ?? Paths.dataOption(directory, variables).isEmpty
+  }
+
   /// Whether the person's systemd starts the daemon of a data directory: by a unit of theirs, or by a package's
-  /// that they enabled. One that names no data is for the usual ones.
+  /// that they enabled, which is for the usual data.
   static func starts(_ directory: String, _ variables: [String: String]) -> Bool {
     guard let folder = folder(variables) else { return false }
-    let isUsual = Paths.dataOption(directory, variables).isEmpty
     guard let data = try? Data(contentsOf: URL(filePath: "\(folder)/\(name)")) else {
       // The link itself, wherever it leads.
       let link = try? FileManager.default.attributesOfItem(
         atPath: "\(folder)/default.target.wants/\(name)")
-      return link != nil && isUsual
+      return link != nil && Paths.dataOption(directory, variables).isEmpty
     }
-    let text = String(decoding: data, as: UTF8.self)
-    return dataWord(in: text).map { $0 == UnitText.word(directory) } ?? isUsual
+    return isText(String(decoding: data, as: UTF8.self), of: directory, variables)
   }
 
   /// What a person says where that service has ended.

@@ -116,7 +116,7 @@ struct FirstServer {
   private func start(_ program: String, port: Int) async throws -> Started {
     if let service = try await startAgain() { return service }
     let options = ["--port", "\(port)"]
-    if !setup.command.noService, try await hasSystemd() {
+    if !setup.command.noService, await hasSystemd() {
       let run = await ProgramRun.run(
         [program, "service", "install", "--user", "--"] + options, variables: setup.variables,
         seconds: Self.seconds, withErrors: true)
@@ -142,7 +142,7 @@ struct FirstServer {
     throw noServer(process.lastLine.map { "It says: \($0)" } ?? process.trace)
   }
 
-  private func hasSystemd() async throws -> Bool {
+  private func hasSystemd() async -> Bool {
     let words = ["systemctl", "--user", "daemon-reload"]
     return await ProgramRun.run(words, variables: setup.variables, seconds: Self.seconds)?.status
       == 0
