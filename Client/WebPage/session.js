@@ -132,6 +132,8 @@ export class SessionView extends HTMLElement {
   async #setHost() {
     const answer = await perform('host', { session: this.#id, device: this.host.value || undefined })
     if (answer?.warning) toast(answer.warning)
+    if (answer) return
+    // What was chosen is not so. Else it stays as it was chosen until the event comes.
     this.host.signature = null
     model.touch()
   }

@@ -3,7 +3,8 @@
 Usage: page_test.py DIRECTORY-OF-EXECUTABLES CHROMIUM. Every check is a function whose name begins with
 `check_`; ONLY="name …" chooses some. LONG=1 measures more often and looks at more widths. With SHOTS=DIR
 pictures of the views are kept there. Mostly a check waits: so two parts of them run side by side, each in a
-process with devices, a server and a browser of its own, and then those alone that measure.
+process with devices, a server and a browser of its own, and then those alone that measure. What fails is tried
+once more, alone, with fresh devices: what holds then is named at the end and fails nothing.
 """
 
 import json
@@ -12,6 +13,7 @@ import pathlib
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 
@@ -109,9 +111,8 @@ MEASURED = {"approval_time", "first_paint", "many_rows", "ten_pages"}
 FIRST = {"enter": page_queues.check_enter, "pair": page_queues.check_pair}
 
 
-def chosen(part):
+def chosen(part, names):
     """The checks of a part in their order, behind the first two; none where it has nothing to do."""
-    names = (os.environ.get("ONLY") or "").split()
     checks = {
         name.removeprefix("check_"): check
         for module in PARTS[part] for name, check in vars(module).items() if name.startswith("check_")}
@@ -134,14 +135,15 @@ def pictures(browser, name):
             print(f"      no picture: {error}")
 
 
-def run(part):
+def run(part, names):
+    """Gives back the checks that failed, each with its words."""
     fixture = Fixture(sys.argv[1])
     figures = {}
-    failures = 0
+    failed = {}
     try:
         with sync_playwright() as playwright:
             browser = Browser(playwright, sys.argv[2], fixture)
-            for name, check in chosen(part).items():
+            for name, check in chosen(part, names).items():
                 browser.begin()
                 begin = time.monotonic()
                 try:
@@ -149,10 +151,8 @@ def run(part):
                     browser.check()
                     print(f"ok    {name} ({time.monotonic() - begin:.1f} s)", flush=True)
                 except Exception as error:
-                    failures += 1
-                    words = str(error).split("Aria snapshot")[0]
-                    print(f"FAILS {name} ({time.monotonic() - begin:.1f} s): {type(error).__name__}: {words}",
-                          flush=True)
+                    failed[name] = f"{type(error).__name__}: {str(error).split('Aria snapshot')[0]}"
+                    print(f"FAILS {name} ({time.monotonic() - begin:.1f} s): {failed[name]}", flush=True)
                     pictures(browser, name)
                 finally:
                     browser.end()
@@ -161,33 +161,55 @@ def run(part):
         fixture.close()
     if figures:
         print(json.dumps(figures, indent=1), flush=True)
-    return 1 if failures else 0
+    return failed
+
+
+def together(parts):
+    """Runs parts side by side: {part: {check: words}} of those in which something failed."""
+    begun = {}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            for part, names in parts.items():
+                report = pathlib.Path(folder) / part
+                begun[part] = report, subprocess.Popen([sys.executable, *sys.argv, part, report, *names])
+            for _, process in begun.values():
+                process.wait()
+        finally:
+            for _, process in begun.values():
+                process.terminate()
+                process.wait()
+        # Whoever leaves no report ended before its last check.
+        failed = {part: json.loads(report.read_text()) if report.exists() else {"all of it": f"ended with {process.returncode}"}
+                  for part, (report, process) in begun.items()}
+    return {part: checks for part, checks in failed.items() if checks}
 
 
 def main():
     # As on an interruption: what was begun is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if len(sys.argv) > 3:
-        return run(sys.argv[3])
-    unknown = set((os.environ.get("ONLY") or "").split()).difference(*map(chosen, PARTS))
+        _, _, _, part, report, *names = sys.argv
+        pathlib.Path(report).write_text(json.dumps(run(part, names)))
+        return 0
+    names = (os.environ.get("ONLY") or "").split()
+    unknown = set(names).difference(*(chosen(part, names) for part in PARTS))
     if unknown:
         print(f"page-test: ONLY names no check: {' '.join(sorted(unknown))}", file=sys.stderr)
         return 2
     start = time.monotonic()
-    failed = []
-    for together in (["queues", "devices"], ["measured"]):
-        begun = {}
-        try:
-            for part in together:
-                if chosen(part):
-                    begun[part] = subprocess.Popen([sys.executable, *sys.argv, part])
-            failed += [part for part, process in begun.items() if process.wait() != 0]
-        finally:
-            for process in begun.values():
-                process.terminate()
-                process.wait()
-    print(f"page-test: {'failed: ' + ', '.join(failed) if failed else 'ok'}, {time.monotonic() - start:.0f} s")
-    return 1 if failed else 0
+    failed = {}
+    for group in (["queues", "devices"], ["measured"]):
+        failed |= together({part: names for part in group if chosen(part, names)})
+    still = {}
+    for part, checks in failed.items():
+        print(f"page-test: once more: {' '.join(checks)}", flush=True)
+        still |= together({part: [name for name in checks if name in chosen(part, [])]})
+    for when, tried in (("at first", failed), ("again", still)):
+        for checks in tried.values():
+            for name, words in checks.items():
+                print(f"page-test: {name} failed {when}: {words}")
+    print(f"page-test: {'failed' if still else 'ok'}, {time.monotonic() - start:.0f} s")
+    return 1 if still else 0
 
 
 if __name__ == "__main__":
