@@ -11,6 +11,8 @@ const OUTPUT_PERIOD = 1000
 
 export class SessionView extends HTMLElement {
   #id; #output; #timer
+  /** The device that was chosen here, until the event of it comes. */
+  #chosen = null
   /** What became of messages that left the queue while they were edited here; nothing as long as nobody said. */
   #over = new Map()
 
@@ -112,13 +114,15 @@ export class SessionView extends HTMLElement {
 
   #updateHost(session) {
     const devices = [{ id: model.sync?.device, name: model.sync?.deviceName }, ...(model.sync?.devices ?? [])].filter((each) => each.id)
-    const signature = JSON.stringify([devices, session?.host])
+    if (session !== this.#chosen?.session) this.#chosen = null
+    const host = this.#chosen?.host ?? session?.host ?? ''
+    const signature = JSON.stringify([devices.map(({ id, name }) => [id, name]), host])
     show(this.host.parentElement, Boolean(session))
     if (this.host.signature === signature) return
     this.host.signature = signature
     this.host.replaceChildren(h('option', { value: '' }, 'no device'),
       ...devices.map((device) => h('option', { value: device.id }, device.name + (device.id === model.sync?.device ? ' (this one)' : ''))))
-    this.host.value = session?.host ?? ''
+    this.host.value = host
   }
 
   /** In a closed list each arrow would have the session run on another device: keys open it, and one is chosen. */
@@ -130,10 +134,11 @@ export class SessionView extends HTMLElement {
   }
 
   async #setHost() {
+    this.#chosen = { host: this.host.value, session: model.sessions.get(this.#id) }
     const answer = await perform('host', { session: this.#id, device: this.host.value || undefined })
     if (answer?.warning) toast(answer.warning)
     if (answer) return
-    // What was chosen is not so. Else it stays as it was chosen until the event comes.
+    this.#chosen = null
     this.host.signature = null
     model.touch()
   }

@@ -274,7 +274,7 @@ def check_host_by_keys(browser, fixture, figures):
       new MutationObserver(() => window.hosts.push(host.value)).observe(host, { childList: true }) }""")
     page.keyboard.press("Enter")
     host = until(lambda: fixture.desk.api("GET", "sessions/by-keys").get("host"), "it is chosen")
-    until(lambda: page.evaluate("window.hosts.length"), "its event comes")
+    until(lambda: page.evaluate("""async () => (await import('/app.js')).model.sessions.get('by-keys').host"""), "its event comes")
     hosts = page.evaluate("[...window.hosts, document.querySelector('#host').value]")
     expect(set(hosts) == {host}, f"it runs on {host}, and the page shows {hosts}")
 
