@@ -533,14 +533,22 @@ def main(binaries, claude, codex, *wanted):
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, Fixture.end_all)
     start = time.monotonic()
-    failed = 0
+    failed = {}
     with concurrent.futures.ThreadPoolExecutor(max_workers=4) as pool:
         for done in concurrent.futures.as_completed(
                 [pool.submit(tried, name, programs) for name in names]):
-            _, text = done.result()
+            name, text = done.result()
             print(text, flush=True)
-            failed += text.startswith("FAILED")
-    print(f"{len(names) - failed} of {len(names)} hold with {version(claude)} and {version(codex)}, "
+            if text.startswith("FAILED"):
+                failed[name] = text
+    # Once more, alone: its deadlines are the model's and the machine's, too.
+    for name, first in list(failed.items()) if len(failed) <= 3 else ():
+        _, text = tried(name, programs)
+        print(text, flush=True)
+        if not text.startswith("FAILED"):
+            print(f"UNSTEADY: failed first, passed alone: {first}")
+            del failed[name]
+    print(f"{len(names) - len(failed)} of {len(names)} hold with {version(claude)} and {version(codex)}, "
           f"in {time.monotonic() - start:.0f} s")
     return 1 if failed or not names else 0
 

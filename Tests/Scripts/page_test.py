@@ -204,6 +204,8 @@ def main():
     for part, checks in failed.items():
         print(f"page-test: once more: {' '.join(checks)}", flush=True)
         still |= together({part: [name for name in checks if name in chosen(part, [])]})
+    if failed and not still:
+        print("UNSTEADY: failed first, passed alone:")
     for when, tried in (("at first", failed), ("again", still)):
         for checks in tried.values():
             for name, words in checks.items():
