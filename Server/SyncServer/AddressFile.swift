@@ -25,7 +25,7 @@ struct AddressFile: Sendable {
   struct Quotas: Hashable, Sendable {
     var storage = ServerConfiguration().quota.bytesMax
     var daily = ServerConfiguration().quota.dailyBytesMax
-    var files = 1 << 30
+    var files = SyncServerOptions.Files().quotaBytes
   }
 
   private static let devicesMark = "devices "

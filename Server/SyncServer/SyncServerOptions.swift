@@ -70,6 +70,8 @@ package struct SyncServerOptions: Sendable {
     /// How long a connection may take for one request while nothing goes over, and to wait for the
     /// next.
     package var milliseconds = Int64(WireLimits.blobSecondsMax) * 1_000
+
+    package init() {}
   }
 }
 

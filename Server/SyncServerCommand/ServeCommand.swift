@@ -49,7 +49,7 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(
     help: ArgumentHelp(
       "MiB that the attachments of one workspace may take.", valueName: "n"))
-  var blobQuota = 1_024
+  var blobQuota = SyncServerOptions.Files().quotaBytes >> 20
 
   @Option(
     help: ArgumentHelp(
