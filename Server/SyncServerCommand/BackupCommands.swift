@@ -237,8 +237,8 @@ struct BackupScheduleCommand: ParsableCommand {
     let isGiven = folder != nil || at != nil || command != nil || write != nil || keep.isGiven
     guard !off || !isGiven else { throw ValidationError("--off stands alone.") }
     guard folder != "" else { throw ValidationError("Name a folder with --folder.") }
-    guard at?.utf8.allSatisfy({ $0 >= 32 }) ?? true, at != "" else {
-      throw ValidationError("--at takes one line, such as daily or '*-*-* 03:00'.")
+    guard at != "" else {
+      throw ValidationError("--at takes a time such as daily or '*-*-* 03:00'.")
     }
   }
 
@@ -296,6 +296,7 @@ struct BackupScheduleCommand: ParsableCommand {
     if let at { settings.calendar = at }
     if let command { settings.command = command.isEmpty ? nil : command }
     if let rule = keep.rule(settings.keep) { settings.keep = rule }
+    try settings.requireUnitTexts()
     return settings
   }
 

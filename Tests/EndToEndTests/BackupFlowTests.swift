@@ -259,6 +259,13 @@ extension EndToEnd {
           let nameless = try await server.command(["backup", verb, "--folder", ""])
           #expect(nameless.code == 2 && nameless.standardError.contains("--folder"), "\(nameless)")
         }
+        // Nothing is stored that no unit could hold.
+        for words in [["--folder", folder + "\n"], ["--folder", folder, "--at", "daily\u{7F}"]] {
+          let control = try await server.command(["backup", "schedule"] + words)
+          #expect(
+            control.code == 2 && control.standardError.contains("control character"), "\(control)")
+        }
+        #expect(try await server.command(["backup", "schedule"]).code == 2)
         // A disk that is not mounted: nothing begins in its place, until somebody says so.
         let disk = bed.path("disk")
         _ = try await server.command(["backup", "schedule", "--folder", disk]).succeeded()

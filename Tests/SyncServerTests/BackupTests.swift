@@ -392,6 +392,14 @@ import Testing
     try settings.write(directory: directory)
     defer { try? FileManager.default.removeItem(atPath: directory + "-b") }
     #expect(try BackupSettings.read(directory: directory) == settings)
+    // What no unit can hold was written by nobody who may.
+    for (folder, calendar) in [("/b\n", "daily"), ("/b", "daily\u{7F}")] {
+      try BackupSettings(folder: folder, calendar: calendar).write(directory: directory)
+      #expect {
+        try BackupSettings.read(directory: directory)
+      } throws: { "\($0)".contains("--off") }
+    }
+    try settings.write(directory: directory)
     // Its disk is not mounted: neither where no folder is, nor where an empty one is mounted over.
     for step in 0..<2 {
       if step == 1 { #expect(mkdir(settings.folder, 0o700) == 0) }

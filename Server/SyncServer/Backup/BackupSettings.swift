@@ -1,4 +1,5 @@
 import Foundation
+import Systemd
 
 /// Where backups go and which are kept, as `backup schedule` wrote it: `backup.json` of the data
 /// directory. It is no part of a backup.
@@ -22,6 +23,21 @@ package struct BackupSettings: Codable, Hashable, Sendable {
     self.calendar = calendar
   }
 
+  /// What comes into units of root's. The account of the data writes it, and a second line would be a setting of
+  /// its own.
+  private var unitTexts: [String] { [folder, calendar] }
+
+  /// Looks whether units can hold all that comes into them.
+  ///
+  /// - Throws: `.usage` where something holds a control character.
+  package func requireUnitTexts(and others: [String] = []) throws(SyncServerError) {
+    for text in unitTexts + others where !UnitText.canHold(text) {
+      throw SyncServerError(
+        .usage,
+        "\(ShownName.text(text)) holds a control character, which no unit can. Name another.")
+    }
+  }
+
   /// nil where none were written.
   package static func read(directory: String) throws(SyncServerError) -> BackupSettings? {
     let path = directory + "/" + fileName
@@ -33,10 +49,8 @@ package struct BackupSettings: Codable, Hashable, Sendable {
     } catch {
       throw .disk(path, "cannot be read", error)
     }
-    // The calendar comes into a unit of root's, of which a second line would be another setting: to systemd CR
-    // and NUL end one, too.
     guard let settings, settings.folder.hasPrefix("/"),
-      settings.calendar.utf8.allSatisfy({ $0 >= 32 })
+      settings.unitTexts.allSatisfy(UnitText.canHold)
     else {
       throw SyncServerError(
         .failed,

@@ -58,14 +58,9 @@ package struct BackupTimer: Sendable {
 
   /// Writes both into a folder.
   ///
-  /// - Throws: `.usage` where a path holds a control character: the settings are the server's account's to write,
-  ///   and a second line would be a setting of root's.
+  /// - Throws: `.usage` where something holds what no unit can.
   package func write(to folder: String) throws(SyncServerError) {
-    for text in [program, dataDirectory, settings.folder, settings.calendar]
-    where !UnitText.canHold(text) {
-      throw SyncServerError(
-        .usage, "\(ShownName.text(text)) holds a control character, which no unit can.")
-    }
+    try settings.requireUnitTexts(and: [program, dataDirectory])
     for unit in units {
       let path = "\(folder)/\(unit.name)"
       do {
