@@ -11,9 +11,15 @@ from playwright.sync_api import expect as shown
 from page_common import picture
 from page_fixture import expect
 
+# Those that came, by their width, and those that did not, by a width of 0.
+PICTURES = """images => Promise.all(images.map(async image => {
+  await image.decode().catch(() => {})
+  return { src: image.src, width: image.naturalWidth, alt: image.alt.trim() }
+}))"""
+
 
 def check_documentation(browser, fixture, figures):
-    """What is searched is found, each hit leads to its section, and every page opens without a fault."""
+    """What is searched is found, each hit leads to its section, and every page opens with its pictures."""
     with tempfile.TemporaryDirectory() as folder:
         script = pathlib.Path(__file__).with_name("site.py")
         # Without the symbols, which need a server, should `make library-docs` have made them.
@@ -33,6 +39,11 @@ def check_documentation(browser, fixture, figures):
         shown(page.locator("#found")).to_have_text("Nothing found.")
         pages = page.locator("nav a").evaluate_all("links => links.map(link => link.href)")
         expect(len(pages) > 10, f"{len(pages)} pages")
+        pictures = []
         for address in pages:
             page.goto(address)
             shown(page.locator("main h1").first).to_be_visible()
+            pictures += page.locator("main img").evaluate_all(PICTURES)
+        expect(len(pictures) > 10, f"{len(pictures)} pictures")
+        bad = [picture["src"] for picture in pictures if not picture["width"] or not picture["alt"]]
+        expect(not bad, f"pictures that do not load or have no words: {' '.join(bad)}")

@@ -50,7 +50,7 @@ pre{overflow:auto;padding:.7rem;background:#8881;border-radius:4px}code{font:.9e
 table{border-collapse:collapse;display:block;overflow:auto}td,th{border:1px solid #8884;padding:.25rem .5rem;text-align:left}
 img{max-width:100%}input{width:100%;box-sizing:border-box;font:inherit;padding:.3rem}#found p{margin:.3rem 0;font-size:.9rem}
 [aria-current]{font-weight:600}
-@media(max-width:50rem){body{display:block}nav{height:auto;position:static;border:0}}
+@media(max-width:50rem){body{display:block}nav{height:auto;position:static;border:0}main{padding:1rem}}
 """
 SEARCH = """
 const box=document.getElementById('search'),found=document.getElementById('found');
@@ -142,10 +142,10 @@ def relink(token, source, folder, root, target, names, links):
         sys.exit(f"site: {source} links to {link}, which is not there")
     other = str(file.relative_to(root))
     if token.type == "image":
-        copy = target / "pictures" / file.name
+        copy = target / "pictures" / other.replace("/", "-")
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(file, copy)
-        token.attrSet("src", f"pictures/{file.name}")
+        token.attrSet("src", f"pictures/{copy.name}")
     elif other in names:
         token.attrSet("href", names[other] + ("#" + anchor if anchor else ""))
         links.append((source, other, anchor, link))

@@ -13,6 +13,7 @@ struct Repository {
     "Client/Packaging",  // what packages of the device bring besides the executables
     "Client/WebPage",  // the page's files, which the daemon has in a table
     "Server/Monitoring",  // what Grafana and Prometheus read
+    "Protocol/Pictures",  // what the documents show
     "Protocol/TestVectors",  // data that tests and other implementations read
     "Tests/Consumer",  // an app of its own, which sees the products alone
     "Server/Packaging",  // the same for the server, and its image
