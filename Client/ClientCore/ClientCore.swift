@@ -80,8 +80,8 @@ package struct ClientCore: Sendable {
 
 extension ClientCore {
   /// The driver began to run the sync.
-  package mutating func started(at context: EventContext, store: some ReplicaStore) -> [Action] {
-    connection.started(at: context, store: store)
+  package mutating func started(at context: EventContext) -> [Action] {
+    connection.started(at: context)
   }
 
   /// The driver stops: closes what is open.

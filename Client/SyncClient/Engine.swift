@@ -289,7 +289,7 @@ extension Engine {
     guard state.runner == nil else { return nil }
     state.runner = continuation
     packLater()
-    settle(state.core.started(at: context(), store: store))
+    settle(state.core.started(at: context()))
     return stream
   }
 

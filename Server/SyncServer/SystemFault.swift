@@ -3,7 +3,12 @@ import Foundation
 /// What the operating system refused.
 enum SystemFault {
   /// The error of the call that failed just now.
-  static var last: NSError { NSError(domain: NSPOSIXErrorDomain, code: Int(errno)) }
+  static var last: NSError { numbered(errno) }
+
+  /// The error of a number of the system's; errno(3).
+  static func numbered(_ number: Int32) -> NSError {
+    NSError(domain: NSPOSIXErrorDomain, code: Int(number))
+  }
 
   /// An error, and that below it which it was made of.
   static func causes(of error: any Error) -> [NSError] {

@@ -8,7 +8,7 @@ import WireProtocol
 @Suite struct ConnectionTests {
   @Test func unpairedDeviceDoesNotConnect() throws {
     var fleet = try Fleet(devices: 1, isPaired: false)
-    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.note(0) { core, context, _ in core.started(at: context) }
     #expect(fleet.devices[0].actions.isEmpty)
     #expect(fleet.devices[0].core.condition == .notPaired)
   }
@@ -25,7 +25,7 @@ import WireProtocol
 
   @Test func openedConnectionSaysHelloWithThePrefixOfTheLog() throws {
     var fleet = try Fleet(devices: 1)
-    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.note(0) { core, context, _ in core.started(at: context) }
     let id = TransportID(rawValue: 1)
     #expect(fleet.devices[0].actions == [.connect(id)])
     fleet.devices[0].actions = []
@@ -42,7 +42,7 @@ import WireProtocol
 
   @Test func serverThatNeverAnswersIsGivenUp() throws {
     var fleet = try Fleet(devices: 1)
-    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.note(0) { core, context, _ in core.started(at: context) }
     fleet.devices[0].actions = []
     fleet.now += ClientLimits.openingMilliseconds - 1
     fleet.note(0) { $0.timePassed(at: $1, store: $2) }
@@ -59,7 +59,7 @@ import WireProtocol
   @Test func wishToSyncStartsATryThatTakesLongOver() throws {
     var fleet = try Fleet(devices: 1)
     let (first, second) = (TransportID(rawValue: 1), TransportID(rawValue: 2))
-    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.note(0) { core, context, _ in core.started(at: context) }
     fleet.devices[0].actions = []
     fleet.now += ClientLimits.patienceMilliseconds - 1
     fleet.note(0) { core, context, _ in core.syncRequested(at: context) }
@@ -314,14 +314,14 @@ import WireProtocol
     var other = Fleet.credentials()
     other.workspace = WorkspaceID(high: 9, low: 9)
     var core = ClientCore(replica: replica, credentials: other, queueSizeMax: 10)
-    #expect(core.started(at: fleet.context(), store: store).isEmpty)
+    #expect(core.started(at: fleet.context()).isEmpty)
     #expect(core.condition == .refused)
     #expect(core.problem?.refusal == .wrongWorkspace)
   }
 
   @Test func dataBeforeWelcomeEndsTheConnection() throws {
     var fleet = try Fleet(devices: 1)
-    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.note(0) { core, context, _ in core.started(at: context) }
     let id = TransportID(rawValue: 1)
     fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
     fleet.devices[0].actions = []

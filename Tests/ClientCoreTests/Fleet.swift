@@ -118,7 +118,7 @@ struct Fleet {
   }
 
   mutating func start(_ index: Int) throws {
-    note(index) { $0.started(at: $1, store: $2) }
+    note(index) { core, context, _ in core.started(at: context) }
     try settle()
   }
 

@@ -42,7 +42,7 @@ import WireProtocol
 
     /// Connects to a server that has everything already.
     mutating func connect() {
-      tell { $0.started(at: $1, store: $2) }
+      tell { core, context, _ in core.started(at: context) }
       welcome()
     }
 
@@ -207,7 +207,7 @@ import WireProtocol
   @Test func missedConnectionIsToldOnceWhereSomethingWaits() throws {
     // N-9
     var scene = try Scene()
-    scene.tell { $0.started(at: $1, store: $2) }
+    scene.tell { core, context, _ in core.started(at: context) }
     func missed(_ actions: [ClientCore.Action]) -> Int {
       actions.count { if case .connectionMissed = $0 { true } else { false } }
     }

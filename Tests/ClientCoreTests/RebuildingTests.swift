@@ -280,7 +280,7 @@ import WireProtocol
   @Test func whatWaitsBehindLoweredOnesStays() throws {
     var fleet = try aheadFleet(messages: 3)
     fleet.isServerDown = false
-    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.note(0) { core, context, _ in core.started(at: context) }
     while fleet.server.received.isEmpty { try fleet.advance(1) }
     // Its answer is here; something is done before it is looked at.
     for number in 4...6 as ClosedRange<UInt64> {

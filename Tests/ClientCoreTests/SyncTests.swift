@@ -282,7 +282,7 @@ import WireProtocol
   @Test(arguments: [Int64.min, -1, Int64.max])
   func impossibleServerClocksDoNoHarm(_ milliseconds: Int64) throws {
     var fleet = try Fleet(devices: 1)
-    fleet.note(0) { $0.started(at: $1, store: $2) }
+    fleet.note(0) { core, context, _ in core.started(at: context) }
     let id = TransportID(rawValue: 1)
     fleet.note(0) { core, context, store in core.connectionOpened(id, at: context, store: store) }
     fleet.note(0) { core, context, store in

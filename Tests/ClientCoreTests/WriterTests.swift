@@ -143,7 +143,7 @@ import WireProtocol
       var core = ClientCore(
         replica: replica, credentials: Fleet.credentials(), queueSizeMax: 10)
       let id = TransportID(rawValue: 1)
-      _ = core.started(at: context, store: store)
+      _ = core.started(at: context)
       _ = core.connectionOpened(id, at: context, store: store)
       _ = core.frameReceived(
         .welcome(

@@ -32,7 +32,7 @@ extension CrashWorld {
       try powerDown(index)
     }
     devices[index].remember()
-    try run(on: index) { core, context, store in core.started(at: context, store: store) }
+    try run(on: index) { core, context, _ in core.started(at: context) }
   }
 
   /// A process that ends in order and starts again; the power may fail in between.
@@ -94,7 +94,7 @@ extension CrashWorld {
     while try !device.start(context()) { try powerDown(index) }
     try checkDevice(index)
     device.remember()
-    try run(on: index) { core, context, store in core.started(at: context, store: store) }
+    try run(on: index) { core, context, _ in core.started(at: context) }
   }
 
   /// What a device sent before it went down arrives up to a point; what it was sent does not.

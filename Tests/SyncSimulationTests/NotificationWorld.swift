@@ -57,7 +57,7 @@ struct NotificationWorld {
     storage.addWorkspace(NotificationWorld.workspace, name: "w", firstChain: 7)
     for number in 0..<3 { addDevice(number) }
     startServer()
-    for index in devices.indices { tell(index) { $0.started(at: $1, store: $2) } }
+    for index in devices.indices { tell(index) { core, context, _ in core.started(at: context) } }
   }
 
   var wall: Int64 { 1_700_000_000_000 + now }
@@ -161,7 +161,7 @@ struct NotificationWorld {
     where devices[index].shown[notification.name] == nil {
       devices[index].shown[notification.name] = 1
     }
-    tell(index) { $0.started(at: $1, store: $2) }
+    tell(index) { core, context, _ in core.started(at: context) }
   }
 
   // MARK: - Server

@@ -141,7 +141,7 @@ struct ConnectionMachine: Sendable {
 
 extension ConnectionMachine {
   /// The driver began to run the sync.
-  mutating func started(at context: EventContext, store: some ReplicaStore) -> [Action] {
+  mutating func started(at context: EventContext) -> [Action] {
     isRunning = true
     return connectIfPossible(at: context)
   }

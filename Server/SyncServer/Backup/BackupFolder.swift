@@ -132,11 +132,7 @@ struct BackupFolder: Sendable {
 
   /// Makes the folder, takes its lock, and clears what a backup left that did not end.
   func prepare() throws(SyncServerError) -> DirectoryLock {
-    do {
-      try PrivateFile.makeFolder(files)
-    } catch {
-      throw .file("\(path) cannot be made", error)
-    }
+    try PrivateFile.makeFolder(files)
     let lock: DirectoryLock
     do {
       lock = try DirectoryLock(directory: path, name: "backup.lock")

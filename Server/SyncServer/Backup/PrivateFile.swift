@@ -74,11 +74,11 @@ enum PrivateFile {
   }
 
   /// Makes a folder, and those above it.
-  static func makeFolder(_ path: String) throws {
+  static func makeFolder(_ path: String) throws(SyncServerError) {
     do {
       try PrivateFolder.make(path)
     } catch {
-      throw NSError(domain: NSPOSIXErrorDomain, code: Int(error.number))
+      throw .file("\(error.path) cannot be made", SystemFault.numbered(error.number))
     }
   }
 }

@@ -39,14 +39,8 @@ extension ServerBackup {
     let now = now ?? ProcessClock.wallMilliseconds
     let manifest = try folder.manifest(named: name, at: now)
     let lock: DirectoryLock
-    do {
-      try PrivateFile.makeFolder(directory)
-      lock = try DirectoryLock(directory: directory)
-    } catch let error as StoreOpeningError {
-      throw SyncServerError(error)
-    } catch {
-      throw .file("\(directory) cannot be made", error)
-    }
+    try PrivateFile.makeFolder(directory)
+    do { lock = try DirectoryLock(directory: directory) } catch { throw SyncServerError(error) }
     defer { lock.release() }
     let staging = directory + "/" + ServerBackup.stagingName
     try? FileManager.default.removeItem(atPath: staging)

@@ -42,11 +42,7 @@ package struct ServerBackup: Sendable {
   /// - Throws: `.disk` where this process may not.
   package static func begin(in folder: String) throws(SyncServerError) {
     try requireRight(to: folder)
-    do {
-      try PrivateFile.makeFolder(BackupFolder(folder).files)
-    } catch {
-      throw .file("Backups cannot be written to \(folder)", error)
-    }
+    try PrivateFile.makeFolder(BackupFolder(folder).files)
   }
 
   /// Looks whether this process may write into a folder of backups.

@@ -16,7 +16,7 @@ final class ClientDriver: SimulationPart {
 
   /// A process begins; it goes on with what it executed in an earlier life.
   func started(_ device: SimulatedDevice, _ executed: LoadedReplica.Execution) {
-    tell(device) { core, context, store in core.started(at: context, store: store) }
+    tell(device) { core, context, _ in core.started(at: context) }
     if options.runsAgents { simulation.agents.start(on: device, executed) }
     if options.raisesRequests { showStanding(on: device) }
   }
