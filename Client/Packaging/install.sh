@@ -7,7 +7,7 @@
 set -eu
 umask 022
 
-from='' package=cospool prefix='' dry='' check=''
+from='' package=cospool prefix='' dry='' check='' place=''
 
 usage() {
   cat <<TEXT
@@ -52,7 +52,6 @@ done
 }
 
 have() { command -v "$1" >/dev/null 2>&1; }
-
 fetch() { # fetch URL FILE
   if have curl; then
     curl -fsSL --proto '=https,http,file' -o "$2" "$1"
@@ -98,6 +97,7 @@ file=${line##*  }
 if [ -n "$check" ]; then
   offered=${file#"$package"?} offered=${offered%%[-_]*}
   program=${prefix:+$prefix/bin/}$package
+  [ -n "$prefix" ] || have "$program" || program=${HOME-}/.local/bin/$package
   have "$program" || fail "$package is not installed${prefix:+ in $prefix/bin}; $offered is to be had"
   installed=$("$program" --version)
   newest=$(printf '%s\n%s\n' "$installed" "$offered" | sort -V | tail -n 1)
@@ -138,11 +138,11 @@ else
   fi
   case ":$PATH:" in
   *":$prefix/bin:"*) ;;
-  *) echo "install: $prefix/bin is not in PATH" ;;
+  *) place=$prefix/bin/ && echo "install: $prefix/bin is not in PATH: add it there" ;;
   esac
 fi
 case $package,$kind,$prefix in
-cospool,*) echo "next: cospool setup" ;;
+cospool,*) echo "next: ${place}cospool setup" ;;
 *,deb,*) echo "next: sudo cospool-server pair; its options are in /etc/default/cospool-server" ;;
 # The machine's service is shown no homes.
 *,/home/* | *,"${HOME:-/root}"/*) echo "next: $prefix/bin/cospool-server service install --user" ;;

@@ -163,6 +163,8 @@ extension EndToEnd {
         }
         let said = try await install(target + ["--dry-run"])
         #expect(said.isSuccess && said.standardOutput.contains("would run"), "\(said)")
+        let next = "next: \(bed.path("target"))/bin/cospool setup\n"
+        #expect(said.standardOutput.hasSuffix(next), "typed as it is, where PATH lacks it: \(said)")
         #expect(!FileManager.default.fileExists(atPath: bed.path("target")))
         // Of whatever umask root has, others run what is installed.
         let closed = ["-c", "umask 077; exec sh \"$@\"", "sh"] + words + target + ["--server"]
