@@ -93,16 +93,24 @@ package struct ServerAdministration: Sendable {
   /// Makes a one-time code; creates the workspace where none of its name exists.
   ///
   /// - Parameters:
+  ///   - workspaceName: nil for the one that is used where none is named.
   ///   - role: what the device may do: viewer, author or host.
   ///   - accessMilliseconds: for how long it has access; nil: until it is revoked.
+  /// - Throws: `.usage` where none is named, others are there and the usual one is not: it may have another name
+  ///   by now, and a device in a new, empty one would find no queues.
   package func pair(
-    workspaceName: String, role roleName: String = DeviceRole.host.name,
+    workspaceName: String?, role roleName: String = DeviceRole.host.name,
     accessMilliseconds: Int64? = nil
   ) throws(SyncServerError) -> Pairing {
     guard let role = DeviceRole(name: roleName) else {
       throw SyncServerError(.usage, "A role is viewer, author or host.")
     }
-    let name = try ServerAdministration.checkedName(workspaceName)
+    let name =
+      if let workspaceName {
+        try ServerAdministration.checkedName(workspaceName)
+      } else {
+        try usualWorkspaceName()
+      }
     var generator = SystemRandomNumberGenerator()
     let code = PairingCode(using: &generator)
     let now = ProcessClock.wallMilliseconds
@@ -123,11 +131,28 @@ package struct ServerAdministration: Sendable {
       isBehindProxy: listening.map { $0.isProxied && $0.devicesURL == nil } ?? false)
   }
 
+  private func usualWorkspaceName() throws(SyncServerError) -> String {
+    let usual = ServerAdministration.workspaceNameDefault
+    let names = try withDatabase { database throws(StorageFault) in
+      try database.workspaces().map(\.name)
+    }
+    guard !names.isEmpty, !names.contains(usual) else { return usual }
+    let shown = names.prefix(5).map(ShownName.text).joined(separator: ", ")
+    throw SyncServerError(
+      .usage,
+      "Say which workspace: --workspace NAME. There is no workspace \(usual), but \(shown)"
+        + "\(names.count > 5 ? ", …" : ""). A new one: --workspace \(usual).")
+  }
+
   /// A name that a workspace may have.
   static func checkedName(_ text: String) throws(SyncServerError) -> String {
     let name = text.trimmedOfWhitespace()
     guard !name.isEmpty, name.utf8.count <= Limits.nameBytesMax else {
       throw SyncServerError(.usage, "A workspace name has 1 to \(Limits.nameBytesMax) bytes.")
+    }
+    // A line break or an escape in it could be typed by nobody again.
+    guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+      throw SyncServerError(.usage, "A workspace name has no control characters.")
     }
     return name
   }

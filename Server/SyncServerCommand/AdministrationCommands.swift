@@ -17,8 +17,12 @@ struct PairingCodeCommand: ParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: "The workspace that the device joins.")
-  var workspace = ServerAdministration.workspaceNameDefault
+  @Option(
+    help: """
+      The workspace that the device joins; without, default. It has to be named where there are others and \
+      no default.
+      """)
+  var workspace: String?
 
   @Option(help: "What the device may do: viewer, author or host.")
   var role = "host"

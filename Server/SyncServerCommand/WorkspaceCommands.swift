@@ -117,7 +117,7 @@ struct WorkspaceRenameCommand: ParsableCommand {
     abstract: "Give a workspace another name; its devices go on as they are.",
     discussion: """
       New codes need the new name: cospool-server pair --workspace team. The old name is free then: pair \
-      makes a new, empty workspace of it.
+      makes a new, empty workspace of it where that is asked for by --workspace.
 
       EXAMPLES
         cospool-server workspace rename default team

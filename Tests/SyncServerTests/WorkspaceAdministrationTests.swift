@@ -161,6 +161,29 @@ import WireProtocol
     }
   }
 
+  /// A device that joined a new, empty workspace of the old name would find no queues.
+  @Test func aCodeForARenamedWorkspaceNamesIt() async throws {
+    try await ServerFixture.with { fixture in
+      let administration = fixture.administration
+      #expect(try administration.pair(workspaceName: nil).workspaceName == "default")
+      #expect(try administration.pair(workspaceName: nil).workspaceName == "default")
+      _ = try administration.renameWorkspace(named: "default", to: "team")
+      let problem = #expect(throws: SyncServerError.self) {
+        try administration.pair(workspaceName: nil)
+      }
+      #expect(problem?.code == .usage)
+      #expect(problem?.message.contains("but team") == true)
+      #expect(try administration.workspaces().workspaces.map(\.name) == ["team"])
+      #expect(try administration.pair(workspaceName: "default").workspaceName == "default")
+      #expect(try administration.pair(workspaceName: nil).workspaceName == "default")
+      for name in ["a\nb", "a\u{1B}[31m"] {
+        #expect(throws: SyncServerError.self) {
+          try administration.renameWorkspace(named: "team", to: name)
+        }
+      }
+    }
+  }
+
   @Test func aWorkspaceIsExportedAsItsDevicesSeeIt() async throws {
     try await ServerFixture.with { fixture in
       var device = try await fixture.pair(1)
