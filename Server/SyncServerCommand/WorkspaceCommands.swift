@@ -180,6 +180,8 @@ struct WorkspaceExportCommand: ParsableCommand {
       throw SyncServerError(
         .failed, "\(file) is there already. Choose another name, or say --force.")
     } catch {
+      // What was begun is no document.
+      if !force { try? FileManager.default.removeItem(atPath: file) }
       throw SyncServerError.disk(file, "cannot be written", error)
     }
     StandardError.write("Written: \(file)\n")
