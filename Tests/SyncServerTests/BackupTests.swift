@@ -217,8 +217,13 @@ import Testing
         let error = error as? SyncServerError
         return error?.code == .corrupt && error?.message.contains("blobs/") == true
       }
+      // From then on the list says so.
+      let list = try place.backup().list()
+      #expect(list.backups.map(\.missing) == [1])
+      #expect(list.backups.allSatisfy { $0.text.contains("not whole") })
       _ = try place.backup().create()
       _ = try place.backup().verify(name: nil)
+      #expect(try place.backup().list().backups.allSatisfy { $0.missing == 0 })
       // One that is missing is told, too.
       try FileManager.default.removeItem(atPath: kept)
       #expect(throws: SyncServerError.self) { try place.backup().verify(name: nil) }

@@ -403,6 +403,11 @@ import WireProtocol
       let findings = await Self.findings(of: directory)
       expect(findings, "backupAge", .ok)
       expect(findings, "backupPlace", .info)
+      let files = try FileManager.default.contentsOfDirectory(atPath: folder + "/files")
+      let file = "\(folder)/files/\(try #require(files.first))"
+      try FileManager.default.moveItem(atPath: file, toPath: file + ".away")
+      expect(await Self.findings(of: directory), "backupNotWhole", .error, "cannot be restored")
+      try FileManager.default.moveItem(atPath: file + ".away", toPath: file)
       expect(
         await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
         "backupAge", .error, "72 hours")

@@ -156,9 +156,24 @@ struct BackupFolder: Sendable {
 
   func filePath(_ hash: ContentHash) -> String { files + "/" + hash.description }
 
-  func has(_ hash: ContentHash, bytes: Int) -> Bool {
+  func has(_ hash: ContentHash, bytes: Int) -> Bool { size(of: hash) == bytes }
+
+  private func size(of hash: ContentHash) -> Int? {
     var status = stat()
-    return stat(filePath(hash), &status) == 0 && Int(status.st_size) == bytes
+    return stat(filePath(hash), &status) == 0 ? Int(status.st_size) : nil
+  }
+
+  /// How many files each backup lacks: they are not there, or have another size. Each is looked at once, and
+  /// none is read, which `verify` does.
+  func missing(of backups: [BackupManifest]) -> [Int] {
+    var sizes: [ContentHash: Int?] = [:]
+    return backups.map { backup in
+      backup.files.count { file in
+        let size = sizes[file.sha256] ?? size(of: file.sha256)
+        sizes.updateValue(size, forKey: file.sha256)
+        return size != file.bytes
+      }
+    }
   }
 
   /// Takes a copy of a file.

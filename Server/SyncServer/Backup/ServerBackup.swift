@@ -88,6 +88,8 @@ package struct ServerBackup: Sendable {
     package var damaged: [String]
     /// day, week, month, latest: what the rule keeps it as.
     package var keptAs: [String]
+    /// How many of its files are not there any more: it cannot be restored.
+    package var missing: Int
 
     package var text: String {
       let files = attachments == 1 ? "1 attachment" : "\(attachments) attachments"
@@ -95,9 +97,10 @@ package struct ServerBackup: Sendable {
       return "\(name)  \(mebibytes) MiB, \(files)"
         + (keptAs.isEmpty ? "" : "; kept as \(keptAs.joined(separator: ", "))")
         + (damaged.isEmpty ? "" : "; \(damaged.count) damaged attachments left out")
+        + (missing == 0 ? "" : "; not whole: \(missing) of its files are gone or damaged")
     }
 
-    init(_ manifest: BackupManifest, keptAs: [String]) {
+    init(_ manifest: BackupManifest, keptAs: [String], missing: Int) {
       name = manifest.name
       createdAt = manifest.createdAt
       bytes = manifest.bytes
@@ -105,6 +108,7 @@ package struct ServerBackup: Sendable {
       workspaces = manifest.workspaces.count
       damaged = manifest.damaged
       self.keptAs = keptAs
+      self.missing = missing
     }
   }
 
@@ -160,7 +164,8 @@ package struct ServerBackup: Sendable {
     try folder.write(manifest)
     let removed = try folder.prune(rule, sparing: manifest.name)
     return Creation(
-      backup: Line(manifest, keptAs: []), folder: folder.path, newBytes: contents.newBytes,
+      backup: Line(manifest, keptAs: [], missing: 0), folder: folder.path,
+      newBytes: contents.newBytes,
       removed: removed)
   }
 
@@ -290,14 +295,17 @@ package struct ServerBackup: Sendable {
 
   // MARK: - List and verify
 
-  /// All backups, the oldest first, with what the rule keeps them as.
+  /// All backups, the oldest first, with what the rule keeps them as, and whether their files are there.
   package func list() throws(SyncServerError) -> List {
     let all = try folder.manifests()
     let rule = try BackupSettings.read(directory: directory)?.keep ?? .standard
     let reasons = rule.reasons(for: all.backups.map(\.createdAt))
+    let missing = folder.missing(of: all.backups)
     return List(
       folder: folder.path,
-      backups: zip(all.backups, reasons).map { Line($0, keptAs: $1) },
+      backups: all.backups.indices.map {
+        Line(all.backups[$0], keptAs: reasons[$0], missing: missing[$0])
+      },
       unreadable: all.unreadable)
   }
 

@@ -39,6 +39,14 @@ extension ServerDoctor {
         "backupUnreadable", "\(settings.folder)/\($0) is no backup that this version can read",
         fix: "Remove it where it is damaged; update this program where a newer one wrote it.")
     }
+    findings += list.backups.filter { $0.missing > 0 }.prefix(5).map {
+      DoctorFinding.error(
+        "backupNotWhole",
+        "backup \($0.name) cannot be restored: \($0.missing) of its files are gone or damaged",
+        fix:
+          "Look at that disk. cospool-server backup create takes again what the server still has; where it stays: "
+          + "rm \(Shell.quoted("\(settings.folder)/\($0.name).json"))")
+    }
     let now = Int64(context.now.timeIntervalSince1970 * 1_000)
     findings += ages(of: list.backups, in: settings.folder, at: now)
     var (data, folder) = (stat(), stat())
