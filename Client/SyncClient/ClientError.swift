@@ -17,8 +17,10 @@ public enum ClientError: Error, Hashable, Sendable {
   case diskUnconfirmed(message: String)
   /// No server is paired.
   case notPaired
-  /// The queues belong to another server or workspace already.
+  /// The device is paired with another server.
   case alreadyPaired(server: String)
+  /// The code is for another workspace than the one that the queues belong to.
+  case otherWorkspace(name: String, own: WorkspaceID)
   /// Sync was turned off on this device.
   case syncDisabled
   /// The server does not know the device any more.
@@ -55,6 +57,7 @@ public enum ClientError: Error, Hashable, Sendable {
     case .diskUnconfirmed: "diskUnconfirmed"
     case .notPaired: "notPaired"
     case .alreadyPaired: "alreadyPaired"
+    case .otherWorkspace: "otherWorkspace"
     case .syncDisabled: "syncDisabled"
     case .authentication: "authentication"
     case .refused(let code, _): code
@@ -80,7 +83,8 @@ public enum ClientError: Error, Hashable, Sendable {
       ExitStatus.usage
     case .queue(.persistenceFailed): ExitStatus.disk
     case .invalidDocument: ExitStatus.corrupt
-    case .queue, .history, .newerStore, .alreadyPaired, .notPaired, .syncDisabled, .closed:
+    case .queue, .history, .newerStore, .alreadyPaired, .otherWorkspace, .notPaired, .syncDisabled,
+      .closed:
       ExitStatus.failed
     case .attachmentMissing(_, let isPaired): isPaired ? ExitStatus.tryLater : ExitStatus.failed
     case .locked, .timeout: ExitStatus.tryLater
@@ -130,6 +134,10 @@ extension ClientError: CustomStringConvertible {
     case .alreadyPaired(let server):
       "This device is paired with \(server) already. Where that server moved: cospool server move URL; "
         + "to pair anew: cospool unpair; for another workspace use another data directory."
+    case .otherWorkspace(let name, let own):
+      "The code is for workspace \(name.debugDescription), and this device's queues belong to another one, "
+        + "\(own). Ask for a code of that: cospool-server pair --workspace NAME; cospool-server workspace list "
+        + "--json has names and ids. For the other workspace use another data directory."
     case .syncDisabled:
       "Sync is off on this device. Turn it on first."
     case .authentication(let message):

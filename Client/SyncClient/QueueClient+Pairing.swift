@@ -11,7 +11,8 @@ extension QueueClient {
   ///
   /// - Parameter allowsInsecure: whether a server beyond a private network may be asked without
   ///   encryption.
-  /// - Throws: `.invalidServerURL`, `.notEncrypted`, `.alreadyPaired`, `.unreachable`, `.refused`, `.storage`.
+  /// - Throws: `.invalidServerURL`, `.notEncrypted`, `.alreadyPaired`, `.otherWorkspace`,
+  ///   `.unreachable`, `.refused`, `.storage`.
   public func pair(
     server: String, code: String, allowsInsecure: Bool = false
   ) async throws(ClientError) -> PairingResult {
@@ -25,7 +26,7 @@ extension QueueClient {
     let grant = try await trade(request, at: address)
     // Queues that belong to one workspace must not end up in another.
     if let bound = record.workspace, bound != grant.workspace {
-      throw .alreadyPaired(server: "\(known ?? address.url), workspace \(bound)")
+      throw .otherWorkspace(name: grant.workspaceName, own: bound)
     }
     let credentials = Credentials(
       server: address.url, workspace: grant.workspace, workspaceName: grant.workspaceName,
@@ -38,7 +39,7 @@ extension QueueClient {
         return (.failure(.alreadyPaired(server: server)), [])
       }
       if let bound = core.replica.record.workspace, bound != grant.workspace {
-        return (.failure(.alreadyPaired(server: "\(address.url), workspace \(bound)")), [])
+        return (.failure(.otherWorkspace(name: grant.workspaceName, own: bound)), [])
       }
       do throws(ClientError) {
         try file.save(credentials)

@@ -147,7 +147,7 @@ struct APIProblem: Error, Equatable {
     case .corruptStore, .newerStore: .internalServerError
     case .storage(_, let isFull): isFull ? APIProblem.insufficientStorage : .internalServerError
     case .diskUnconfirmed: .internalServerError
-    case .notPaired, .alreadyPaired, .syncDisabled: .conflict
+    case .notPaired, .alreadyPaired, .otherWorkspace, .syncDisabled: .conflict
     case .authentication, .refused, .unreachable: .badGateway
     case .pushTargetRefused: .unprocessableContent
     case .invalidServerURL, .notEncrypted: .unprocessableContent

@@ -47,7 +47,7 @@ struct ProblemMiddleware: RouterMiddleware {
       return message(id)
     case .queue(.nothingToUndo), .queue(.nothingToRedo):
       return CurrentAnswer(undo: UndoAnswer(client.undoState))
-    case .notPaired, .alreadyPaired, .syncDisabled:
+    case .notPaired, .alreadyPaired, .otherWorkspace, .syncDisabled:
       return CurrentAnswer(sync: client.syncStatus())
     default: return nil
     }

@@ -128,6 +128,7 @@ extension EndToEnd {
         let other = try await a.attempt(
           "pair", server.url, try await server.code(workspace: "other"))
         #expect(other.code == 1, "\(other)")
+        #expect(other.standardError.contains("belong to another one"), "\(other)")
         try await server.stop()
         let moved = Server(bed, data: server.data)
         try await moved.start()
