@@ -336,7 +336,16 @@ on journalctl --no-pager -o cat >"$work/journal"
 grep -q 'listening on' "$work/journal" || fail "the journal has nothing of the server"
 ! grep -F 'Failed to set thread priority' "$work/journal" || fail "the journal is full of libdispatch"
 
+say "removed, and installed again: no backup is tried without the program"
+on dpkg -r cospool-server >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
+on systemctl start cospool-backup.timer || true
+! on systemctl is-active cospool-backup.timer || fail "backups are to be made by a program that is gone"
+on dpkg -i "/release/cospool-server_$version-2_$architecture.deb" >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
+on systemctl is-active cospool-backup.timer >/dev/null || fail "no backups are made any more"
+[ -z "$(on find /etc/systemd/system -name removed.conf)" ] || fail "what removing left is still there"
+
 say "purged"
+on dpkg -r cospool-server >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
 on dpkg -P cospool cospool-server >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
 ! on systemctl cat cospool-server 2>/dev/null || fail "the server's unit is still there"
 left=$(on find /etc/systemd/system -name 'cospool*')
