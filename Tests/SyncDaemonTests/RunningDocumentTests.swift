@@ -38,7 +38,7 @@ import Testing
     #expect(PromptFault.argumentBytesMax == 131_071 && OutputFolder.attemptBytesMax == 1 << 20)
     for phrase in [
       "more than 131,071 bytes", "the last MiB of an attempt, \(OutputFolder.attemptsMax) attempts",
-      "has \(grace) seconds between SIGTERM and SIGKILL",
+      "has \(grace) seconds between SIGTERM and SIGKILL, what it leaves then one more",
       "stopped \(selfStop) seconds after the server's last answer: SIGTERM, then SIGKILL \(grace)",
       "present for up to \(LeaseTimes.nextMilliseconds / 1_000) seconds",
       "at most \(LeaseTimes.leaseMilliseconds / 1_000) seconds later",

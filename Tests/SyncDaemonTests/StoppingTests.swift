@@ -3,6 +3,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
+import QueueModel
 import Testing
 
 @testable import SyncDaemon
@@ -22,6 +23,14 @@ import Testing
     #expect(channel.isActive)
     try await channel.close()
     try await listener.close()
+  }
+
+  /// A daemon that gives up waiting leaves agents behind that nobody stops.
+  @Test func agentsAreGoneBeforeADaemonGivesUp() {
+    let times = LeaseTimes.stopGraceMilliseconds + LeaseTimes.leftGraceMilliseconds
+    // What hangs in the system is waited for by its marks, then by its control group; then come its pipes.
+    let hanging = OrphanedAgents.killLimit * 2 + .seconds(1)
+    #expect(.milliseconds(times) + hanging <= AgentService.stopLimit)
   }
 
   @Test func connectionsThatComeWhileItStopsDoNoHarm() async throws {

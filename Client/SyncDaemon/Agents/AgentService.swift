@@ -25,7 +25,8 @@ struct AgentService: Service {
   /// Where the files of messages lie while agents work on them.
   private var folders: TurnFolders { TurnFolders(dataDirectory: dataDirectory) }
 
-  /// How long agents that are made to stop may take, at most.
+  /// How long agents that are made to stop may take, at most: their own time, that of what they left, and twice
+  /// `OrphanedAgents.killLimit`.
   static let stopLimit = Duration.seconds(15)
 
   func run() async throws {

@@ -6,8 +6,9 @@ import SyncClient
 /// Agents of an earlier daemon that was killed: they go on without it, and are known by what stands
 /// in their environment.
 enum OrphanedAgents {
-  /// Between SIGTERM and SIGKILL.
-  static let grace = Duration.seconds(10)
+  /// Between SIGTERM and SIGKILL, as for an agent of this daemon. Their lease may have ended meanwhile: nobody
+  /// stops what has no daemon.
+  static let grace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds)
 
   /// How long ended processes may take to go after SIGKILL; one that hangs in the system may never,
   /// and does nothing any more when it comes back.

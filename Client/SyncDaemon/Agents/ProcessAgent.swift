@@ -61,7 +61,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       // A task of its own: this one may be cancelled, and could not wait.
       await Task {
         // The agent itself had its time.
-        await OrphanedAgents.end(turn, grace: min(stopGrace, .seconds(1)))
+        let grace = min(stopGrace, .milliseconds(LeaseTimes.leftGraceMilliseconds))
+        await OrphanedAgents.end(turn, grace: grace)
         await group?.end(within: OrphanedAgents.killLimit)
       }.value
     }

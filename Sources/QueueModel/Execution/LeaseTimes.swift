@@ -2,10 +2,10 @@
 /// another device can get it.
 ///
 /// ```text
-/// 0 s        10 s           20 s                 30 s
-/// granted    renewed        not confirmed:       the authority may give it
-///            from here on   the agent is told    to another device
-///                           to stop ──────────▶  and is killed by now
+/// 0 s        10 s           20 s              28 s         29 s            30 s
+/// granted    renewed        not confirmed:    the agent    what it left    the authority may
+///            from here on   the agent is      is killed    at work is      give it to another
+///                           told to stop ──▶  by now ───▶  killed by now   device
 /// ```
 public enum LeaseTimes {
   /// How long a lease lasts from when the authority granted or confirmed it.
@@ -15,7 +15,9 @@ public enum LeaseTimes {
   /// A holder stops what runs under a lease that was not confirmed for so long.
   public static let selfStopMilliseconds: Int64 = 20_000
   /// An agent that was told to stop is killed after so long.
-  public static let stopGraceMilliseconds: Int64 = 10_000
+  public static let stopGraceMilliseconds: Int64 = 8_000
+  /// What an agent that was stopped left at work is told to stop then, and killed after so long.
+  public static let leftGraceMilliseconds: Int64 = 1_000
   /// A message is let out by itself only so long after a grant or renewal: a holder that is silent for
   /// longer may be gone, and nobody could be sure to have withdrawn what was let out to it.
   public static let nextMilliseconds: Int64 = 15_000
