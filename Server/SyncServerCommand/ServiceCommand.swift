@@ -68,19 +68,16 @@ struct ServiceScopeOptions: ParsableArguments {
     return try ServiceProgram.run(words).status == 0
   }
 
-  /// What the service and systemd wrote since a time, the last lines; nil where nobody tells.
-  func wrote(since start: Date) -> String? {
-    let words = ["journalctl"] + (user ? ["--user"] : [])
-    let run = try? ServiceProgram.run(
-      words + [
-        "--unit", ServerUnit.name, "--since=@\(Int(start.timeIntervalSince1970))", "--quiet",
-        "--no-pager", "--output=cat", "--lines=12",
-      ])
+  /// What journalctl says; nil where nobody tells.
+  func journal(_ words: [String]) -> String? {
+    let run = try? ServiceProgram.run(["journalctl"] + (user ? ["--user"] : []) + words)
     guard let run, run.status == 0, !run.output.isEmpty else { return nil }
     return run.output
   }
 
-  func systemctl(_ words: String...) throws(SyncServerError) {
+  func systemctl(_ words: String...) throws(SyncServerError) { try systemctl(words) }
+
+  func systemctl(_ words: [String]) throws(SyncServerError) {
     let words = ["systemctl"] + (user ? ["--user"] : []) + words
     let run = try ServiceProgram.run(words)
     guard run.status != 0 else { return }
@@ -220,9 +217,13 @@ struct ServiceInstallCommand: ParsableCommand {
     // Where systemd does not answer, nothing is changed.
     try scope.systemctl("daemon-reload")
     if !scope.user { try makeAccount() }
-    let former = try Former(path, scope)
+    let former = FileManager.default.contents(atPath: path)
+    let change = UnitChange(
+      name: ServerUnit.name, wasThere: former != nil,
+      wasEnabled: try former != nil && scope.systemdSays("is-enabled"),
+      wasActive: try former != nil && scope.systemdSays("is-active"))
     try write(Data(unit.text().utf8), to: path)
-    try start(path, else: former)
+    try start(path, change, else: former)
     try StandardOutput.write("started: \(path)")
     try StandardOutput.write(
       scope.user
@@ -242,64 +243,46 @@ struct ServiceInstallCommand: ParsableCommand {
     }
   }
 
-  /// The service that was there before; without a text there was none.
-  private struct Former {
-    var text: Data?
-    var isEnabled = false
-    var isActive = false
-
-    init(_ path: String, _ scope: ServiceScopeOptions) throws(SyncServerError) {
-      text = FileManager.default.contents(atPath: path)
-      guard text != nil else { return }
-      isEnabled = try scope.systemdSays("is-enabled")
-      isActive = try scope.systemdSays("is-active")
-    }
-  }
-
   /// Has it run, and start by itself. Where it does not, what was there before is there again: it would fail at
   /// every start of the machine, or at every login.
-  private func start(_ path: String, else former: Former) throws(SyncServerError) {
-    let began = Date()
+  ///
+  /// - Parameter former: the unit that was there; nil where there was none.
+  private func start(
+    _ path: String, _ change: UnitChange, else former: Data?
+  ) throws(SyncServerError) {
+    let began = Int(Date().timeIntervalSince1970)
     do throws(SyncServerError) {
-      try scope.systemctl("daemon-reload")
-      try scope.systemctl("enable", ServerUnit.name)
-      try scope.systemctl("restart", ServerUnit.name)
+      for words in change.start { try scope.systemctl(words) }
     } catch {
-      let wrote = scope.wrote(since: began)
-      var message = error.message
-      message +=
-        wrote.map { "\nWhat it wrote:\n\($0)" }
-        ?? "\nWhat it wrote, where somebody may read it: cospool-server service logs"
-        + (scope.user ? " --user" : "")
-      do throws(SyncServerError) {
-        try bringBack(former, path)
-        message +=
-          former.text == nil
-          ? "\nThe service was removed again. " : "\nThe service is again as it was before. "
-        message += "Correct what it says, and install it again."
-      } catch {
-        message +=
-          "\nThat could not be taken back: \(error.message)\nRemove it: "
-          + "cospool-server service uninstall" + (scope.user ? " --user" : "")
+      let wrote = scope.journal(change.journal(since: began))
+      var problem: String?
+      do throws(SyncServerError) { try bringBack(former, path, change) } catch {
+        problem = error.message
       }
-      throw SyncServerError(error.code, message)
+      throw SyncServerError(
+        error.code,
+        change.failure(
+          error.message, wrote: wrote, problem: problem, command: "cospool-server service",
+          scope: scope.user ? " --user" : ""))
     }
   }
 
-  private func bringBack(_ former: Former, _ path: String) throws(SyncServerError) {
-    if !former.isEnabled { try scope.systemctl("disable", ServerUnit.name) }
-    if !former.isActive { try scope.systemctl("stop", ServerUnit.name) }
-    if let text = former.text {
-      try write(text, to: path)
+  private func bringBack(
+    _ former: Data?, _ path: String, _ change: UnitChange
+  ) throws(SyncServerError) {
+    for words in change.takeBack { try scope.systemctl(words) }
+    if let former {
+      try write(former, to: path)
     } else {
       do { try FileManager.default.removeItem(atPath: path) } catch {
         throw SyncServerError.disk(path, "cannot be removed", error)
       }
     }
-    try scope.systemctl("daemon-reload")
-    // Else it would count as failed, or as started too often. It may be neither.
-    try? scope.systemctl("reset-failed", ServerUnit.name)
-    if former.isActive { try scope.systemctl("restart", ServerUnit.name) }
+    for (words, mayFail) in change.bringBack {
+      do throws(SyncServerError) { try scope.systemctl(words) } catch {
+        guard mayFail else { throw error }
+      }
+    }
   }
 
   /// The machine's service is shown no homes.

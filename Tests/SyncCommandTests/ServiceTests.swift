@@ -85,9 +85,52 @@ import Testing
       let again = await machine.cospool("service", "install")
       #expect(again.exitCode == 0 && again.output.contains("nothing changed"), "\(again)")
       #expect(machine.calls.count { $0 == restart } == 1)
-      try "[Service]\n".write(toFile: machine.unit, atomically: true, encoding: .utf8)
+      let other = try #require(machine.text).replacing("RestartSec=2", with: "RestartSec=3")
+      try other.write(toFile: machine.unit, atomically: true, encoding: .utf8)
       _ = await machine.cospool("service", "install")
       #expect(machine.calls.count { $0 == restart } == 2)
+    }
+  }
+
+  /// A unit that does not start would fail at every login.
+  @Test func aServiceThatDoesNotStartIsTakenBack() async throws {
+    try await with { machine in
+      try machine.program(
+        "systemctl",
+        """
+        echo "$@" >> '\(machine.root)/calls'
+        case "$2" in
+        is-active|is-enabled) [ -e '\(machine.root)/ran' ] || exit 3;;
+        restart) ! /bin/grep -q RestartSec=2 '\(machine.unit)' || { echo 'Job failed.'; exit 1; };;
+        esac
+        """)
+      try machine.program("journalctl", "echo 'no store'")
+      let failed = await machine.cospool("service", "install")
+      #expect(failed.exitCode == 1, "\(failed)")
+      for words in ["Job failed.", "no store", "removed again", "install it again"] {
+        #expect(failed.errors.contains(words), "\(words): \(failed)")
+      }
+      #expect(machine.text == nil)
+      #expect(
+        machine.calls.suffix(5) == [
+          "--user restart cospoold.service", "--user disable cospoold.service",
+          "--user stop cospoold.service", "--user daemon-reload",
+          "--user reset-failed cospoold.service",
+        ])
+
+      // What ran before runs again.
+      let before = "[Service]\nExecStart=cospoold --data \"\(machine.root)/my data\"\n"
+      try before.write(toFile: machine.unit, atomically: true, encoding: .utf8)
+      try machine.program("../ran", "")
+      try FileManager.default.removeItem(atPath: machine.root + "/bin/journalctl")
+      let again = await machine.cospool("service", "install")
+      #expect(again.exitCode == 1 && again.errors.contains("as it was before"), "\(again)")
+      #expect(again.errors.contains("cospool service logs") && machine.text == before)
+      #expect(
+        machine.calls.suffix(4) == [
+          "--user restart cospoold.service", "--user daemon-reload",
+          "--user reset-failed cospoold.service", "--user restart cospoold.service",
+        ])
     }
   }
 
@@ -104,6 +147,13 @@ import Testing
       #expect(machine.text == text && !machine.calls.contains { $0.contains("disable") })
       let done = await machine.cospool("service", "uninstall", "--data", machine.root + "/my data")
       #expect(done.exitCode == 0 && machine.text == nil, "\(done)")
+      // One that names none is for the usual data.
+      try "[Service]\nExecStart=cospoold\n".write(
+        toFile: machine.unit, atomically: true, encoding: .utf8)
+      for verb in ["install", "uninstall"] {
+        let usual = await machine.cospool("service", verb, "--data", machine.root + "/my data")
+        #expect(usual.exitCode == 5 && usual.errors.contains("the usual"), "\(usual)")
+      }
     }
   }
 
@@ -229,20 +279,31 @@ import Testing
   }
 
   /// On macOS: a launchctl that writes down how it is called, and knows what was taken in.
-  @Test func launchdRunsTheDaemonWhereThereIsNoSystemd() async throws {
+  private func withLaunchd(_ body: (Machine, _ path: String) async throws -> Void) async throws {
     try await with(systemctl: nil) { machine in
       let loaded = machine.root + "/loaded"
+      let path = machine.root + "/home/Library/LaunchAgents/org.cospool.cospoold.plist"
       try machine.program(
         "launchctl",
         """
         echo "$@" >> '\(machine.root)/calls'
         case "$1" in
-        bootstrap) : > '\(loaded)';;
+        bootstrap)
+          if [ -e '\(machine.root)/bad' ] && /bin/grep -q Adaptive '\(path)'; then
+            echo "Input/output error"
+            exit 5
+          fi
+          : > '\(loaded)';;
         bootout) test -e '\(loaded)' && /bin/rm -f '\(loaded)';;
         print) test -e '\(loaded)' && echo "state = running";;
         esac
         """)
-      let path = machine.root + "/home/Library/LaunchAgents/org.cospool.cospoold.plist"
+      try await body(machine, path)
+    }
+  }
+
+  @Test func launchdRunsTheDaemonWhereThereIsNoSystemd() async throws {
+    try await withLaunchd { machine, path in
       let shown = await machine.cospool("service", "install", "--dry-run")
       #expect(shown.exitCode == 0 && shown.output.contains(path), "\(shown)")
       #expect(!FileManager.default.fileExists(atPath: path))
@@ -271,12 +332,48 @@ import Testing
     }
   }
 
+  @Test func aLaunchAgentForOtherDataStays() async throws {
+    try await withLaunchd { machine, path in
+      #expect(await machine.cospool("service", "install").exitCode == 0)
+      for verb in ["install", "uninstall"] {
+        let refused = await machine.cospool("service", verb, "--data", machine.root + "/other")
+        #expect(refused.exitCode == 5 && refused.errors.contains("my data"), "\(refused)")
+        #expect(FileManager.default.fileExists(atPath: path))
+        #expect(await machine.cospool("service", "status").exitCode == 0)
+      }
+      let done = await machine.cospool("service", "uninstall", "--data", machine.root + "/my data")
+      #expect(done.exitCode == 0 && !FileManager.default.fileExists(atPath: path), "\(done)")
+    }
+  }
+
+  @Test func aLaunchAgentThatIsNotTakenInIsTakenBack() async throws {
+    try await withLaunchd { machine, path in
+      try machine.program("../bad", "")
+      let failed = await machine.cospool("service", "install")
+      #expect(failed.exitCode == 1 && failed.errors.contains("removed again"), "\(failed)")
+      #expect(!FileManager.default.fileExists(atPath: path))
+
+      try FileManager.default.removeItem(atPath: machine.root + "/bad")
+      #expect(await machine.cospool("service", "install").exitCode == 0)
+      let before = try String(contentsOfFile: path, encoding: .utf8)
+        .replacing("Adaptive", with: "Standard")
+      try before.write(toFile: path, atomically: true, encoding: .utf8)
+      try machine.program("../bad", "")
+      let again = await machine.cospool("service", "install")
+      #expect(again.exitCode == 1 && again.errors.contains("as it was before"), "\(again)")
+      #expect(try String(contentsOfFile: path, encoding: .utf8) == before)
+      #expect(await machine.cospool("service", "status").exitCode == 0)
+    }
+  }
+
   @Test func launchAgentsHoldAnyPath() throws {
     let agent = LaunchAgent(
-      program: "/a & <b>/cospoold", dataDirectory: "/d", searchPath: "/c", home: "/h")
+      program: "/a & <b>/cospoold", dataDirectory: "/d & <e>", searchPath: "/c", home: "/h")
     let plist = try PropertyListSerialization.propertyList(
       from: Data(agent.text().utf8), format: nil)
     #expect(
       ((plist as? [String: Any])?["ProgramArguments"] as? [String])?.first == "/a & <b>/cospoold")
+    #expect(LaunchAgent.dataDirectory(in: Data(agent.text().utf8)) == "/d & <e>")
+    #expect(LaunchAgent.dataDirectory(in: Data("none".utf8)) == nil)
   }
 }

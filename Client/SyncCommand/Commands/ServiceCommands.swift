@@ -36,9 +36,9 @@ struct ServiceCommands: ParsableCommand {
   private static let seconds: Double = 120
 
   /// Runs a program of systemd for this person, and says how it ended and what it wrote.
-  fileprivate static func run(
+  static func run(
     _ words: [String], in environment: Environment
-  ) async throws -> ProgramRun {
+  ) async throws(CommandFailure) -> ProgramRun {
     let run = await ProgramRun.run(
       words, variables: environment.variables, seconds: seconds, withErrors: true)
     guard let run else {
@@ -51,9 +51,9 @@ struct ServiceCommands: ParsableCommand {
   }
 
   /// Has systemd do something.
-  fileprivate static func systemctl(
-    _ words: String..., in environment: Environment
-  ) async throws {
+  static func systemctl(
+    _ words: [String], in environment: Environment
+  ) async throws(CommandFailure) {
     let run = try await run(["systemctl", "--user"] + words, in: environment)
     guard run.status != 0 else { return }
     let reason = run.output.trimmedEnd
@@ -71,8 +71,11 @@ struct ServiceCommands: ParsableCommand {
       ? "\nYour systemd is not there: log in as yourself, not by su or sudo, and try again." : ""
   }
 
-  fileprivate static func isActive(in environment: Environment) async throws -> Bool {
-    let words = ["systemctl", "--user", "is-active", "--quiet", SystemdUnit.name]
+  /// Whether systemd says so of the service, as `is-active` and `is-enabled` ask.
+  static func says(
+    _ question: String, in environment: Environment
+  ) async throws(CommandFailure) -> Bool {
+    let words = ["systemctl", "--user", question, "--quiet", SystemdUnit.name]
     return try await run(words, in: environment).status == 0
   }
 
@@ -90,16 +93,23 @@ struct ServiceCommands: ParsableCommand {
     return folder + "/" + SystemdUnit.name
   }
 
-  /// The data directory of the unit that is there, quoted, where it is another than this one.
-  fileprivate static func otherData(_ path: String, than directory: String) -> Substring? {
-    let text = (try? Data(contentsOf: URL(filePath: path))).map {
-      String(decoding: $0, as: UTF8.self)
+  /// The data directory of the service that is there, as its file names it, where it is another than this one.
+  fileprivate static func otherData(
+    _ path: String, than directory: String, in environment: Environment
+  ) -> String? {
+    guard let data = try? Data(contentsOf: URL(filePath: path)) else { return nil }
+    let variables = environment.variables
+    if LaunchAgent.isUsed(variables) {
+      let isSame = LaunchAgent.isFile(data, of: directory, variables)
+      return isSame ? nil : LaunchAgent.dataDirectory(in: data) ?? Self.usualData
     }
-    guard let other = text.flatMap({ SystemdUnit.dataWord(in: $0) }),
-      other != UnitText.word(directory)
-    else { return nil }
-    return other
+    let text = String(decoding: data, as: UTF8.self)
+    let isSame = SystemdUnit.isText(text, of: directory, variables)
+    return isSame ? nil : SystemdUnit.dataWord(in: text).map { String($0) } ?? Self.usualData
   }
+
+  /// What is said of a service whose file names none.
+  private static let usualData = "the usual"
 
   /// The daemon's program, absolute.
   static func daemon(_ variables: [String: String]) throws(CommandFailure) -> String {
@@ -123,8 +133,9 @@ struct ServiceCommands: ParsableCommand {
 
         Again is harmless: a unit that runs and is as it would be written is left
         alone; one that changes is started again, where what runs gets agentGrace
-        seconds. One for other data is refused: uninstall it first. For a newer
-        cospoold: cospool service restart.
+        seconds. One that does not start is taken back, and what was there before
+        is there again. One for other data is refused: uninstall it first. For a
+        newer cospoold: cospool service restart.
         """)
     @Flag(help: "Print the unit, and do nothing.") var dryRun = false
     @OptionGroup var options: GlobalOptions
@@ -140,25 +151,16 @@ struct ServiceCommands: ParsableCommand {
         searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
       let text = try unit.text()
       if dryRun { return "# \(path)\n\(text)" }
-      let isActive = try await ServiceCommands.isActive(in: environment)
-      try refuseInThePlaceOf(path, directory)
+      let isActive = try await ServiceCommands.says("is-active", in: environment)
+      try refuseInThePlaceOf(path, directory, in: environment)
       try await refuseBesideAnother(directory) { isActive && DaemonStart.isOfSystemd($0) }
       if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
         if options.json { return ServiceAnswer.object(["unit": path]) }
         return TextStyle.line("it runs, and nothing changed: \(path)")
       }
       // Where systemd does not answer, nothing is changed.
-      try await ServiceCommands.systemctl("daemon-reload", in: environment)
-      do {
-        try FileManager.default.createDirectory(
-          atPath: String(path.dropLast(SystemdUnit.name.count)), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
-      } catch {
-        throw CommandFailure.unwritable(path, because: error)
-      }
-      try await ServiceCommands.systemctl("daemon-reload", in: environment)
-      try await ServiceCommands.systemctl("enable", SystemdUnit.name, in: environment)
-      try await ServiceCommands.systemctl("restart", SystemdUnit.name, in: environment)
+      try await ServiceCommands.systemctl(["daemon-reload"], in: environment)
+      try await UnitInstallation(path, isActive: isActive, in: environment).start(text)
       if options.json { return ServiceAnswer.object(["unit": path]) }
       if DoctorContext.lingers(environment.variables) == true {
         return TextStyle.line("started: \(path)")
@@ -169,9 +171,10 @@ struct ServiceCommands: ParsableCommand {
 
     /// A service for other data would stop, and what waits there would wait on.
     private func refuseInThePlaceOf(
-      _ path: String, _ directory: String
+      _ path: String, _ directory: String, in environment: Environment
     ) throws(CommandFailure) {
-      guard let other = ServiceCommands.otherData(path, than: directory) else { return }
+      guard let other = ServiceCommands.otherData(path, than: directory, in: environment)
+      else { return }
       throw CommandFailure(
         code: "otherData",
         message: "The service is there for other data: \(other). There is one for each person: "
@@ -188,9 +191,10 @@ struct ServiceCommands: ParsableCommand {
         searchPath: environment.variables["PATH"] ?? "/usr/local/bin:/usr/bin:/bin",
         home: try ServiceCommands.home(in: environment))
       if dryRun { return "<!-- \(LaunchAgent.path(home: agent.home)) -->\n\(agent.text())" }
+      try refuseInThePlaceOf(LaunchAgent.path(home: agent.home), directory, in: environment)
       let known = try await LaunchAgent.launchctl(["print", LaunchAgent.target], in: environment)
       try await refuseBesideAnother(directory) { _ in known.status == 0 }
-      let path = try await agent.install(in: environment)
+      let path = try await agent.install(wasLoaded: known.status == 0, in: environment)
       return options.json
         ? ServiceAnswer.object(["unit": path]) : TextStyle.line("started: \(path)")
     }
@@ -219,15 +223,17 @@ struct ServiceCommands: ParsableCommand {
         EXAMPLES
           cospool service uninstall
 
-        There is one service for each person. With --data a unit of systemd is
-        removed only where it is the one for these data.
+        There is one service for each person. With --data it is removed only where
+        it is the one for these data.
         """)
     @OptionGroup var options: GlobalOptions
 
     /// Who names data means the service of these.
-    private func refuseOfOtherData(_ path: String) throws(CommandFailure) {
+    private func refuseOfOtherData(
+      _ path: String, in environment: Environment
+    ) throws(CommandFailure) {
       guard let data = options.data,
-        let other = ServiceCommands.otherData(path, than: Paths.absolute(data))
+        let other = ServiceCommands.otherData(path, than: Paths.absolute(data), in: environment)
       else { return }
       throw CommandFailure(
         code: "otherData",
@@ -242,21 +248,21 @@ struct ServiceCommands: ParsableCommand {
         isAgent
         ? LaunchAgent.path(home: try ServiceCommands.home(in: environment))
         : try ServiceCommands.path(in: environment)
-      if !isAgent { try refuseOfOtherData(path) }
+      try refuseOfOtherData(path, in: environment)
       let isThere = FileManager.default.fileExists(atPath: path)
       if isThere {
         if isAgent {
           _ = try await LaunchAgent.launchctl(["bootout", LaunchAgent.target], in: environment)
         } else {
           try await ServiceCommands.systemctl(
-            "disable", "--now", SystemdUnit.name, in: environment)
+            ["disable", "--now", SystemdUnit.name], in: environment)
         }
         do {
           try FileManager.default.removeItem(atPath: path)
         } catch {
           throw CommandFailure.unwritable(path, "cannot be removed", because: error)
         }
-        if !isAgent { try await ServiceCommands.systemctl("daemon-reload", in: environment) }
+        if !isAgent { try await ServiceCommands.systemctl(["daemon-reload"], in: environment) }
       }
       if options.json { return ServiceAnswer.object(["removed": isThere]) }
       return TextStyle.line(
@@ -286,7 +292,7 @@ struct ServiceCommands: ParsableCommand {
         let run = try await LaunchAgent.launchctl(["print", LaunchAgent.target], in: environment)
         (isActive, text) = (run.status == 0 && run.output.contains("state = running"), run.output)
       } else {
-        isActive = try await ServiceCommands.isActive(in: environment)
+        isActive = try await ServiceCommands.says("is-active", in: environment)
         let words = ["systemctl", "--user", "status", "--no-pager", "--lines=0", SystemdUnit.name]
         let said = try await ServiceCommands.run(words, in: environment).output
         text = said.trimmedEnd + ServiceCommands.absence(said)
@@ -336,7 +342,7 @@ struct ServiceCommands: ParsableCommand {
 }
 
 extension String {
-  fileprivate var trimmedEnd: String {
+  var trimmedEnd: String {
     var text = self[...]
     while text.last?.isWhitespace == true { text.removeLast() }
     return String(text)

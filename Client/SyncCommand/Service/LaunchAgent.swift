@@ -1,4 +1,5 @@
 import Basics
+import Systemd
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -68,6 +69,23 @@ struct LaunchAgent: Equatable, Sendable {
       """
   }
 
+  /// The data directory in the file of an agent; nil where it names none.
+  static func dataDirectory(in file: Data) -> String? {
+    struct Known: Decodable {
+      var words: [String]
+
+      enum CodingKeys: String, CodingKey { case words = "ProgramArguments" }
+    }
+    let words = (try? PropertyListDecoder().decode(Known.self, from: file))?.words ?? []
+    return words.firstIndex(of: "--data").flatMap { words.dropFirst($0 + 1).first }
+  }
+
+  /// Whether a file is for a data directory; one that names none is for the usual data.
+  static func isFile(_ file: Data, of directory: String, _ variables: [String: String]) -> Bool {
+    dataDirectory(in: file).map { $0 == directory }
+      ?? Paths.dataOption(directory, variables).isEmpty
+  }
+
   private static func escaped(_ text: String) -> String {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
   }
@@ -85,28 +103,50 @@ struct LaunchAgent: Equatable, Sendable {
     return run
   }
 
-  /// Writes the file, and has launchd take it in the place of an older one.
-  func install(in environment: Environment) async throws(CommandFailure) -> String {
-    let path = Self.path(home: home)
+  /// Writes the file, and has launchd take it in the place of an older one. Where it does not, what was there
+  /// before is there again: it would fail at every login.
+  ///
+  /// - Parameter wasLoaded: whether launchd runs an older one.
+  func install(
+    wasLoaded: Bool, in environment: Environment
+  ) async throws(CommandFailure) -> String {
+    let file = try ServiceFile(Self.path(home: home))
+    let logs = URL(fileURLWithPath: Self.log(home: home)).deletingLastPathComponent()
     do {
-      for file in [path, Self.log(home: home)] {
-        try FileManager.default.createDirectory(
-          at: URL(fileURLWithPath: file).deletingLastPathComponent(),
-          withIntermediateDirectories: true)
-      }
-      try Data(text().utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
+      try FileManager.default.createDirectory(at: logs, withIntermediateDirectories: true)
     } catch {
-      throw .unwritable(path, because: error)
+      throw .unwritable(
+        logs.path(percentEncoded: false), "cannot be made", because: error)
     }
-    // One that is not there is none to take out.
-    _ = try await Self.launchctl(["bootout", Self.target], in: environment)
-    let run = try await Self.launchctl(
-      ["bootstrap", "gui/\(getuid())", path], in: environment)
-    guard run.status == 0 else {
+    try file.write(text())
+    do throws(CommandFailure) { try await Self.takeIn(file.path, in: environment) } catch {
+      var problem: String?
+      do throws(CommandFailure) {
+        try file.bringBack()
+        if file.former != nil, wasLoaded { try await Self.takeIn(file.path, in: environment) }
+      } catch {
+        problem = error.message
+      }
+      let change = UnitChange(
+        name: Self.label, wasThere: file.former != nil, wasEnabled: false, wasActive: false)
       throw CommandFailure(
-        code: "launchd", message: "launchctl bootstrap failed: \(TextStyle.line(run.output))",
-        exitCode: ExitStatus.failed)
+        code: error.code,
+        message: change.failure(
+          error.message, wrote: nil, problem: problem, command: "cospool service"),
+        exitCode: error.exitCode)
     }
-    return path
+    return file.path
+  }
+
+  private static func takeIn(
+    _ path: String, in environment: Environment
+  ) async throws(CommandFailure) {
+    // One that is not there is none to take out.
+    _ = try await launchctl(["bootout", target], in: environment)
+    let run = try await launchctl(["bootstrap", "gui/\(getuid())", path], in: environment)
+    guard run.status != 0 else { return }
+    throw CommandFailure(
+      code: "launchd", message: "launchctl bootstrap failed: \(TextStyle.line(run.output))",
+      exitCode: ExitStatus.failed)
   }
 }

@@ -1,0 +1,35 @@
+import Testing
+
+@testable import Systemd
+
+@Suite struct UnitChangeTests {
+  private func change(wasThere: Bool, isOn: Bool) -> UnitChange {
+    UnitChange(name: "a.service", wasThere: wasThere, wasEnabled: isOn, wasActive: isOn)
+  }
+
+  @Test func whatWasNotThereIsStoppedAndGoes() {
+    let change = change(wasThere: false, isOn: false)
+    #expect(
+      change.start == [["daemon-reload"], ["enable", "a.service"], ["restart", "a.service"]])
+    #expect(change.takeBack == [["disable", "a.service"], ["stop", "a.service"]])
+    #expect(change.bringBack.map(\.words) == [["daemon-reload"], ["reset-failed", "a.service"]])
+    #expect(change.bringBack.map(\.mayFail) == [false, true])
+    let text = change.failure("no.", wrote: nil, problem: nil, command: "c", scope: " --user")
+    #expect(text.hasPrefix("no.\n") && text.contains(": c logs --user\n"))
+    #expect(text.contains("removed again"))
+  }
+
+  @Test func whatRanRunsAgain() {
+    let change = change(wasThere: true, isOn: true)
+    #expect(change.takeBack.isEmpty)
+    #expect(change.bringBack.last?.words == ["restart", "a.service"])
+    let text = change.failure("no.", wrote: "why", problem: nil, command: "c")
+    #expect(text.contains("What it wrote:\nwhy\n") && text.contains("as it was before"))
+    let stuck = change.failure("no.", wrote: "why", problem: "full.", command: "c")
+    #expect(stuck.hasSuffix("full.\nRemove it: c uninstall") && !stuck.contains("as it was"))
+    // A package's ran before.
+    let package = self.change(wasThere: false, isOn: true)
+    #expect(
+      package.failure("no.", wrote: nil, problem: nil, command: "c").contains("as it was before"))
+  }
+}
