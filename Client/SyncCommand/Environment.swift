@@ -1,5 +1,6 @@
 import Basics
 import Dispatch
+import QueueModel
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -61,7 +62,7 @@ struct Environment: Sendable {
   /// nil at the end of the input.
   private static func askAtTerminal(_ text: String) -> String? {
     guard DescriptorWriter.write(text, to: STDERR_FILENO) else { return nil }
-    return readLine().map { String($0.drop(while: \.isWhitespace)) }
+    return readLine().map { $0.trimmedOfWhitespace() }
   }
 
   /// Only a clear yes is one; the end of the input is a no.

@@ -174,7 +174,7 @@ struct Setup {
         step: "pair", state: .skipped, what: "no server: the queues stay on this device",
         fix: later)
     }
-    if url == "here" { return try await pairedHere() }
+    if url.lowercased() == "here" { return try await pairedHere() }
     guard let code = ask("Code: "), !code.isEmpty else {
       return SetupStep(step: "pair", state: .skipped, what: "no code", fix: later)
     }
