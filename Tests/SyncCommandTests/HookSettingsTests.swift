@@ -183,6 +183,20 @@ import Testing
         == "/x cannot be read: Permission denied. Give yourself the right to read it.")
   }
 
+  /// As those are that a program writes which keeps settings in a repository.
+  @Test func aFileThatNobodyMayWriteIsLeftAlone() throws {
+    let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
+    try Data("{}\n".utf8).write(to: URL(filePath: path))
+    defer { try? FileManager.default.removeItem(atPath: path) }
+    try FileManager.default.setAttributes([.posixPermissions: 0o444], ofItemAtPath: path)
+    let failure = #expect(throws: CommandFailure.self) {
+      try HookFile(path: path).change { try $0.install(Self.handlers) }
+    }
+    #expect(failure?.code == "unwritableFile" && failure?.message.contains("right") == true)
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == "{}\n")
+    #expect(!FileManager.default.fileExists(atPath: path + HookFile.backupSuffix))
+  }
+
   @Test func aFileThatNeverStandsStillIsLeftAlone() throws {
     let path = "/tmp/csp-settings-\(UInt32.random(in: .min ... .max)).json"
     defer {

@@ -5,6 +5,13 @@ import Basics
 #else
   import Foundation
 #endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// A settings file of an agent, changed as a whole or not at all.
 struct HookFile {
@@ -95,6 +102,11 @@ struct HookFile {
     let target = target
     let folder = URL(fileURLWithPath: target).deletingLastPathComponent().path(
       percentEncoded: false)
+    // Another file in its place would have the right to write that its owner took away.
+    var status = stat()
+    guard stat(target, &status) != 0 || status.st_mode & 0o222 != 0 else {
+      throw CommandFailure.unwritable(path, errorNumber: EACCES)
+    }
     do {
       try files.createDirectory(atPath: folder, withIntermediateDirectories: true)
       var mode: Any = 0o600
