@@ -18,6 +18,7 @@ import Testing
     2026-11-25T10:00:01+0000 cospoold[1]: 2026-11-25T10:00:01+0000 info cospoold: attempt=1 session="planted-session" [SyncDaemon] an attempt ended: failed
     2026-11-25T10:00:02+0000 cospoold[1]: 2026-11-25T10:00:02+0000 debug cospoold: session="a" [SyncDaemon] plantedword of an agent
     2026-11-25T10:00:03+0000 cospoold[1]: plantedword on its second line
+    2026-11-25T10:00:03+0000 cospoold[1]: an info on [its] plantedword
     2026-11-25T10:00:04+0000 cospoold[1]: 2026-11-25T10:00:04+0000 debug cospoold: [SyncDaemon] PUT /v1/sessions/planted-session/pause: sessionNotFound
     2026-11-25T10:00:05+0000 cospoold[1]: {"label":"cospoold","level":"warning","message":"held \"the planted prompt\" of 3\" and \"planted-session\" back","metadata":{"session":"\"planted-session\""},"time":"2026-11-25T10:00:05.000Z"}
     2026-11-25T10:00:06+0000 cospoold[1]: {"label":"cospoold","level":"trace","message":"plantedword","time":"2026-11-25T10:00:06.000Z"}
@@ -87,6 +88,30 @@ import Testing
     }
   }
 
+  /// As `cospool setup` starts one where there is no systemd.
+  @Test func theLogOfADaemonWithoutAServiceIsInIt() async throws {
+    try await CommandFixture.run { daemon in
+      try """
+      ready on \(daemon.directory)/cospool.sock
+      2026-11-25T10:00:01+0000 notice cospoold: [SyncClient] connected to wss://planted.invalid:443
+      2026-11-25T10:00:02+0000 debug cospoold: [SyncDaemon] plantedword
+      {"label":"cospoold","level":"info","message":"stopping","time":"2026-11-25T10:00:03.000Z"}
+      """.write(
+        toFile: daemon.directory + "/cospoold.log", atomically: true, encoding: .utf8)
+      let report = await CommandFixture.cospool(
+        ["bugreport", "--json"],
+        variables: [
+          "PATH": daemon.directory, "HOME": daemon.directory, "COSPOOL_DATA": daemon.directory,
+        ])
+      #expect(report.exitCode == 0, "\(report)")
+      let answer = try JSONDecoder().decode([String: String].self, from: Data(report.output.utf8))
+      let text = try #require(answer["report"])
+      #expect(text.contains("2026-11-25T10:00:01+0000 cospoold[-]: notice: connected to URL\n"))
+      #expect(text.contains("2026-11-25T10:00:03.000Z cospoold[-]: info: stopping\n"))
+      #expect(!text.contains("planted") && !text.contains("ready on"), "\(text)")
+    }
+  }
+
   @Test func itIsShownBeforeItIsWritten() async throws {
     try await CommandFixture.run { daemon in
       let file = daemon.directory + "/report.txt"
@@ -98,7 +123,10 @@ import Testing
       let text = try String(contentsOfFile: file, encoding: .utf8)
       #expect(text.contains("== doctor"))
       let again = await daemon.cospool("bugreport", "--output", file, "--yes")
-      #expect(again.exitCode == 1)
+      #expect(again.exitCode == 1 && again.errors.contains("is there already"), "\(again)")
+      let nowhere = await daemon.cospool(
+        "bugreport", "--output", daemon.directory + "/none/report.txt", "--yes")
+      #expect(nowhere.exitCode == 7 && nowhere.errors.contains("cannot be written"), "\(nowhere)")
     }
   }
 }

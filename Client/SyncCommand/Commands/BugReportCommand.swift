@@ -1,3 +1,4 @@
+import AgentFormats
 import ArgumentParser
 import Basics
 import HealthChecks
@@ -18,7 +19,7 @@ struct BugReportCommand: LocalCommand {
         cospool bugreport
         cospool bugreport --output report.txt
 
-      Versions, what doctor finds, counts, settings that are numbers or switches, and the service's last \
+      Versions, what doctor finds, counts, settings that are numbers or switches, and the daemon's last \
       log lines. It is shown; with --output it is shown first and written after a yes (or with --yes). \
       Nothing is sent. Read it before you pass it on.
       """)
@@ -31,7 +32,9 @@ struct BugReportCommand: LocalCommand {
 
   func run(in environment: Environment) async throws -> String {
     let text = try await report(in: environment)
-    guard let output else { return text }
+    guard let output else {
+      return options.json ? JSONTree.object(["report": .string(text)]).line : text
+    }
     if !yes {
       guard let confirm = environment.confirm else {
         throw CommandFailure(
@@ -40,19 +43,26 @@ struct BugReportCommand: LocalCommand {
       }
       environment.complain(text)
       guard confirm("Write this to \(TextStyle.line(output))?") else {
-        return "nothing was written"
+        return answer("nothing was written", written: false)
       }
     }
-    guard !FileManager.default.fileExists(atPath: output),
-      FileManager.default.createFile(
-        atPath: output, contents: Data(text.utf8), attributes: [.posixPermissions: 0o600])
-    else {
+    guard !FileManager.default.fileExists(atPath: output) else {
       throw CommandFailure(
-        code: "unwritableFile",
-        message: "\(output) is there already, or cannot be written. Choose another file.",
+        code: "fileExists", message: "\(output) is there already. Choose another file.",
         exitCode: ExitStatus.failed)
     }
-    return "written to \(TextStyle.line(output))"
+    do {
+      try Data(text.utf8).write(to: URL(fileURLWithPath: output), options: .atomic)
+      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: output)
+    } catch {
+      throw CommandFailure.unwritable(output, because: error)
+    }
+    return answer("written to \(TextStyle.line(output))", written: true)
+  }
+
+  private func answer(_ text: String, written: Bool) -> String {
+    guard options.json else { return text }
+    return JSONTree.object(["file": .string(output ?? ""), "written": .boolean(written)]).line
   }
 
   private func report(in environment: Environment) async throws -> String {
@@ -72,6 +82,8 @@ struct BugReportCommand: LocalCommand {
         [program] + words.dropFirst(), variables: environment.variables, seconds: 5)
       if let run, run.status == 0 { log = run.output }
     }
-    return BugReport(context: context, findings: findings, log: log).text()
+    let file = FileHandleBytes.end(of: directory + "/cospoold.log", count: 65_536)
+      .map { String(decoding: $0, as: UTF8.self) }
+    return BugReport(context: context, findings: findings, log: log, file: file).text()
   }
 }

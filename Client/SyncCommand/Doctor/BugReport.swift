@@ -24,6 +24,8 @@ struct BugReport: Sendable {
   var findings: [DoctorFinding]
   /// What the service wrote last, oldest first; nil where no service runs.
   var log: String?
+  /// What a daemon wrote last that `cospool setup` or `cospool service restart` started without a service.
+  var file: String?
 
   /// The whole report, as it is shown and written.
   func text() -> String {
@@ -105,11 +107,16 @@ struct BugReport: Sendable {
     "on", "off", "never", "none", "claude", "codex", "opencode", "command", "trace", "debug",
     "info",
     "notice", "warning", "error", "critical", "retry", "pause", "skip", "user", "system", "default",
+    "own", "ask", "any",
   ]
 
   private func logText() -> [String] {
-    guard let log else { return ["no service of systemd"] }
-    return log.split(separator: "\n").suffix(BugReport.logLines).compactMap(BugReportLog.shown)
+    for text in [log, file.map(BugReportLog.asJournal)].compactMap({ $0 }) {
+      let lines = text.split(separator: "\n").suffix(BugReport.logLines)
+        .compactMap(BugReportLog.shown)
+      if !lines.isEmpty { return lines }
+    }
+    return ["no lines of a service of systemd, none in cospoold.log"]
   }
 
   // MARK: - What stands in for names

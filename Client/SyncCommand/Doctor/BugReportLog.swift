@@ -9,6 +9,14 @@ enum BugReportLog {
   /// Details, which `debug` and `trace` are, hold what agents and callers wrote.
   private static let levels: Set<Substring> = ["info", "notice", "warning", "error", "critical"]
 
+  /// Lines of a log file as a journal has them.
+  static func asJournal(_ text: String) -> String {
+    text.split(separator: "\n").map { line in
+      let time = line.first == "{" ? JSONTree(Array(line.utf8))?["time"]?.text : nil
+      return "\(time ?? String(line.prefix { $0 != " " })) cospoold[-]: \(line)"
+    }.joined(separator: "\n")
+  }
+
   /// A line as `journalctl --output=short-iso --no-hostname` has it, without what a person gave; nil where
   /// nothing of it may be shown.
   static func shown(_ line: Substring) -> String? {
@@ -38,7 +46,9 @@ enum BugReportLog {
     } else {
       // The time, the level, and `label: metadata [source] message`.
       let words = text.split(separator: " ", maxSplits: 2)
-      guard words.count == 3, let said = afterSource(words[2]) else { return nil }
+      guard words.count == 3, words[0].wholeMatch(of: /\d{4}-\d\d-\d\dT[0-9:.+Z-]+/) != nil,
+        let said = afterSource(words[2])
+      else { return nil }
       (level, message) = (words[1], said)
     }
     return levels.contains(level) ? (level, message) : nil

@@ -212,12 +212,23 @@ extension Doctor {
   }
 }
 
-/// The first bytes of a file, however large it is.
+/// Some bytes of a file, however large it is.
 enum FileHandleBytes {
   static func beginning(of path: String, count: Int) -> [UInt8]? {
+    bytes(of: path, count: count, from: 0)
+  }
+
+  static func end(of path: String, count: Int) -> [UInt8]? {
+    var status = stat()
+    guard stat(path, &status) == 0 else { return nil }
+    return bytes(of: path, count: count, from: max(0, status.st_size - off_t(count)))
+  }
+
+  private static func bytes(of path: String, count: Int, from offset: off_t) -> [UInt8]? {
     let file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
     guard file >= 0 else { return nil }
     defer { close(file) }
+    guard offset == 0 || lseek(file, offset, SEEK_SET) >= 0 else { return nil }
     var bytes = [UInt8](repeating: 0, count: count)
     let read = read(file, &bytes, count)
     return read < 0 ? nil : Array(bytes[..<read])
