@@ -411,6 +411,12 @@ import WireProtocol
       expect(
         await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
         "backupAge", .error, "72 hours")
+      // Root may write anywhere but on a disk that is read-only.
+      if geteuid() != 0 {
+        #expect(chmod(folder, 0o500) == 0)
+        expect(await Self.findings(of: directory), "backupFolder", .error, "cannot be written")
+        #expect(chmod(folder, 0o700) == 0)
+      }
       // A clock that was wrong for a moment silences nothing.
       let wrong = Int64(Date(timeIntervalSinceNow: 9 * 86_400).timeIntervalSince1970 * 1_000)
       let name = try ServerBackup(dataDirectory: directory, folder: nil).create(at: wrong).backup

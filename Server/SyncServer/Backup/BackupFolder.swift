@@ -133,6 +133,7 @@ struct BackupFolder: Sendable {
   /// Makes the folder, takes its lock, and clears what a backup left that did not end.
   func prepare() throws(SyncServerError) -> DirectoryLock {
     try PrivateFile.makeFolder(files)
+    try ServerBackup.requireRight(to: path)
     let lock: DirectoryLock
     do {
       lock = try DirectoryLock(directory: path, name: "backup.lock")

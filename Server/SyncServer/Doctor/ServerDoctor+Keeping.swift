@@ -47,6 +47,14 @@ extension ServerDoctor {
           "Look at that disk. cospool-server backup create takes again what the server still has; where it stays: "
           + "rm \(Shell.quoted("\(settings.folder)/\($0.name).json"))")
     }
+    do {
+      // A disk that had faults is read-only from then on.
+      try ServerBackup.requireRight(to: settings.folder)
+    } catch {
+      findings.append(
+        .error("backupFolder", error.message, fix: "Look at that disk, and at whose the folder is.")
+      )
+    }
     let now = Int64(context.now.timeIntervalSince1970 * 1_000)
     findings += ages(of: list.backups, in: settings.folder, at: now)
     var (data, folder) = (stat(), stat())
