@@ -65,8 +65,10 @@ export class QueueRow extends HTMLElement {
       + (this.#editor ? ' edited' : '')
     const name = message.content.slice(0, 60)
     text(this.content, message.content)
-    text(this.handle, message.position ? String(message.position) : '·')
-    this.handle.setAttribute('aria-label', `Move ${name}: position ${message.position ?? '?'}. Press the arrow keys.`)
+    // The steps of a queue tell no position of those beside which something moved.
+    const position = message.position && !place.named ? place.index + 1 : message.position
+    text(this.handle, position ? String(position) : '·')
+    this.handle.setAttribute('aria-label', `Move ${name}: position ${position ?? '?'}. Press the arrow keys.`)
     this.handle.disabled = state !== 'queued'
     text(this.meta, [
       place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' ? null : WORDS[state], message.priority === 'urgent' ? 'urgent' : null,

@@ -195,6 +195,7 @@ def check_reorder(browser, fixture, figures):
     until(lambda: fixture.desk.contents("order") == ["b2", "a1", "c3", "d4"], "moved down by a key")
     shown(handle).to_be_focused()
     shown(page.locator("#live")).to_have_text("Moved to 2 of 4")
+    until(lambda: page.locator("queue-row .handle").all_inner_texts() == ["1", "2", "3", "4"], "each has its place")
     handle.press("End")
     until(lambda: fixture.desk.contents("order")[-1] == "a1", "moved to the end by a key")
     row(page, "d4").get_by_role("button", name="Move up").click()
