@@ -124,9 +124,11 @@ export class Editor {
     this.save.disabled = true
     this.save.textContent = 'Saving …'
     this.trouble.hidden = true
+    const before = this.#message
     try {
       const answer = await source.act('edit', { id: this.#message.id, text: typed, base: this.#base })
       const now = await source.list(`messages/${this.#message.id}`).catch(() => null)
+      if (now) model.takeSaved(this.#session, before, now.content)
       this.#close()
       if (answer.unconfirmed) {
         model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. Whether that was before it began, nobody said yet.' })

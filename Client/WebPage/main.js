@@ -122,16 +122,19 @@ async function linkChanged(link, error) {
   model.touch()
   if (link !== 'live') return
   model.lockWords = null
+  const before = { sync: model.sync, activities: new Map(model.activities), queueEnabled: model.settings?.queueEnabled }
   const [status, activity, settings] = await Promise.allSettled([source.list('status'), source.list('activity'), source.list('settings/queueEnabled')])
   if (status.status === 'fulfilled') {
     model.daemon = status.value.daemon
-    model.takeSync(status.value.sync)
+    model.takeStatus(status.value, before.sync)
     takeConsents(status.value)
     readUnsent()
     deliverAll()
   }
-  if (activity.status === 'fulfilled') for (const each of activity.value.activities) model.activities.set(each.session, each)
-  if (settings.status === 'fulfilled') model.settings = { ...model.settings, queueEnabled: settings.value.value }
+  // Of what an event told meanwhile, the event counts.
+  const isOld = ({ session }) => model.activities.get(session) !== before.activities.get(session)
+  if (activity.status === 'fulfilled') for (const each of activity.value.activities) if (!isOld(each)) model.activities.set(each.session, each)
+  if (settings.status === 'fulfilled' && model.settings?.queueEnabled === before.queueEnabled) model.settings = { ...model.settings, queueEnabled: settings.value.value }
   model.touch()
 }
 

@@ -74,7 +74,9 @@ export class Model extends EventTarget {
         for (const step of data.changes) apply(queue, step)
         this.queues.set(data.session, queue)
         for (const { item } of data.changes) if (item) this.settle(item.id)
-        this.moves.delete(data.session)
+        // Until it stands there: what happens to others meanwhile does not put it back.
+        const shown = moved(queue, this.moves.get(data.session))
+        if (shown.every((each, index) => each === queue[index])) this.moves.delete(data.session)
       },
       threads: () => {
         this.threads = [...this.threads]
@@ -83,7 +85,10 @@ export class Model extends EventTarget {
       task: () => this.#takeTask(data),
       activity: () => this.activities.set(data.session, data),
       sync: () => this.takeSync(data),
-      settings: () => (this.settings = { ...this.settings, ...data }),
+      settings: () => {
+        this.settings = { ...this.settings, ...data }
+        this.daemon = { ...this.daemon, queueSizeMax: data.maxQueueSize }
+      },
       answer: () => this.#takeAnswer(data),
     }[name]
     if (name === 'settings' || this.unconsented.has(data?.session ?? data?.sessionId ?? data?.id)) this.consentsStale = true
@@ -138,9 +143,12 @@ export class Model extends EventTarget {
     if (!sync.outgoing && this.unsent.size) this.unsent = new Map()
     if (!sync.synced) return
     for (const [id, note] of this.notes) {
-      if (note.state === 'here') this.notes.delete(id)
+      if (['here', 'unconfirmed'].includes(note.state)) this.notes.delete(id)
     }
   }
+
+  /** The same of an answer. An event that came after `before` may be the newer one; where it is not, another follows. */
+  takeStatus({ sync }, before) { this.takeSync(this.sync === before ? sync : this.sync) }
 
   #takeTask(task) {
     const before = this.tasks.get(task.sessionId)
@@ -257,13 +265,22 @@ export class Model extends EventTarget {
     }
   }
 
+  /** What was saved is shown at once, where no event of the message came meanwhile. */
+  takeSaved(session, before, content) {
+    const queue = this.queues.get(session) ?? []
+    const at = queue.indexOf(before)
+    if (at >= 0) this.queues.set(session, queue.with(at, { ...before, content }))
+  }
+
   /** Where a change that was made here is by now. */
   async place(id, source) {
     if (!this.sync?.server) return
+    const before = this.sync
     const status = await source.list('status').catch(() => null)
     if (!status) return
-    this.notes.set(id, { state: 'here', words: 'on this device, not on the server yet' })
-    this.takeSync(status.sync)
+    // What is said of it meanwhile counts for more.
+    if (!this.notes.has(id)) this.notes.set(id, { state: 'here', words: 'on this device, not on the server yet' })
+    this.takeStatus(status, before)
     this.touch()
   }
 }

@@ -77,7 +77,7 @@ export class NeedsView extends HTMLElement {
   #thread({ session }) {
     const button = (name, label, words) => h('button', {
       type: 'button', 'data-action': name, 'aria-label': `${words}: ${session}`, title: words,
-      onclick: (event) => this.#act(name, session, event.currentTarget),
+      onclick: () => this.#act(name, session),
     }, label)
     const row = h('li.thread', { 'data-session': session },
       h('a', { href: `#/s/${encodeURIComponent(session)}`, onclick: () => perform('threadView', { session }).catch(() => {}) },
@@ -106,16 +106,18 @@ export class NeedsView extends HTMLElement {
     }
   }
 
-  #act(name, session, button) {
-    if (button.getAttribute('aria-disabled') === 'true') return say(name === 'up' ? 'It is the first' : 'It is the last')
+  #act(name, session) {
     const threads = model.threads
     const here = threads.findIndex((each) => each.session === session)
     if (here < 0) return say('It is not there any more')
     const same = threads.filter((each) => each.locked === threads[here].locked)
     const place = same.findIndex((each) => each.session === session)
+    const beside = same[place + (name === 'up' ? -1 : 1)]?.session
+    // The row is as old as its last frame.
+    if (!beside && ['up', 'down'].includes(name)) return say(name === 'up' ? 'It is the first' : 'It is the last')
     const steps = {
-      up: () => perform('threadMove', { session, to: { before: same[place - 1].session } }, { done: 'Moved up', undoable: true }),
-      down: () => perform('threadMove', { session, to: { after: same[place + 1].session } }, { done: 'Moved down', undoable: true }),
+      up: () => perform('threadMove', { session, to: { before: beside } }, { done: 'Moved up', undoable: true }),
+      down: () => perform('threadMove', { session, to: { after: beside } }, { done: 'Moved down', undoable: true }),
       unlock: () => perform('threadUnlock', { session }, { done: `${session} is unlocked` }),
       requeue: () => perform('threadRequeue', { session }, { done: `${session} stands at the end, locked`, undoable: true }),
       remove: () => perform('threadRemove', { session }, { done: `${session} was taken out`, undoable: true }),

@@ -18,6 +18,8 @@ export function tellUnsaid() {
     const { text: words, asked } = typed(id)
     const decision = model.decided.get(id)
     if (open.has(id) || !words.trim() || decision?.own || decision?.stays) continue
+    // They are on their way.
+    if (model.notes.get(id)?.state === 'busy') continue
     // Without what was asked no card can be shown.
     if (!(asked?.request ?? asked?.question)) continue
     model.decide(id, { session: asked.session, asked, unsaid: true, words: `${decision?.words ?? 'It is over'}. Your words: “${words.trim()}”`, stays: true })
@@ -148,6 +150,7 @@ export class RequestCard extends HTMLElement {
         say(error.message)
       } else {
         failed(error, id)
+        tellUnsaid()
       }
     }
   }

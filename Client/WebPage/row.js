@@ -283,7 +283,8 @@ function deliveryWords(message) {
 
 /** Puts a message at a place among those that wait. */
 export async function moveTo(message, session, target, from) {
-  const queue = (model.queues.get(session) ?? []).filter((each) => each.status === 'queued')
+  // As it is shown: an earlier move may still be on its way.
+  const queue = model.rows(session).filter((each) => each.status === 'queued')
   const rest = queue.filter((each) => each.id !== message.id)
   if (target === from) return
   const to = target >= rest.length ? { after: rest.at(-1)?.id } : { before: rest[target].id }

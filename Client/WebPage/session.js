@@ -114,7 +114,7 @@ export class SessionView extends HTMLElement {
 
   #updateHost(session) {
     const devices = [{ id: model.sync?.device, name: model.sync?.deviceName }, ...(model.sync?.devices ?? [])].filter((each) => each.id)
-    if (session !== this.#chosen?.session) this.#chosen = null
+    if (session?.host !== this.#chosen?.before) this.#chosen = null
     const host = this.#chosen?.host ?? session?.host ?? ''
     const signature = JSON.stringify([devices.map(({ id, name }) => [id, name]), host])
     show(this.host.parentElement, Boolean(session))
@@ -134,7 +134,7 @@ export class SessionView extends HTMLElement {
   }
 
   async #setHost() {
-    this.#chosen = { host: this.host.value, session: model.sessions.get(this.#id) }
+    this.#chosen = { host: this.host.value, before: model.sessions.get(this.#id)?.host }
     const answer = await perform('host', { session: this.#id, device: this.host.value || undefined })
     if (answer?.warning) toast(answer.warning)
     if (answer) return
@@ -204,6 +204,8 @@ export class SessionView extends HTMLElement {
     text(this.outputTitle, runs ? 'Output, as it comes' : 'Output')
     try {
       const { output: kept } = await source.list('history', { message: id, limit: 1 })
+      // Another one is shown by now.
+      if (id !== this.#output) return
       if (!kept) {
         text(this.outputText, runs ? 'Nothing was written yet, or it runs on another device.' : 'No output is kept here. It is on the device that ran it.')
         if (!runs) clearInterval(this.#timer)
@@ -218,6 +220,7 @@ export class SessionView extends HTMLElement {
       else box.textContent = whole
       if (follows) box.scrollTop = box.scrollHeight
     } catch (error) {
+      if (id !== this.#output) return
       text(this.outputText, error.message)
     }
     if (!runs) clearInterval(this.#timer)

@@ -22,6 +22,16 @@ def order(page):
     return page.locator("queue-row .content").all_inner_texts()
 
 
+def hold(page, name):
+    """The page hears of events of a name no more until `window.release()`; `window.take` tells it of one."""
+    page.evaluate("""async name => { const { model } = await import('/app.js')
+      const held = []
+      window.take = model.take.bind(model)
+      model.take = (...event) => event[0] === name ? held.push(event) : window.take(...event)
+      window.release = () => { delete model.take; for (const event of held) window.take(...event) }
+      window.frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))) }""", name)
+
+
 def p99(values):
     return round(statistics.quantiles(values, n=100)[98], 1) if len(values) > 1 else values[0]
 

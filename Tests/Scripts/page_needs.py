@@ -20,12 +20,27 @@ def check_requests(browser, fixture, figures):
     until(lambda: allowed.get("ending") == "allowed", "allowed")
     shown(page.locator("request-card")).to_contain_text("Allowed by you")
 
+    # What is on its way is not told as unsaid, though the event comes before the answer.
+    page.evaluate("""async () => { const { model, source } = await import('/app.js')
+      window.unsaid = []
+      new MutationObserver(() => window.unsaid.push(...document.body.innerText.match(/Your words.*/g) ?? []))
+        .observe(document.body, { subtree: true, childList: true, characterData: true })
+      source.act = async (name, values, ...more) => {
+        const answer = await Object.getPrototypeOf(source).act.call(source, name, values, ...more)
+        if (name === 'answer' && values.text) {
+          while (!model.decided.has(values.id)) await new Promise(requestAnimationFrame)
+          await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
+        }
+        return answer } }""")
     thread, denied = fixture.laptop.ask("ask-b", kind="approval", toolName="Write", summary="schema.sql")
     card = page.locator("request-card", has_text="schema.sql")
     card.get_by_label("Words to deny with").fill("Make a migration instead")
     card.get_by_role("button", name="Deny").click()
     until(lambda: denied.get("ending") == "denied", "denied")
     expect(denied["text"] == "Make a migration instead", f"the words are {denied}")
+    shown(card).to_contain_text("Denied by you")
+    unsaid = page.evaluate("window.unsaid")
+    expect(not unsaid, f"the page shows {unsaid}")
 
     _, answered = fixture.desk.ask("ask-c", kind="question", question="Which one?", options=["left", "right"])
     page.get_by_role("button", name="right").click()
@@ -288,6 +303,13 @@ def check_threads(browser, fixture, figures):
     threads = page.locator("needs-view section:not([hidden]) li.thread")
     shown(threads).to_have_count(3)
     names = lambda: [t["session"] for t in fixture.desk.api("GET", "threads")["threads"]]
+    # Pressed before it is drawn that it is the first.
+    page.evaluate("""async () => { const { model } = await import('/app.js')
+      const move = { change: 'move', from: model.threads.findIndex(each => each.session === 'green'), at: 0 }
+      model.take('threads', { changes: [move] })
+      document.querySelector('[data-session=green] [data-action=up]').click()
+      model.take('threads', { changes: [{ ...move, from: 0, at: move.from }] }) }""")
+    expect(names() == ["red", "green", "blue"], f"the order is {names()}")
     page.get_by_role("button", name="Move up: green").click()
     until(lambda: names() == ["green", "red", "blue"], "moved")
     page.get_by_role("button", name="To the end, and lock until its agent is done: green").click()
@@ -332,6 +354,37 @@ def check_running(browser, fixture, figures):
     line.get_by_role("button", name="Go on without it").click()
     shown(line).to_have_count(0)
     desk.api("PUT", "settings/agent", {"value": "none"})
+
+
+def check_output_of_the_next(browser, fixture, figures):
+    """The last of one output that comes late takes nothing of the next one, which goes on to grow."""
+    page = browser.page()
+    fixture.desk.api("POST", "sessions", {"id": "outputs"})
+    go(page, "#/s/outputs")
+    shown(page.locator("#host")).to_be_visible()
+    page.evaluate("""async () => { const { model, source } = await import('/app.js')
+      window.outputs = { first: 'of the first', next: 'of the next' }
+      source.list = async (path, query) => {
+        if (path !== 'history') return Object.getPrototypeOf(source).list.call(source, path, query)
+        const text = window.outputs[query.message]
+        if (query.message === 'first' && !model.message('first')) {
+          window.isAsked = true
+          while (!window.isShown) await new Promise(requestAnimationFrame)
+        }
+        return { output: { text } } }
+      const item = { content: 'work', priority: 'normal', status: 'running', position: 1, createdAt: new Date().toISOString() }
+      window.change = (change, id) => model.take('messages', { session: 'outputs', changes: [{ change, at: 0, id, item: { ...item, id } }] })
+      window.change('insert', 'first') }""")
+    output = page.locator(".output")
+    shown(output).to_have_text("of the first")
+    page.evaluate("window.change('remove', 'first')")
+    until(lambda: page.evaluate("window.isAsked"), "the last of it is asked for")
+    page.evaluate("window.change('insert', 'next')")
+    shown(output).to_have_text("of the next")
+    page.evaluate("window.isShown = true")
+    page.evaluate("window.outputs.next += ', and more'")
+    shown(output).to_have_text("of the next, and more", timeout=5000)
+    page.evaluate("window.change('remove', 'next')")
 
 
 def check_cancel_against_start(browser, fixture, figures):

@@ -5,7 +5,7 @@ import time
 
 from playwright.sync_api import expect as shown
 
-from page_common import go, order, picture, row
+from page_common import go, hold, order, picture, row
 from page_fixture import expect, until
 
 
@@ -270,6 +270,11 @@ def check_host_by_keys(browser, fixture, figures):
       const take = model.take.bind(model)
       model.take = (name, data) => name === 'session' ? setTimeout(() => take(name, data), 300) : take(name, data)
       const host = document.querySelector('#host')
+      // Nor does another event change that, also where devices come.
+      host.addEventListener('change', () => {
+        take('session', { ...model.sessions.get('by-keys'), waiting: 7 })
+        take('sync', { ...model.sync, devices: [...model.sync.devices, { id: 'another', name: 'another' }] })
+      })
       window.hosts = []
       new MutationObserver(() => window.hosts.push(host.value)).observe(host, { childList: true }) }""")
     page.keyboard.press("Enter")
@@ -277,6 +282,73 @@ def check_host_by_keys(browser, fixture, figures):
     until(lambda: page.evaluate("""async () => (await import('/app.js')).model.sessions.get('by-keys').host"""), "its event comes")
     hosts = page.evaluate("[...window.hosts, document.querySelector('#host').value]")
     expect(set(hosts) == {host}, f"it runs on {host}, and the page shows {hosts}")
+
+
+def check_before_the_event(browser, fixture, figures):
+    """What was moved and saved stays shown, whatever happens until its event comes."""
+    ids = [fixture.desk.send("early", name) for name in ("a1", "b2", "c3")]
+    page = browser.page()
+    go(page, "#/s/early")
+    shown(page.locator("queue-row")).to_have_count(3)
+    hold(page, "messages")
+    orders = page.evaluate("""async ([a, b, c]) => { const { model } = await import('/app.js')
+      const press = (id, key) => document.querySelector(`[data-id="${id}"] .handle`)
+        .dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }))
+      const order = () => [...document.querySelectorAll('queue-row .content')].map(each => each.textContent).join()
+      press(a, 'ArrowDown')
+      await window.frame()
+      const orders = [order()]
+      window.take('messages', { session: 'early', changes: [{ change: 'update', at: 2, item: { ...model.message(c) } }] })
+      await window.frame()
+      orders.push(order())
+      while (model.notes.get(a)?.state === 'busy') await window.frame()
+      press(c, 'ArrowUp')
+      return orders }""", ids)
+    expect(orders == ["b2,a1,c3"] * 2, f"the page shows {orders}")
+    until(lambda: fixture.desk.contents("early") == ["b2", "c3", "a1"], "both are moved as they were shown")
+    page.evaluate("window.release()")
+    until(lambda: order(page) == ["b2", "c3", "a1"], "the page shows it")
+    hold(page, "messages")
+    line = row(page, "a1")
+    line.get_by_role("button", name="Edit").click()
+    line.get_by_label("Text of the message").fill("another text")
+    line.get_by_role("button", name="Save").click()
+    shown(page.locator("#toast")).to_contain_text("Saved")
+    shown(row(page, "another text")).to_be_visible(timeout=5000)
+    page.evaluate("window.release()")
+    until(lambda: order(page) == ["b2", "c3", "another text"], "the page shows it")
+
+
+def check_words_of_a_cancel(browser, fixture, figures):
+    """That a cancel was too late stays at the row, whatever is asked of the server meanwhile."""
+    message = fixture.desk.send("too-late", "let out before")
+    page = browser.page()
+    go(page, "#/s/too-late")
+    page.route("**/messages/cancel", lambda route: route.fulfill(json={"outcomes": [{"id": message, "outcome": "invoked"}]}))
+    line = row(page, "let out before")
+    line.get_by_role("button", name="More").click()
+    page.evaluate("""async () => { const { source } = await import('/app.js')
+      source.list = async path => { const answer = await Object.getPrototypeOf(source).list.call(source, path)
+        setTimeout(() => (window.read = path))
+        return answer } }""")
+    page.get_by_role("button", name="Cancel").click()
+    until(lambda: page.evaluate("window.read === 'status'"), "the page knows where it is")
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    shown(line.locator(".note")).to_contain_text("Too late: it was let out before.", timeout=5000)
+    shown(line.get_by_role("button", name="Stop the agent")).to_be_visible()
+
+
+def check_late_status(browser, fixture, figures):
+    """An answer that is older than the latest event takes nothing of it back."""
+    page = browser.page()
+    shown(page.locator("#sync")).to_have_text("in sync")
+    page.evaluate("""async () => { const { model } = await import('/app.js')
+      const sync = { ...model.sync, synced: false, outgoing: 1 }
+      model.take('sync', sync)
+      await model.place('a message', { list: async () => {
+        model.take('sync', { ...sync, synced: true, outgoing: 0 })
+        return { sync } } }) }""")
+    shown(page.locator("#sync")).to_have_text("in sync", timeout=5000)
 
 
 FILE = """(name) => { const files = new DataTransfer()

@@ -51,6 +51,21 @@ def check_daemon_away(browser, fixture, figures):
     shown(page.locator("queue-row.sending")).to_have_count(0)
 
 
+def check_old_settings(browser, fixture, figures):
+    """What was asked before a setting changed takes nothing back of it."""
+    page = browser.page()
+    held = []
+    page.route("**/settings/queueEnabled", lambda route: held.append((route, route.fetch())))
+    page.reload()
+    until(lambda: held or page.wait_for_timeout(20), "it is asked for")
+    value = "async () => (await import('/app.js')).model.settings?.queueEnabled"
+    # As of a daemon that was begun without a word about it.
+    page.evaluate("""async () => (await import('/app.js')).model.take('settings', { queueEnabled: false })""")
+    held[0][0].fulfill(response=held[0][1])
+    until(lambda: page.evaluate("async () => (await import('/app.js')).model.daemon?.version"), "the page took the answers")
+    expect(page.evaluate(value) is False, "the page took the older one")
+
+
 # Ctrl and Enter three times in one moment, as a hand does that sees nothing happen.
 IMPATIENT = """field => { for (let press = 0; press < 3; press++) {
   field.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', ctrlKey: true, bubbles: true })) } }"""
@@ -156,6 +171,7 @@ def check_made_room(browser, fixture, figures):
     """A browser whose place newer ones took sees nothing from then on, and is told what to do."""
     browser.excused = True
     page = browser.page()
+    # Not where a draft is that may come between what is filled in.
     go(page, "#/s/room")
     page.get_by_label("New message").fill("typed before the end")
     for _ in range(20):
@@ -164,7 +180,6 @@ def check_made_room(browser, fixture, figures):
     shown(page.get_by_text("This browser may not look")).to_be_visible()
     shown(page.locator("#banner")).to_contain_text("made room for a newer one. Run cospool web")
     page.goto(fixture.desk.link())
-    # Not where a draft is that may come between what is filled in.
     go(page, "#/s/room")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")
     page.get_by_label("New message").fill("")
@@ -214,6 +229,7 @@ def check_full_queue(browser, fixture, figures):
     fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 2})
     try:
         go(page, "#/s/full")
+        shown(page.locator("#composer-what")).to_contain_text("The queue is full (2 of 2)")
         page.get_by_label("New message").fill("one too many")
         page.get_by_label("New message").press("Control+Enter")
         line = row(page, "one too many")
