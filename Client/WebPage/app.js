@@ -105,7 +105,10 @@ async function deliverOnce(id, progress) {
     if (answer.warning) toast(answer.warning)
     await model.place(id, source)
   } catch (error) {
-    failed(error, id, () => deliver(id, progress))
+    if (model.sending.has(id)) return failed(error, id, () => deliver(id, progress))
+    // Only the answer was lost: its event came.
+    model.notes.delete(id)
+    model.touch()
   }
 }
 
@@ -125,7 +128,12 @@ export async function restore() {
 export async function deliverAll() {
   const all = [...model.sending].sort(([, left], [, right]) => left.createdAt.localeCompare(right.createdAt))
   // One behind the other, so that they stand in the order in which they were typed.
-  for (const [id, { isLost }] of all) if (!isLost) await deliver(id)
+  for (const [id, { isLost, session }] of all) {
+    if (isLost) continue
+    await deliver(id)
+    // Where nobody answered when it was sent, its text is a draft there still.
+    source.act('draft', { session, text: drafts.get(`text.${session}`) }).catch(() => {})
+  }
 }
 
 export function discard(id) {

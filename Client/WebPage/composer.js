@@ -49,7 +49,9 @@ export class Composer extends HTMLElement {
     if (this.field.value) return this.#keep()
     const all = await source.list('drafts').catch(() => null)
     const draft = all?.drafts.find((each) => each.session === this.#session)
-    if (!draft || this.field.value) return
+    // What is on its way to the queue is no draft any more.
+    const isSent = [...model.sending.values()].some((each) => each.session === this.#session && each.text === draft?.text)
+    if (!draft || isSent || this.field.value) return
     this.field.value = draft.text
     this.#grow()
   }
@@ -70,6 +72,9 @@ export class Composer extends HTMLElement {
 
   focus() { this.field.focus() }
 
+  /** Later it would be another one's text. */
+  disconnectedCallback() { if (this.#timer) this.#keep() }
+
   #typed() {
     drafts.set(this.#name, this.field.value)
     this.#grow()
@@ -79,6 +84,8 @@ export class Composer extends HTMLElement {
 
   /** The daemon keeps it, too, so that `cospool draft` shows it. */
   #keep() {
+    clearTimeout(this.#timer)
+    this.#timer = null
     source.act('draft', { session: this.#session, text: this.field.value }).catch(() => {})
   }
 

@@ -99,14 +99,21 @@ export class Model extends EventTarget {
 
   /** The daemon has it, or is not to have it. */
   settle(id) {
-    if (!this.sending.delete(id)) return
+    if (!this.#forgetSending(id)) return
     localStorage.removeItem(SENDING + id)
     storedFiles.put(SENDING + id, [])
   }
 
   /** Another tab of this browser has done with what stood under this key. */
   sentElsewhere(key) {
-    if (key.startsWith(SENDING) && this.sending.delete(key.slice(SENDING.length))) this.touch()
+    if (key.startsWith(SENDING) && this.#forgetSending(key.slice(SENDING.length))) this.touch()
+  }
+
+  /** What kept it from being sent is over, too. */
+  #forgetSending(id) {
+    if (!this.sending.delete(id)) return false
+    if (this.notes.get(id)?.state === 'error') this.notes.delete(id)
+    return true
   }
 
   /** Each by itself: other tabs of this browser keep their own. */

@@ -231,6 +231,8 @@ export class QueueRow extends HTMLElement {
           busy: `${file.name}: uploading …`, done: `${file.name} is attached`,
           options: { progress: (part) => this.#progress(file.name, part) },
         })
+        // The next one would take its words away.
+        if (!answer) return
       }
     }
     input.click()

@@ -351,6 +351,33 @@ def check_late_status(browser, fixture, figures):
     shown(page.locator("#sync")).to_have_text("in sync", timeout=5000)
 
 
+def check_typed_at_once(browser, fixture, figures):
+    """What is typed before the daemon said against what is merged over a reload, too."""
+    message = fixture.desk.send("at-once", "one two three")
+    page = browser.page()
+    go(page, "#/s/at-once")
+    shown(row(page, "one two")).to_be_visible()
+    page.evaluate("""async () => { const { source } = await import('/app.js')
+      source.list = async (path, query) => { const answer = await Object.getPrototypeOf(source).list.call(source, path, query)
+        if (!path.startsWith('messages/')) return answer
+        while (!document.querySelector('.editor textarea').value.endsWith('four')) await new Promise(requestAnimationFrame)
+        setTimeout(() => (window.isSaid = true))
+        return answer } }""")
+    row(page, "one two").get_by_role("button", name="Edit").click()
+    field = page.get_by_label("Text of the message")
+    field.press("End")
+    field.press_sequentially(" four")
+    until(lambda: page.evaluate("window.isSaid"), "the daemon said it")
+    address = page.url
+    page.goto("about:blank")
+    fixture.desk.cli("queue", "edit", message, "zero one two three")
+    page.goto(address)
+    shown(field).to_have_value("one two three four")
+    page.get_by_role("button", name="Save").click()
+    shown(page.locator("#toast")).to_contain_text("Saved")
+    expect(fixture.desk.contents("at-once") == ["zero one two three four"], f"there is {fixture.desk.contents('at-once')}")
+
+
 FILE = """(name) => { const files = new DataTransfer()
   files.items.add(new File(['picture ' + name], name, { type: 'image/png' })); return files }"""
 

@@ -3,7 +3,7 @@
 from playwright.sync_api import Error
 from playwright.sync_api import expect as shown
 
-from page_common import go, picture, row
+from page_common import go, hold, picture, row
 from page_fixture import expect, until
 
 
@@ -19,9 +19,10 @@ def check_daemon_away(browser, fixture, figures):
     page.get_by_label("New message").fill("before")
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "before")).to_be_visible()
+    page.get_by_label("New message").fill("typed without a daemon")
+    until(lambda: "typed without" in fixture.desk.cli("draft", "list"), "the daemon keeps the draft")
     fixture.desk.stop()
     shown(page.locator("#banner")).to_contain_text("does not answer")
-    page.get_by_label("New message").fill("typed without a daemon")
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "typed without a daemon")).to_be_visible()
     page.locator("#composer-files").set_input_files(
@@ -49,6 +50,8 @@ def check_daemon_away(browser, fixture, figures):
           == ["before", "typed without a daemon", "with a file, without a daemon", "from another tab"],
           "all came once, in their order")
     shown(page.locator("queue-row.sending")).to_have_count(0)
+    until(lambda: "typed without" not in fixture.desk.cli("draft", "list"), "what was sent is no draft")
+    shown(page.get_by_label("New message")).to_have_value("")
 
 
 def check_old_settings(browser, fixture, figures):
@@ -64,6 +67,49 @@ def check_old_settings(browser, fixture, figures):
     held[0][0].fulfill(response=held[0][1])
     until(lambda: page.evaluate("async () => (await import('/app.js')).model.daemon?.version"), "the page took the answers")
     expect(page.evaluate(value) is False, "the page took the older one")
+
+
+def check_lost_answer(browser, fixture, figures):
+    """A message whose answer was lost is one of the queue, whichever comes first, its event or that nobody answered."""
+    page = browser.page()
+    go(page, "#/s/answers")
+    page.evaluate("""async () => { const { model, source } = await import('/app.js')
+      const { Unreachable } = await import('/source.js')
+      source.act = async (name, values, ...more) => {
+        const answer = await Object.getPrototypeOf(source).act.call(source, name, values, ...more)
+        if (name !== 'send') return answer
+        while (!window.release && model.sending.has(values.id)) await new Promise(requestAnimationFrame)
+        setTimeout(() => (window.isLost = true))
+        throw new Unreachable() } }""")
+    field = page.get_by_label("New message")
+    field.fill("the event comes first")
+    field.press("Control+Enter")
+    shown(row(page, "the event comes first").locator(".meta")).to_contain_text("desk")
+    until(lambda: page.evaluate("window.isLost"), "its answer is lost")
+    hold(page, "messages")
+    field.fill("the event comes last")
+    field.press("Control+Enter")
+    shown(row(page, "the event comes last").locator(".note.error")).to_contain_text("does not answer")
+    page.evaluate("window.release()")
+    for text in ("the event comes first", "the event comes last"):
+        shown(row(page, text).locator(".meta")).to_contain_text("desk")
+        shown(row(page, text).locator(".note.error")).to_have_count(0, timeout=5000)
+
+
+def check_attach_refused(browser, fixture, figures):
+    """Of several files the first is refused: that stays to be read."""
+    browser.excused = True
+    fixture.desk.send("attach", "with files")
+    page = browser.page()
+    go(page, "#/s/attach")
+    page.route("**/attachments", lambda route: route.fulfill(status=409, json={"error": {
+        "code": "refused", "message": "one.txt is refused."}}) if "one.txt" in route.request.post_data else route.fallback())
+    line = row(page, "with files")
+    line.get_by_role("button", name="More").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach a file").click()
+    chooser.value.set_files([{"name": name, "mimeType": "text/plain", "buffer": b"x"} for name in ("one.txt", "two.txt")])
+    shown(line.locator(".note.error")).to_contain_text("one.txt is refused.", timeout=5000)
 
 
 # Ctrl and Enter three times in one moment, as a hand does that sees nothing happen.
