@@ -116,15 +116,15 @@ export function say(words) {
 /** Something for the lower edge, with a button perhaps; it goes by itself, but not under the pointer. */
 export function toast(words, action) {
   const toast = document.getElementById('toast')
-  toast.replaceChildren(h('span', {}, words))
-  if (action) {
-    // The focus goes back to where it came from.
-    toast.append(h('button', { type: 'button', onfocus: ({ relatedTarget }) => (toast.from = relatedTarget), onclick: () => {
+  const button = action && h('button', {
+    type: 'button', onfocus: ({ relatedTarget }) => (toast.from = relatedTarget ?? toast.from), onclick: () => {
       toast.hidden = true
       toast.from?.focus({ preventScroll: true })
       action.run()
-    } }, action.label))
-  }
+    },
+  }, action.label)
+  // The focus goes back to where it came from, unless the next one offers the same.
+  refill(toast, [h('span', {}, words), button], toast.from)
   toast.hidden = false
   clearTimeout(toast.timer)
   const go = () => {

@@ -189,8 +189,10 @@ export class Editor {
     own.delete(this.#message.id)
     drafts.set(this.#name, '')
     this.leave()
+    // Whoever writes elsewhere by now goes on there.
+    const isHere = document.activeElement === document.body || this.element.contains(document.activeElement)
     this.element.remove()
-    this.#end()
+    this.#end(isHere)
   }
 
   /** Lets the message go; what was typed stays for the next time. */

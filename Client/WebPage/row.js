@@ -227,7 +227,7 @@ export class QueueRow extends HTMLElement {
       const problem = filesProblem(files)
       if (problem) return toast(problem)
       for (const file of files) {
-        await perform('attach', { id: this.#message.id, file: await packed(file) }, {
+        const answer = await perform('attach', { id: this.#message.id, file: await packed(file) }, {
           busy: `${file.name}: uploading …`, done: `${file.name} is attached`,
           options: { progress: (part) => this.#progress(file.name, part) },
         })
@@ -245,11 +245,11 @@ export class QueueRow extends HTMLElement {
 
   #openEditor() {
     if (this.#editor) return this.#editor.focus()
-    this.#editor = new Editor(this.#message, this.#place.session, () => {
+    this.#editor = new Editor(this.#message, this.#place.session, (hadFocus) => {
       this.#editor = null
       this.content.hidden = false
       this.classList.remove('edited')
-      this.edit.focus()
+      if (hadFocus) this.edit.focus()
       model.touch()
     })
     this.content.hidden = true
