@@ -31,6 +31,7 @@ extension CommandFailure {
       switch errorNumber {
       case EACCES, EPERM: " Give yourself the right to write there."
       case ENOSPC, EDQUOT: " Make room on that disk."
+      case EEXIST, ENOTDIR: " A file stands where a folder has to be: move it away."
       default: ""
       }
     return CommandFailure(

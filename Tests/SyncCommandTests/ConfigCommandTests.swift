@@ -95,6 +95,10 @@ import Testing
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{}")
     let json = await CommandFixture.cospool(["init", "--data", directory, "--json"])
     #expect(json.output == #"{"created":false}"#)
+    for place in [path, path + "/deeper"] {
+      let file = await CommandFixture.cospool(["init", "--data", place])
+      #expect(file.exitCode == 7 && file.errors.contains("where a folder has to be"), "\(file)")
+    }
   }
 
   @Test func initTurnsTheThreadQueueOnInARunningDaemon() async throws {

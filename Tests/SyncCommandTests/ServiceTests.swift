@@ -163,6 +163,7 @@ import Testing
       let refused = await machine.cospool("service", "install")
       #expect(refused.exitCode == 7, "\(refused)")
       #expect(refused.errors.contains("cannot be written: "), "\(refused)")
+      #expect(refused.errors.contains("move it away"), "\(refused)")
     }
   }
 
