@@ -164,6 +164,31 @@ extension EndToEnd {
       }
     }
 
+    /// Each time, not the first time alone: the database is not there any more then.
+    @Test func aServerWhoseDatabaseWasSetAsideIsNamedEachTime() async throws {
+      try await TestBed.run { bed in
+        let person = try Person(bed)
+        let words = ["--no-service", "--server-here", "--server-port", "0"]
+        let (output, report) = try await person.setup(words[0], words[1], words[2], words[3])
+        #expect(output.isSuccess && report.ok, "\(output)")
+        let text = try String(contentsOfFile: bed.path("started-cospool-server"), encoding: .utf8)
+        let id = try #require(pid_t(text))
+        kill(id, SIGKILL)
+        try await bed.eventually("the server has ended", within: 60) { kill(id, 0) != 0 }
+        let database = person.home + "/.local/share/cospool-server/cospool.sqlite"
+        for suffix in ["", "-wal", "-shm"]
+        where FileManager.default.fileExists(atPath: database + suffix) {
+          try FileManager.default.moveItem(
+            atPath: database + suffix, toPath: database + ".corrupt-1" + suffix)
+        }
+        for _ in 1...2 {
+          let (again, second) = try await person.setup(words[0], words[1], words[2], words[3])
+          let pair = try #require(second.step("pair"))
+          #expect(pair.state == "failed" && pair.what.contains("backup restore"), "\(again)")
+        }
+      }
+    }
+
     @Test func aPortThatIsTakenIsNamed() async throws {
       try await TestBed.run { bed in
         let other = try await bed.server()

@@ -53,7 +53,9 @@ struct FirstServer {
     guard let address = DoctorAddress(server), !address.isSecure,
       ["127.0.0.1", "::1", "localhost"].contains(address.host),
       let data = DataPath.server.resolve(option: nil, environment: setup.variables),
-      FileManager.default.fileExists(atPath: data + "/cospool.sqlite")
+      // One that was set aside is one, too: the server says what to do then.
+      (try? FileManager.default.contentsOfDirectory(atPath: data))?
+        .contains(where: { $0.hasPrefix("cospool.sqlite") }) == true
     else { return nil }
     let probe = ServerProbe(address: address, connectSeconds: 2, checksCertificate: false)
     do {
@@ -135,11 +137,20 @@ struct FirstServer {
         return Started(
           what: "a server, process \(process.id), until the next reboot",
           fix: "Start it whenever the machine starts: \(Shell.quoted(program)) serve --port "
-            + "\(address?.port ?? port)")
+            + "\(address?.port ?? port)" + dataOption)
       }
       try await Task.sleep(for: .milliseconds(50))
     }
     throw noServer(process.lastLine.map { "It says: \($0)" } ?? process.trace)
+  }
+
+  /// Named where only a variable says it, which whatever starts machines may not have.
+  private var dataOption: String {
+    let variables = setup.variables
+    let data = DataPath.server.resolve(option: nil, environment: variables)
+    let usual = DataPath.server.resolve(
+      option: nil, environment: variables["HOME"].map { ["HOME": $0] } ?? [:])
+    return data == usual ? "" : data.map { " --data " + Shell.quoted($0) } ?? ""
   }
 
   private func hasSystemd() async -> Bool {
