@@ -129,7 +129,7 @@ export class Editor {
     try {
       const answer = await source.act('edit', { id: this.#message.id, text: typed, base: this.#base })
       const now = await source.list(`messages/${this.#message.id}`).catch(() => null)
-      if (now) model.takeSaved(this.#session, before, now.content)
+      if (now) model.takeSaved(this.#session, before, { content: now.content, heldUntil: undefined })
       this.#close()
       if (answer.unconfirmed) {
         model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. Whether that was before it began, nobody said yet.' })
@@ -189,6 +189,7 @@ export class Editor {
     own.delete(this.#message.id)
     drafts.set(this.#name, '')
     this.leave()
+    model.takeSaved(this.#session, this.#message, { heldUntil: undefined })
     // Whoever writes elsewhere by now goes on there.
     const isHere = document.activeElement === document.body || this.element.contains(document.activeElement)
     this.element.remove()

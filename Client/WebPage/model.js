@@ -272,11 +272,11 @@ export class Model extends EventTarget {
     }
   }
 
-  /** What was saved is shown at once, where no event of the message came meanwhile. */
-  takeSaved(session, before, content) {
+  /** What was saved or left is shown so at once, where no event of the message came meanwhile. */
+  takeSaved(session, before, change) {
     const queue = this.queues.get(session) ?? []
     const at = queue.indexOf(before)
-    if (at >= 0) this.queues.set(session, queue.with(at, { ...before, content }))
+    if (at >= 0) this.queues.set(session, queue.with(at, { ...before, ...change }))
   }
 
   /** Where a change that was made here is by now. */
