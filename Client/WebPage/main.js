@@ -212,6 +212,7 @@ function update() {
   if (banner.hidden) banner.words = null
   show(main, !locked)
   if (focused && banner.hidden) main.focus({ preventScroll: true })
+  if (model.renewing) return
   const needs = model.needs()
   const count = document.getElementById('needs-count')
   show(count, needs.count > 0)

@@ -19,6 +19,8 @@ export class Model extends EventTarget {
   undo = null
   /** Whether the state is whole. */
   ready = false
+  /** Whether it was whole and is read anew; what is shown stays until it is whole again. */
+  renewing = false
   /** `live`, `down` or `locked`. */
   link = 'down'
   /** What this page says of a message besides: `{state, words}` by its id. */
@@ -56,13 +58,14 @@ export class Model extends EventTarget {
     const how = {
       resume: () => {
         if (data.resume !== 'gap') return
+        this.renewing ||= this.ready
         this.ready = false
         this.sessions.clear()
         this.queues.clear()
         this.tasks.clear()
         this.threads = []
       },
-      present: () => (this.ready = true),
+      present: () => Object.assign(this, { ready: true, renewing: false }),
       session: () => {
         if (this.sessions.get(data.id)?.host !== (data.host ?? null)) this.consentsStale = true
         // Its place in the thread queue is told by the steps of `threads` alone.

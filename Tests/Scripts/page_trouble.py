@@ -54,6 +54,29 @@ def check_daemon_away(browser, fixture, figures):
     shown(page.get_by_label("New message")).to_have_value("")
 
 
+def check_read_anew(browser, fixture, figures):
+    """After a start of the daemon all is read anew: nothing that is shown goes meanwhile, nor the focus."""
+    fixture.desk.send("anew", "waits on")
+    page = browser.page()
+    go(page, "#/s/anew")
+    row(page, "waits on").get_by_role("button", name="More").focus()
+    rows = page.evaluate("""async () => { const { model } = await import('/app.js')
+      const frame = () => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
+      const rows = () => document.querySelectorAll('queue-row').length
+      const session = model.sessions.get('anew')
+      const changes = model.queues.get('anew').map((item, at) => ({ change: 'insert', at, item }))
+      const seen = []
+      const told = [['resume', { resume: 'gap' }], ['session', session], ['messages', { session: 'anew', changes }], ['present', {}]]
+      for (const [name, data] of told) {
+        model.take(name, data)
+        await frame()
+        seen.push(rows())
+      }
+      return seen }""")
+    expect(rows == [1] * 4, f"so many rows are shown: {rows}")
+    shown(row(page, "waits on").get_by_role("button", name="More")).to_be_focused(timeout=5000)
+
+
 def check_old_settings(browser, fixture, figures):
     """What was asked before a setting changed takes nothing back of it."""
     page = browser.page()
