@@ -114,7 +114,9 @@ export class SessionView extends HTMLElement {
 
   #updateHost(session) {
     const devices = [{ id: model.sync?.device, name: model.sync?.deviceName }, ...(model.sync?.devices ?? [])].filter((each) => each.id)
-    if (session?.host !== this.#chosen?.before) this.#chosen = null
+    const { before, answered } = this.#chosen ?? {}
+    // Behind the answer, the first event of the session tells what is so.
+    if (session?.host !== before || answered && answered !== session) this.#chosen = null
     const host = this.#chosen?.host ?? session?.host ?? ''
     const signature = JSON.stringify([devices.map(({ id, name }) => [id, name]), host])
     show(this.host.parentElement, Boolean(session))
@@ -134,11 +136,11 @@ export class SessionView extends HTMLElement {
   }
 
   async #setHost() {
-    this.#chosen = { host: this.host.value, before: model.sessions.get(this.#id)?.host }
+    const chosen = this.#chosen = { host: this.host.value, before: model.sessions.get(this.#id)?.host }
     const answer = await perform('host', { session: this.#id, device: this.host.value || undefined })
     if (answer?.warning) toast(answer.warning)
-    if (answer) return
-    this.#chosen = null
+    if (answer) return (chosen.answered = model.sessions.get(this.#id))
+    if (this.#chosen === chosen) this.#chosen = null
     this.host.signature = null
     model.touch()
   }
