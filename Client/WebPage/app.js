@@ -109,6 +109,8 @@ async function deliverOnce(id, progress) {
     // Only the answer was lost: its event came.
     model.notes.delete(id)
     model.touch()
+  } finally {
+    progress?.(1)
   }
 }
 

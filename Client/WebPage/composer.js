@@ -159,7 +159,6 @@ export class Composer extends HTMLElement {
     drafts.set(this.#name, this.field.value)
     this.field.focus()
     await send(this.#session, typed, { urgent, attachments, progress })
-    show(this.bar, false)
     this.#keep()
   }
 }

@@ -227,7 +227,8 @@ export class QueueRow extends HTMLElement {
       const problem = filesProblem(files)
       if (problem) return toast(problem)
       for (const file of files) {
-        const answer = await perform('attach', { id: this.#message.id, file: await packed(file) }, {
+        const data = await packed(file).catch((error) => toast(error.message))
+        const answer = data && await perform('attach', { id: this.#message.id, file: data }, {
           busy: `${file.name}: uploading …`, done: `${file.name} is attached`,
           options: { progress: (part) => this.#progress(file.name, part) },
         })

@@ -119,6 +119,37 @@ def check_lost_answer(browser, fixture, figures):
         shown(row(page, text).locator(".note.error")).to_have_count(0, timeout=5000)
 
 
+def check_upload_fails(browser, fixture, figures):
+    """The bar goes where an upload ends in the middle, also of one that is tried again; a file that cannot be read says so."""
+    message = fixture.desk.send("broken-off", "a row")
+    page = browser.page()
+    go(page, "#/s/broken-off")
+    shown(row(page, "a row")).to_be_visible()
+    page.evaluate("""async () => { const { source } = await import('/app.js')
+      const { Unreachable } = await import('/source.js')
+      window.times = 0
+      source.act = async (name, values, { progress } = {}) => {
+        if (!progress) return Object.getPrototypeOf(source).act.call(source, name, values)
+        progress(0.5)
+        await new Promise(requestAnimationFrame)
+        setTimeout(() => (window.times += 1))
+        throw new Unreachable() } }""")
+    page.locator("#composer-files").set_input_files({"name": "note.txt", "mimeType": "text/plain", "buffer": b"hello"})
+    page.get_by_label("New message").fill("with a file")
+    page.get_by_role("button", name="Queue", exact=True).click()
+    for times in (1, 2):
+        until(lambda: page.evaluate("window.times") == times, "it ends in the middle")
+        shown(page.get_by_role("progressbar", name="Upload")).to_be_hidden(timeout=5000)
+        row(page, "with a file").get_by_role("button", name="Try again").click()
+    page.evaluate("() => { FileReader.prototype.readAsDataURL = function () { setTimeout(() => this.onerror()) } }")
+    row(page, "a row").get_by_role("button", name="More").click()
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach a file").click()
+    chooser.value.set_files({"name": "gone.txt", "mimeType": "text/plain", "buffer": b"x"})
+    shown(page.locator("#toast")).to_contain_text("gone.txt cannot be read. Choose it again.", timeout=5000)
+    expect(not fixture.desk.api("GET", f"messages/{message}").get("attachments"), "something is attached")
+
+
 def check_attach_refused(browser, fixture, figures):
     """Of several files the first is refused: that stays to be read."""
     browser.excused = True
