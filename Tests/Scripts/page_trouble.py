@@ -239,6 +239,7 @@ def check_server_away(browser, fixture, figures):
     page.get_by_label("New message").press("Control+Enter")
     shown(row(page, "offline work").locator(".note")).to_have_text("on this device, not on the server yet")
     shown(page.locator("#sync")).to_contain_text("on this device only")
+    shown(page.locator("queue-row.sending")).to_have_count(0)
     # Also to a page that was not there, and to the command line.
     page.reload()
     shown(row(page, "offline work").locator(".meta")).to_contain_text("on this device only")
