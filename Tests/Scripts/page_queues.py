@@ -248,6 +248,8 @@ def check_upload(browser, fixture, figures):
     expect(pathlib.Path(download.value.path()).read_bytes() == b"hello " * 100_000, "other bytes came back")
     row(page, "Read the file").get_by_role("button", name="Take note.txt away").click()
     until(lambda: not fixture.desk.queue("files")[0].get("attachments"), "it was taken away")
+    # Its answer takes the place of what is said before it.
+    shown(page.locator("#toast")).to_contain_text("note.txt was taken away")
     big = fixture.folder / "big.bin"
     big.write_bytes(b"x" * (11 << 20))
     page.locator("#composer-files").set_input_files(big)

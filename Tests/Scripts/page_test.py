@@ -26,7 +26,7 @@ import page_pictures
 import page_queues
 import page_site
 import page_trouble
-from page_fixture import DEADLINE, Failed, Fixture
+from page_fixture import DEADLINE, Failed, Fixture, until
 
 shown.set_options(timeout=DEADLINE * 1000)
 
@@ -73,6 +73,8 @@ class Browser:
         shown(page.locator("needs-view")).to_be_visible()
         self.secrets |= {link.split("#t=")[1], page.evaluate("localStorage.getItem('cospool.key')")}
         shown(page.locator("#sync")).not_to_be_empty()
+        # What stands there may be an answer's; all else comes with the events.
+        until(lambda: page.evaluate("async () => (await import('/app.js')).model.ready"), "the page knows all")
 
     def heard(self, message):
         # A refusal that a check provokes is written there by the browser itself.
