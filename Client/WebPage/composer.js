@@ -47,10 +47,11 @@ export class Composer extends HTMLElement {
       this.#showFiles()
     })
     if (this.field.value) return this.#keep()
+    const sending = [...model.sending.values()]
     const all = await source.list('drafts').catch(() => null)
     const draft = all?.drafts.find((each) => each.session === this.#session)
     // What is on its way to the queue is no draft any more.
-    const isSent = [...model.sending.values()].some((each) => each.session === this.#session && each.text === draft?.text)
+    const isSent = sending.some((each) => each.session === this.#session && each.text === draft?.text)
     if (!draft || isSent || this.field.value) return
     this.field.value = draft.text
     this.#grow()

@@ -94,10 +94,12 @@ async function readUnsent() {
   Object.assign(readUnsent, { busy: true, again: false })
   const answer = await source.list('messages/unsent').catch(() => null)
   readUnsent.busy = false
-  if (readUnsent.again) return readUnsent()
-  if (!answer || !model.sync.outgoing) return
-  model.unsent = new Map(answer.messages.map((each) => [each.id, each]))
-  model.touch()
+  if (answer && model.sync.outgoing) {
+    model.unsent = new Map(answer.messages.map((each) => [each.id, each]))
+    model.touch()
+  }
+  // Events may come faster than answers: each answer counts.
+  if (readUnsent.again) readUnsent()
 }
 
 /** Asks which sessions wait for leave to run here, once for all that changes meanwhile. */

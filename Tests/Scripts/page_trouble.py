@@ -44,6 +44,8 @@ def check_daemon_away(browser, fixture, figures):
     page.goto("about:blank")
     fixture.desk.start()
     address = until(lambda: fixture.desk.api("GET", "web").get("address"), "the page is served")
+    drafts = []
+    page.route("**/v1/drafts", lambda route: drafts.append((route, route.fetch())))
     page.goto(f"http://{address}/#/s/away")
     shown(row(page, "with a file, without a daemon").get_by_role("button", name="plan.txt (6 B)")).to_be_visible()
     until(lambda: fixture.desk.contents("away")
@@ -51,6 +53,10 @@ def check_daemon_away(browser, fixture, figures):
           "all came once, in their order")
     shown(page.locator("queue-row.sending")).to_have_count(0)
     until(lambda: "typed without" not in fixture.desk.cli("draft", "list"), "what was sent is no draft")
+    # Nor is it where the page hears of its drafts as late as that.
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("/v1/drafts")):
+        drafts[0][0].fulfill(response=drafts[0][1])
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     shown(page.get_by_label("New message")).to_have_value("")
 
 
@@ -75,6 +81,23 @@ def check_read_anew(browser, fixture, figures):
       return seen }""")
     expect(rows == [1] * 4, f"so many rows are shown: {rows}")
     shown(row(page, "waits on").get_by_role("button", name="More")).to_be_focused(timeout=5000)
+
+
+def check_unsent_on_a_slow_line(browser, fixture, figures):
+    """A message that the server does not have says so, also where each answer comes behind another event."""
+    message = fixture.desk.send("unsent", "not there yet")
+    page = browser.page()
+    go(page, "#/s/unsent")
+    line = row(page, "not there yet").locator(".meta")
+    shown(line).to_contain_text("on the server")
+    page.evaluate("""async id => { const { model, source } = await import('/app.js')
+      source.list = async (...path) => {
+        if (path[0] !== 'messages/unsent') return Object.getPrototypeOf(source).list.apply(source, path)
+        model.take('sync', { ...model.sync })
+        await new Promise(done => setTimeout(done, 50))
+        return { messages: [{ id, delivery: 'here' }] } }
+      model.take('sync', { ...model.sync, synced: false, outgoing: 1 }) }""", message)
+    shown(line).to_contain_text("on this device only", timeout=5000)
 
 
 def check_old_settings(browser, fixture, figures):
