@@ -28,7 +28,7 @@ import WireProtocol
       #expect(Self.value("cospool_server_healthy", in: before) == 1)
       // An increase is seen from nothing on.
       for name in [
-        "refusals_total{code=\"\(RefusalCode.unauthorized.rawValue)\"}",
+        "refusals_total{code=\"\(RefusalCode.unauthorized.name)\"}",
         "pushes_total{outcome=\"rejected\"}", "pushes_total{outcome=\"configurationError\"}",
       ] {
         #expect(Self.value("cospool_server_" + name, in: before) == 0, "\(name)")
@@ -52,7 +52,7 @@ import WireProtocol
       #expect(Self.value("cospool_server_commit_seconds_sum", in: after) ?? 0 > 0)
       #expect(
         Self.value(
-          "cospool_server_refusals_total{code=\"\(RefusalCode.unauthorized.rawValue)\"}", in: after)
+          "cospool_server_refusals_total{code=\"\(RefusalCode.unauthorized.name)\"}", in: after)
           == 1)
       #expect(Self.value("cospool_server_disk_free_bytes", in: after) ?? 0 > 0)
       #expect(try await Self.page(fixture, path: "/other").hasPrefix("HTTP/1.1 404"))

@@ -90,8 +90,9 @@ extension ServerDriver {
     page.gauge(
       "cospool_server_unsent_bytes", "Bytes that wait for devices to read them.", peers.unsentBytes)
     page.counter(
-      "cospool_server_refusals", "Refusals, by code.", by: "code",
-      journal.metrics.refusals.sorted { $0.key < $1.key }.map { ("\($0.key)", $0.value) })
+      "cospool_server_refusals", "Refusals, by the code's name.", by: "code",
+      journal.metrics.refusals.sorted { $0.key < $1.key }
+        .map { (RefusalCode(rawValue: $0.key).name, $0.value) })
     page.counter(
       "cospool_server_protocol_faults", "Connections that broke the protocol.",
       journal.metrics.faults)
