@@ -244,7 +244,8 @@ extension EndToEnd {
         #expect(output.code == 1, "\(output)")
         for line in [
           "init      made \(person.data)", "daemon    failed: There is no systemctl",
-          "cospoold --data \(person.data)", "pair      failed:", "noDaemon: no daemon runs",
+          "cospoold --data \(person.data)", "Start it now: cospool setup --no-service",
+          "pair      failed:", "noDaemon: no daemon runs",
         ] {
           #expect(output.standardOutput.contains(line), "\(line) in \(output)")
         }

@@ -91,7 +91,8 @@ struct Setup {
       let fix = "Start it whenever the machine starts: cospoold --data \(Shell.quoted(directory))"
       guard environment.confirm?("No service: \(failure.message)\nStart the daemon now?") == true
       else {
-        return SetupStep(step: "daemon", state: .failed, what: failure.message, fix: fix)
+        let now = environment.confirm == nil ? "Start it now: cospool setup --no-service. " : ""
+        return SetupStep(step: "daemon", state: .failed, what: failure.message, fix: now + fix)
       }
       var step = try await startDetached()
       step.fix = fix
