@@ -17,19 +17,23 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
   /// There is no store at this place yet.
   case absent(path: String)
 
+  /// How devices bring back a workspace: they take no code of another one.
+  private static let anew =
+    "devices bring back what they have once they are paired with the id that `cospool status` says there, "
+    + "cospool-server pair --workspace-id ID"
+
   package var description: String {
     switch self {
     case .corrupt(let path, let keptAt?, let reason):
       "The database \(path) is damaged (\(reason)). It was kept as \(keptAt). Restore a backup, "
-        + "or move that file and its -wal away and start again with an empty database: devices that are paired anew "
-        + "bring back what they have."
+        + "or move that file and its -wal away and start again with an empty database: \(Self.anew)."
     case .corrupt(let path, nil, let reason):
       "The database \(path) is damaged (\(reason)). It was left in place. A server that starts sets "
         + "it aside where it can; where not, move it away with \(path)-wal and \(path)-shm."
     case .setAside(let path, let keptAt):
       "The database \(path) was damaged and is kept as \(keptAt); none stands in its place. Restore a "
         + "backup: cospool-server backup restore. Or move that file and its -wal away, to begin with an empty "
-        + "database: devices that are paired anew bring back what they have."
+        + "database: \(Self.anew)."
     case .newer(let path):
       "The database \(path) was written by a newer version of cospool-server. Update this one; "
         + "nothing was changed."

@@ -94,19 +94,27 @@ package struct ServerAdministration: Sendable {
   ///
   /// - Parameters:
   ///   - workspaceName: nil for the one that is used where none is named.
+  ///   - workspaceID: of a workspace that the server lost and devices hold: it is begun anew with its id, and they
+  ///     bring it back. nil where it does not matter.
   ///   - role: what the device may do: viewer, author or host.
   ///   - accessMilliseconds: for how long it has access; nil: until it is revoked.
   /// - Throws: `.usage` where none is named, others are there and the usual one is not: it may have another name
   ///   by now, and a device in a new, empty one would find no queues.
   package func pair(
-    workspaceName: String?, role roleName: String = DeviceRole.host.name,
+    workspaceName: String?, workspaceID: String? = nil,
+    role roleName: String = DeviceRole.host.name,
     accessMilliseconds: Int64? = nil
   ) throws(SyncServerError) -> Pairing {
     guard let role = DeviceRole(name: roleName) else {
       throw SyncServerError(.usage, "A role is viewer, author or host.")
     }
+    let named = try workspaceID.map { text throws(SyncServerError) in
+      try place(ofWorkspace: text, named: workspaceName)
+    }
     let name =
-      if let workspaceName {
+      if let named {
+        named.name
+      } else if let workspaceName {
         try ServerAdministration.checkedName(workspaceName)
       } else {
         try usualWorkspaceName()
@@ -116,7 +124,8 @@ package struct ServerAdministration: Sendable {
     let now = ProcessClock.wallMilliseconds
     let expiresAt = now + PairingCode.lifetimeMilliseconds
     let proposal = WorkspaceProposal(
-      name: name, id: WorkspaceID(randomUsing: &generator), firstChain: generator.next(),
+      name: name, id: named?.id ?? WorkspaceID(randomUsing: &generator),
+      firstChain: generator.next(),
       createdAt: now)
     let workspace = try withDatabase { database throws(StorageFault) in
       try database.addPairingCode(
@@ -129,6 +138,27 @@ package struct ServerAdministration: Sendable {
       expiresAt: expiresAt, role: role.name, accessSeconds: accessMilliseconds.map { $0 / 1_000 },
       server: listening?.devicesURL ?? listening?.url,
       isBehindProxy: listening.map { $0.isProxied && $0.devicesURL == nil } ?? false)
+  }
+
+  /// The workspace of an id, and under which name it is, or is begun.
+  private func place(
+    ofWorkspace text: String, named name: String?
+  ) throws(SyncServerError) -> (name: String, id: WorkspaceID) {
+    guard let id = WorkspaceID(text) else {
+      throw SyncServerError(
+        .usage, "--workspace-id takes what `cospool status` on a device says behind workspace.")
+    }
+    let all = try withDatabase { database throws(StorageFault) in try database.workspaces() }
+    if let known = all.first(where: { $0.id == id }) { return (known.name, id) }
+    let wanted = try ServerAdministration.checkedName(
+      name ?? ServerAdministration.workspaceNameDefault)
+    guard !all.contains(where: { $0.name == wanted }) else {
+      throw SyncServerError(
+        .usage,
+        "There is another workspace \(ShownName.text(wanted)). Give the one that comes back a name of its own: "
+          + "--workspace NAME.")
+    }
+    return (wanted, id)
   }
 
   private func usualWorkspaceName() throws(SyncServerError) -> String {

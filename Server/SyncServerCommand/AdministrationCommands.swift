@@ -24,6 +24,15 @@ struct PairingCodeCommand: ParsableCommand {
       """)
   var workspace: String?
 
+  @Option(
+    name: .customLong("workspace-id"),
+    help: ArgumentHelp(
+      """
+      Of a workspace that this server lost, and devices still hold: what `cospool status` says there. It is begun \
+      anew, and they bring it back.
+      """, valueName: "id"))
+  var workspaceID: String?
+
   @Option(help: "What the device may do: viewer, author or host.")
   var role = "host"
 
@@ -59,7 +68,9 @@ struct PairingCodeCommand: ParsableCommand {
 
   func run() throws {
     let pairing = try ServerAdministration(dataDirectory: data.resolved)
-      .pair(workspaceName: workspace, role: role, accessMilliseconds: accessMilliseconds)
+      .pair(
+        workspaceName: workspace, workspaceID: workspaceID, role: role,
+        accessMilliseconds: accessMilliseconds)
     try StandardOutput.write(pairing, asJSON: json, text: pairing.text)
   }
 }

@@ -192,7 +192,10 @@ struct WorkspaceDeleteCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "delete",
     abstract: "Delete a workspace with its log, devices and files.",
-    discussion: "Its devices keep what they have, and are told to pair again.")
+    discussion: """
+      Its devices keep what they have, and are told to pair again. Their queues belong to this workspace: a code for \
+      them is one of cospool-server pair --workspace-id, with the id that cospool status says there. It is begun anew then.
+      """)
 
   @OptionGroup var data: DataOptions
 

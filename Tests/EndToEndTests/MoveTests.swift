@@ -36,6 +36,43 @@ extension EndToEnd {
       }
     }
 
+    /// A server without a backup, whose database is gone.
+    @Test func aLostServerHasAllBackFromItsDevices() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (a, b) = (
+          try await bed.device("a", of: server), try await bed.device("b", of: server)
+        )
+        try await a.send("s", "before")
+        try await bed.agreement(a, b)
+        struct List: Decodable {
+          struct Workspace: Decodable { var id: String }
+          var workspaces: [Workspace]
+        }
+        let list: List = try await server.command(["workspace", "list", "--json"]).succeeded()
+          .decoded()
+        let id = try #require(list.workspaces.first?.id)
+        try await server.stop()
+        let files = FileManager.default
+        for name in try files.contentsOfDirectory(atPath: server.data)
+        where name.hasPrefix("cospool.sqlite") {
+          try files.removeItem(atPath: "\(server.data)/\(name)")
+        }
+        try await b.send("s", "while it was gone")
+        try await server.start()
+        let other = try await a.attempt("pair", server.url, try await server.code())
+        #expect(other.code == 1 && other.standardError.contains("--workspace-id \(id)"), "\(other)")
+        for device in [a, b] {
+          let grant: Server.PairingCode = try await server.command(
+            ["pair", "--workspace", "team", "--workspace-id", id, "--json"]
+          ).succeeded().decoded()
+          try await device.cospool("pair", server.url, grant.code)
+        }
+        try await bed.agreement(a, b)
+        #expect(try await a.contents("s") == ["before", "while it was gone"])
+      }
+    }
+
     @Test func anotherServerIsNotTheOneThatMoved() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -184,6 +184,28 @@ import WireProtocol
     }
   }
 
+  /// What the devices hold belongs to its id; they take no code of another.
+  @Test func aWorkspaceThatWasLostIsBegunAnewWithItsID() async throws {
+    try await ServerFixture.with { fixture in
+      let administration = fixture.administration
+      let id = try administration.pair(workspaceName: "old").workspace
+      _ = try administration.deleteWorkspace(named: "old")
+      let back = try administration.pair(workspaceName: "new", workspaceID: id)
+      #expect(back.workspace == id && back.workspaceName == "new")
+      #expect(try administration.pair(workspaceName: nil, workspaceID: id).workspaceName == "new")
+      let stranger = "11111111-2222-4333-8444-555555555555"
+      for (name, id) in [("new", stranger), ("other", "no id")] {
+        let problem = #expect(throws: SyncServerError.self) {
+          try administration.pair(workspaceName: name, workspaceID: id)
+        }
+        #expect(problem?.code == .usage, "\(name)")
+      }
+      #expect(
+        try administration.pair(workspaceName: nil, workspaceID: stranger).workspace == stranger)
+      #expect(try administration.workspaces().workspaces.map(\.name) == ["default", "new"])
+    }
+  }
+
   @Test func aWorkspaceIsExportedAsItsDevicesSeeIt() async throws {
     try await ServerFixture.with { fixture in
       var device = try await fixture.pair(1)

@@ -30,7 +30,8 @@ extension ServerDoctor {
             "storeSetAside", "the database was damaged and is kept as \(kept); no server starts",
             fix:
               "cospool-server backup restore. Or move that file and its -wal away, to begin with an "
-              + "empty database: devices that are paired anew bring back what they have.")
+              + "empty database: devices bring back what they have once they are paired by cospool-server pair "
+              + "--workspace-id ID, with the id that cospool status says there.")
         ]
       }
       return [
@@ -88,7 +89,7 @@ extension ServerDoctor {
           "workspace", "workspace \(ShownName.text($0.workspaceName)): \($0.problem ?? "")",
           fix:
             "Restore a backup; or delete it (cospool-server workspace delete) and pair its devices "
-            + "again: they hold their data.")
+            + "again, by cospool-server pair --workspace-id \($0.workspace): they hold their data.")
       }
     }
     return logs.isEmpty
