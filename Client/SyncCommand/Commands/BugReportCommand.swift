@@ -46,17 +46,7 @@ struct BugReportCommand: LocalCommand {
         return answer("nothing was written", written: false)
       }
     }
-    guard !FileManager.default.fileExists(atPath: output) else {
-      throw CommandFailure(
-        code: "fileExists", message: "\(output) is there already. Choose another file.",
-        exitCode: ExitStatus.failed)
-    }
-    do {
-      try Data(text.utf8).write(to: URL(fileURLWithPath: output), options: .atomic)
-      try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: output)
-    } catch {
-      throw CommandFailure.unwritable(output, because: error)
-    }
+    try NewFile.write(text, to: output)
     return answer("written to \(TextStyle.line(output))", written: true)
   }
 

@@ -1,0 +1,33 @@
+import Basics
+
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A file that was not there before, and is its person's alone from the beginning.
+enum NewFile {
+  /// Writes it; where not all of it can be written, none of it stays.
+  ///
+  /// - Throws: `CommandFailure` where something stands there already, also what appeared a moment ago, or the
+  ///   system does not let it be written.
+  static func write(_ text: String, to path: String) throws(CommandFailure) {
+    let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard file >= 0 else {
+      let number = errno
+      guard number == EEXIST else { throw .unwritable(path, errorNumber: number) }
+      throw CommandFailure(
+        code: "fileExists", message: "\(path) is there already. Choose another file.",
+        exitCode: ExitStatus.failed)
+    }
+    var number: Int32? = DescriptorWriter.write(text, to: file) ? nil : errno
+    // Some disks say only now that they are full.
+    if close(file) != 0, number == nil { number = errno }
+    guard let number else { return }
+    unlink(path)
+    throw .unwritable(path, errorNumber: number)
+  }
+}
