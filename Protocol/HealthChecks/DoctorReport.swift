@@ -3,6 +3,13 @@
 #else
   import Foundation
 #endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
 
 /// What a doctor prints.
 package struct DoctorReport: Encodable, Sendable {
@@ -75,14 +82,13 @@ package struct DoctorReport: Encodable, Sendable {
 }
 
 extension DoctorFinding.Repair {
-  /// Does it.
+  /// Does it. A link that came to stand at the path since is not followed.
   ///
   /// - Returns: whether it could be done.
   package func done() -> Bool {
     switch self {
     case .mode(let path, let bits):
-      (try? FileManager.default.setAttributes(
-        [.posixPermissions: bits], ofItemAtPath: path)) != nil
+      fchmodat(AT_FDCWD, path, mode_t(bits), AT_SYMLINK_NOFOLLOW) == 0
     }
   }
 }

@@ -112,4 +112,33 @@ import Testing
     #expect((mode as? NSNumber)?.intValue == 0o600)
     #expect(!DoctorFinding.Repair.mode(path: path + ".none", bits: 0o600).done())
   }
+
+  /// Whoever may write to the folder may have put a link in the file's place since it was looked at.
+  @Test func aRepairFollowsNoLink() throws {
+    let folder = NSTemporaryDirectory() + "cospool-repair-" + UUID().uuidString
+    defer { try? FileManager.default.removeItem(atPath: folder) }
+    try FileManager.default.createDirectory(
+      atPath: folder, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o755])
+    func mode(_ name: String) throws -> Int? {
+      let found = try FileManager.default.attributesOfItem(atPath: folder + name)
+      return (found[.posixPermissions] as? NSNumber)?.intValue
+    }
+    #expect(
+      FileManager.default.createFile(
+        atPath: folder + "/foreign", contents: nil, attributes: [.posixPermissions: 0o644]))
+    let link = folder + "/own"
+    try FileManager.default.createSymbolicLink(
+      atPath: link, withDestinationPath: folder + "/foreign")
+    _ = DoctorFinding.Repair.mode(path: link, bits: 0o600).done()
+    #expect(try mode("/foreign") == 0o644)
+    #expect(OwnFile(at: link) == .other(what: "a symbolic link to \(folder)/foreign"))
+    #expect(OwnFile(at: folder + "/foreign") == .file(rights: 0o644))
+    #expect(OwnFile(at: folder) == .other(what: "a folder"))
+    #expect(OwnFile(at: folder + "/none") == .absent)
+    // A data directory may be named by a link.
+    let place = folder + "/place"
+    try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: folder)
+    #expect(DoctorFinding.Repair.mode(path: place + "/.", bits: 0o700).done())
+    #expect(try mode("") == 0o700)
+  }
 }

@@ -104,6 +104,14 @@ import Testing
       expect(await machine.findings(), "dataMode", .warning, "chmod 700")
       try machine.credentials(server: "ws://127.0.0.1:1", mode: 0o644)
       expect(await machine.findings(), "credentialsMode", .error, "chmod 600")
+      let credentials = machine.data + "/credentials.json"
+      try FileManager.default.moveItem(atPath: credentials, toPath: machine.root + "/foreign")
+      try FileManager.default.createSymbolicLink(
+        atPath: credentials, withDestinationPath: machine.root + "/foreign")
+      let linked = await machine.findings()
+      expect(linked, "fileKind", .error, "is a symbolic link", "rm \(credentials)")
+      #expect(!linked.contains { $0.code == "credentialsMode" })
+      try FileManager.default.removeItem(atPath: credentials)
       try machine.write("nothing", to: machine.data + "/credentials.json")
       expect(await machine.findings(), "credentials", .error, "pair")
       try machine.write("no database at all", to: machine.data + "/cospool.sqlite")

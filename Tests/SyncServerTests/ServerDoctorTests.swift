@@ -117,6 +117,22 @@ import WireProtocol
     }
   }
 
+  /// Root may type what is advised, or say `--fix`.
+  @Test func aLinkWhereAFileShouldBeIsToldAndNotFollowed() async throws {
+    try await withDirectory { directory in
+      let foreign = directory + "-foreign"
+      defer { try? FileManager.default.removeItem(atPath: foreign) }
+      try Data("not ours\n".utf8).write(to: URL(filePath: foreign))
+      try mode(0o644, of: foreign)
+      try FileManager.default.createSymbolicLink(
+        atPath: directory + "/revocations", withDestinationPath: foreign)
+      let findings = await Self.findings(of: directory)
+      expect(findings, "fileKind", .error, "/revocations is a symbolic link to \(foreign)")
+      #expect(!findings.contains { ["fileMode", "revocations"].contains($0.code) }, "\(findings)")
+      #expect(findings.allSatisfy { $0.fix?.contains("chmod") != true && $0.repair == nil })
+    }
+  }
+
   @Test func aFullDiskIsTold() {
     let full = ServerDoctor.diskSpace(left: 100 << 20, whole: 100 << 30, of: "/d")
     #expect(full.severity == .error && full.what.contains("nothing new is taken"))

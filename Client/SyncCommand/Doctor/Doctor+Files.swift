@@ -61,7 +61,7 @@ extension Doctor {
       findings.append(
         .warning(
           "dataMode", "\(path) can be entered by others", fix: "chmod 700 \(Shell.quoted(path))",
-          repair: .mode(path: path, bits: 0o700)))
+          repair: .mode(path: path + "/.", bits: 0o700)))
     } else {
       findings.append(.ok("dataMode", "only you may enter it"))
     }
@@ -70,8 +70,9 @@ extension Doctor {
 
   private static func credentials(_ context: DoctorContext) -> [DoctorFinding] {
     let path = context.dataDirectory + "/credentials.json"
-    var status = stat()
-    guard stat(path, &status) == 0 else { return [] }
+    let file = OwnFile(at: path)
+    if case .other(let what) = file { return [.noFile(path, but: what)] }
+    guard case .file(let rights) = file else { return [] }
     guard context.tree(of: "credentials.json")?["token"]?.text != nil else {
       return [
         .error(
@@ -79,7 +80,7 @@ extension Doctor {
           fix: "Remove it, and pair the device again: cospool pair URL CODE")
       ]
     }
-    guard status.st_mode & 0o077 == 0 else {
+    guard rights & 0o077 == 0 else {
       return [
         .error(
           "credentialsMode", "\(path), with the device's token, can be read by others",

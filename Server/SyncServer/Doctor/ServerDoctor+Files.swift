@@ -47,7 +47,7 @@ extension ServerDoctor {
       return [
         .error(
           "dataMode", "others can write to \(path), and put another store in the place of this one",
-          fix: "chmod go-w \(shown)", repair: .mode(path: path, bits: 0o700))
+          fix: "chmod go-w \(shown)", repair: .mode(path: path + "/.", bits: 0o700))
       ]
     }
     return [.ok(code, path)]
@@ -58,13 +58,16 @@ extension ServerDoctor {
     let names = BackupItem.topNames.filter { $0 != "blobs" && $0 != "keys" } + ["backup.json"]
     var findings: [DoctorFinding] = []
     for path in names.map({ "\(context.dataDirectory)/\($0)" }) {
-      var status = stat()
-      guard stat(path, &status) == 0, status.st_mode & 0o077 != 0 else { continue }
-      findings.append(
-        .error(
-          "fileMode", "\(path) can be read by others",
-          fix: "chmod 600 \(Shell.quoted(path))",
-          repair: .mode(path: path, bits: 0o600)))
+      switch OwnFile(at: path) {
+      case .other(let what): findings.append(.noFile(path, but: what))
+      case .file(let rights) where rights & 0o077 != 0:
+        findings.append(
+          .error(
+            "fileMode", "\(path) can be read by others",
+            fix: "chmod 600 \(Shell.quoted(path))",
+            repair: .mode(path: path, bits: 0o600)))
+      case .file, .absent: break
+      }
     }
     guard findings.isEmpty, context.hasDatabase else { return findings }
     return [.ok("fileMode", "only its owner may read what is secret")]
@@ -147,7 +150,8 @@ extension ServerDoctor {
 
   private static func revocations(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let path = "\(context.dataDirectory)/\(BackupItem.revocations)"
-    guard FileManager.default.fileExists(atPath: path) else { return [] }
+    // Of anything else `fileModes` speaks.
+    guard case .file = OwnFile(at: path) else { return [] }
     let file = RevocationFile(directory: context.dataDirectory)
     let unreadable = file.lines().count { RevocationFile.revocation($0) == nil }
     guard unreadable == 0 else {

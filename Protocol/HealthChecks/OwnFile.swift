@@ -1,0 +1,53 @@
+import Basics
+
+#if canImport(FoundationEssentials)
+  import FoundationEssentials
+#else
+  import Foundation
+#endif
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// What stands at a path where a program keeps a file of its own.
+///
+/// A link is not followed: whoever wrote it could have what is advised, or repaired, done to any file.
+package enum OwnFile: Equatable, Sendable {
+  /// Nothing, or nothing that may be looked at.
+  case absent
+  /// A file, and who may do what with it.
+  case file(rights: Int)
+  /// Something else, in words.
+  case other(what: String)
+
+  package init(at path: String) {
+    var status = stat()
+    guard lstat(path, &status) == 0 else {
+      self = .absent
+      return
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: self = .file(rights: Int(status.st_mode & 0o777))
+    case S_IFLNK:
+      let target = try? FileManager.default.destinationOfSymbolicLink(atPath: path)
+      self = .other(what: "a symbolic link to \(target ?? "somewhere")")
+    case S_IFDIR: self = .other(what: "a folder")
+    default: self = .other(what: "a socket, a pipe or a device")
+    }
+  }
+}
+
+extension DoctorFinding {
+  /// That something else stands where a file should.
+  package static func noFile(_ path: String, but what: String) -> DoctorFinding {
+    .error(
+      "fileKind", "\(path) is \(what), and should be a file",
+      fix:
+        "Look who put it there, and remove it: rm \(Shell.quoted(path)). Where it was you, put the file "
+        + "itself in its place.")
+  }
+}
