@@ -62,12 +62,31 @@ struct DaemonConnection: Sendable {
     let reply: HTTPExchange.Reply
     do {
       reply = try await exchange.reply(to: request)
+    } catch HTTPExchange.Failure.timedOut where turn == nil {
+      throw await unanswered(variables)
     } catch {
       throw failure(for: error)
     }
     let answer = Answer(json: Data(reply.body.readableBytesView))
     guard (200..<300).contains(reply.status) else { throw refusal(answer, status: reply.status) }
     return answer
+  }
+
+  /// The daemon that took a request and did not answer it.
+  ///
+  /// - Parameter variables: of the environment, where a service may stand.
+  func silent(_ variables: [String: String]) async -> SilentDaemon {
+    await SilentDaemon(
+      at: self,
+      start: SystemdUnit.starts(dataDirectory, variables)
+        ? nil : "cospoold --data " + Shell.quoted(dataDirectory))
+  }
+
+  private func unanswered(_ variables: [String: String]) async -> CommandFailure {
+    let daemon = await silent(variables)
+    return CommandFailure(
+      code: "timeout", message: "No answer in time: \(daemon.what). \(daemon.fix)",
+      exitCode: ExitStatus.tryLater)
   }
 
   /// Who listens on the socket; nil where the system does not tell.

@@ -17,8 +17,13 @@ struct RunningDaemon: Decodable, Equatable, Sendable {
 
   var daemon: Process
 
-  static func of(_ connection: DaemonConnection) async throws -> Process {
-    try await connection.answer(to: APIRequest(.get, ["status"])).decoded(Self.self).daemon
+  /// - Parameter seconds: how long it may take to answer.
+  static func of(
+    _ connection: DaemonConnection, within seconds: Double = APIRequest.timeoutSecondsDefault
+  ) async throws -> Process {
+    var request = APIRequest(.get, ["status"])
+    request.timeoutSeconds = seconds
+    return try await connection.answer(to: request).decoded(Self.self).daemon
   }
 
   /// The same, where what it calls itself is the number that it has among the processes here, and it is this

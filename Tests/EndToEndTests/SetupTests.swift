@@ -237,6 +237,32 @@ extension EndToEnd {
       }
     }
 
+    /// It holds its lock, and its socket takes connections.
+    @Test func aDaemonThatHangsIsNamedWithinSeconds() async throws {
+      try await TestBed.run { bed in
+        let person = try Person(bed)
+        let (output, report) = try await person.setup("--no-service")
+        try #require(report.step("daemon")?.state == "done", "\(output)")
+        let text = try String(contentsOfFile: bed.path("started-cospool"), encoding: .utf8)
+        let id = try #require(pid_t(text))
+        try #require(kill(id, SIGSTOP) == 0)
+        let begin = ContinuousClock.now
+        let (hung, second) = try await person.setup("--no-service")
+        #expect(ContinuousClock.now - begin < .seconds(40), "\(hung)")
+        let daemon = try #require(second.step("daemon"))
+        #expect(daemon.state == "failed" && hung.code == 1, "\(hung)")
+        #expect(daemon.what.contains("process \(id), and does not answer"), "\(hung)")
+        let told = try #require(daemon.fix?.firstMatch(of: /kill -KILL ([0-9]+);/)?.1)
+        #expect(second.step("pair") == nil, "\(hung)")
+        let doctor = try await person.cospool("doctor", "--json")
+        #expect(doctor.standardOutput.contains("kill -KILL \(id);"), "\(doctor)")
+        // As it is told.
+        try #require(kill(try #require(pid_t(told)), SIGKILL) == 0)
+        let (again, third) = try await person.setup("--no-service")
+        #expect(third.step("daemon")?.state == "done", "\(again)")
+      }
+    }
+
     @Test func withoutLeaveAndSystemdItSaysHowTheDaemonIsStarted() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)

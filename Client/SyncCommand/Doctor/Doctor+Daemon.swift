@@ -20,7 +20,7 @@ import QueueModel
 /// The daemon, what it is set to, and what it has not sent.
 extension Doctor {
   static let daemonChecks = [
-    local("daemon", daemon), local("daemonProgram", daemonProgram),
+    Check(code: "daemon", run: daemon), local("daemonProgram", daemonProgram),
     local("commandPath", commandPath), Check(code: "settings", run: settings),
     Check(code: "outbox", run: outbox), Check(code: "page", run: page),
     Check(code: "pushTargets", run: pushTargets), local("notifyCommand", notifications),
@@ -32,8 +32,8 @@ extension Doctor {
   /// So many of the messages that were refused are named.
   static let refusedNamed = 8
 
-  private static func daemon(_ context: DoctorContext) -> [DoctorFinding] {
-    guard let running = context.running else { return notRunning(context) }
+  private static func daemon(_ context: DoctorContext) async -> [DoctorFinding] {
+    guard let running = context.running else { return await notRunning(context) }
     var findings = [
       DoctorFinding.ok("daemon", "process \(running.processID) answers on its socket")
     ]
@@ -68,8 +68,12 @@ extension Doctor {
     return findings
   }
 
-  private static func notRunning(_ context: DoctorContext) -> [DoctorFinding] {
+  private static func notRunning(_ context: DoctorContext) async -> [DoctorFinding] {
     guard case .failure(let failure) = context.status else { return [] }
+    if failure.code == "timeout" {
+      let silent = await context.connection.silent(context.variables)
+      return [.error(failure.code, silent.what, fix: silent.fix)]
+    }
     guard failure.code == "noDaemon" else { return [notUnderstood(failure, context)] }
     return [
       .error(

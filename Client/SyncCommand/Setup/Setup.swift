@@ -36,9 +36,13 @@ struct Setup {
 
   mutating func run() async {
     await step("init") { try $0.initialise() }
-    await step("daemon") { try await $0.startDaemon() }
-    if let linger = await linger() { finish(linger) }
-    await step("pair") { try await $0.pair() }
+    if let silent = await silentDaemon() {
+      finish(SetupStep(step: "daemon", state: .failed, what: silent.what, fix: silent.fix))
+    } else {
+      await step("daemon") { try await $0.startDaemon() }
+      if let linger = await linger() { finish(linger) }
+      await step("pair") { try await $0.pair() }
+    }
     for agent in HookAgent.allCases {
       await step("hooks") { try await $0.hooks(of: agent) }
     }
@@ -70,8 +74,25 @@ struct Setup {
       what: isNew ? "made \(directory): the thread queue is on" : "\(directory) is there")
   }
 
-  private func status() async throws -> StatusAnswer {
-    try await connection.answer(to: APIRequest(.get, ["status"])).decoded(StatusAnswer.self)
+  private func status(
+    within seconds: Double = APIRequest.timeoutSecondsDefault
+  ) async throws -> StatusAnswer {
+    var request = APIRequest(.get, ["status"])
+    request.timeoutSeconds = seconds
+    return try await connection.answer(to: request).decoded(StatusAnswer.self)
+  }
+
+  /// One that hangs: every step that asks it would wait a minute for nothing. nil for one that answers, and where
+  /// none listens, which may be about to start. It has longer than for doctor, which goes on.
+  private func silentDaemon() async -> SilentDaemon? {
+    do {
+      _ = try await RunningDaemon.of(
+        connection, within: 4 * environment.doctorLimits.daemonSeconds)
+      return nil
+    } catch {
+      guard (error as? CommandFailure)?.code == "timeout" else { return nil }
+      return await connection.silent(variables)
+    }
   }
 
   private func startDaemon() async throws -> SetupStep {
@@ -114,7 +135,8 @@ struct Setup {
   private func answering(_ process: DetachedProcess? = nil) async throws -> StatusAnswer {
     let limit = ContinuousClock.now + .seconds(Self.startSeconds)
     while ContinuousClock.now < limit {
-      if let status = try? await status() { return status }
+      let left = (limit - .now) / .seconds(1)
+      if let status = try? await status(within: max(left, 1)) { return status }
       if let process, process.hasEnded { break }
       try await Task.sleep(for: .milliseconds(50))
     }

@@ -1,0 +1,39 @@
+#if canImport(Glibc)
+  import Glibc
+#elseif canImport(Musl)
+  import Musl
+#elseif canImport(Darwin)
+  import Darwin
+#endif
+
+/// A daemon whose socket takes connections, and that answers nothing: it hangs, or was stopped (SIGSTOP).
+struct SilentDaemon: Equatable, Sendable {
+  /// Its number among the processes here; nil where the system tells none.
+  var process: pid_t?
+  /// How it is started anew once it has ended; nil where systemd does that.
+  var start: String?
+
+  /// Looks who listens.
+  ///
+  /// - Parameter start: nil where systemd starts the daemon.
+  init(at connection: DaemonConnection, start: String?) async {
+    let listener = try? await connection.listener()
+    process = listener.flatMap { $0.id > 0 ? $0.id : nil }
+    self.start = start
+  }
+
+  var what: String {
+    "a daemon is there" + (process.map { ", process \($0)," } ?? "") + " and does not answer"
+  }
+
+  /// `cospool service restart` would wait for its answer, too, and a process that is stopped takes no other signal.
+  /// What it acknowledged is on the disk.
+  var fix: String {
+    let again = "Try again in a minute. Where it stays so, "
+    guard let start else {
+      return again + "restart its service: systemctl --user restart \(SystemdUnit.name)"
+    }
+    let end = process.map { "end it: kill -KILL \($0)" } ?? "end that process of cospoold"
+    return again + "\(end); then start it: \(start)"
+  }
+}
