@@ -168,6 +168,9 @@ import WireProtocol
       for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
       let findings = await Self.findings(of: directory)
       expect(findings, "storeSetAside", .error, kept)
+      // It would not start.
+      let start = findings.first { $0.code == "server" }?.fix
+      #expect(start?.contains("storeSetAside") == true && start?.contains("Start it") == false)
       expect(findings, "backup", .error)
       for begin in [
         { _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "team") },
@@ -481,7 +484,9 @@ import WireProtocol
     try await withDirectory { directory in
       try FileManager.default.createDirectory(
         atPath: directory + "/restoring", withIntermediateDirectories: false)
-      expect(await Self.findings(of: directory), "restoring", .error, "did not end")
+      let findings = await Self.findings(of: directory)
+      expect(findings, "restoring", .error, "did not end")
+      #expect(findings.first { $0.code == "server" }?.fix?.contains("see restoring") == true)
     }
   }
 }

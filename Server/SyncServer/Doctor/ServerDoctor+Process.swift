@@ -28,8 +28,7 @@ extension ServerDoctor {
       return [
         .error(
           "server", "no server runs for \(context.dataDirectory)",
-          fix: context.startAdvice
-            ?? "Start it: cospool-server --data \(Shell.quoted(context.dataDirectory))")
+          fix: startFix(context))
       ]
     }
     guard let listening = context.listening else {
@@ -52,6 +51,18 @@ extension ServerDoctor {
       findings.append(.ok("serverVersion", "version \(ServerVersion.text), as this program"))
     }
     return findings
+  }
+
+  /// None starts while a database is to be put back first.
+  private static func startFix(_ context: ServerDoctorContext) -> String {
+    if ServerBackup.isPending(in: context.dataDirectory) {
+      return "None starts before that restore has ended: see restoring."
+    }
+    if !context.hasDatabase, !context.databasesSetAside.isEmpty {
+      return "None starts before there is a database: see storeSetAside."
+    }
+    return context.startAdvice
+      ?? "Start it: cospool-server --data \(Shell.quoted(context.dataDirectory))"
   }
 
   /// How many files and sockets the process may open.
