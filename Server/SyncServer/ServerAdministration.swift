@@ -149,7 +149,16 @@ package struct ServerAdministration: Sendable {
         .usage, "--workspace-id takes what `cospool status` on a device says behind workspace.")
     }
     let all = try withDatabase { database throws(StorageFault) in try database.workspaces() }
-    if let known = all.first(where: { $0.id == id }) { return (known.name, id) }
+    if let known = all.first(where: { $0.id == id }) {
+      guard name == nil || name == known.name else {
+        throw SyncServerError(
+          .usage,
+          "The workspace of that id is \(ShownName.text(known.name)) here. Leave --workspace out, or name that one."
+        )
+      }
+      return (known.name, id)
+    }
+    try refuseWhereServerKnows(id)
     let wanted = try ServerAdministration.checkedName(
       name ?? ServerAdministration.workspaceNameDefault)
     guard !all.contains(where: { $0.name == wanted }) else {
@@ -159,6 +168,22 @@ package struct ServerAdministration: Sendable {
           + "--workspace NAME.")
     }
     return (wanted, id)
+  }
+
+  /// A serving process may hold the log of a workspace that was deleted while it ran. It would go on behind the end
+  /// of that log, and tell the devices that it has what is gone.
+  private func refuseWhereServerKnows(_ id: WorkspaceID) throws(SyncServerError) {
+    let entries = try withDatabase { database throws(StorageFault) in
+      try database.audit(of: id, limit: 100)
+    }
+    guard let deleted = entries.last(where: { $0.event == .deleted }),
+      AddressFile.isServed(directory),
+      AddressFile(directory: directory).read().map({ $0.startedAt > deleted.at }) != true
+    else { return }
+    throw SyncServerError(
+      .failed,
+      "The workspace was deleted while this server runs, which may still hold its log. Restart the server "
+        + "first; then say this again.")
   }
 
   private func usualWorkspaceName() throws(SyncServerError) -> String {

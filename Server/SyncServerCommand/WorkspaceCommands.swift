@@ -194,7 +194,8 @@ struct WorkspaceDeleteCommand: ParsableCommand {
     abstract: "Delete a workspace with its log, devices and files.",
     discussion: """
       Its devices keep what they have, and are told to pair again. Their queues belong to this workspace: a code for \
-      them is one of cospool-server pair --workspace-id, with the id that cospool status says there. It is begun anew then.
+      them is one of cospool-server pair --workspace-id, with the id that cospool status says there. It is begun \
+      anew then; restart a server that runs first.
       """)
 
   @OptionGroup var data: DataOptions

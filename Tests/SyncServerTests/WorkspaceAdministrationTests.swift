@@ -190,11 +190,12 @@ import WireProtocol
       let administration = fixture.administration
       let id = try administration.pair(workspaceName: "old").workspace
       _ = try administration.deleteWorkspace(named: "old")
+      try await fixture.restart()
       let back = try administration.pair(workspaceName: "new", workspaceID: id)
       #expect(back.workspace == id && back.workspaceName == "new")
       #expect(try administration.pair(workspaceName: nil, workspaceID: id).workspaceName == "new")
       let stranger = "11111111-2222-4333-8444-555555555555"
-      for (name, id) in [("new", stranger), ("other", "no id")] {
+      for (name, id) in [("new", stranger), ("other", "no id"), ("other", id)] {
         let problem = #expect(throws: SyncServerError.self) {
           try administration.pair(workspaceName: name, workspaceID: id)
         }
@@ -203,6 +204,37 @@ import WireProtocol
       #expect(
         try administration.pair(workspaceName: nil, workspaceID: stranger).workspace == stranger)
       #expect(try administration.workspaces().workspaces.map(\.name) == ["default", "new"])
+    }
+  }
+
+  /// It holds where the log ended: the next batch would stand behind nothing, and what the devices have would
+  /// not be asked for.
+  @Test func aWorkspaceThatARunningServerHoldsIsNotBegunAnewBesideIt() async throws {
+    try await ServerFixture.with { fixture in
+      let administration = fixture.administration
+      var device = try await fixture.pair(1, workspace: "old")
+      let client = try await fixture.join(&device)
+      try await client.send(try device.write("kept"))
+      try device.take(try #require(try await client.frame { $0.acknowledges(1, at: 1) }))
+      _ = try administration.deleteWorkspace(named: "old")
+      let id = device.workspaceID.description
+      let problem = #expect(throws: SyncServerError.self) {
+        try administration.pair(workspaceName: "old", workspaceID: id)
+      }
+      #expect(
+        problem?.description.contains("Restart the server") == true,
+        "\(String(describing: problem))")
+      #expect(try administration.workspaces().workspaces.isEmpty)
+      try await fixture.restart()
+      let code = try administration.pair(workspaceName: "old", workspaceID: id).code
+      device.token = try await fixture.pair(1, code: code).token
+      let again = try await RawClient.connect(port: fixture.server.port)
+      try await again.send(.hello(device.hello))
+      let welcome = try await again.frame { frame in
+        guard case .welcome(let welcome) = frame else { return false }
+        return welcome.head.position == 0
+      }
+      #expect(welcome != nil)
     }
   }
 

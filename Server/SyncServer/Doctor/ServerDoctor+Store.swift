@@ -88,8 +88,9 @@ extension ServerDoctor {
         .error(
           "workspace", "workspace \(ShownName.text($0.workspaceName)): \($0.problem ?? "")",
           fix:
-            "Restore a backup; or delete it (cospool-server workspace delete) and pair its devices "
-            + "again, by cospool-server pair --workspace-id \($0.workspace): they hold their data.")
+            "Restore a backup; or delete it (cospool-server workspace delete), restart the server, and pair "
+            + "its devices again, by cospool-server pair --workspace-id \($0.workspace): they hold their data."
+        )
       }
     }
     return logs.isEmpty
