@@ -1,11 +1,13 @@
 package import ProcessResources
 
 extension DirectoryLock {
+  package static let serverName = "server.lock"
+
   /// Keeps a second server off a data directory, or a second backup off a folder of backups.
   ///
   /// - Parameter name: the file of the lock; the server's own where none is given.
   package convenience init(
-    directory: String, name: String = "server.lock"
+    directory: String, name: String = DirectoryLock.serverName
   ) throws(StoreOpeningError) {
     let path = directory + "/" + name
     do {

@@ -84,6 +84,10 @@ struct AddressFile: Sendable {
 
   /// Whether a process holds the lock of a data directory.
   static func isServed(_ directory: String) -> Bool {
+    // To look at a lock makes its file, and makes it that of whoever looks.
+    guard FileManager.default.fileExists(atPath: "\(directory)/\(DirectoryLock.serverName)") else {
+      return false
+    }
     do {
       try DirectoryLock(directory: directory).release()
       return false

@@ -10,7 +10,9 @@ extension ServerAdministration {
     package var dataDirectory: String
     /// Of the process that serves, else of this program.
     package var version: String
-    /// Where it listens; nil where none serves.
+    /// Whether a process holds the data directory.
+    package var isServed: Bool
+    /// Where it listens; nil where none serves, or it does not say so.
     package var address: String?
     package var processID: Int32?
     package var startedAt: Int64?
@@ -32,6 +34,8 @@ extension ServerAdministration {
         let uptime = ServerAdministration.age(startedAt, now)
         lines.append(
           "server: version \(version), process \(processID), on \(address) for \(uptime)")
+      } else if isServed {
+        lines.append("server: \(ServerAdministration.addressUnknown)")
       } else {
         lines.append("server: none runs; this program has version \(version)")
       }
@@ -46,11 +50,17 @@ extension ServerAdministration {
     }
   }
 
+  /// What is said where the file with the address is gone, or is not there yet.
+  private static let addressUnknown =
+    "one runs, and does not say where it listens; where it is not just starting, and no restore is under way, "
+    + "restart it"
+
   /// Looks at the process, its port, the disk and the backups.
   package func serverState() async -> State {
     let listening = AddressFile(directory: directory).read()
     var state = State(
       dataDirectory: directory, version: listening?.version ?? ServerVersion.text,
+      isServed: listening != nil || AddressFile.isServed(directory),
       address: listening?.url, processID: listening?.processID, startedAt: listening?.startedAt,
       diskFree: FreeSpace(of: directory).bytesLeft)
     do {
@@ -92,7 +102,12 @@ extension ServerAdministration {
   package func health(within limit: Duration = .seconds(5)) async -> Health {
     guard let listening = AddressFile(directory: directory).read(),
       let address = ServerDoctor.ownAddress(listening.url)
-    else { return .unreachable(reason: "no server runs for \(directory)") }
+    else {
+      return .unreachable(
+        reason: AddressFile.isServed(directory)
+          ? "server for \(directory): \(ServerAdministration.addressUnknown)"
+          : "no server runs for \(directory)")
+    }
     let late = Health.unreachable(reason: "\(address.text) does not answer within \(limit)")
     return await Deadline.value(within: limit, otherwise: late) {
       do {

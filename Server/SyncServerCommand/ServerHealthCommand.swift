@@ -11,7 +11,8 @@ struct ServerHealthCommand: AsyncParsableCommand {
       Asks its own port for /healthz, in five seconds at most. `doctor` looks at everything, which takes \
       longer and is for people.
 
-      Exit codes: 0 it works, 1 it says that it does not, 4 it does not run or does not answer.
+      Exit codes: 0 it works, 1 it says that it does not, 4 it does not run, does not answer, or does \
+      not say where it listens.
       """)
 
   @OptionGroup var data: DataOptions

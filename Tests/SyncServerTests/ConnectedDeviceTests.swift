@@ -84,6 +84,16 @@ import WireProtocol
     try await ServerFixture.with({ $0.certificate = TestCertificate.other }) { fixture in
       let health = await fixture.administration.health(within: .seconds(60))
       #expect(health == .well(address: "wss://127.0.0.1:\(fixture.server.port)"))
+      // Somebody removed the file that says where it listens.
+      try FileManager.default.removeItem(atPath: fixture.directory + "/listening")
+      guard case .unreachable(let unknown) = await fixture.administration.health() else {
+        Issue.record("a server whose address is not known was asked")
+        return
+      }
+      #expect(unknown.contains("one runs") && unknown.contains("restart it"), "\(unknown)")
+      let state = await fixture.administration.serverState()
+      #expect(state.isServed && state.address == nil)
+      #expect(state.text().contains("one runs") && state.text().contains("restart it"))
       await fixture.server.stop()
       guard case .unreachable(let reason) = await fixture.administration.health() else {
         Issue.record("a server that is gone is called well")
