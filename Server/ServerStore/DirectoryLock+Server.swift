@@ -19,4 +19,22 @@ extension DirectoryLock {
       }
     }
   }
+
+  /// Takes a server's lock, and tries again for a moment: who looks whether a server runs holds it that long.
+  ///
+  /// - Parameter pause: between two attempts, of which there are ten.
+  package static func serving(
+    _ directory: String,
+    pause: () async -> Void = { try? await Task.sleep(for: .milliseconds(20)) }
+  ) async throws(StoreOpeningError) -> DirectoryLock {
+    for _ in 1..<10 {
+      do {
+        return try DirectoryLock(directory: directory)
+      } catch {
+        guard case .locked = error else { throw error }
+        await pause()
+      }
+    }
+    return try DirectoryLock(directory: directory)
+  }
 }

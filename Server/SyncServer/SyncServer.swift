@@ -78,7 +78,7 @@ package final class SyncServer: Sendable {
     do throws(StoreOpeningError) {
       // The lock comes first: only its holder may set a damaged file aside.
       try ServerDatabase.prepare(directory: options.dataDirectory)
-      lock = try DirectoryLock(directory: options.dataDirectory)
+      lock = try await DirectoryLock.serving(options.dataDirectory)
       // A database that is not there yet must not be begun anew.
       guard !ServerBackup.isPending(in: options.dataDirectory) else {
         throw StoreOpeningError.restoring(path: options.dataDirectory)

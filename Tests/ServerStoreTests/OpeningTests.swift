@@ -234,4 +234,18 @@ import WireProtocol
     lock.release()
     _ = try DirectoryLock(directory: folder.path)
   }
+
+  /// `status` and `doctor` take the lock to see whether somebody holds it.
+  @Test func aServerWaitsForThoseThatOnlyLookAndForNobodyElse() async throws {
+    let folder = try StoreFolder()
+    try ServerDatabase.prepare(directory: folder.path)
+    let looking = try DirectoryLock(directory: folder.path)
+    let lock = try await DirectoryLock.serving(folder.path) { looking.release() }
+    var pauses = 0
+    await #expect(throws: StoreOpeningError.locked(path: folder.path)) {
+      try await DirectoryLock.serving(folder.path) { pauses += 1 }
+    }
+    #expect(pauses == 9)
+    lock.release()
+  }
 }
