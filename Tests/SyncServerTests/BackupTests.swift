@@ -164,12 +164,17 @@ import Testing
     try await Self.with { fixture, place in
       let day: Int64 = 86_400_000
       let rule = BackupRule(days: 2, weeks: 0, months: 0)
+      // Somebody else's file is no backup, and keeps nothing.
+      try FileManager.default.createDirectory(
+        atPath: place.folder, withIntermediateDirectories: true)
+      try Data("{}".utf8).write(to: URL(filePath: place.folder + "/package.json"))
       for number in 0..<4 {
         let created = try place.backup().create(keeping: rule, at: Int64(number) * day)
         #expect(created.removed.count == (number < 2 ? 0 : 1))
       }
       let list = try place.backup().list()
       #expect(list.backups.map(\.name) == ["19700103T000000Z", "19700104T000000Z"])
+      #expect(list.unreadable.isEmpty)
       for backup in list.backups { _ = try place.backup().verify(name: backup.name) }
       // An attachment that is gone from the server stays while a backup has it.
       try FileManager.default.removeItem(atPath: place.blobPath(place.attachment))

@@ -21,7 +21,7 @@ struct BackupFolder: Sendable {
   /// All backups, the oldest first.
   ///
   /// - Throws: where the folder is not there or cannot be read. A manifest that cannot be read is none:
-  ///   `unreadable` names it.
+  ///   `unreadable` names it. What is not named by a time, as backups are, is somebody else's file then.
   func manifests() throws(SyncServerError) -> (backups: [BackupManifest], unreadable: [String]) {
     var backups: [BackupManifest] = []
     var unreadable: [String] = []
@@ -29,7 +29,7 @@ struct BackupFolder: Sendable {
       guard let data = FileManager.default.contents(atPath: path + "/" + name),
         let manifest = BackupManifest(data, of: String(name.dropLast(".json".count)))
       else {
-        unreadable.append(name)
+        if BackupFolder.time(of: name) != nil { unreadable.append(name) }
         continue
       }
       backups.append(manifest)
