@@ -12,14 +12,14 @@ struct ServerAddress: Hashable, Sendable {
   init(_ text: String) throws(ClientError) {
     let trimmed = text.trimmingCharacters(in: .whitespacesAndNewlines)
     guard let parts = URLComponents(string: trimmed), let scheme = parts.scheme?.lowercased(),
-      scheme == "ws" || scheme == "wss", let host = parts.host, !host.isEmpty,
+      scheme == "ws" || scheme == "wss", let host = parts.host,
+      SyncEndpoint.isPlace(host: host, port: parts.port),
       ["", "/", SyncEndpoint.path].contains(parts.path), parts.query == nil,
       parts.user == nil
     else { throw .invalidServerURL(text) }
     isSecure = scheme == "wss"
     self.host = host.trimmingCharacters(in: ["[", "]"])
     port = parts.port ?? (isSecure ? 443 : 80)
-    guard (1...65_535).contains(port) else { throw .invalidServerURL(text) }
   }
 
   /// The host as it stands in addresses and in the `Host` field.

@@ -215,7 +215,8 @@ package struct DoctorAddress: Equatable, Sendable {
 
   package init?(_ text: String) {
     guard let url = URL(string: text), let scheme = url.scheme?.lowercased(),
-      ["ws", "wss"].contains(scheme), let host = url.host(percentEncoded: false), !host.isEmpty
+      ["ws", "wss"].contains(scheme), let host = url.host(percentEncoded: false),
+      SyncEndpoint.isPlace(host: host, port: url.port)
     else { return nil }
     isSecure = scheme == "wss"
     self.host = host.split(whereSeparator: { "[]".contains($0) }).joined().lowercased()

@@ -100,7 +100,9 @@ struct ServeCommand: AsyncParsableCommand {
     }
     guard url.map(Self.isAddress) ?? true else {
       throw ValidationError(
-        "--url takes the address that devices use, such as wss://cospool.example.org.")
+        "--url takes the address that devices use, such as wss://cospool.example.org: ws:// or wss://, a "
+          + "name of letters, digits, dots and hyphens, or an IP address, and a port of 1 to 65535 or none."
+      )
     }
     guard (1...1_048_576).contains(workspaceQuota) else {
       throw ValidationError("--workspace-quota takes 1 to 1048576.")

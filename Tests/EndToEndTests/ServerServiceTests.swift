@@ -175,6 +175,8 @@ extension EndToEnd {
           ["--host", "0.0.0.0"], ["--port", "70000"], ["--unknown"], ["--data", "/x"], ["a\nb"],
           ["--url", "cospool.example.org"], ["--url", "wss://a b"],
           ["--url", "wss://a/b"], ["--url", "wss://me:password@a"],
+          ["--url", "wss://a:99999"], ["--url", "wss://a;b"], ["--url", "wss://a'b"],
+          ["--url", "wss://a%20b"],
         ] {
           let refused = try await server(["service", "install", "--user", "--"] + options, in: bed)
           #expect(refused.code == 2, "\(refused)")

@@ -22,6 +22,16 @@ import Testing
     #expect(severities == [.ok, .error, .error, .error, .warning])
   }
 
+  @Test func anAddressHasAHostAndAPortThatThereAre() {
+    for text in [
+      "wss://a:99999", "wss://a:0", "wss://a;b", "wss://a'b", "wss://a b", "wss://a%20b",
+    ] {
+      #expect(DoctorAddress(text) == nil, "\(text)")
+    }
+    #expect(DoctorAddress("wss://a-1.example.org")?.port == 443)
+    #expect(DoctorAddress("ws://[::1]:65535")?.hostField == "[::1]:65535")
+  }
+
   /// Something in front of it lets nobody say a word.
   @Test func aWebSocketThatGetsNoAnswerIsTold() async throws {
     let address = try #require(DoctorAddress("ws://127.0.0.1:1"))

@@ -14,6 +14,20 @@ import Testing
     #expect(try ServerAddress(url).isExposed == isExposed)
   }
 
+  /// What is taken stands in commands that people paste into a shell.
+  @Test func aHostIsANameOrANumber() throws {
+    for url in [
+      "wss://a:99999", "wss://a:0", "wss://a;b", "wss://a'b", "wss://a b", "wss://a%20b",
+      "wss://a$b", "wss://",
+    ] {
+      #expect(throws: ClientError.invalidServerURL(url)) { try ServerAddress(url) }
+    }
+    #expect(
+      try ServerAddress("wss://my_desk-1.example.org:7420").url
+        == "wss://my_desk-1.example.org:7420")
+    #expect(try ServerAddress("ws://[fe80::1%25eth0]:1").port == 1)
+  }
+
   @Test func anExposedServerIsAskedOnlyWhereThatIsAllowed() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
