@@ -55,6 +55,7 @@ running() {
 }
 server() { main_of cospool-server; }
 done_with() { grep -q "$1" "$work/root/home/ada/done"; }
+nothing_waits() { ada cospool queue list -s work --json | grep '"messages":\[\]' >/dev/null; }
 signal() { on sh -c "kill -$1 $2"; }
 alive() { on test -e "/proc/$1"; }
 dead() { ! alive "$1"; }
@@ -321,6 +322,8 @@ ada cospool queue resume -s work
 eventually 60 done_with "After the reboot"
 ada cospool send -s work "After the power cut"
 eventually 60 done_with "After the power cut"
+# One that is cut off in its last moment is interrupted: what stands behind it waits for a person.
+eventually 60 nothing_waits
 halt
 boot
 eventually 60 ada systemctl --user is-active cospoold
