@@ -133,8 +133,8 @@ export async function deliverAll() {
   for (const [id, { isLost, session }] of all) {
     if (isLost) continue
     await deliver(id)
-    // Where nobody answered when it was sent, its text is a draft there still.
-    source.act('draft', { session, text: drafts.get(`text.${session}`) }).catch(() => {})
+    // Where nobody answered when it was sent, its text is a draft there still. One that is refused ends no draft.
+    if (model.notes.get(id)?.state !== 'error') source.act('draft', { session, text: drafts.get(`text.${session}`) }).catch(() => {})
   }
 }
 

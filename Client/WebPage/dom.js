@@ -123,6 +123,8 @@ export function toast(words, action) {
       action.run()
     },
   }, action.label)
+  // Where it came from before an earlier notice is long ago.
+  if (!toast.contains(document.activeElement)) toast.from = null
   // The focus goes back to where it came from, unless the next one offers the same.
   refill(toast, [h('span', {}, words), button], toast.from)
   toast.hidden = false

@@ -69,7 +69,8 @@ export class Editor {
       if (this.field.value === this.#shown) this.field.value = now.content
       this.#base = now.base
       this.#shown = now.content
-      if (own.has(this.#message.id)) this.#keep()
+      // Another editor may have gone on with it.
+      if (!this.#closed && own.has(this.#message.id)) this.#keep()
       this.#grow()
     } catch (error) {
       this.#say(error)

@@ -222,21 +222,28 @@ export class QueueRow extends HTMLElement {
 
   #attach() {
     const input = h('input', { type: 'file', multiple: true })
-    input.onchange = async () => {
+    input.onchange = () => {
       const files = [...input.files]
       const problem = filesProblem(files)
-      if (problem) return toast(problem)
-      for (const file of files) {
-        const data = await packed(file).catch((error) => toast(error.message))
-        const answer = data && await perform('attach', { id: this.#message.id, file: data }, {
-          busy: `${file.name}: uploading …`, done: `${file.name} is attached`,
-          options: { progress: (part) => this.#progress(file.name, part) },
-        })
-        // The next one would take its words away.
-        if (!answer) return
-      }
+      problem ? toast(problem) : this.#attachAll(files)
     }
     input.click()
+  }
+
+  async #attachAll(files) {
+    for (const [index, file] of files.entries()) {
+      const data = await packed(file).catch((error) => toast(error.message))
+      if (!data) continue
+      const answer = await perform('attach', { id: this.#message.id, file: data }, {
+        busy: `${file.name}: uploading …`, done: `${file.name} is attached`,
+        options: { progress: (part) => this.#progress(file.name, part) },
+      })
+      if (answer) continue
+      // The next one would take its words away; trying again goes on with all that are left.
+      const note = model.notes.get(this.#message.id)
+      if (note?.again) note.again = () => this.#attachAll(files.slice(index))
+      return
+    }
   }
 
   #progress(name, part) {

@@ -382,6 +382,45 @@ def check_typed_at_once(browser, fixture, figures):
     expect(fixture.desk.contents("at-once") == ["zero one two three four"], f"there is {fixture.desk.contents('at-once')}")
 
 
+def check_edit_left_and_gone_on(browser, fixture, figures):
+    """What an edit is made against, said late to one that was left, takes nothing from the one that goes on with it."""
+    fixture.desk.send("gone-on", "one")
+    page = browser.page()
+    go(page, "#/s/gone-on")
+    held = []
+    page.route("**/v1/messages/*", lambda route: held.append(route))
+    row(page, "one").get_by_role("button", name="Edit").click()
+    until(lambda: held or page.wait_for_timeout(20), "it is asked for")
+    field = page.get_by_label("Text of the message")
+    field.fill("one two")
+    for place in ("#/needs", "#/s/gone-on"):
+        go(page, place)
+        shown(page.locator("needs-view" if place == "#/needs" else "session-view")).to_be_visible()
+    shown(field).to_have_value("one two")
+    field.fill("one two three")
+    with page.expect_event("requestfinished", lambda request: "/v1/messages/" in request.url):
+        held[0].continue_()
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    page.reload()
+    shown(field).to_have_value("one two three", timeout=5000)
+
+
+def check_notice_long_ago(browser, fixture, figures):
+    """A notice's button gives the focus back to where it came from, and not to where an earlier one took it from."""
+    page = browser.page()
+    go(page, "#/s/long-ago")
+    field = page.get_by_label("New message")
+    field.focus()
+    notice = "async () => (await import('/dom.js')).toast('Said', { label: 'Well', run() {} })"
+    page.evaluate(notice)
+    page.get_by_role("button", name="Well").click()
+    shown(field).to_be_focused()
+    page.evaluate("document.activeElement.blur()")
+    page.evaluate(notice)
+    page.get_by_role("button", name="Well").click()
+    shown(field).not_to_be_focused(timeout=5000)
+
+
 def check_go_on_elsewhere(browser, fixture, figures):
     """Who writes elsewhere while a text is saved keeps the focus there."""
     fixture.desk.send("onward", "one two three")

@@ -443,3 +443,44 @@ def check_crash(browser, fixture, figures):
     other.get_by_label("New message").fill("")
     until(lambda: "half" not in fixture.desk.cli("draft", "list"), "the draft is gone")
     expect(message == fixture.desk.queue("crash")[0]["id"], "it is another message")
+
+
+def check_draft_of_another(browser, fixture, figures):
+    """A message that is refused whenever it is sent again ends no draft that somebody else keeps there."""
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/refused")
+    page.route("**/sessions/refused/queue", lambda route: route.fulfill(status=409, json={"error": {
+        "code": "refused", "message": "It is refused."}}))
+    field = page.get_by_label("New message")
+    field.fill("refused")
+    with page.expect_event("requestfinished", lambda request: request.url.endswith("/draft")):
+        field.press("Control+Enter")
+    fixture.desk.cli("draft", "set", "-s", "refused", "words of another")
+    go(page, "#/needs")
+    page.reload()
+    until(lambda: page.evaluate("""async () => [...(await import('/app.js')).model.notes.values()]
+      .some(({ words }) => words === 'It is refused.')"""), "it was sent again")
+    # What the page asks for behind that comes behind it.
+    page.evaluate("async () => { await (await import('/app.js')).source.list('drafts') }")
+    expect("words of another" in fixture.desk.cli("draft", "list"), "the draft is gone")
+
+
+def check_attach_the_rest(browser, fixture, figures):
+    """Of several files the first gets no answer: trying again goes on with all of them."""
+    browser.excused = True
+    message = fixture.desk.send("rest", "with several files")
+    page = browser.page()
+    go(page, "#/s/rest")
+    times = []
+    page.route("**/attachments", lambda route: route.fallback() if times else (times.append(1), route.abort()))
+    line = row(page, "with several files")
+    line.get_by_role("button", name="More").click()
+    names = ["one.txt", "two.txt", "three.txt"]
+    with page.expect_file_chooser() as chooser:
+        page.get_by_role("button", name="Attach a file").click()
+    chooser.value.set_files([{"name": name, "mimeType": "text/plain", "buffer": name.encode()} for name in names])
+    line.get_by_role("button", name="Try again").click()
+    shown(line.locator(".files li")).to_have_count(3, timeout=5000)
+    attached = [each["name"] for each in fixture.desk.api("GET", f"messages/{message}")["attachments"]]
+    expect(sorted(attached) == sorted(names), f"attached: {attached}")
