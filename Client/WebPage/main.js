@@ -214,7 +214,8 @@ function update() {
   if (banner.hidden) banner.words = null
   show(main, !locked)
   if (focused && banner.hidden) main.focus({ preventScroll: true })
-  if (model.renewing) return
+  // Where nobody answers meanwhile, what is typed is to be seen.
+  if (model.renewing && model.link === 'live') return
   const needs = model.needs()
   const count = document.getElementById('needs-count')
   show(count, needs.count > 0)

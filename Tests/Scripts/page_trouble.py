@@ -83,6 +83,26 @@ def check_read_anew(browser, fixture, figures):
     shown(row(page, "waits on").get_by_role("button", name="More")).to_be_focused(timeout=5000)
 
 
+def check_away_in_the_middle(browser, fixture, figures):
+    """Where the daemon goes while all is read anew, what is typed is shown, and all else when it is back."""
+    browser.excused = True
+    fixture.desk.send("half", "waits on")
+    page = browser.page()
+    go(page, "#/s/half")
+    shown(row(page, "waits on")).to_be_visible()
+    page.evaluate("async () => (await import('/app.js')).model.take('resume', { resume: 'gap' })")
+    fixture.desk.stop()
+    try:
+        shown(page.locator("#banner")).to_contain_text("does not answer")
+        page.get_by_label("New message").fill("typed in the middle")
+        page.get_by_label("New message").press("Control+Enter")
+        shown(row(page, "typed in the middle")).to_be_visible(timeout=5000)
+    finally:
+        fixture.desk.start()
+    for text in ("waits on", "typed in the middle"):
+        shown(row(page, text).locator(".meta")).to_contain_text("desk")
+
+
 def check_unsent_on_a_slow_line(browser, fixture, figures):
     """A message that the server does not have says so, also where each answer comes behind another event."""
     message = fixture.desk.send("unsent", "not there yet")
