@@ -81,9 +81,10 @@ struct BackupCreateCommand: ParsableCommand {
       Works while the server runs. What no backup had before is copied, so attachments cost their place \
       once.
 
-      --then is run by a shell after it, with COSPOOL_BACKUP_FOLDER and COSPOOL_BACKUP_NAME in its \
-      environment; where it fails, this fails. It is also the way to stores such as S3. Root has both done \
-      as the account that the data belong to: the folder is to be that account's, too.
+      A shell runs --then after the backup. If the command fails, this command fails. The shell has no \
+      terminal, and its environment holds PATH, HOME, LANG, COSPOOL_BACKUP_FOLDER and COSPOOL_BACKUP_NAME \
+      only. Use it to copy backups to a store such as S3. If root runs this command, both steps run as the \
+      account that owns the data, and the folder must belong to that account, too.
 
       EXAMPLES
         cospool-server backup create --folder /backup
@@ -109,7 +110,7 @@ struct BackupCreateCommand: ParsableCommand {
     for path in created.backup.damaged {
       StandardError.write("cospool-server: \(path) is damaged on the server, and left out.\n")
     }
-    if let command = command ?? settings?.command {
+    if let command {
       try BackupHook.run(
         command, folder: created.folder, backup: created.backup.name,
         home: ServerAccount.homeOfOwner)
@@ -221,7 +222,7 @@ struct BackupScheduleCommand: ParsableCommand {
 
   @Option(
     name: .customLong("then"),
-    help: ArgumentHelp("What a shell runs after each; '' for nothing.", valueName: "command"))
+    help: ArgumentHelp("What a shell runs after each, with --write.", valueName: "command"))
   var command: String?
 
   @Option(help: ArgumentHelp("Write the units for systemd here.", valueName: "folder"))
@@ -237,6 +238,9 @@ struct BackupScheduleCommand: ParsableCommand {
     let isGiven = folder != nil || at != nil || command != nil || write != nil || keep.isGiven
     guard !off || !isGiven else { throw ValidationError("--off stands alone.") }
     guard folder != "" else { throw ValidationError("Name a folder with --folder.") }
+    guard command == nil || write != nil else {
+      throw ValidationError("--then stands in the unit: it needs --write.")
+    }
     guard at != "" else {
       throw ValidationError("--at takes a time such as daily or '*-*-* 03:00'.")
     }
@@ -270,7 +274,7 @@ struct BackupScheduleCommand: ParsableCommand {
     if let write {
       let timer = BackupTimer(
         program: BackupScheduleCommand.program, dataDirectory: absolute(directory),
-        settings: settings)
+        settings: settings, command: command)
       try timer.write(to: absolute(write))
     }
     try ServerAccount.become(ownerOf: directory)
@@ -281,8 +285,7 @@ struct BackupScheduleCommand: ParsableCommand {
       let keep = settings.keep
       try StandardOutput.write(
         "Backups go to \(settings.folder) (\(settings.calendar)); kept: \(keep.days) days, "
-          + "\(keep.weeks) weeks, \(keep.months) months"
-          + (settings.command.map { "; then: \($0)" } ?? "") + ".")
+          + "\(keep.weeks) weeks, \(keep.months) months.")
     }
     guard write != nil else { return }
     StandardError.write(
@@ -294,7 +297,6 @@ struct BackupScheduleCommand: ParsableCommand {
     else { throw ValidationError("Nothing is set yet. Give --folder.") }
     if let folder { settings.folder = absolute(folder) }
     if let at { settings.calendar = at }
-    if let command { settings.command = command.isEmpty ? nil : command }
     if let rule = keep.rule(settings.keep) { settings.keep = rule }
     try settings.requireUnitTexts()
     return settings

@@ -173,10 +173,9 @@ extension EndToEnd {
         try Self.give(data, in: bed)
         let folder = bed.path("disk/backups")
         let scheduled = try await run(
-          "backup", "schedule", "--folder", folder, "--then", "id -u; echo $HOME", "--write",
-          bed.directory)
+          "backup", "schedule", "--folder", folder, "--write", bed.directory)
         #expect(scheduled.isSuccess, "\(scheduled)")
-        let made = try await run("backup", "create")
+        let made = try await run("backup", "create", "--then", "id -u; echo $HOME")
         #expect(made.isSuccess && made.standardError.hasPrefix("\(account)\n"), "\(made)")
         #expect(!made.standardError.contains("/root"), "\(made)")
         for path in [
@@ -197,6 +196,48 @@ extension EndToEnd {
         #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: other).isEmpty)
         #expect(try await run("backup", "schedule").standardOutput.contains(folder))
+      }
+    }
+
+    /// Prints the terminal that a shell has by each of its names, and the names of the variables it began with.
+    private static let terminalProbe = #"""
+      read pid name state parent group session terminal rest </proc/$$/stat; \
+      echo "alone $((session == pid)) terminal $terminal"; tty; \
+      (: </dev/tty) 2>/dev/null && echo reached; printf "\033[2J\n"; \
+      tr "\0" "\n" </proc/$$/environ | cut -d= -f1 | sort | tr "\n" " "
+      """#
+
+    /// Root makes a backup by hand, on a terminal: neither the data nor what runs as their account gets at it.
+    @Test func whatRunsAfterABackupHasNoTerminalOfRoots() async throws {
+      try await TestBed.run { bed in
+        let (data, ran) = (bed.path("data"), bed.path("data/ran"))
+        _ = try await bed.run("cospool-server", ["pair", "--data", data]).succeeded()
+        let folder = bed.path("backups")
+        #expect(mkdir(folder, 0o700) == 0)
+        let settings = """
+          {"calendar":"daily","folder":"\(folder)","keep":{"days":7,"months":6,"weeks":4},\
+          "command":"touch \(ran)"}
+          """
+        try Data(settings.utf8).write(to: URL(filePath: data + "/backup.json"))
+        if geteuid() == 0 {
+          try Self.give(data, in: bed)
+          #expect(chown(folder, Self.account, Self.account) == 0)
+        }
+        func onTerminal(_ words: String...) async throws -> String {
+          let all = [try Executables.path(of: "cospool-server"), "backup", "create"] + words
+          let line = (all + ["--folder", folder, "--data", data]).map { "'\($0)'" }
+          let process = try bed.launch(
+            "/usr/bin/script", ["-qefc", line.joined(separator: " "), "/dev/null"],
+            name: "terminal", environment: ["SECRET_OF_ROOT": "s3cr3t"])
+          let output = try await bed.finish(process, words).succeeded()
+          return output.standardOutput.replacing("\r\n", with: "\n")
+        }
+        let plain = try await onTerminal()
+        #expect(plain.contains("Backup ") && !FileManager.default.fileExists(atPath: ran), "\(plain)")
+        let said = try await onTerminal("--then", Self.terminalProbe)
+        #expect(said.contains("alone 1 terminal 0\nnot a tty\n\u{FFFD}[2J\n"), "\(said)")
+        #expect(
+          said.contains("COSPOOL_BACKUP_FOLDER COSPOOL_BACKUP_NAME HOME LANG PATH \n"), "\(said)")
       }
     }
 

@@ -7,19 +7,14 @@ package struct BackupSettings: Codable, Hashable, Sendable {
   /// The folder, with a path from the root on.
   package var folder: String
   package var keep: BackupRule
-  /// What a shell runs after each backup; nil for nothing.
-  package var command: String?
   /// When the timer runs, as systemd's `OnCalendar` has it.
   package var calendar: String
 
   static let fileName = "backup.json"
 
-  package init(
-    folder: String, keep: BackupRule = .standard, command: String? = nil, calendar: String
-  ) {
+  package init(folder: String, keep: BackupRule = .standard, calendar: String) {
     self.folder = folder
     self.keep = keep
-    self.command = command
     self.calendar = calendar
   }
 

@@ -7,18 +7,24 @@ package struct BackupTimer: Sendable {
   package var program: String
   package var dataDirectory: String
   package var settings: BackupSettings
+  /// What a shell runs after each backup; nil for nothing. The unit is root's, the data are not.
+  package var command: String?
 
   package static let name = "cospool-backup"
 
-  package init(program: String, dataDirectory: String, settings: BackupSettings) {
+  package init(
+    program: String, dataDirectory: String, settings: BackupSettings, command: String? = nil
+  ) {
     self.program = program
     self.dataDirectory = dataDirectory
     self.settings = settings
+    self.command = command
   }
 
   /// The file's name, and what stands in it.
   package var units: [(name: String, text: String)] {
-    let words = [program, "backup", "create", "--data", dataDirectory].map(UnitText.word)
+    let hook = command.map { ["--then", $0] } ?? []
+    let words = ([program, "backup", "create", "--data", dataDirectory] + hook).map(UnitText.word)
     return [
       (
         "\(BackupTimer.name).service",
@@ -60,7 +66,7 @@ package struct BackupTimer: Sendable {
   ///
   /// - Throws: `.usage` where something holds what no unit can.
   package func write(to folder: String) throws(SyncServerError) {
-    try settings.requireUnitTexts(and: [program, dataDirectory])
+    try settings.requireUnitTexts(and: [program, dataDirectory, command ?? ""])
     for unit in units {
       let path = "\(folder)/\(unit.name)"
       do {
@@ -74,38 +80,6 @@ package struct BackupTimer: Sendable {
         }
         throw .file("\(path) cannot be written", error)
       }
-    }
-  }
-}
-
-/// What a shell runs after a backup: to copy it elsewhere, or to tell a monitor.
-package enum BackupHook {
-  /// Runs it, and waits for its end. What it writes goes where this process writes.
-  ///
-  /// - Parameter home: of the account that runs it, where that is another's than the environment's.
-  /// - Throws: `.failed` where it does not end with 0.
-  package static func run(
-    _ command: String, folder: String, backup: String, home: String? = nil
-  ) throws(SyncServerError) {
-    let process = Process()
-    process.executableURL = URL(filePath: "/bin/sh")
-    process.arguments = ["-c", command]
-    var variables = ProcessInfo.processInfo.environment
-    variables["COSPOOL_BACKUP_FOLDER"] = folder
-    variables["COSPOOL_BACKUP_NAME"] = backup
-    if let home { variables["HOME"] = home }
-    process.environment = variables
-    // Scripts read what this prints: it says nothing but its own.
-    process.standardOutput = FileHandle.standardError
-    do { try process.run() } catch {
-      throw SyncServerError(.failed, "No shell can be started: \(error.localizedDescription)")
-    }
-    process.waitUntilExit()
-    guard process.terminationStatus == 0 else {
-      throw SyncServerError(
-        .failed,
-        "Backup \(backup) was made, but the command after it ended with \(process.terminationStatus): "
-          + command)
     }
   }
 }
