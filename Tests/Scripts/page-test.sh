@@ -23,7 +23,7 @@ without() {
 environment=.venv-page
 if ! cmp -s Tests/Scripts/page-requirements.txt "$environment/ready"; then
   { python3 -m venv "$environment" &&
-    "$environment/bin/pip" install --quiet -r Tests/Scripts/page-requirements.txt; } ||
+    "$environment/bin/pip" install --quiet --require-hashes -r Tests/Scripts/page-requirements.txt; } ||
     without "the driver of the browser cannot be had. It needs python3 with venv (Debian: apt-get install" \
       "python3-venv) and PyPI"
   cp Tests/Scripts/page-requirements.txt "$environment/ready"
