@@ -36,11 +36,11 @@ install: ## Installs what `make release` built under PREFIX (/usr/local), below 
 	@for package in cospool cospool-server; do \
 	  BIN="$(BIN)" $(SCRIPTS)/stage.sh $$package "$(DESTDIR)" "$(PREFIX)" || exit 1; done
 
-dist: release ## Release archives with checksums, in .build-dist/out
-	@$(SCRIPTS)/dist.sh
+dist: release ## Release archives with checksums, in .build-dist/out; SIGNING_KEY=FINGERPRINT signs them (gpg)
+	@SIGNING_KEY="$(SIGNING_KEY)" $(SCRIPTS)/dist.sh
 
-deb: release ## Debian packages, in .build-dist/out
-	@$(SCRIPTS)/deb.sh
+deb: release ## Debian packages, in .build-dist/out; SIGNING_KEY as for dist
+	@SIGNING_KEY="$(SIGNING_KEY)" $(SCRIPTS)/deb.sh
 
 dist-check: dist deb ## Uses packages, archives and the image's root in a clean Debian 12; as root
 	@$(SCRIPTS)/dist-check.sh

@@ -80,5 +80,4 @@ TEXT
   dpkg-deb --root-owner-group ${DEB_COMPRESSION:--Zxz -z9} --build "$root" \
     "$out/${package}_${full}_$architecture.deb"
 done
-cp Client/Packaging/install.sh "$out/install.sh"
-checksums "$out"
+sealed "$out"

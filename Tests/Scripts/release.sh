@@ -23,6 +23,24 @@ checksums() {
   )
 }
 
+# sealed FOLDER: install.sh, the checksums, and with SIGNING_KEY, a key of gpg's by its fingerprint, their
+# signature. install.sh has the public half then, and takes nothing else.
+sealed() {
+  local key=
+  if [ -n "${SIGNING_KEY:-}" ]; then
+    key=$(gpg --batch --quiet --export "$SIGNING_KEY" | base64 -w 0)
+    [ -n "$key" ] || {
+      echo "release: gpg has no key $SIGNING_KEY" >&2
+      return 1
+    }
+  fi
+  sed "s|^key=''\$|key='$key'|" Client/Packaging/install.sh >"$1/install.sh"
+  checksums "$1"
+  rm -f "$1/SHA256SUMS.sig"
+  [ -z "$key" ] ||
+    gpg --batch --quiet --local-user "$SIGNING_KEY" --output "$1/SHA256SUMS.sig" --detach-sign "$1/SHA256SUMS"
+}
+
 # packed FOLDER NAME ARCHIVE: NAME in FOLDER as an archive; the same files make the same bytes.
 packed() {
   tar --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
