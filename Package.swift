@@ -1,9 +1,11 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 // COSPOOL_ROOMS chooses what to build: "all" (default), "pure" (the rooms without I/O, which build
 // in seconds and need no other package), or room names separated by commas. Rooms that a named
-// room imports, and the tests of every chosen room, come along.
+// room imports, and the tests of every chosen room, come along. COSPOOL_VENDOR names a folder with all packages
+// from elsewhere, as a source package of Debian has them: then nothing is fetched.
 
 /// What every room is built with.
 let settings: [SwiftSetting] = [
@@ -482,6 +484,15 @@ for product in Set(chosen.flatMap(\.foreign)) {
   dependencies[foreign.package] = foreign.dependency
 }
 
+/// All packages of a folder, those that others need too: a package at a path stands in for one of its name.
+@MainActor func vendored() -> [Package.Dependency]? {
+  guard let folder = Context.environment["COSPOOL_VENDOR"], !dependencies.isEmpty else { return nil }
+  let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+  return names.sorted()
+    .filter { FileManager.default.fileExists(atPath: "\(folder)/\($0)/Package.swift") }
+    .map { .package(path: "\(folder)/\($0)") }
+}
+
 let package = Package(
   name: "cospool",
   platforms: [.macOS(.v15), .iOS(.v18)],
@@ -494,6 +505,6 @@ let package = Package(
     default: nil
     }
   },
-  dependencies: dependencies.keys.sorted().compactMap { dependencies[$0] },
+  dependencies: vendored() ?? dependencies.keys.sorted().compactMap { dependencies[$0] },
   targets: chosen.map(target(for:))
 )

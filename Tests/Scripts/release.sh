@@ -18,9 +18,20 @@ checksums() {
   (
     cd "$1"
     shopt -s nullglob
-    sha256sum -- *[-_]"$version"[-_]*.tar.xz *_"$version"-*.deb install.sh >SHA256SUMS.new
+    sha256sum -- *[-_]"$version"[-_]*.tar.xz *_"$version"-*.deb *_"$version"-*.dsc install.sh >SHA256SUMS.new
     mv SHA256SUMS.new SHA256SUMS
   )
+}
+
+# debian_changelog NAME VERSION MAINTAINER: the only entry of a package's, or of its source's.
+debian_changelog() {
+  cat <<TEXT
+$1 ($2) stable; urgency=medium
+
+  * Release $version.
+
+ -- $3  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+TEXT
 }
 
 # sealed FOLDER: install.sh, the checksums, and with SIGNING_KEY, a key of gpg's by its fingerprint, their
