@@ -11,7 +11,7 @@ extension Executor {
     guard let run = sessions[session] else { return [] }
     var actions: [Action] = []
     forgetPastTimes(of: session, at: context)
-    if let lease = run.lease.held,
+    if !isAlone, let lease = run.lease.held,
       context.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
       // Nobody confirmed the lease for so long that somebody else may get it soon.
