@@ -166,6 +166,7 @@ extension ExecutionMachine {
       if isDue { orders += executor.timePassed(in: workspace, at: context) }
       return orders
     }
+    connection.holdsLease = executor?.holdsLease ?? false
     deadline = [storeAt, executor?.deadline(wall: context.wall, now: context.now)]
       .compactMap { $0 }.min()
     return actions

@@ -206,7 +206,7 @@ extension Executor {
   private mutating func renewal(_ session: SessionID, at context: EventContext) -> [Action] {
     guard let run = sessions[session], let lease = run.lease.held, run.question.asking == nil,
       run.question.pause?.isForRenewal != true,
-      context.now - lease.provenAt >= LeaseTimes.renewalMilliseconds
+      context.now - lease.provenAt >= run.renewalMilliseconds
     else { return [] }
     return [ask(.other(.lease(session: session, token: lease.token)), for: session, at: context)]
   }

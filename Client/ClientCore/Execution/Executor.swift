@@ -86,6 +86,9 @@ package struct Executor: Sendable {
   /// The sessions in which an agent works, by session.
   package var running: [SessionID: StartOrder] { sessions.compactMapValues { $0.work.order } }
 
+  /// Whether the authority is to confirm a lease.
+  var holdsLease: Bool { sessions.values.contains { $0.lease != .none } }
+
   // MARK: - Events
 
   /// Intents of an earlier run of the program that never ended: nobody knows what the agent did,

@@ -105,6 +105,11 @@ extension SessionRun.Work {
 }
 
 extension SessionRun {
+  /// A lease is confirmed anew when it was not for so long.
+  var renewalMilliseconds: Int64 {
+    work == .none ? LeaseTimes.renewalMilliseconds : LeaseTimes.workingRenewalMilliseconds
+  }
+
   /// When something is to be done, on the clock that never steps; nil where nothing waits for time.
   ///
   /// - Parameter isAlone: whether leases go on without being confirmed.
@@ -125,7 +130,7 @@ extension SessionRun {
     }
     if case .held(let lease) = lease {
       if question.asking == nil, question.pause?.isForRenewal != true {
-        next.append(lease.provenAt + LeaseTimes.renewalMilliseconds)
+        next.append(lease.provenAt + renewalMilliseconds)
       } else if !isAlone {
         next.append(lease.provenAt + LeaseTimes.selfStopMilliseconds)
       }
