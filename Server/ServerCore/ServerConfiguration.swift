@@ -143,7 +143,7 @@ package struct ServerConfiguration: Hashable, Sendable {
   /// What `welcome` and `goAway` tell the client.
   package struct Advice: Hashable, Sendable {
     package var pingSeconds: UInt16 = 20
-    package var backoffMillisecondsMin: UInt32 = 500
+    package var backoffMillisecondsMin: UInt32 = 0
     package var goAwayMillisecondsMin: UInt32 = 500
     package var goAwayMillisecondsMax: UInt32 = 5_000
   }

@@ -153,6 +153,46 @@ import WireProtocol
     #expect(until - fleet.now <= 500)
   }
 
+  // F4: the server starts anew, and its devices are back soon; sooner where an agent works.
+  @Test(arguments: [false, true])
+  func aConnectionThatStoodComesBackSoon(anAgentWorks: Bool) throws {
+    for seed in 0..<8 as Range<UInt64> {
+      var fleet = try Fleet(devices: 1, seed: seed)
+      fleet.follows = true
+      try fleet.start()
+      if anAgentWorks {
+        fleet.note(0) { core, context, store in
+          core.executionStarted(
+            ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: context,
+            store: store)
+        }
+        try fleet.perform(.send("text", as: 1, in: "s"), on: 0)
+        try fleet.perform(.setHost(.named("s"), fleet.devices[0].id), on: 0)
+        try fleet.pass(1_000)
+        #expect(fleet.devices[0].core.running.count == 1)
+      }
+      try fleet.pass(10_000)
+      fleet.isServerDown = true
+      fleet.cut(0)
+      let lostAt = fleet.now
+      try fleet.pass(500)
+      // The loss, and two tries that failed.
+      #expect(fleet.devices[0].reports.count >= 3)
+      while fleet.now < lostAt + ClientLimits.returnMilliseconds - 4_000 {
+        guard case .waiting(let until) = fleet.devices[0].core.condition else {
+          Issue.record("the device does not wait")
+          return
+        }
+        #expect(until - fleet.now <= (anAgentWorks ? 2_000 : 4_000))
+        try fleet.pass(max(1, until - fleet.now))
+      }
+      fleet.isServerDown = false
+      try fleet.pass(4_000)
+      let isSynced = fleet.devices[0].core.isSynced
+      #expect(isSynced)
+    }
+  }
+
   @Test func silenceBringsPingThenEnd() throws {
     var fleet = try Fleet(devices: 1)
     try fleet.start()

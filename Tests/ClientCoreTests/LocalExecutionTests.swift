@@ -83,6 +83,22 @@ struct LocalExecutionTests {
     #expect(scene.store.intents.isEmpty)
   }
 
+  // F3: a lid is closed for a while, or the disk has no room for a renewal.
+  @Test(arguments: [22_000, 3 * 3_600_000] as [Int64])
+  func aTurnOutlivesTheSleepOfADeviceThatIsItsOwnAuthority(asleep: Int64) throws {
+    var scene = try LocalHost.serving(2)
+    scene.now += asleep
+    scene.tell { $0.timePassed(at: $1, store: $2) }
+    #expect(scene.begun == [[1, 1]] && scene.status(1) == .running)
+    scene.store.failure = StoreError(code: .full, message: "full")
+    scene.pass(milliseconds: 60_000)
+    scene.store.failure = nil
+    scene.pass(milliseconds: 60_000)
+    #expect(!scene.orders.contains(.stop(scene.session, attempt: 1)))
+    scene.end(1, .succeeded(summary: ""))
+    #expect(scene.status(1) == .succeeded && scene.begun == [[1, 1], [2, 1]])
+  }
+
   // C-13: of this thread's time; what the disk takes besides is in RESULTS.md.
   @Test func aCommandAndAnOpeningTakeLittle() throws {
     var scene = try LocalHost()

@@ -23,6 +23,17 @@ package enum ClientLimits {
   package static let backoffMillisecondsMax: Int64 = 30_000
   /// A connection that lasted so long was healthy: the backoff starts over.
   package static let healthMilliseconds: Int64 = 60_000
+  /// For so long after the loss of a connection that stood, it is soon tried again: as a rule the
+  /// server starts anew, or the device moved between networks.
+  package static let returnMilliseconds: Int64 = 120_000
+  /// Such a connection has stood for so long at least; the first tries after it come quickly.
+  package static let standingMilliseconds: Int64 = 5_000
+  /// How many tries come quickly, and the longest wait before each.
+  package static let quickTries = 2
+  package static let quickMilliseconds: Int64 = 240
+  /// The longest wait before the tries that follow, and where a lease is to be confirmed.
+  package static let returnPauseMilliseconds: Int64 = 4_000
+  package static let leasePauseMilliseconds: Int64 = 2_000
   /// Batches under way at once.
   package static let windowBatchesMax = 8
   /// Bytes of batches under way, beyond which no further one is sent: at the beginning of a

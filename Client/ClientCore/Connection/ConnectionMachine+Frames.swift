@@ -93,6 +93,7 @@ extension ConnectionMachine {
   }
 
   private mutating func sentAway(_ goAway: GoAway, at context: EventContext) -> [Action] {
+    noteLoss(at: context)
     let closing = closing()
     let low = Int64(goAway.reconnectAfterMillisecondsMin)
     let high = max(low, Int64(goAway.reconnectAfterMillisecondsMax))

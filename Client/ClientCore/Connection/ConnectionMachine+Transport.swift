@@ -89,6 +89,7 @@ extension ConnectionMachine {
     _ problem: ConnectionProblem, retryAfter: Int64 = 0, at context: EventContext
   ) -> [Action] {
     self.problem = problem
+    noteLoss(at: context)
     let closing = closing()
     if case .live(let live) = state,
       context.now - live.since >= ClientLimits.healthMilliseconds
@@ -99,13 +100,33 @@ extension ConnectionMachine {
     return closing + [.report(problem)]
   }
 
-  /// Full jitter over a range that doubles with every attempt, above the server's minimum.
+  /// Remembers when a connection was lost that stood, so that it comes back soon.
+  mutating func noteLoss(at context: EventContext) {
+    guard case .live(let live) = state, live.hasCaughtUp else { return }
+    let hasStood = context.now - live.since >= ClientLimits.standingMilliseconds
+    backoff.loss = Loss(
+      at: context.now,
+      quickTriesLeft: hasStood ? ClientLimits.quickTries : backoff.loss?.quickTriesLeft ?? 0)
+  }
+
+  /// Full jitter over a range that doubles with every attempt, above the server's minimum. For a while
+  /// after the loss of a connection that stood, the range is small.
   mutating func wait(at context: EventContext) -> Int64 {
     let doublings = min(backoff.attempts, 6)
     backoff.attempts += 1
-    let range = min(
+    var range = min(
       ClientLimits.backoffMillisecondsMin << Int64(doublings),
       ClientLimits.backoffMillisecondsMax)
+    if let loss = backoff.loss, context.now - loss.at < ClientLimits.returnMilliseconds {
+      let isQuick = loss.quickTriesLeft > 0
+      if isQuick { backoff.loss?.quickTriesLeft -= 1 }
+      let longest =
+        isQuick
+        ? ClientLimits.quickMilliseconds
+        : holdsLease
+          ? ClientLimits.leasePauseMilliseconds : ClientLimits.returnPauseMilliseconds
+      range = max(0, min(range, longest - backoff.minimum))
+    }
     return backoff.minimum + Int64(context.random(3) % UInt64(range + 1))
   }
 }

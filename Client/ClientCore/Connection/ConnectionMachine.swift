@@ -46,6 +46,15 @@ struct ConnectionMachine: Sendable {
     var attempts = 0
     /// The server's, in milliseconds.
     var minimum: Int64 = 0
+    /// The latest loss of a connection that had caught up.
+    var loss: Loss?
+  }
+
+  /// A connection that was lost.
+  struct Loss: Hashable, Sendable {
+    var at: Int64
+    /// Tries since then that come quickly.
+    var quickTriesLeft: Int
   }
 
   var replica: Replica
@@ -57,6 +66,8 @@ struct ConnectionMachine: Sendable {
   /// Connections so far.
   var connections: UInt64 = 0
   var backoff = Backoff()
+  /// Whether a lease of this device is to be confirmed.
+  var holdsLease = false
   var serverClock: ServerClock?
   var problem: ConnectionProblem?
   /// The devices of the workspace as the server told last.

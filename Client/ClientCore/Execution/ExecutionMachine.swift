@@ -97,6 +97,7 @@ extension ExecutionMachine {
       firstRequest: context.random(6))
     isServerAsked = connection.hasServer
     executor.authorityStands = connection.hasServer
+    executor.isAlone = !connection.hasServer
     connection.authority.local = Authority(
       loaded.authority, uptime: context.now, wall: context.wall)
     let intents = loaded.intents.sorted { $0.message < $1.message }
@@ -155,7 +156,7 @@ extension ExecutionMachine {
     guard executor != nil else { return [] }
     if isServerAsked != connection.hasServer {
       isServerAsked = connection.hasServer
-      executor?.authorityChanged(stands: isServerAsked)
+      executor?.authorityChanged(isAlone: !isServerAsked)
     }
     let isDue = deadline.map { $0 <= context.now } ?? false
     var actions = retryStoring(over: &connection, at: context, store: store)
@@ -165,6 +166,7 @@ extension ExecutionMachine {
       if isDue { orders += executor.timePassed(in: workspace, at: context) }
       return orders
     }
+    connection.holdsLease = executor?.holdsLease ?? false
     deadline = [storeAt, executor?.deadline(wall: context.wall, now: context.now)]
       .compactMap { $0 }.min()
     return actions

@@ -11,7 +11,7 @@ extension Executor {
     guard let run = sessions[session] else { return [] }
     var actions: [Action] = []
     forgetPastTimes(of: session, at: context)
-    if let lease = run.lease.held,
+    if !isAlone, let lease = run.lease.held,
       context.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
       // Nobody confirmed the lease for so long that somebody else may get it soon.
@@ -206,7 +206,7 @@ extension Executor {
   private mutating func renewal(_ session: SessionID, at context: EventContext) -> [Action] {
     guard let run = sessions[session], let lease = run.lease.held, run.question.asking == nil,
       run.question.pause?.isForRenewal != true,
-      context.now - lease.provenAt >= LeaseTimes.renewalMilliseconds
+      context.now - lease.provenAt >= run.renewalMilliseconds
     else { return [] }
     return [ask(.other(.lease(session: session, token: lease.token)), for: session, at: context)]
   }

@@ -37,6 +37,8 @@ package struct Executor: Sendable {
   private var consentAsked: Set<SessionID> = []
   /// Whether the authority lets messages out by itself, where it is asked to.
   package var authorityStands = false
+  /// Whether this device is its own authority: nobody else gets a lease, so none of its own ends.
+  package var isAlone = false
   package private(set) var isDraining = false
   package internal(set) var counters = ExecutionCounts()
 
@@ -49,7 +51,7 @@ package struct Executor: Sendable {
 
   /// When `timePassed` is due at the latest; nil where nothing waits for time.
   package func deadline(wall: Int64, now: Int64) -> Int64? {
-    sessions.values.compactMap { $0.deadline(wall: wall, now: now) }.min()
+    sessions.values.compactMap { $0.deadline(wall: wall, now: now, isAlone: isAlone) }.min()
   }
 
   /// What was asked under a number; nil where no answer to it is expected any more.
@@ -83,6 +85,9 @@ package struct Executor: Sendable {
 
   /// The sessions in which an agent works, by session.
   package var running: [SessionID: StartOrder] { sessions.compactMapValues { $0.work.order } }
+
+  /// Whether the authority is to confirm a lease.
+  var holdsLease: Bool { sessions.values.contains { $0.lease != .none } }
 
   // MARK: - Events
 
@@ -149,8 +154,9 @@ package struct Executor: Sendable {
   }
 
   /// Another authority decides from now on: leases of the one before count for what runs alone.
-  package mutating func authorityChanged(stands: Bool) {
-    authorityStands = stands
+  package mutating func authorityChanged(isAlone: Bool) {
+    self.isAlone = isAlone
+    authorityStands = !isAlone
     for session in sessions.keys {
       sessions[session]?.question = .silent
       sessions[session]?.next = .none

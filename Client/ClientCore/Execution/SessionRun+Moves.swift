@@ -105,8 +105,15 @@ extension SessionRun.Work {
 }
 
 extension SessionRun {
+  /// A lease is confirmed anew when it was not for so long.
+  var renewalMilliseconds: Int64 {
+    work == .none ? LeaseTimes.renewalMilliseconds : LeaseTimes.workingRenewalMilliseconds
+  }
+
   /// When something is to be done, on the clock that never steps; nil where nothing waits for time.
-  func deadline(wall: Int64, now: Int64) -> Int64? {
+  ///
+  /// - Parameter isAlone: whether leases go on without being confirmed.
+  func deadline(wall: Int64, now: Int64, isAlone: Bool) -> Int64? {
     var next: [Int64] = []
     switch question {
     case .silent: break
@@ -122,10 +129,11 @@ extension SessionRun {
       next.append(now + min(max(0, wakeAtWall - wall), 60_000))
     }
     if case .held(let lease) = lease {
-      let term =
-        question.asking == nil && question.pause?.isForRenewal != true
-        ? LeaseTimes.renewalMilliseconds : LeaseTimes.selfStopMilliseconds
-      next.append(lease.provenAt + term)
+      if question.asking == nil, question.pause?.isForRenewal != true {
+        next.append(lease.provenAt + renewalMilliseconds)
+      } else if !isAlone {
+        next.append(lease.provenAt + LeaseTimes.selfStopMilliseconds)
+      }
       if let idleSince = times.idleSince, question == .silent, work == .none {
         next.append(idleSince + ExecutorTimes.idleMilliseconds)
       }

@@ -12,6 +12,8 @@ public enum LeaseTimes {
   public static let leaseMilliseconds: Int64 = 30_000
   /// A holder asks for a lease to go on when it was not confirmed for so long.
   public static let renewalMilliseconds: Int64 = 10_000
+  /// The same while an agent works under it.
+  public static let workingRenewalMilliseconds: Int64 = 5_000
   /// A holder stops what runs under a lease that was not confirmed for so long.
   public static let selfStopMilliseconds: Int64 = 20_000
   /// An agent that was told to stop is killed after so long.
