@@ -1,3 +1,4 @@
+import AgentFormats
 import Basics
 import Foundation
 import Hummingbird
@@ -271,7 +272,13 @@ extension AskRequest {
       guard let toolName, !toolName.isEmpty else {
         throw APIProblem.badRequest("An approval needs the name of a tool.")
       }
-      return .approval(toolName: toolName, summary: summary ?? "", details: details)
+      guard let input else {
+        return .approval(toolName: toolName, summary: summary ?? "", details: details)
+      }
+      guard let tree = JSONTree(Array(input.utf8)) else {
+        throw APIProblem.badRequest("The field input is a text that holds one JSON value.")
+      }
+      return .approval(ofTool: toolName, tree)
     case "question":
       guard let question, !question.isEmpty else {
         throw APIProblem.badRequest("A question needs a text.")

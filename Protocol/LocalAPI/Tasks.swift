@@ -33,6 +33,7 @@ package struct AskRequest: APIValue {
   /// `approval` or `question`.
   package var kind: String
   package var toolName: String?
+  package var input: String?
   package var summary: String?
   package var details: String?
   package var question: String?
@@ -46,6 +47,7 @@ package struct AskRequest: APIValue {
   package init(_ request: PromptRequest) {
     kind = request.kind
     toolName = request.toolName
+    input = request.input
     summary = request.summary
     details = request.details
     question = request.question
@@ -55,11 +57,17 @@ package struct AskRequest: APIValue {
 
 /// The agent asks its person at its own prompt.
 package struct PromptRequest: APIValue {
-  package static let notes = ["kind": Note.choice(["approval", "question"])]
+  package static let notes: [String: Note] = [
+    "kind": .choice(["approval", "question"]),
+    "input": .text(
+      "All that the tool is to be given, as JSON in a text: the daemon shows every field of it. "
+        + "Without it `summary` and `details` are shown."),
+  ]
 
   /// `approval` or `question`.
   package var kind: String
   package var toolName: String?
+  package var input: String?
   package var summary: String?
   package var details: String?
   package var question: String?

@@ -55,6 +55,8 @@ public enum Limits {
   public static let taskSummaryBytesMax = 1_000
   /// UTF-8 bytes of the details of a request.
   public static let taskDetailsBytesMax = 4_000
+  /// Bytes of all that a tool is to be given, as canonical JSON, in a request that people can answer.
+  public static let taskInputBytesMax = 256 << 10
   /// UTF-8 bytes of a question.
   public static let taskQuestionBytesMax = 2_000
   /// Answers to choose from.

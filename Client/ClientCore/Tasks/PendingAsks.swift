@@ -29,10 +29,11 @@ extension Ask {
   /// - Parameter expiry: from when on nobody can answer, in milliseconds since 1970.
   func request(expiresAt expiry: Int64?) -> TaskRequest {
     switch matter {
-    case .approval(let tool, let summary, let details):
+    case .approval(let tool, let summary, let details, let isCut):
       .approval(
         ApprovalRequest(
-          id: id, toolName: tool, summary: summary, details: details, expiresAt: expiry))
+          id: id, toolName: tool, summary: summary, details: details, expiresAt: expiry,
+          isCut: isCut))
     case .question(let question, let options):
       .question(UserQuestion(id: id, question: question, options: options, expiresAt: expiry))
     }

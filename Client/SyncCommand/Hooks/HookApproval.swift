@@ -12,9 +12,6 @@ enum HookApproval {
   /// The longest that a hook waits for an answer.
   static let patienceSecondsMax: Double = 600
 
-  /// UTF-8 bytes of the first line that is shown.
-  static let summaryBytesMax = 200
-
   /// - Returns: nil where the event asks for nothing.
   ///
   /// - Parameter patience: seconds; nil: as long as the daemon is set to.
@@ -72,23 +69,6 @@ enum HookApproval {
       ])
     ]).line
   }
-
-  /// The one thing of a tool's input that a person wants to see first.
-  static func summary(of input: JSONTree?) -> String {
-    let names = ["command", "file_path", "notebook_path", "url", "query", "pattern", "description"]
-    let text = names.lazy.compactMap { input?[$0]?.text }.first { !$0.isEmpty }
-    let lines = text?.split(whereSeparator: \.isNewline) ?? []
-    let line = (lines.first.map(String.init) ?? input?.line ?? "")
-      .cutWithMark(toUTF8Bytes: summaryBytesMax)
-    guard lines.count > 1 else { return line }
-    return line + " (and \(lines.count - 1) more line\(lines.count == 2 ? "" : "s"))"
-  }
-
-  /// All of it: a command as it is, else the input as JSON.
-  static func details(of input: JSONTree) -> String {
-    let text = input["command"]?.text ?? input.line
-    return text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax)
-  }
 }
 
 /// What the daemon is asked.
@@ -96,10 +76,7 @@ extension AskRequest {
   init(
     ofTool tool: String, _ input: JSONTree?, patience: Double? = nil, promptsItself: Bool? = nil
   ) {
-    self.init(kind: "approval")
-    toolName = tool
-    summary = HookApproval.summary(of: input)
-    details = input.map(HookApproval.details)
+    self.init(PromptRequest(ofTool: tool, input))
     patienceSeconds = patience
     self.promptsItself = promptsItself
   }
@@ -115,8 +92,13 @@ extension PromptRequest {
   init(ofTool tool: String, _ input: JSONTree?) {
     self.init(kind: "approval")
     toolName = tool
-    summary = HookApproval.summary(of: input)
-    details = input.map(HookApproval.details)
+    guard let input else { return }
+    let text = input.line
+    guard text.utf8.count > Limits.taskInputBytesMax else { return self.input = text }
+    let shown = ToolInput(input)
+    summary = shown.subject.cut(toUTF8Bytes: Limits.taskNameBytesMax) + shown.remainder
+    // More than is shown, so that it counts as cut.
+    details = shown.details.cut(toUTF8Bytes: 2 * Limits.taskDetailsBytesMax)
   }
 
   init(ofTool tool: String, summary: String) {

@@ -1,7 +1,7 @@
 /// Something an agent wants a person to decide.
 public enum AgentAsk: Hashable, Sendable {
-  /// It wants leave to use a tool.
-  case approval(toolName: String, summary: String, details: String? = nil)
+  /// It wants leave to use a tool; `isCut` if summary and details do not show all that the tool is given.
+  case approval(toolName: String, summary: String, details: String? = nil, isCut: Bool = false)
   /// It wants an answer.
   case question(String, options: [String] = [])
 }
