@@ -101,16 +101,19 @@ package struct DecisionAnswer: APIValue {
 /// What a person decides.
 package struct DecisionRequest: APIValue {
   package static let notes = [
-    "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name))
+    "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name)),
+    "digest": .text("The `digest` of the request that its person was shown; a yes needs it."),
   ]
   package static let schemaName: String? = "AnswerRequest"
 
   package var verdict: String
   package var text: String?
+  package var digest: ContentHash?
 
-  package init(verdict: String, text: String?) {
+  package init(verdict: String, text: String?, digest: ContentHash? = nil) {
     self.verdict = verdict
     self.text = text
+    self.digest = digest
   }
 }
 

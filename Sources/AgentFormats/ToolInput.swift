@@ -7,7 +7,7 @@ package struct ToolInput: Hashable, Sendable {
   package struct Field: Hashable, Sendable {
     /// As the agent named it; empty if the input is no object but this one value.
     package var name: String
-    /// A text as it is, any other value as JSON with sorted keys.
+    /// A text as it is, any other value, and a text that reads like one, as JSON with sorted keys.
     package var text: String
   }
 
@@ -39,10 +39,10 @@ package struct ToolInput: Hashable, Sendable {
         [subjectName].compactMap(\.self) + others.filter { !Self.harmless.contains($0) }
         + others.filter(Self.harmless.contains)
       fields = names.compactMap { name in
-        members[name].map { Field(name: name, text: $0.text ?? $0.line) }
+        members[name].map { Field(name: name, text: $0.shown) }
       }
     } else {
-      fields = [Field(name: "", text: input.text ?? input.line)]
+      fields = [Field(name: "", text: input.shown)]
     }
     let lines = words.split(whereSeparator: \.isNewline)
     subject = lines.first.map(String.init) ?? ""
@@ -53,28 +53,39 @@ package struct ToolInput: Hashable, Sendable {
     remainder = left.isEmpty ? "" : " (and \(left.joined(separator: ", ")))"
   }
 
-  /// All of the input: a command as it is, then the other fields by name.
+  /// All of the input, so that two inputs never read the same: a command that is the only field as it is,
+  /// else each field behind its name.
   package var details: String {
-    fields.enumerated().map { index, field in
-      let isAlone = field.name.isEmpty || index == 0 && field.name == Self.subjects[0]
-      return isAlone ? field.text : Self.named(field)
-    }.joined(separator: "\n")
+    guard let first = fields.first else { return "" }
+    let isAlone = fields.count == 1 && (first.name.isEmpty || first.name == Self.subjects[0])
+    if isAlone, !Self.looksNamed(first.text) { return first.text }
+    return fields.map(Self.named).joined(separator: "\n")
   }
 
   /// A text of several lines is indented, so that none of them looks like a field.
   private static func named(_ field: Field) -> String {
-    let isPlain = field.name.utf8.allSatisfy { byte in
-      switch byte {
-      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-        true
-      default: false
-      }
-    }
-    let name = isPlain && !field.name.isEmpty ? field.name : JSONTree.string(field.name).line
+    let isPlain = !field.name.isEmpty && field.name.utf8.allSatisfy(isPlain)
+    let name = isPlain ? field.name : JSONTree.string(field.name).line
     guard field.text.contains(where: \.isNewline) else { return "\(name): \(field.text)" }
-    let lines = field.text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
-    return "\(name):\n" + lines.map { "  \($0)" }.joined(separator: "\n")
+    return field.text.reduce(into: "\(name):\n  ") { text, character in
+      text.append(character)
+      if character.isNewline { text += "  " }
+    }
+  }
+
+  /// Whether a text could be taken for a field with its name.
+  private static func looksNamed(_ text: String) -> Bool {
+    text.utf8.first == UInt8(ascii: "\"")
+      || text.utf8.first { !isPlain($0) } == UInt8(ascii: ":")
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
   }
 
   private static func counted(_ count: Int, _ noun: String) -> String? {
@@ -83,6 +94,14 @@ package struct ToolInput: Hashable, Sendable {
 }
 
 extension JSONTree {
+  /// A text as it is, unless it reads like another value; other values as JSON.
+  fileprivate var shown: String {
+    guard let text else { return line }
+    if text.utf8.first == UInt8(ascii: "\"") { return line }
+    guard let value = JSONTree(Array(text.utf8)), value.line == text else { return text }
+    return line
+  }
+
   /// A text, or texts in a row.
   fileprivate var words: String? {
     if let text { return text }

@@ -28,7 +28,7 @@ import Testing
     (#""title":"Fetch it""#, "Fetch it", "title: Fetch it"),
     (
       #""patterns":["rm *"],"metadata":{"command":"cd a\nrm -rf b","cwd":"/"}"#,
-      "cd a (and 1 more line, 2 more fields)", "cd a\nrm -rf b\ncwd: /\npatterns: [\"rm *\"]"
+      "cd a (and 1 more line, 2 more fields)", "command:\n  cd a\n  rm -rf b\ncwd: /\npatterns: [\"rm *\"]"
     ),
     (
       #""patterns":["*"],"metadata":{"filepath":"/a/b.swift","patterns":"+1"}"#,
@@ -47,6 +47,17 @@ import Testing
     let shown = ToolInput(input)
     #expect(shown.subject + shown.remainder == summary)
     #expect(shown.details == details)
+  }
+
+  /// What a person allows says which input it was.
+  @Test func noTwoInputsReadTheSame() {
+    let inputs: [JSONTree] = [
+      ["command": "a: b"], ["a": "b"], ["command": "a: b\nc: d"], ["a": "b", "c": "d"],
+      ["command": "a:\n  b"], ["a": "\nb"], ["a": "b\n"], ["a": "b\r\n"], ["a": 5], ["a": "5"],
+      ["a": "\"5\""], ["a": true], ["a": "true"], ["a": ["b"]], ["a": #"["b"]"#], ["a": [:]],
+      ["a": "b\nc: d"], ["a: b\nc": "d"], ["\"a\"": "b"], ["": "a"], [:],
+    ]
+    #expect(Set(inputs.map { ToolInput($0).details }).count == inputs.count)
   }
 
   /// A subagent works in a session of its own, and what it wants leave for holds the turn.

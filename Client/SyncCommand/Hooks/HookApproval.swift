@@ -20,7 +20,9 @@ enum HookApproval {
   ) throws -> APIRequest? {
     guard event.name == .permissionRequest, let tool = event.toolName,
       // Leave would be its answer: the agent would take it for an empty one.
-      tool != ClaudeQuestions.toolName
+      tool != ClaudeQuestions.toolName,
+      // Nobody reads that much on another device: it is shown that the agent asks at its own prompt.
+      (event.toolInput?.line.utf8.count ?? 0) <= Limits.taskInputBytesMax
     else { return nil }
     var request = try APIRequest(
       .post, ["sessions", session, "asks"],
@@ -76,7 +78,9 @@ extension AskRequest {
   init(
     ofTool tool: String, _ input: JSONTree?, patience: Double? = nil, promptsItself: Bool? = nil
   ) {
-    self.init(PromptRequest(ofTool: tool, input))
+    self.init(kind: "approval")
+    toolName = tool
+    self.input = input?.line
     patienceSeconds = patience
     self.promptsItself = promptsItself
   }
