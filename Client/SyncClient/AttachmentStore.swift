@@ -91,7 +91,10 @@ final class AttachmentStore: Sendable {
 
   /// Keeps the text of another device's request at hand.
   func noteFetched(_ text: Data, as hash: ContentHash) {
-    fetched.withLock { $0 = Array(($0 + [(hash, text)]).suffix(Self.fetchedMax)) }
+    fetched.withLock { fetched in
+      fetched.append((hash, text))
+      if fetched.count > AttachmentStore.fetchedMax { fetched.removeFirst() }
+    }
   }
 
   /// The text of a request that was fetched before; nil if it is not at hand any more.

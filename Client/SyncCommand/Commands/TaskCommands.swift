@@ -175,8 +175,9 @@ struct ApproveCommand: AnsweringCommand {
     ask =
       try ask.map { Self.named($0, in: names, tasks) ?? $0 }
       ?? confirmed(of: tasks, in: environment)
-    let named = Self.approvals(in: tasks).filter { session, request in
-      session.rawValue == ask || ask.map(request.id.description.hasPrefix) == true
+    let beginning = ask?.lowercased() ?? ""
+    let named = Self.approvals(in: tasks).filter { asked in
+      asked.session.rawValue == ask || asked.request.id.description.hasPrefix(beginning)
     }
     // Of several the daemon says which there are.
     if digest == nil, named.count == 1 { digest = named.first?.request.digest?.description }

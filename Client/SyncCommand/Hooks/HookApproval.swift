@@ -98,7 +98,10 @@ extension PromptRequest {
     toolName = tool
     guard let input else { return }
     let text = input.line
-    guard text.utf8.count > Limits.taskInputBytesMax else { return self.input = text }
+    guard text.utf8.count > Limits.taskInputBytesMax else {
+      self.input = text
+      return
+    }
     let shown = ToolInput(input)
     summary = shown.subject.cut(toUTF8Bytes: Limits.taskNameBytesMax) + shown.remainder
     // More than is shown, so that it counts as cut.
