@@ -48,7 +48,7 @@ export class RequestCard extends HTMLElement {
   /** Shows one of `asks`, or one that was decided on and is over. */
   update(asked) {
     const { id, session, request, question, place, count } = asked
-    const isNew = id !== this.#id
+    const isNew = id !== this.#id || request?.digest !== this.#asked?.request?.digest
     this.#id = id
     this.#session = session
     this.#asked = asked
@@ -169,7 +169,9 @@ export class RequestCard extends HTMLElement {
       say(told)
     } catch (error) {
       model.notes.delete(id)
-      if (error.status === 409) {
+      // It waits on: this device does not have all of it, or it asks for something else by now.
+      const waits = ['notShown', 'requestIncomplete'].includes(error.code)
+      if (error.status === 409 && !waits) {
         model.decide(id, { session: this.#session, asked: this.#asked, words: error.message })
         tellUnsaid()
         say(error.message)
