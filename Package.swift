@@ -365,9 +365,8 @@ let rooms: [Room] = [
   test(
     "SyncCommandTests",
     [
-      "Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "SyncClient",
-      "SyncDaemon",
-      "SyncCommand", "PushTestSupport",
+      "Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "QueueOracle",
+      "SyncClient", "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"]),
   test(

@@ -94,12 +94,24 @@ struct CommandRunner: Sendable {
       return naming
     }
     if var answering = command as? any AnsweringCommand {
-      let tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
-      try answering.lookUp(
-        in: try await names(connection), tasks.decoded(TasksAnswer.self).tasks, environment)
+      var tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
+        .decoded(TasksAnswer.self).tasks
+      if answering is ApproveCommand { try await complete(&tasks, connection) }
+      try answering.lookUp(in: try await names(connection), tasks, environment)
       return answering
     }
     return command
+  }
+
+  /// Reads tasks anew whose requests do not fit their registers: one by one they come whole.
+  private func complete(
+    _ tasks: inout [TaskState], _ connection: DaemonConnection
+  ) async throws {
+    for (index, task) in tasks.enumerated() where task.requests.contains(where: \.isCut) {
+      tasks[index] = try await connection.answer(
+        to: APIRequest(.get, ["sessions", task.sessionId.rawValue, "task"])
+      ).decoded(TaskState.self)
+    }
   }
 
   private func names(_ connection: DaemonConnection) async throws -> SessionNames {

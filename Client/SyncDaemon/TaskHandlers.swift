@@ -1,3 +1,4 @@
+import AgentFormats
 import Basics
 import Foundation
 import Hummingbird
@@ -15,7 +16,7 @@ struct TaskHandlers: RouteHandlers {
   func addRoutes(to api: RouterGroup<Context>) {
     api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks.all())) }
     api.get("sessions/:session/task") { _, context in
-      CanonicalJSON.response(try task(of: try session(context)))
+      CanonicalJSON.response(try await whole(try task(of: try session(context))))
     }
     api.put("sessions/:session/task/progress") { request, context in
       let session = try session(context)
@@ -55,11 +56,39 @@ struct TaskHandlers: RouteHandlers {
         lastUpdateTime: 0)
   }
 
+  /// The task with all that its requests ask for, as far as it can be had: `isCut` says which is not.
+  private func whole(_ task: TaskState) async throws -> TaskState {
+    var task = task
+    if case .awaitingApproval(let request) = task.status, request.isCut {
+      task.status = .awaitingApproval(try await whole(request) ?? request)
+    }
+    for (index, request) in task.alsoAwaits.enumerated() {
+      guard case .approval(let request) = request, request.isCut else { continue }
+      task.alsoAwaits[index] = .approval(try await whole(request) ?? request)
+    }
+    return task
+  }
+
+  /// nil if not all of it can be had within seconds.
+  private func whole(_ request: ApprovalRequest) async throws -> ApprovalRequest? {
+    await withTaskGroup(of: ApprovalRequest?.self) { group in
+      group.addTask { try? await client.tasks.whole(request) }
+      group.addTask {
+        try? await Task.sleep(for: TaskHandlers.wholeLimit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+  }
+
   /// Waits for the decision. An asker that hangs up waits no longer, and its request is withdrawn.
   private func ask(
     _ ask: AgentAsk, in session: SessionID, _ body: AskRequest, _ context: Context
   ) async throws -> AskAnswer {
-    let request = QueueModel.RequestID.random()
+    if let bytes = ask.text?.utf8.count, bytes > Limits.taskInputBytesMax {
+      return AskAnswer.tooLong(bytes, promptsItself: body.promptsItself ?? false)
+    }
     let patience = try body.patience(else: client.settings.approvalPatience)
     let asker = await CallingProcess.of(context.channel)?.askingAgent()
     let promptsItself = body.promptsItself ?? false
@@ -68,11 +97,18 @@ struct TaskHandlers: RouteHandlers {
     askers.begins(in: session, isOutside: !isInTurn && !promptsItself)
     let answer: Result<AskAnswer, any Error>
     do {
-      answer = .success(
-        try await askers.during(request, of: asker) {
+      var given: AskAnswer
+      var count = 0
+      repeat {
+        let request = QueueModel.RequestID.random()
+        given = try await askers.during(request, of: asker) {
           try await waiting(
             for: ask, in: session, id: request, patience, promptsItself: promptsItself, context)
-        })
+        }
+        count += 1
+        // Somebody allowed what was not this: it is asked anew, under a name that nobody answered.
+      } while given.isMistaken && count < TaskHandlers.asksMax
+      answer = .success(given)
     } catch {
       answer = .failure(error)
     }
@@ -90,7 +126,7 @@ struct TaskHandlers: RouteHandlers {
   ) async throws -> AskAnswer {
     let client = client
     let waiting = Task {
-      try await client.tasks.ask(
+      try await client.tasks.askOnce(
         ask, in: session, id: id, patience: patience, promptsItself: promptsItself)
     }
     return try await ends.during(
@@ -107,6 +143,11 @@ struct TaskHandlers: RouteHandlers {
   }
 
   // MARK: - Answering
+
+  /// How long a task's route waits for what its register has no room for.
+  private static let wholeLimit = Duration.seconds(3)
+  /// How often a request is asked anew after somebody allowed something else.
+  private static let asksMax = 3
 
   /// The word that stands for the one request that is awaited.
   static let onlyAsk = "only"
@@ -125,10 +166,11 @@ struct TaskHandlers: RouteHandlers {
       throw APIProblem.askedAtHost(
         at: client.workspace().taskDevice(of: asked.session).map(name(of:)))
     }
+    if verdict == .allowed { try await checkShown(asked.request, body.digest) }
     let event = try await client.tasks.answer(
       TaskAnswer(
         session: asked.session, request: asked.request.id, verdict: verdict,
-        text: body.text ?? ""))
+        text: body.text ?? "", digest: body.digest))
     switch event {
     case .taken, .waiting:
       return AnsweredAnswer(
@@ -138,6 +180,17 @@ struct TaskHandlers: RouteHandlers {
       throw APIProblem.answeredAlready(verdict, by: name(of: device))
     case .notAwaited, .tooLate:
       throw APIProblem.notAwaited
+    }
+  }
+
+  /// A yes counts for what its person was shown, and for nothing that this device cannot show.
+  private func checkShown(_ request: TaskRequest, _ digest: ContentHash?) async throws {
+    guard digest == request.digest else { throw APIProblem.notShown }
+    guard case .approval(let request) = request else { return }
+    do {
+      _ = try await client.tasks.whole(request)
+    } catch {
+      throw APIProblem.requestIncomplete(error)
     }
   }
 
@@ -249,6 +302,19 @@ extension APIProblem {
         + (name.map { " on \($0)" } ?? "") + ".", exitCode: ExitStatus.conflict)
   }
 
+  static let notShown = APIProblem(
+    .conflict, code: "notShown",
+    message: "A yes names what was shown: it needs the field digest, as the request has it. "
+      + "cospool task show SESSION shows the request.", exitCode: ExitStatus.conflict)
+
+  static func requestIncomplete(_ error: ClientError) -> APIProblem {
+    APIProblem(
+      .conflict, code: "requestIncomplete",
+      message: "This device cannot show all that the request allows (\(error)), so it takes no yes. "
+        + "Try again, answer on the device where the agent works, or deny it.",
+      exitCode: ExitStatus.tryLater)
+  }
+
   static let notAwaited = APIProblem(
     .conflict, code: "notAwaited",
     message: "Nobody waits for it any more: it expired, was withdrawn, or its task is over.",
@@ -271,7 +337,13 @@ extension AskRequest {
       guard let toolName, !toolName.isEmpty else {
         throw APIProblem.badRequest("An approval needs the name of a tool.")
       }
-      return .approval(toolName: toolName, summary: summary ?? "", details: details)
+      guard let input else {
+        return .approval(toolName: toolName, summary: summary ?? "", details: details)
+      }
+      guard let tree = JSONTree(Array(input.utf8)) else {
+        throw APIProblem.badRequest("The field input is a text that holds one JSON value.")
+      }
+      return .approval(ofTool: toolName, tree)
     case "question":
       guard let question, !question.isEmpty else {
         throw APIProblem.badRequest("A question needs a text.")
@@ -295,6 +367,17 @@ extension AskRequest {
           + "\(AskRequest.patienceSecondsMax) seconds.", exitCode: ExitStatus.usage)
     }
     return .milliseconds(Int64(seconds * 1_000))
+  }
+}
+
+extension AskAnswer {
+  /// What an agent is told that asks for leave in more words than people can be shown.
+  fileprivate static func tooLong(_ bytes: Int, promptsItself: Bool) -> AskAnswer {
+    guard !promptsItself else { return AskAnswer(ending: .withdrawn) }
+    return AskAnswer(
+      ending: .denied,
+      text: "The tool's input has \(bytes) bytes. People are shown at most "
+        + "\(Limits.taskInputBytesMax), and allow nothing that they are not shown. Use several calls.")
   }
 }
 

@@ -28,6 +28,8 @@ export function tellUnsaid() {
 
 export class RequestCard extends HTMLElement {
   #id; #session; #asked
+  /** The request as all of it is shown here: what a yes allows. None while some of it is missing. */
+  #shown
 
   connectedCallback() {
     if (this.title_) return
@@ -46,7 +48,7 @@ export class RequestCard extends HTMLElement {
   /** Shows one of `asks`, or one that was decided on and is over. */
   update(asked) {
     const { id, session, request, question, place, count } = asked
-    const isNew = id !== this.#id
+    const isNew = id !== this.#id || request?.digest !== this.#asked?.request?.digest
     this.#id = id
     this.#session = session
     this.#asked = asked
@@ -54,15 +56,9 @@ export class RequestCard extends HTMLElement {
     const expires = (request ?? question).expiresAt
     if (isNew) {
       text(this.title_, request ? `${request.toolName}` : question.question)
-      const cut = (request ?? question).isCut ? 'Not all of it is shown: it is too long.' : null
-      const words = [request?.summary, request?.details, cut].filter(Boolean).join('\n\n')
-      text(this.what, words)
-      show(this.what, Boolean(words))
-      // What may be too long to be shown at once is scrolled by keys, too.
-      const isLong = words.length > 500 || words.split('\n').length > 12
-      for (const [key, value] of Object.entries({ tabIndex: 0, role: 'group', 'aria-label': 'What is asked' })) {
-        isLong ? this.what.setAttribute(key, value) : this.what.removeAttribute(key)
-      }
+      this.#shown = request?.isCut ? null : request
+      this.#showWords(request ?? question)
+      if (request?.isCut && !asked.over) this.#complete(id)
       this.remark.value = typed(id).text
       this.remark.placeholder = request ? 'Why not, or what instead' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
@@ -84,8 +80,10 @@ export class RequestCard extends HTMLElement {
     const hadFocus = this.contains(document.activeElement)
     this.classList.toggle('over', over)
     for (const button of this.buttons.children) {
-      button.disabled = busy || over || elsewhere && Boolean(button.dataset.verdict)
-      show(button, !elsewhere || !button.dataset.verdict)
+      const verdict = button.dataset.verdict
+      const unseen = verdict === 'allowed' && Boolean(request) && !asked.consent && !this.#shown
+      button.disabled = busy || over || unseen || elsewhere && Boolean(verdict)
+      show(button, !(elsewhere && verdict || unseen))
     }
     this.remark.disabled = over
     // What was typed stays to be read.
@@ -98,6 +96,32 @@ export class RequestCard extends HTMLElement {
     show(this.outcome, Boolean(told))
     this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}`
     text(this.outcome, told)
+  }
+
+  #showWords({ summary, details, isCut }) {
+    const cut = isCut ? 'Not all of it is here yet. You can allow it as soon as all of it is shown.' : null
+    const words = [summary, details, cut].filter(Boolean).join('\n\n')
+    text(this.what, words)
+    show(this.what, Boolean(words))
+    // What may be too long to be shown at once is scrolled by keys, too.
+    const isLong = words.length > 500 || words.split('\n').length > 12
+    for (const [key, value] of Object.entries({ tabIndex: 0, role: 'group', 'aria-label': 'What is asked' })) {
+      isLong ? this.what.setAttribute(key, value) : this.what.removeAttribute(key)
+    }
+  }
+
+  /** Reads what its register has no room for, again and again until all of it is here. */
+  async #complete(id) {
+    const task = await source.list(`sessions/${encodeURIComponent(this.#session)}/task`).catch(() => null)
+    if (id !== this.#id || !this.isConnected) return
+    const whole = task && asks(task).find((asked) => asked.id === id)?.request
+    if (whole && !whole.isCut) {
+      this.#shown = whole
+      this.#showWords(whole)
+      model.touch()
+    } else if (!this.#asked.over && !model.decided.has(id)) {
+      setTimeout(() => this.#complete(id), 5000)
+    }
   }
 
   #fill(request, question, consent) {
@@ -134,7 +158,8 @@ export class RequestCard extends HTMLElement {
     model.notes.set(id, { state: 'busy', words: 'sending …' })
     model.touch()
     try {
-      const answer = await source.act('answer', { id, verdict, text: verdict === 'allowed' ? '' : words })
+      const answer = await source.act('answer', verdict === 'allowed'
+        ? { id, verdict, digest: this.#shown?.digest } : { id, verdict, text: words })
       drafts.set(DRAFT + id, '')
       model.notes.delete(id)
       const done = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered', cancelled: 'Declined' }[verdict]
@@ -144,7 +169,9 @@ export class RequestCard extends HTMLElement {
       say(told)
     } catch (error) {
       model.notes.delete(id)
-      if (error.status === 409) {
+      // It waits on: this device does not have all of it, or it asks for something else by now.
+      const waits = ['notShown', 'requestIncomplete'].includes(error.code)
+      if (error.status === 409 && !waits) {
         model.decide(id, { session: this.#session, asked: this.#asked, words: error.message })
         tellUnsaid()
         say(error.message)

@@ -74,14 +74,16 @@ import WireProtocol
       PendingAnswer(
         answer: AnswerRequest(
           session: try SessionID("a"), request: RequestID(high: .max, low: number),
-          verdict: .answered, text: "with a \u{0}"), givenAt: 1_800_000_000_000,
+          verdict: .answered, text: "with a \u{0}",
+          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil), givenAt: 1_800_000_000_000,
         wasSent: number.isMultiple(of: 2))
     }
     func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
       VerdictRecord(
         request: RequestID(high: 1, low: number), session: try SessionID("a"),
         given: GivenVerdict(
-          verdict: .denied, device: DeviceID(high: 1, low: 2), text: "no\u{0}"),
+          verdict: .denied, device: DeviceID(high: 1, low: 2), text: "no\u{0}",
+          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil),
         milliseconds: time)
     }
     func store(_ answers: AnswerChanges, _ verdicts: [VerdictRecord]) throws {

@@ -111,11 +111,11 @@ extension AnsweringCommand {
 
   /// - Parameter asked: a request or session; nil where there is only one.
   static func request(
-    _ verdict: String, _ asked: String?, _ text: String?
+    _ verdict: String, _ asked: String?, _ text: String?, digest: ContentHash? = nil
   ) throws -> APIRequest {
     try APIRequest(
       .post, ["asks", asked ?? "only", "answer"],
-      body: DecisionRequest(verdict: verdict, text: text)
+      body: DecisionRequest(verdict: verdict, text: text, digest: digest)
     )
   }
 
@@ -148,13 +148,25 @@ struct ApproveCommand: AnsweringCommand {
       or more than one waits, a name is needed. The first answer of all devices counts; who comes
       later is told who was first, exit code 5. No agent takes words with a yes: deny with a remark
       where something else is wanted.
+
+      A yes counts for what was shown alone: with a name, for the request as it is when the command
+      begins, unless --digest names another. A request that this device cannot show whole is not
+      allowed, exit code 75.
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
+  @Option(help: "The digest of the request that was shown, as cospool task show --json gives it.")
+  var digest: String?
   @OptionGroup var options: GlobalOptions
 
+  func validate() throws {
+    if let digest, ContentHash(digest) == nil {
+      throw ValidationError("A digest has 64 digits: 0 to 9 and a to f.")
+    }
+  }
+
   func request(input: StandardInput) throws -> APIRequest {
-    try Self.request("allowed", ask, nil)
+    try Self.request("allowed", ask, nil, digest: digest.flatMap { ContentHash($0) })
   }
 
   mutating func lookUp(
@@ -163,6 +175,22 @@ struct ApproveCommand: AnsweringCommand {
     ask =
       try ask.map { Self.named($0, in: names, tasks) ?? $0 }
       ?? confirmed(of: tasks, in: environment)
+    let beginning = ask?.lowercased() ?? ""
+    let named = Self.approvals(in: tasks).filter { asked in
+      asked.session.rawValue == ask || asked.request.id.description.hasPrefix(beginning)
+    }
+    // Of several the daemon says which there are.
+    if digest == nil, named.count == 1 { digest = named.first?.request.digest?.description }
+  }
+
+  private static func approvals(
+    in tasks: [TaskState]
+  ) -> [(session: SessionID, request: ApprovalRequest)] {
+    tasks.flatMap { task in
+      task.requests.compactMap { request in
+        if case .approval(let approval) = request { (task.sessionId, approval) } else { nil }
+      }
+    }
   }
 
   /// Shows the one request that waits for leave, and returns its id where the person allows it. Nothing
@@ -170,11 +198,7 @@ struct ApproveCommand: AnsweringCommand {
   ///
   /// - Throws: `CommandFailure` where none or several wait, nobody can be asked, or the person says no.
   func confirmed(of tasks: [TaskState], in environment: Environment) throws -> String {
-    let all = tasks.flatMap { task in
-      task.requests.compactMap { request in
-        if case .approval = request { (session: task.sessionId, request: request) } else { nil }
-      }
-    }
+    let all = Self.approvals(in: tasks).map { (session: $0, request: TaskRequest.approval($1)) }
     let open = all.filter { !$0.request.isAskedAtHost(environment.style) }
     let found = open.isEmpty ? all : open
     guard let first = found.first else {
@@ -195,6 +219,12 @@ struct ApproveCommand: AnsweringCommand {
         code: "nameNeeded",
         message: "Only a terminal can show and ask. Name what you allow:\n\(named)",
         exitCode: ExitStatus.failed)
+    }
+    guard !first.request.isCut else {
+      throw CommandFailure(
+        code: "requestIncomplete",
+        message: "Not all of the request is on this device yet. Try again, or answer on the device "
+          + "where the agent works.", exitCode: ExitStatus.tryLater)
     }
     guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
       throw CommandFailure(

@@ -377,7 +377,7 @@ extension AgentEvent {
     switch self {
     case .toolStarted(let id, _): .toolStarted(id: id)
     case .toolEnded(let id): .toolEnded(id: id)
-    case .approvalRequested(let id, _, _, _, _): .approvalRequested(id: id)
+    case .approvalRequested(let id, _, _, _): .approvalRequested(id: id)
     case .approvalAnswered(let id): .approvalAnswered(id: id)
     case .session, .sessionLost, .text, .rateLimited, .problem, .progress: nil
     }
