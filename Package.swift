@@ -101,6 +101,9 @@ let rooms: [Room] = [
   // Sources
   Room(name: "Basics", path: "Sources/Basics", articles: ["README.md"]),
   Room(
+    name: "CommandArguments", path: "Sources/CommandArguments", rooms: ["Basics"],
+    foreign: ["ArgumentParser"], articles: ["README.md"]),
+  Room(
     name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()],
     articles: ["README.md"]),
   Room(
@@ -172,8 +175,8 @@ let rooms: [Room] = [
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
     rooms: [
-      "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-      "ProcessResources", "Observability", "Systemd",
+      "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore",
+      "SyncServer", "ProcessResources", "Observability", "Systemd",
     ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
@@ -210,9 +213,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: [
-      "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
-      "ProcessResources",
-      "Observability", "Systemd",
+      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel",
+      "SyncClient", "ProcessResources", "Observability", "Systemd",
     ],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle", "Logging",
@@ -222,7 +224,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: [
-      "Basics", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats", "QueueModel", "Systemd",
+      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats",
+      "QueueModel", "Systemd",
     ],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
@@ -230,8 +233,8 @@ let rooms: [Room] = [
     name: "MergeHarness", path: "Sources/MergeHarness",
     kind: .executable(product: "cospool-harness"),
     rooms: [
-      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
-      "ServerCore", "ClientCore", "SyncSimulation",
+      "Basics", "CommandArguments", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec",
+      "WireProtocol", "ServerCore", "ClientCore", "SyncSimulation",
     ],
     foreign: ["ArgumentParser"], articles: ["README.md"]),
   // Tests
@@ -278,6 +281,7 @@ let rooms: [Room] = [
       "NetworkAddresses", "ServerCore", "SyncTestSupport", "Fuzzing",
     ]),
   test("BasicsTests", ["Basics"]),
+  test("CommandArgumentsTests", ["CommandArguments"], foreign: ["ArgumentParser"]),
   test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),
   test("AgentFormatsTests", ["AgentFormats", "QueueOracle", "SyncTestSupport"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
