@@ -285,7 +285,9 @@ let rooms: [Room] = [
   test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),
   test("AgentFormatsTests", ["AgentFormats", "QueueOracle", "SyncTestSupport"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
-  test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
+  test(
+    "QueueModelTests",
+    ["SequenceCRDT", "QueueModel", "QueueOracle", "SyncTestSupport", "DeltaCodec"]),
   test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
   test(
     "WireProtocolTests",
@@ -367,9 +369,8 @@ let rooms: [Room] = [
   test(
     "SyncCommandTests",
     [
-      "Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "SyncClient",
-      "SyncDaemon",
-      "SyncCommand", "PushTestSupport",
+      "Basics", "CommandArguments", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel",
+      "QueueOracle", "SyncClient", "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"]),
   test(

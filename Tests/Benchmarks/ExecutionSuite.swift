@@ -138,7 +138,7 @@ struct ExecutionSuite {
       defer { close(asking) }
       _ = try DaemonProcess.receive(events) { $0.contains("request \(number) of all") }
       let seen = clock.now
-      let answer = try phone.send("POST", "/v1/asks/only/answer", #"{"verdict":"allowed"}"#)
+      let answer = try phone.send("POST", "/v1/asks/answer", #"{"verdict":"allowed"}"#)
       let decision = try DaemonProcess.receive(asking) { $0.contains("\"allowed\"") }
       let end = clock.now
       try BenchFailure.require(decision.contains("\"allowed\""), String(decision.prefix(300)))

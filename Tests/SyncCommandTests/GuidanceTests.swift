@@ -20,7 +20,7 @@ import Testing
     let commands = Self.commands()
     #expect(commands.count > 40)
     for (path, _) in commands {
-      let help = await CommandFixture.cospool(path + ["--help"]).output
+      let help = await CommandFixture.cospool(["help"] + path).output
       let examples = try #require(help.firstRange(of: "EXAMPLES"), "\(path) has no examples")
       let usage = try #require(help.firstRange(of: "USAGE"), "\(path)")
       #expect(examples.lowerBound < usage.lowerBound, "\(path)")
