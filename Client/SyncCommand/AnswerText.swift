@@ -1,3 +1,4 @@
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -57,8 +58,9 @@ enum QueueText {
     if let error = queue.currentError, !isOver {
       lines.append(style.coloured("stands still: \(TextStyle.line(error))", .red))
       if let first = queue.messages.first {
-        let id = first.id.description.prefix(idDigitsMin)
-        lines.append(style.coloured("go on: cospool queue retry \(id), or skip \(id)", .dim))
+        let quoted = Shell.quoted(String(first.id.description.prefix(idDigitsMin)))
+        lines.append(
+          style.coloured("go on: cospool queue retry \(quoted), or skip \(quoted)", .dim))
       }
     }
     guard !queue.messages.isEmpty else {

@@ -56,7 +56,9 @@ struct CommandRunner: Sendable {
 
   private func run(_ command: any LocalCommand) async -> Outcome {
     do {
-      return try await command.outcome(in: environment)
+      var outcome = try await command.outcome(in: environment)
+      if command.options.json { outcome.output = environment.style.document(outcome.output.utf8) }
+      return outcome
     } catch {
       let failure = CommandRunner.failure(of: error)
       return Outcome(
@@ -124,7 +126,7 @@ struct CommandRunner: Sendable {
     try command.received(answer)
     let output =
       command.options.json
-      ? String(decoding: answer.json, as: UTF8.self)
+      ? environment.style.document(answer.json)
       : try command.text(of: answer, style: environment.style)
     return Outcome(
       exitCode: command.exitCode(of: answer), output: output,

@@ -92,7 +92,7 @@ extension APIHandlers {
     if device == client.deviceID, kind == AgentKind.none {
       answer.warning =
         "This device has no agent, so nothing starts: cospool config set agent claude, or for this "
-        + "session alone: cospool session agent \(session) claude."
+        + "session alone: cospool session agent \(Shell.quoted(session.rawValue)) claude."
     }
     answer.asksThere = device != nil && device != client.deviceID
     if let before, before != device {

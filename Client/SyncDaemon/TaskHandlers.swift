@@ -181,11 +181,12 @@ struct TaskHandlers: RouteHandlers {
   ) throws -> AwaitedRequest {
     guard verdict.answers(asked.request) else {
       let session = asked.session
+      let quoted = Shell.quoted(session.rawValue)
       throw APIProblem(
         .unprocessableContent, code: "wrongVerdict",
         message: verdict.isAboutApproval
-          ? "\(session) asks a question. Answer it: cospool answer \(session) TEXT."
-          : "\(session) asks for leave. Decide: cospool approve or deny \(session).",
+          ? "\(session) asks a question. Answer it: cospool answer \(quoted) TEXT."
+          : "\(session) asks for permission. Decide: cospool approve \(quoted), or cospool deny \(quoted).",
         exitCode: ExitStatus.usage)
     }
     return asked

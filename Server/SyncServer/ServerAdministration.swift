@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import QueueModel
 import ServerCore
@@ -40,8 +41,12 @@ package struct ServerAdministration: Sendable {
       Pairing code for workspace "\(ShownName.text(workspaceName))": \(code)
       It works once, within 10 minutes.\(grant) On the other device, type:
 
-        cospool pair \(typed) \(code)\(hint)
+        \(command)
       """
+    }
+
+    private var command: String {
+      "cospool pair \(Shell.quoted(typed)) \(Shell.quoted(code))" + hint
     }
 
     private var typed: String {

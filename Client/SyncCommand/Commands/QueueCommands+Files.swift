@@ -124,7 +124,7 @@ extension QueueCommands {
             code: "notText", message: "It is no text: name a file with -o.",
             exitCode: ExitStatus.failed)
         }
-        return text
+        return style.width == nil ? text : TextStyle.block(text)
       }
       return DocumentFile.written(answer.json, to: path)
     }

@@ -194,8 +194,9 @@ struct ApproveCommand: AnsweringCommand {
       throw CommandFailure(
         code: "askNotFound", message: "Nothing waits for an approval.", exitCode: ExitStatus.failed)
     }
-    let lines = found.map {
-      "  cospool approve \($0.request.id.description.prefix(8))   \($0.session): \($0.request.note)"
+    let lines = found.map { session, request in
+      let quoted = Shell.quoted(String(request.id.description.prefix(8)))
+      return ["  cospool approve \(quoted)", "\(session): \(request.note)"].joined(separator: "   ")
     }
     let named = lines.map(TextStyle.line).joined(separator: "\n")
     guard found.count == 1 else {
@@ -280,7 +281,7 @@ struct AnswerCommand: AnsweringCommand {
       let asks = tasks.contains { named.contains($0.sessionId) && !$0.requests.isEmpty }
       guard !asks, Self.request(word, in: tasks).isEmpty else {
         throw CommandFailure.usage(
-          "The text of the answer is missing: cospool answer \(word) TEXT.")
+          "The text of the answer is missing: cospool answer \(Shell.quoted(word)) TEXT.")
       }
       return
     }
