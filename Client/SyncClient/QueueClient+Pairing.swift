@@ -156,7 +156,8 @@ public struct PairingInvitation: Hashable, Sendable {
     self.server = server.url
     self.role = role
     self.expiresAt = expiresAt
-    command = "cospool pair \(Shell.quoted(server.url)) \(Shell.quoted(code))"
+    command =
+      "cospool pair \(Shell.quoted(server.url)) \(Shell.quoted(code))"
       + (server.isExposed ? " --insecure" : "")
     if server.isOfThisMachine {
       hint =

@@ -29,7 +29,8 @@ extension APIHandlers {
           message: "A message is held for 1 to \(APIHandlers.holdSecondsMax) seconds at a time.",
           exitCode: ExitStatus.usage)
       }
-      return try await perform(.hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id])
+      return try await perform(
+        .hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id])
     }
     api.delete("messages/:message/hold") { _, context in
       let id = try message(context)

@@ -150,7 +150,9 @@ struct TaskHandlers: RouteHandlers {
     let all = client.tasks.all().flatMap { task in
       task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
-    let session = named.flatMap { try? SessionID($0) }.flatMap { client.workspace().session($0)?.id }
+    let session = named.flatMap { try? SessionID($0) }.flatMap {
+      client.workspace().session($0)?.id
+    }
     let found: [AwaitedRequest]
     if let session {
       let asked = all.filter { $0.session == session }

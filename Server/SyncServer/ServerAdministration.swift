@@ -284,7 +284,8 @@ package struct ServerAdministration: Sendable {
     guard let first = matches.first else {
       throw SyncServerError(
         .failed,
-        "No device \"\(key)\". Give its name or at least 4 characters of its id; `devices` lists them.")
+        "No device \"\(key)\". Give its name or at least 4 characters of its id; `devices` lists them."
+      )
     }
     guard matches.count == 1 else {
       let candidates = matches.map {

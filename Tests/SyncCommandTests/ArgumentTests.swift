@@ -148,7 +148,9 @@ import Testing
     #expect(outcome.errors.contains("write -- before it"), "\(outcome.errors)")
   }
 
-  @Test(arguments: [["ask", "-h"], ["ask", "--help"], ["--json", "ask", "--help"], ["ask", "--version"]])
+  @Test(arguments: [
+    ["ask", "-h"], ["ask", "--help"], ["--json", "ask", "--help"], ["ask", "--version"],
+  ])
   func askNeverSucceedsWithoutAnAnswer(arguments: [String]) async {
     let outcome = await CommandFixture.cospool(arguments)
     #expect(outcome.exitCode == 2 && outcome.output.isEmpty && !outcome.errors.isEmpty)

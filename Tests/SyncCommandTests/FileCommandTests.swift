@@ -14,7 +14,8 @@ import Testing
       _ = await fixture.cospool("send", "-s", "s", "--id", Self.id, "look")
       #expect(await fixture.cospool("queue", "files", "1111").output == "no files")
       let attached = await fixture.cospool("queue", "attach", "1111", path)
-      #expect(attached.output == #"attached my picture.png, 4 bytes, to "look" in s"#, "\(attached)")
+      #expect(
+        attached.output == #"attached my picture.png, 4 bytes, to "look" in s"#, "\(attached)")
       let again = await fixture.cospool("queue", "attach", "1111", path)
       #expect(again.output == #"my picture.png is attached already to "look" in s"#)
       let list = await fixture.cospool("queue", "files", "1111").output

@@ -63,7 +63,8 @@ import Testing
 
   // N-14
   @Test func secretsOfPushAddressesAreNoArguments() throws {
-    let file = URL.temporaryDirectory.appending(path: "cospool-secret-\(UInt32.random(in: 1...(.max)))")
+    let file = URL.temporaryDirectory.appending(
+      path: "cospool-secret-\(UInt32.random(in: 1...(.max)))")
     try Data("0123456789abcdef\n".utf8).write(to: file)
     defer { try? FileManager.default.removeItem(at: file) }
     let path = file.path(percentEncoded: false)

@@ -214,7 +214,8 @@ import Testing
       } while refused.errors.contains("asks nothing")
       #expect(refused.errors.contains("cospool answer \(quoted) TEXT"), "\(refused)")
       #expect(
-        await fixture.cospool("task", "show", name).output.contains("cospool answer \(quoted) TEXT"))
+        await fixture.cospool("task", "show", name).output.contains("cospool answer \(quoted) TEXT")
+      )
       #expect(await fixture.cospool("answer", name, "this one").exitCode == 0)
       #expect(await asked.output == "this one")
       _ = await fixture.cospool("send", "--new", "-s", "a b", "one")

@@ -197,7 +197,8 @@ import Testing
     #expect(
       try text(
         "queue", "cancel", "1111",
-        of: #"{"count":1,"messages":[\#(one)],"outcomes":[{"id":"11111111-1111-4111-8111-111111111111","#
+        of:
+          #"{"count":1,"messages":[\#(one)],"outcomes":[{"id":"11111111-1111-4111-8111-111111111111","#
           + #""outcome":"cancelled"}],"result":"affected"}"#)
         == #"cancelled "production hotfix" in other"#)
     #expect(
@@ -206,7 +207,8 @@ import Testing
         of: #"{"messages":[\#(one),\#(message("two", "b"))],"position":2,"result":"moved"}"#)
         == "moved 2 messages:\n  \"production hotfix\" in other\n  \"two\" in b, position 2")
     #expect(
-      try text("queue", "priority", "1111", "urgent", of: #"{"messages":[\#(one)],"result":"done"}"#)
+      try text(
+        "queue", "priority", "1111", "urgent", of: #"{"messages":[\#(one)],"result":"done"}"#)
         == #"made urgent: "production hotfix" in other"#)
   }
 

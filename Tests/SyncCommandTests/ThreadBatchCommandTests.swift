@@ -23,11 +23,14 @@ import Testing
           == "moved d, b, position 1")
       #expect(try await names(fixture) == ["d", "b", "a", "c"])
       #expect(
-        await fixture.cospool("thread", "move", "d", "--after", "a").output == "moved d, position 3")
+        await fixture.cospool("thread", "move", "d", "--after", "a").output == "moved d, position 3"
+      )
       #expect(
-        await fixture.cospool("thread", "move", "c", "--before", "b").output == "moved c, position 1")
+        await fixture.cospool("thread", "move", "c", "--before", "b").output
+          == "moved c, position 1")
       #expect(try await names(fixture) == ["c", "b", "a", "d"])
-      #expect(await fixture.cospool("thread", "remove", "a", "c").output == "removed 2 threads: a, c")
+      #expect(
+        await fixture.cospool("thread", "remove", "a", "c").output == "removed 2 threads: a, c")
       #expect(await fixture.cospool("undo").output == "undone: removing 2 threads")
       #expect(try await names(fixture) == ["c", "b", "a", "d"])
       let wrong = await fixture.cospool("thread", "move", "a", "--after", "a")

@@ -80,7 +80,8 @@ import Testing
       await send("a", "b", "c", "d", "e", in: fixture)
       #expect(await fixture.cospool("thread", "remove", "b").output == "removed 1 thread: b")
       #expect(try await shown(fixture).map(\.position) == [1, 2, 3, 4])
-      #expect(await fixture.cospool("thread", "remove", "D", "a").output == "removed 2 threads: d, a")
+      #expect(
+        await fixture.cospool("thread", "remove", "D", "a").output == "removed 2 threads: d, a")
       #expect(
         try await shown(fixture) == [
           Shown(name: "c", position: 1, locked: true), Shown(name: "e", position: 2, locked: true),

@@ -26,7 +26,9 @@ import Testing
           let inner = interpolation(rest.dropFirst(2))
           if !inner.contains("quoted") { found.append(String(inner)) }
           rest = joined[inner.endIndex...].dropFirst()
-        } else if ".,;:".contains(character), rest.dropFirst().first.map({ " \"\n".contains($0) }) ?? true {
+        } else if ".,;:".contains(character),
+          rest.dropFirst().first.map({ " \"\n".contains($0) }) ?? true
+        {
           break
         } else {
           rest = rest.dropFirst()

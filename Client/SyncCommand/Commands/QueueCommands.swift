@@ -317,7 +317,8 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "resumed", unchanged: "not paused", session: session.id)
+      try ReceiptText.text(
+        of: answer, done: "resumed", unchanged: "not paused", session: session.id)
     }
   }
 }

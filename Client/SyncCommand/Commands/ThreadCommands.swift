@@ -74,7 +74,8 @@ struct ThreadCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "queued", item: "thread", session: sessions.joined(separator: ", "))
+      try ReceiptText.text(
+        of: answer, done: "queued", item: "thread", session: sessions.joined(separator: ", "))
     }
   }
 

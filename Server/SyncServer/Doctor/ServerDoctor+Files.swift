@@ -27,7 +27,8 @@ extension ServerDoctor {
         errno == ENOENT
           ? .error(
             code, "\(path) is not there",
-            fix: "Name the server's with --data; or begin one: cospool-server pair --data \(quoted)")
+            fix: "Name the server's with --data; or begin one: cospool-server pair --data \(quoted)"
+          )
           : .error(
             code, "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
             fix: "Ask as the user who runs the server, or as root.")
@@ -174,7 +175,7 @@ extension ServerDoctor {
         "\(standing.count) devices have access again that were revoked: \(standing[0].device)",
         fix:
           "Restart the server: it revokes them again. Or cospool-server revoke "
-            + Shell.quoted("\(standing[0].device)")
+          + Shell.quoted("\(standing[0].device)")
       )
     ]
   }

@@ -38,9 +38,8 @@ package enum NameMatch<Item> {
   /// Things with identifiers, of which hyphens may be left out.
   ///
   /// - Complexity: O(items).
-  package init(
-    _ text: some StringProtocol, among items: some Sequence<Item>,
-    id: (Item) -> some UniqueIdentifier,
+  package init<ID: UniqueIdentifier>(
+    _ text: some StringProtocol, among items: some Collection<Item>, id: (Item) -> ID,
     name: (Item) -> String? = { _ in nil }, names: Names = .given
   ) {
     let prefix = IdentifierPrefix(text)
@@ -60,7 +59,7 @@ package enum NameMatch<Item> {
   ///
   /// - Complexity: O(items).
   package init(
-    _ text: String, among items: some Sequence<Item>, textID id: (Item) -> String,
+    _ text: String, among items: some Collection<Item>, textID id: (Item) -> String,
     name: (Item) -> String? = { _ in nil }, beginnings: Beginnings = .ofIDs, names: Names = .given
   ) {
     let wanted = text.trimmedOfWhitespace().lowercased()
@@ -75,19 +74,21 @@ package enum NameMatch<Item> {
   }
 
   private init(
-    _ text: String, _ items: some Sequence<Item>, isWhole: (Item) -> Bool, begins: (Item) -> Bool,
+    _ text: String, _ items: some Collection<Item>, isWhole: (Item) -> Bool, begins: (Item) -> Bool,
     name: (Item) -> String?, _ names: Names
   ) {
+    let trimmed = text.trimmedOfWhitespace()
     let whole = items.filter(isWhole)
-    guard whole.isEmpty, !text.isEmpty else {
+    guard whole.isEmpty, !trimmed.isEmpty else {
       self.init(whole)
       return
     }
-    let trimmed = text.trimmedOfWhitespace()
     let lower = trimmed.lowercased()
-    let isExact = { (item: Item) in name(item).map { $0 == text || $0 == trimmed } ?? false }
+    func isExact(_ item: Item) -> Bool {
+      name(item).map { $0 == text || $0 == trimmed } ?? false
+    }
     let hasExact = items.contains(where: isExact)
-    let isNamed = { (item: Item) in
+    func isNamed(_ item: Item) -> Bool {
       hasExact ? isExact(item) : name(item)?.lowercased() == lower
     }
     switch names {

@@ -145,7 +145,7 @@ extension Workspace {
       guard messageStates.contains(id) else { throw .messageNotFound(id: id.description) }
       return id
     }
-    switch NameMatch(text, among: messageStates.keys, id: { $0 }) {
+    switch NameMatch(text, among: Array(messageStates.keys), id: { $0 }) {
     case .one(let id): return id
     case .none: throw .messageNotFound(id: String(text))
     case .several(let found):
