@@ -1,5 +1,6 @@
 import Basics
 import LocalAPI
+import QueueModel
 
 /// A command that withdraws messages: the authority says of each whether that was in time.
 protocol WithdrawingCommand: DaemonCommand {
