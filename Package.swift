@@ -103,6 +103,9 @@ let rooms: [Room] = [
   // Sources
   Room(name: "Basics", path: "Sources/Basics", articles: ["README.md"]),
   Room(
+    name: "CommandArguments", path: "Sources/CommandArguments", rooms: ["Basics"],
+    foreign: ["ArgumentParser"], articles: ["README.md"]),
+  Room(
     name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()],
     articles: ["README.md"]),
   Room(
@@ -174,8 +177,8 @@ let rooms: [Room] = [
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
     rooms: [
-      "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-      "ProcessResources", "Observability", "Systemd",
+      "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore",
+      "SyncServer", "ProcessResources", "Observability", "Systemd",
     ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
@@ -212,9 +215,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: [
-      "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
-      "ProcessResources",
-      "Observability", "Systemd",
+      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel",
+      "SyncClient", "ProcessResources", "Observability", "Systemd",
     ],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle", "Logging",
@@ -224,7 +226,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: [
-      "Basics", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats", "QueueModel", "Systemd",
+      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats",
+      "QueueModel", "Systemd",
     ],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
@@ -232,8 +235,8 @@ let rooms: [Room] = [
     name: "MergeHarness", path: "Sources/MergeHarness",
     kind: .executable(product: "cospool-harness"),
     rooms: [
-      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
-      "ServerCore", "ClientCore", "SyncSimulation",
+      "Basics", "CommandArguments", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec",
+      "WireProtocol", "ServerCore", "ClientCore", "SyncSimulation",
     ],
     foreign: ["ArgumentParser"], articles: ["README.md"]),
   // Tests
@@ -280,10 +283,13 @@ let rooms: [Room] = [
       "NetworkAddresses", "ServerCore", "SyncTestSupport", "Fuzzing",
     ]),
   test("BasicsTests", ["Basics"]),
+  test("CommandArgumentsTests", ["CommandArguments"], foreign: ["ArgumentParser"]),
   test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),
   test("AgentFormatsTests", ["AgentFormats", "QueueOracle", "SyncTestSupport"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
-  test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
+  test(
+    "QueueModelTests",
+    ["SequenceCRDT", "QueueModel", "QueueOracle", "SyncTestSupport", "DeltaCodec"]),
   test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
   test(
     "WireProtocolTests",
@@ -365,8 +371,8 @@ let rooms: [Room] = [
   test(
     "SyncCommandTests",
     [
-      "Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "QueueOracle",
-      "SyncClient", "SyncDaemon", "SyncCommand", "PushTestSupport",
+      "Basics", "CommandArguments", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel",
+      "QueueOracle", "SyncClient", "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"]),
   test(

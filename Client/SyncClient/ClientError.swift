@@ -137,7 +137,8 @@ extension ClientError: CustomStringConvertible {
     case .otherWorkspace(let name, let own):
       "The code is for workspace \(name.debugDescription), and this device's queues belong to another one, "
         + "\(own). Ask for a code of that: cospool-server pair --workspace NAME; cospool-server workspace list "
-        + "--json has names and ids; where it is lost there: cospool-server pair --workspace-id \(own). For the other workspace use another data directory."
+        + "--json has names and ids; where it is lost there: cospool-server pair --workspace-id "
+        + Shell.quoted("\(own)") + ". For the other workspace use another data directory."
     case .syncDisabled:
       "Sync is off on this device. Turn it on first."
     case .authentication(let message):

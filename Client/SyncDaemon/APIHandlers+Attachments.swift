@@ -25,12 +25,14 @@ extension APIHandlers {
       let attachment = try await kept(body)
       let notice = try await client.perform(.attach(id, [attachment])).notice
       return CanonicalJSON.response(
-        AttachedAnswer(attachment: attachment, isNew: notice != .unchanged), status: .created)
+        AttachedAnswer(
+          attachment: attachment, isNew: notice != .unchanged, message: changed([id]).first),
+        status: .created)
     }
     api.delete("messages/:message/attachments/:attachment") { _, context in
       let id = try message(context)
       let file = try file(context, of: id)
-      return try await perform(.detach(id, [file.hash]))
+      return try await perform(.detach(id, [file.hash]), changing: [id])
     }
     api.get("messages/:message/attachments/:attachment") { _, context in
       let file = try file(context, of: try message(context))
@@ -126,9 +128,8 @@ extension APIHandlers {
   private func file(_ context: Context, of id: MessageID) throws -> Attachment {
     let text = try parameter("attachment", of: context)
     let files = try client.workspace().message(id).attachments
-    let named = files.filter { $0.name == text }
-    let found = named.isEmpty ? files.filter { $0.hash.description.hasPrefix(text) } : named
-    guard let file = found.first, found.count == 1, !text.isEmpty else {
+    let found = NameMatch(text, among: files, textID: \.hash.description, name: \.name)
+    guard case .one(let file) = found else {
       throw QueueError.attachmentNotFound(hash: text, message: id.description)
     }
     return file

@@ -29,10 +29,12 @@ extension APIHandlers {
           message: "A message is held for 1 to \(APIHandlers.holdSecondsMax) seconds at a time.",
           exitCode: ExitStatus.usage)
       }
-      return try await perform(.hold(id, until: client.time + Int64(seconds) * 1_000))
+      return try await perform(
+        .hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id])
     }
     api.delete("messages/:message/hold") { _, context in
-      try await perform(.hold(try message(context), until: nil))
+      let id = try message(context)
+      return try await perform(.hold(id, until: nil), changing: [id])
     }
     api.get("messages/:message/output") { request, context in
       let id = try message(context)
@@ -91,7 +93,7 @@ extension APIHandlers {
     if device == client.deviceID, kind == AgentKind.none {
       answer.warning =
         "This device has no agent, so nothing starts: cospool config set agent claude, or for this "
-        + "session alone: cospool session agent \(session) claude."
+        + "session alone: cospool session agent \(Shell.quoted(session.rawValue)) claude."
     }
     answer.asksThere = device != nil && device != client.deviceID
     if let before, before != device {
@@ -123,14 +125,8 @@ extension APIHandlers {
   private func device(named text: String) throws -> DeviceID {
     if text == "this" { return client.deviceID }
     let devices = devices()
-    let key = text.lowercased()
-    // Devices name themselves: a name must never stand for an id, nor come before one.
-    var found = devices.filter { $0.id.description == key }
-    if found.isEmpty {
-      found = devices.filter {
-        $0.name == text || (!text.isEmpty && $0.id.description.hasPrefix(key))
-      }
-    }
+    // Devices name themselves.
+    let found = NameMatch(text, among: devices, id: \.id, name: \.name, names: .own).all
     guard let device = found.first, found.count == 1 else {
       let reason = found.isEmpty ? "No device is called" : "Several devices are called"
       let named = (found.isEmpty ? devices : found).prefix(20).map {

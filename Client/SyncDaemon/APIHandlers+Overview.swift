@@ -104,12 +104,13 @@ extension APIHandlers {
     guard let next = queue?.messages.first else {
       return (.idle, task.flatMap { $0.note.isEmpty ? nil : $0.note })
     }
-    let word = view.name.contains(where: \.isWhitespace) ? view.id.rawValue : view.name
+    let quoted = Shell.quoted(
+      view.name.contains(where: \.isWhitespace) ? view.id.rawValue : view.name)
     guard let host = view.host else {
-      return (.unhosted, "no device runs it: cospool session host \(word) this")
+      return (.unhosted, "no device runs it: cospool session host \(quoted) this")
     }
     if kind == AgentKind.none {
-      return (.agentless, "there is no agent here: cospool session agent \(word) claude")
+      return (.agentless, "there is no agent here: cospool session agent \(quoted) claude")
     }
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {
       return (.hostAway, "\(name(of: host)) is not connected")

@@ -174,21 +174,26 @@ extension APIHandlers {
         id, content: body.content, base: base)
       var answer = ReceiptAnswer(receipt.notice)
       answer.unconfirmed = isConfirmed ? nil : true
+      answer.messages = changed([id])
       return CanonicalJSON.response(answer)
     }
     api.put("messages/:message/priority") { request, context in
       let body = try await decoded(PriorityRequest.self, from: request)
+      let id = try message(context)
       return try await perform(
-        .setPriority(try message(context), try priority(named: body.priority)))
+        .setPriority(id, try priority(named: body.priority)), changing: [id])
     }
     api.post("messages/:message/restore") { _, context in
-      try await perform(.restore(try message(context)))
+      let id = try message(context)
+      return try await perform(.restore(id), changing: [id])
     }
     api.post("messages/:message/retry") { _, context in
-      try await perform(.retry(try message(context)))
+      let id = try message(context)
+      return try await perform(.retry(id), changing: [id])
     }
     api.post("messages/:message/skip") { _, context in
-      try await perform(.skip(try message(context)))
+      let id = try message(context)
+      return try await perform(.skip(id), changing: [id])
     }
     api.post("messages/cancel") { request, context in
       let body = try await decoded(MessagesRequest.self, from: request)
@@ -201,7 +206,7 @@ extension APIHandlers {
       let ids = try messages(body.ids)
       let target = try target(of: body)
       if let agent = context.agent { try check(ids, movingTo: target, of: agent) }
-      return try await perform(.move(ids, to: target))
+      return try await perform(.move(ids, to: target), changing: ids)
     }
   }
 
@@ -212,6 +217,7 @@ extension APIHandlers {
     answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
       ReceiptAnswer.Outcome(id: id, outcome: "\(outcome)")
     }
+    answer.messages = changed(ids)
     return answer
   }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Basics
+import CommandArguments
 import Foundation
 import Logging
 import Observability
@@ -104,7 +105,10 @@ struct Cospoold {
 
   static func parse(_ arguments: [String]) -> Start {
     do {
-      return .run(try DaemonOptions.parse(arguments))
+      let reading = try ArgumentReader(DaemonOptions.self).read(arguments)
+      return .run(try DaemonOptions.parse(reading.arguments))
+    } catch let fault as ArgumentFault {
+      return .stop(message: fault.text, exitCode: ExitStatus.usage)
     } catch {
       let isHelp = DaemonOptions.exitCode(for: error) == .success
       let message = HelpText.wrapped(

@@ -15,9 +15,20 @@ extension RouteHandlers {
   typealias Context = APIContext
 
   /// Does a command and answers with its receipt.
-  func perform(_ command: Command, isOfPerson: Bool = true) async throws -> Response {
-    CanonicalJSON.response(
-      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice))
+  ///
+  /// - Parameter messages: those that it changes, which the receipt names.
+  func perform(
+    _ command: Command, changing messages: [MessageID] = [], isOfPerson: Bool = true
+  ) async throws -> Response {
+    var answer = ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice)
+    if !messages.isEmpty { answer.messages = changed(messages) }
+    return CanonicalJSON.response(answer)
+  }
+
+  /// What a person knows these messages by.
+  func changed(_ messages: [MessageID]) -> [ReceiptAnswer.Message] {
+    let workspace = client.workspace()
+    return messages.compactMap { try? workspace.message($0) }.map(ReceiptAnswer.Message.init)
   }
 
   func session(_ context: Context) throws -> SessionID {

@@ -44,6 +44,10 @@ struct TaskHandlers: RouteHandlers {
       let body = try await decoded(DecisionRequest.self, from: request)
       return CanonicalJSON.response(try await answer(named, body, context))
     }
+    api.post("asks/answer") { request, context in
+      let body = try await decoded(DecisionRequest.self, from: request)
+      return CanonicalJSON.response(try await answer(nil, body, context))
+    }
   }
 
   private func task(of session: SessionID) throws -> TaskState {
@@ -149,11 +153,9 @@ struct TaskHandlers: RouteHandlers {
   /// How often a request is asked anew after somebody allowed something else.
   private static let asksMax = 3
 
-  /// The word that stands for the one request that is awaited.
-  static let onlyAsk = "only"
-
+  /// - Parameter named: a request or a session; nil for the only request that is awaited.
   private func answer(
-    _ named: String, _ body: DecisionRequest, _ context: Context
+    _ named: String?, _ body: DecisionRequest, _ context: Context
   ) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
     let asked = try await awaited(named, verdict)
@@ -194,35 +196,39 @@ struct TaskHandlers: RouteHandlers {
     }
   }
 
-  /// The request that is meant: by its id or a unique beginning of it, by its session where that has
-  /// one that such a verdict answers, or the only one there is.
-  private func awaited(_ named: String, _ verdict: Verdict) async throws -> AwaitedRequest {
+  /// The request that is meant: by its session, by its id or the beginning of it, or the only one there is. The id
+  /// of a session means that session, whether or not it asks.
+  private func awaited(_ named: String?, _ verdict: Verdict) async throws -> AwaitedRequest {
     // What was answered and not written yet by its host is found too, to be told by whom.
     let all = client.tasks.all().flatMap { task in
       task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
-    let name = named.lowercased()
+    let session = named.flatMap { try? SessionID($0) }.flatMap {
+      client.workspace().session($0)?.id
+    }
     let found: [AwaitedRequest]
-    if name == TaskHandlers.onlyAsk {
-      found = await client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
-    } else if let session = try? SessionID(named), all.contains(where: { $0.session == session }) {
+    if let session {
       let asked = all.filter { $0.session == session }
       let fitting = asked.filter { verdict.answers($0.request) }
       let open = await client.tasks.awaitedRequests().filter { fitting.contains($0) }
       // Of several that fit, those that nobody has answered yet are meant.
       found = fitting.isEmpty ? Array(asked.prefix(1)) : open.isEmpty ? [fitting[0]] : open
+    } else if let named {
+      found = NameMatch(named, among: all, id: \.request.id).all
     } else {
-      found = name.isEmpty ? [] : all.filter { $0.request.id.description.hasPrefix(name) }
+      found = await client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
     }
     if let asked = found.first, found.count == 1 { return try checked(asked, verdict) }
     guard found.isEmpty else { throw APIProblem.askAmbiguous(found) }
-    try refuseIfEnded(named)
+    if let named { try refuseIfEnded(named) }
+    let what = verdict.isAboutApproval ? "an approval" : "an answer"
     throw APIProblem(
       .notFound, code: "askNotFound",
-      message: name == TaskHandlers.onlyAsk
-        ? "Nothing waits for \(verdict.isAboutApproval ? "an approval" : "an answer")."
-        : "No request \"\(named)\" waits. cospool task list shows what does.",
-      exitCode: ExitStatus.failed)
+      message: session.map { "The session \($0) asks nothing." }
+        ?? named.map {
+          "No request \"\($0)\" waits. Name a session, or at least 4 characters of a request's id: "
+            + "cospool task list shows what waits."
+        } ?? "Nothing waits for \(what).", exitCode: ExitStatus.failed)
   }
 
   private func checked(
@@ -230,11 +236,12 @@ struct TaskHandlers: RouteHandlers {
   ) throws -> AwaitedRequest {
     guard verdict.answers(asked.request) else {
       let session = asked.session
+      let quoted = Shell.quoted(session.rawValue)
       throw APIProblem(
         .unprocessableContent, code: "wrongVerdict",
         message: verdict.isAboutApproval
-          ? "\(session) asks a question. Answer it: cospool answer \(session) TEXT."
-          : "\(session) asks for leave. Decide: cospool approve or deny \(session).",
+          ? "\(session) asks a question. Answer it: cospool answer \(quoted) TEXT."
+          : "\(session) asks for permission. Decide: cospool approve \(quoted), or cospool deny \(quoted).",
         exitCode: ExitStatus.usage)
     }
     return asked

@@ -157,6 +157,25 @@ package struct ReceiptAnswer: APIValue {
     }
   }
 
+  /// A message that was changed, as a person knows it.
+  package struct Message: APIValue {
+    /// So many bytes of a text are told at most.
+    static let textBytesMax = 120
+
+    package var id: MessageID
+    package var session: SessionID
+    /// The beginning of its text, of one line.
+    package var text: String
+
+    package init(_ view: MessageView) {
+      id = view.id
+      session = view.session
+      let line = view.content.split(whereSeparator: \.isNewline).lazy
+        .map { String($0).trimmedOfWhitespace() }.first { !$0.isEmpty }
+      text = (line ?? "").cut(toUTF8Bytes: Self.textBytesMax)
+    }
+  }
+
   package var result: Result
   /// The effective position of the (first) message or thread, where it was moved or queued.
   package var position: Int?
@@ -164,6 +183,8 @@ package struct ReceiptAnswer: APIValue {
   package var count: Int?
   /// What was undone or redone, in words.
   package var what: String?
+  /// The messages that were named to be changed, in that order.
+  package var messages: [Message]?
   /// Of messages that were cancelled: whether that was in time.
   package var outcomes: [Outcome]?
   /// Of an edit: the authority did not say whether it was in time; left out where it did.

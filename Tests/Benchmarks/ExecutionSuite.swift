@@ -140,7 +140,7 @@ struct ExecutionSuite {
       let seen = clock.now
       let digest = told.matches(of: /"digest":"([0-9a-f]{64})"/).last.map { String($0.1) } ?? ""
       let answer = try phone.send(
-        "POST", "/v1/asks/only/answer", #"{"verdict":"allowed","digest":"\#(digest)"}"#)
+        "POST", "/v1/asks/answer", #"{"verdict":"allowed","digest":"\#(digest)"}"#)
       let decision = try DaemonProcess.receive(asking) { $0.contains("\"allowed\"") }
       let end = clock.now
       try BenchFailure.require(decision.contains("\"allowed\""), String(decision.prefix(300)))

@@ -71,17 +71,18 @@ extension EndToEnd {
       '
       try list $cospool queue list -s own
       try add $cospool send -s own --id 11111111-1111-4111-8111-111111111111 "and then this"
-      try edit $cospool queue edit 1111 "and then that"
+      try edit $cospool queue edit 11111 "and then that"
       try edit-person $cospool queue edit 2222 "something else"
       try cancel-person $cospool queue cancel 2222
       try other $cospool send -s other "a worm"
       try read-other $cospool queue list -s other
-      try guess $cospool queue show 1
-      try guess-edit $cospool queue edit 1 "something else"
-      try taken $cospool send -s own --id 12222222-2222-4222-8222-222222222222 --json "mine"
+      try guess $cospool queue show 1111
+      try guess-edit $cospool queue edit 1111 "something else"
+      try taken $cospool send -s own --id 11112222-2222-4222-8222-222222222222 --json "mine"
       try settings $cospool config set command "touch pwned"
       try pair $cospool pair ws://127.0.0.1:1 CODE
-      try push $cospool push add webhook http://127.0.0.1:1/a --secret 0123456789abcdef
+      printf 0123456789abcdef > secret
+      try push $cospool push add webhook http://127.0.0.1:1/a --secret-file secret
       try host $cospool session host other this
       try approve $cospool approve other
       try dump $cospool dump
@@ -105,7 +106,7 @@ extension EndToEnd {
         // Behind the first: what its person wrote, and what the agent must leave alone.
         try await scene.device.cospool("session", "add", "secret")
         try await scene.device.cospool(
-          "send", "-s", "secret", "--id", "12222222-2222-4222-8222-222222222222", "for no host")
+          "send", "-s", "secret", "--id", "11112222-2222-4222-8222-222222222222", "for no host")
         try await scene.device.cospool("queue", "pause", "-s", "own")
         try await scene.device.send("own", "go")
         try await scene.device.cospool(

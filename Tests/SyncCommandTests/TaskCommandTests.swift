@@ -220,7 +220,7 @@ import Testing
       await #expect(throws: CommandFailure.self) {
         try await daemon(fixture).answer(
           to: APIRequest(
-            .post, ["asks", "only", "answer"],
+            .post, ["asks", "answer"],
             body: ["verdict": "allowed", "text": "not on main"]))
       }
       #expect(await fixture.cospool("deny", "--remark", "not now").exitCode == 0)
@@ -394,7 +394,7 @@ extension TaskCommandTests {
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       async let withdrawn = fixture.cospool("ask", "-s", "s", "Which?")
       try await waits(fixture, for: "awaitingAnswer")
-      #expect(await fixture.cospool("session", "delete", "s").output == "deleted")
+      #expect(await fixture.cospool("session", "delete", "s").output == "deleted s")
       #expect(await withdrawn.errors.contains("withdrawn"))
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       #expect(!(await fixture.cospool("task", "list").output.contains("processing")))

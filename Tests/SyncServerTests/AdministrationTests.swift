@@ -281,21 +281,4 @@ import WireProtocol
       #expect(state.waiting == 0)
     }
   }
-
-  @Test func dataOptionMayStandBeforeTheSubcommand() {
-    let commands = ["serve", "pair", "push"]
-    func moved(_ arguments: String...) -> [String] {
-      CommandLineArguments.movingGlobalOptions(
-        arguments, behind: commands, groups: ["push", "configure"])
-    }
-    #expect(moved("--data", "x", "pair", "--json") == ["pair", "--data", "x", "--json"])
-    #expect(moved("--data=x", "serve") == ["serve", "--data=x"])
-    #expect(moved("pair", "--data", "x") == ["pair", "--data", "x"])
-    #expect(moved("--data", "x", "--port", "0") == ["--data", "x", "--port", "0"])
-    #expect(moved("--data") == ["--data"])
-    #expect(
-      moved("--data", "x", "push", "configure", "apns", "--json")
-        == ["push", "configure", "apns", "--data", "x", "--json"])
-    #expect(moved("--data", "x", "push", "--help") == ["push", "--data", "x", "--help"])
-  }
 }

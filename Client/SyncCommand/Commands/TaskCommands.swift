@@ -94,27 +94,40 @@ protocol AnsweringCommand: DaemonCommand {
 }
 
 extension AnsweringCommand {
-  /// A session's id where the word is its name and begins no request's id.
-  static func named(_ word: String?, in names: SessionNames, _ tasks: [TaskState]) -> String? {
-    guard let word, !isRequest(word, in: tasks), case .one(let id) = names.match(word) else {
-      return word
+  /// The id of the session or of the request that a word names. The name of a session means that session, whether
+  /// or not it asks; what names none of both stays as it is, for the daemon to refuse.
+  ///
+  /// - Throws: `CommandFailure` if several are meant.
+  static func named(
+    _ word: String, in names: SessionNames, _ tasks: [TaskState]
+  ) throws -> String {
+    guard case .none = names.wholeMatch(word) else { return try names.id(of: word) }
+    let requests = request(word, in: tasks)
+    switch (names.match(word), requests.first) {
+    case (_, nil): return try names.id(of: word)
+    case (.none, let request?) where requests.count == 1: return request.id.description
+    case (let sessions, _):
+      let lines =
+        requests.map { "  \($0.id.description.prefix(8))  \($0.note)" }
+        + sessions.all.map { "  \($0.id)" }
+      throw CommandFailure(
+        code: "askAmbiguous",
+        message: "Several requests and sessions begin with \(word):\n"
+          + lines.map(TextStyle.line).joined(separator: "\n"), exitCode: ExitStatus.failed)
     }
-    return id.rawValue
   }
 
-  static func isRequest(_ word: String, in tasks: [TaskState]) -> Bool {
-    let beginning = word.lowercased()
-    return tasks.contains { task in
-      task.requests.contains { $0.id.description.hasPrefix(beginning) }
-    }
+  /// The requests whose id a word is, or begins.
+  static func request(_ word: String, in tasks: [TaskState]) -> [TaskRequest] {
+    NameMatch(word, among: tasks.flatMap(\.requests), id: \.id).all
   }
 
-  /// - Parameter asked: a request or session; nil where there is only one.
+  /// - Parameter asked: a request or session; nil if there is only one.
   static func request(
     _ verdict: String, _ asked: String?, _ text: String?, digest: ContentHash? = nil
   ) throws -> APIRequest {
     try APIRequest(
-      .post, ["asks", asked ?? "only", "answer"],
+      .post, asked.map { ["asks", $0, "answer"] } ?? ["asks", "answer"],
       body: DecisionRequest(verdict: verdict, text: text, digest: digest)
     )
   }
@@ -173,13 +186,12 @@ struct ApproveCommand: AnsweringCommand {
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {
     ask =
-      try ask.map { Self.named($0, in: names, tasks) ?? $0 }
+      try ask.map { try Self.named($0, in: names, tasks) }
       ?? confirmed(of: tasks, in: environment)
-    let beginning = ask?.lowercased() ?? ""
     let named = Self.approvals(in: tasks).filter { asked in
-      asked.session.rawValue == ask || asked.request.id.description.hasPrefix(beginning)
+      asked.session.rawValue == ask || asked.request.id.description == ask
     }
-    // Of several the daemon says which there are.
+    // If a session has several, the daemon names them.
     if digest == nil, named.count == 1 { digest = named.first?.request.digest?.description }
   }
 
@@ -205,8 +217,9 @@ struct ApproveCommand: AnsweringCommand {
       throw CommandFailure(
         code: "askNotFound", message: "Nothing waits for an approval.", exitCode: ExitStatus.failed)
     }
-    let lines = found.map {
-      "  cospool approve \($0.request.id.description.prefix(8))   \($0.session): \($0.request.note)"
+    let lines = found.map { session, request in
+      let quoted = Shell.quoted(String(request.id.description.prefix(8)))
+      return ["  cospool approve \(quoted)", "\(session): \(request.note)"].joined(separator: "   ")
     }
     let named = lines.map(TextStyle.line).joined(separator: "\n")
     guard found.count == 1 else {
@@ -253,7 +266,7 @@ struct DenyCommand: AnsweringCommand {
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {
-    ask = Self.named(ask, in: names, tasks)
+    ask = try ask.map { try Self.named($0, in: names, tasks) }
   }
 
   func request(input: StandardInput) throws -> APIRequest {
@@ -292,16 +305,16 @@ struct AnswerCommand: AnsweringCommand {
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {
     guard let word = words.first else { return }
-    let asked = Self.named(word, in: names, tasks)
     guard cancel || words.count > 1 else {
-      let asks = tasks.contains { $0.sessionId.rawValue == asked && !$0.requests.isEmpty }
-      guard !asks, !(word.utf8.count >= 4 && Self.isRequest(word, in: tasks)) else {
+      let named = names.match(word).all.map(\.id)
+      let asks = tasks.contains { named.contains($0.sessionId) && !$0.requests.isEmpty }
+      guard !asks, Self.request(word, in: tasks).isEmpty else {
         throw CommandFailure.usage(
-          "The text of the answer is missing: cospool answer \(word) TEXT.")
+          "The text of the answer is missing: cospool answer \(Shell.quoted(word)) TEXT.")
       }
       return
     }
-    words[0] = asked ?? word
+    words[0] = try Self.named(word, in: names, tasks)
   }
 
   func request(input: StandardInput) throws -> APIRequest {

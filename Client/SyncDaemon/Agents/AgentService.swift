@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import Foundation
 import Logging
 import QueueModel
@@ -91,7 +92,8 @@ struct AgentService: Service {
   private func consent(to session: SessionID) -> AgentAsk {
     let name = client.syncStatus().deviceName
     return .question(
-      "May \(session) run on \(name)? Say there: cospool session host \(session) this", options: [])
+      "May \(session) run on \(name)? Say there: "
+        + "cospool session host \(Shell.quoted(session.rawValue)) this", options: [])
   }
 
   /// Before whatever begins then, which is told in its turn.
