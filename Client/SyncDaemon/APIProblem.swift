@@ -162,7 +162,7 @@ struct APIProblem: Error, Equatable {
     switch error {
     case .messageNotFound, .sessionNotFound, .threadNotQueued, .attachmentNotFound: .notFound
     case .queueFull, .messageAmbiguous, .messageIDTaken, .messageCancelled, .messageNotCancelled,
-      .limitReached, .nothingToUndo, .nothingToRedo:
+      .limitReached, .nothingToUndo, .nothingToRedo, .changedSince:
       .conflict
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,

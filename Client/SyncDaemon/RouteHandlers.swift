@@ -6,6 +6,10 @@ import NIOCore
 import QueueModel
 import SyncClient
 
+extension ReceiptAnswer {
+  init(_ receipt: CommandReceipt) { self.init(receipt.notice, change: receipt.change) }
+}
+
 /// The handlers of one subject, and what those of all subjects share.
 protocol RouteHandlers: Sendable {
   var client: QueueClient { get }
@@ -17,7 +21,7 @@ extension RouteHandlers {
   /// Does a command and answers with its receipt.
   func perform(_ command: Command, isOfPerson: Bool = true) async throws -> Response {
     CanonicalJSON.response(
-      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice))
+      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson)))
   }
 
   func session(_ context: Context) throws -> SessionID {
