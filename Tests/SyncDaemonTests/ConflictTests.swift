@@ -168,7 +168,7 @@ import Testing
       let undone = try await daemon.request("POST", "/v1/undo", #"{"change":\#(change)}"#)
       let redo = try #require(try undone.decoded(ReceiptAnswer.self).change)
       let message = try await daemon.request("GET", "/v1/messages/1111")
-      #expect(try message.decoded(MessageAnswer.self).priority == .normal)
+      #expect(try message.decoded(MessageAnswer.self).priority == "normal")
       // The number of the change is none of what can be done again.
       #expect(
         try await daemon.request("POST", "/v1/redo", #"{"change":\#(redo + 7)}"#).status == 409)
