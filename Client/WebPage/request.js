@@ -139,7 +139,8 @@ export class RequestCard extends HTMLElement {
     const there = elsewhere ? `It is asked on ${device ?? 'another device'}: answer it there.` : ''
     const told = decision?.words ?? note?.words ?? there
     show(this.outcome, Boolean(told))
-    this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}`
+    // That it is on its way is said and takes no room, which would move what stands below.
+    this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}${busy && !over ? ' unseen' : ''}`
     text(this.outcome, told)
   }
 
