@@ -154,7 +154,7 @@ export class Editor {
       if (now) model.takeSaved(this.#session, before, { content: now.content, heldUntil: undefined })
       this.#close()
       if (answer.unconfirmed) {
-        model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. Whether that was before it began, nobody said yet.' })
+        model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. It is not known yet whether that was before it started.' })
       } else {
         model.place(this.#message.id, source)
       }

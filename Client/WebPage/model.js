@@ -196,9 +196,9 @@ export class Model extends EventTarget {
   #takeAnswer({ request, session, verdict, text, result }) {
     const words = {
       taken: this.decided.get(request)?.stays ? 'It counted.' : null,
-      answeredAlready: 'Somebody else was first; your answer did not count.',
+      answeredAlready: 'It was answered before; your answer did not count.',
       tooLate: 'There was no connection in time; your answer was not sent.',
-      notAwaited: 'Nobody waits for it any more; your answer did not count.',
+      notAwaited: 'It is not asked any more; your answer did not count.',
     }[result]
     if (!words) return
     const counted = result === 'taken'

@@ -91,7 +91,7 @@ export class NeedsView extends HTMLElement {
       })
     }
     show(this.nothing, !requests.length && !needs.count && !needs.locked.length)
-    text(this.nothing, !model.ready ? 'Asking the daemon …' : model.sessions.size ? 'Nothing needs you.'
+    text(this.nothing, !model.ready ? 'Connecting …' : model.sessions.size ? 'Nothing needs you.'
       : 'Nothing needs you: there is no session yet. Name one under Sessions and queue its first prompt, or type: cospool send -s NAME "…"')
     show(this.hint, this.nothing.hidden)
     this.shortcuts.checked = usesShortcuts()

@@ -240,7 +240,8 @@ extension Route {
       answer: .json(UndoAnswer.self)),
     Route(
       method: "POST", path: "/v1/undo", id: "undo",
-      summary: "Takes this device's latest change back, or the one that is named, if it is the latest.",
+      summary:
+        "Takes this device's latest change back; one that is named, if it is still the latest.",
       body: .fields(UndoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
