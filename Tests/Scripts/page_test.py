@@ -57,11 +57,21 @@ class Browser:
 
     def page(self, device=None, enter=True, link=None, **options):
         context = self.chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
+        self.replace(context)
         page = context.new_page()
         self.watch(page)
         if enter:
             self.enter(page, link or (device or self.fixture.desk).link())
         return page
+
+    def replace(self, context):
+        """With PAGE=DIR the files of the page come from there, and not from the daemon: nothing is to be built."""
+        folder = os.environ.get("PAGE")
+        if not folder:
+            return
+        file = lambda url: pathlib.Path(folder) / (urllib.parse.urlsplit(url).path.lstrip("/") or "index.html")
+        context.route(lambda url: url.startswith("http") and "/v1/" not in url and file(url).is_file(),
+                      lambda route: route.fulfill(path=file(route.request.url)))
 
     def watch(self, page):
         page.set_default_timeout(DEADLINE * 1000)
