@@ -38,7 +38,7 @@ export function failed(error, id, again) {
     if (id) model.notes.delete(id)
     return lock(error)
   }
-  const words = error instanceof Unreachable ? `Not confirmed: ${error.message}` : error.message
+  const words = error instanceof Unreachable ? 'Not confirmed: Cospool did not answer.' : error.message
   if (id) model.notes.set(id, { state: 'error', words, again })
   // A change that is not the latest any more will not be.
   else toast(words, again && error.code !== 'changedSince' ? { label: 'Try again', run: again } : null)

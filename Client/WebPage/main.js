@@ -43,8 +43,7 @@ async function begin() {
   model.addEventListener('event', ({ detail }) => {
     if (detail.name === 'present') {
       deliverAll()
-      repeatAll()
-      view?.back?.()
+      isBack()
     }
     if (model.ready && ['present', 'task'].includes(detail.name)) tellUnsaid()
     if (detail.name === 'sync') readUnsentSoon()
@@ -135,6 +134,12 @@ function takeConsents({ unconsented, queues }) {
   model.takeConsents(unconsented)
 }
 
+/** The daemon answers again: what had no answer is done now, and what could not be read is read. */
+function isBack() {
+  repeatAll()
+  view?.back?.()
+}
+
 async function linkChanged(link, error) {
   if (link === 'locked') return lock(model.lockWords ? { message: model.lockWords } : error)
   const wasLocked = model.link === 'locked'
@@ -151,6 +156,8 @@ async function linkChanged(link, error) {
     takeConsents(status.value)
     readUnsent()
     deliverAll()
+    // Where all is told anew, that is waited for.
+    if (model.ready) isBack()
   }
   // Of what an event told meanwhile, the event counts.
   const isOld = ({ session }) => model.activities.get(session) !== before.activities.get(session)

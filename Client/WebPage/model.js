@@ -223,7 +223,10 @@ export class Model extends EventTarget {
   takeConsents(unconsented) {
     const before = [...this.unconsented]
     this.unconsented = new Set(unconsented)
-    for (const session of unconsented) this.decided.delete(`consent.${session}`)
+    for (const session of unconsented) {
+      const id = `consent.${session}`
+      if (!before.includes(session) || this.decided.get(id)?.gone) this.decided.delete(id)
+    }
     for (const session of before) if (!this.unconsented.has(session)) this.#gone(this.#consent(session), 'It is not asked any more')
     this.touch()
   }

@@ -45,10 +45,11 @@ def check_allow_stays(browser, fixture, figures):
     asked = [approval(fixture, f"stay-{number}", f"rm -rf y{number}") for number in range(3)]
     for number in range(3):
         shown(card(page, f"rm -rf y{number}")).to_be_visible()
-    place = middle(card(page, "rm -rf y0").get_by_role("button", name="Allow"))
+    allow = card(page, "rm -rf y0").get_by_role("button", name="Allow")
+    place = middle(allow)
     tops = lambda: [card(page, f"rm -rf y{number}").bounding_box()["y"] for number in (1, 2)]
     before = tops()
-    page.mouse.click(*place)
+    allow.click()
     until(lambda: asked[0].get("ending") == "allowed", "the first is allowed")
     shown(card(page, "rm -rf y0")).to_contain_text("Allowed by you")
     expect(tops() == before, f"the others moved from {before} to {tops()}")
@@ -85,12 +86,14 @@ def check_press_on_what_moved(browser, fixture, figures):
       one.style.marginTop = '3rem'
       settle([one, two])
       const box = two.querySelector('[data-verdict=allowed]').getBoundingClientRect()
-      window.pressed = performance.now()
+      if (!(two.settlesUntil > performance.now())) throw new Error('it takes presses at once')
+      // However slow the machine is.
+      two.settlesUntil += 20_000
       return [box.x + box.width / 2, box.y + box.height / 2] }""")
     page.touchscreen.tap(*place)
     shown(page.locator("#toast")).to_contain_text("That moved a moment ago")
-    expect(page.evaluate("performance.now() - window.pressed") < 500 or "ending" not in second, "the machine was too slow to tell")
     expect("ending" not in second, f"it decided: {second}")
+    page.evaluate("document.querySelectorAll('request-card')[1].settlesUntil -= 20_000")
     allow.tap()
     until(lambda: second.get("ending") == "allowed", "the second press allows it")
     expect("ending" not in first, f"the first is {first}")
@@ -223,7 +226,7 @@ def check_edit_while_away(browser, fixture, figures):
     page.route("**/messages/cancel", lambda route: route.abort())
     row(page, "one two three").get_by_role("button", name="More").click()
     page.get_by_role("button", name="Cancel").click()
-    shown(row(page, "one two three").locator(".note.error")).to_have_text("Not confirmed: Cospool does not answer.Try againDismiss")
+    shown(row(page, "one two three").locator(".note.error")).to_have_text("Not confirmed: Cospool did not answer.Try againDismiss")
 
 
 def check_long_edit(browser, fixture, figures):

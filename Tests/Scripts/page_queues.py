@@ -566,14 +566,15 @@ def check_focus_stays(browser, fixture, figures):
     shown(line.get_by_role("button", name="More")).to_be_focused()
     page.keyboard.press("Enter")
     line.get_by_role("button", name="Make normal").focus()
-    page.keyboard.press("Enter")
+    with page.expect_response("**/priority") as response:
+        page.keyboard.press("Enter")
     shown(line.locator(".meta")).not_to_contain_text("urgent")
     shown(line.get_by_role("button", name="More")).to_be_focused()
     # Its answer may come behind its event.
-    shown(page.locator("#toast")).to_contain_text("Normal again")
+    shown(page.locator("#toast")).to_contain_text("“with files” is normal again")
     undo = page.get_by_role("button", name="Undo")
     undo.focus()
-    page.evaluate("async () => (await import('/app.js')).offerUndo('Said again')")
+    page.evaluate("async change => (await import('/app.js')).offerUndo('Said again', change)", response.value.json()["change"])
     shown(page.locator("#toast")).to_contain_text("Said again")
     shown(undo).to_be_focused(timeout=5000)
     page.keyboard.press("Enter")
