@@ -36,7 +36,7 @@ export function actionsOf(message, { first, last, host } = {}) {
   const notFirst = waits && first ? 'It is the first that can be moved.' : change
   const notLast = waits && last ? 'It is the last.' : change
   const why = {
-    edit: change, up: notFirst, top: notFirst, down: notLast, bottom: notLast,
+    edit: waits || stuck ? null : refusal, up: notFirst, top: notFirst, down: notLast, bottom: notLast,
     urgent: waits && message.priority === 'urgent' ? 'It is urgent.' : change,
     normal: waits && message.priority !== 'urgent' ? 'It is normal.' : change,
     attach: change,

@@ -1,8 +1,9 @@
 // Editing a queued text in its place. It does not start meanwhile, and what others change is merged.
 
 import { WORDS } from './actions.js'
-import { drafts, failed, model, offerUndo, send, source } from './app.js'
-import { counted, h, refill, say, show, toast } from './dom.js'
+import { drafts, failed, model, offerUndo, perform, send, source } from './app.js'
+import { counted, h, refill, say, show, text, toast } from './dom.js'
+import { STUCK } from './model.js'
 import { Unreachable } from './source.js'
 import { keptText } from './storage.js'
 
@@ -19,6 +20,9 @@ export function begun(session) {
   const all = [...own].map((id) => ({ id, ...keptText(drafts.get(`edit.${id}`)) }))
   return all.filter((each) => each.session === session).map(({ id, shown }) => ({ id, content: shown }))
 }
+
+/** Whether a text can still be changed: it waits, for its turn or for a person. */
+const canEdit = ({ status }) => status === 'queued' || STUCK.includes(status)
 
 /** Words of context on each side of a difference, and letters of it that are shown at most. */
 const CONTEXT = 6
@@ -40,7 +44,7 @@ function difference(before, after) {
 }
 
 export class Editor {
-  #message; #session; #end; #base; #shown; #renewing; #closed = false
+  #message; #session; #end; #base; #shown; #renewing; #asking = false; #closed = false
 
   constructor(message, session, end) {
     this.#message = message
@@ -53,11 +57,13 @@ export class Editor {
     })
     this.news = h('p.news', { hidden: true, role: 'status' })
     this.trouble = h('p.note.error', { hidden: true, role: 'alert' })
-    this.save = h('button.main', { type: 'button', onclick: () => this.#save() }, 'Save')
+    this.save = h('button.main', { type: 'button', onclick: () => this.#save() }, this.#saveWords)
     // What was changed elsewhere stands above the text, and the buttons stay in sight, however long it is.
     this.element = h('div.editor', {}, this.news, this.field, this.trouble,
       h('div.buttons', {}, this.save, h('button', { type: 'button', onclick: () => this.#drop() }, 'Discard changes')))
   }
+
+  get #saveWords() { return STUCK.includes(this.#message.status) ? 'Save and retry' : 'Save' }
 
   get #name() { return `edit.${this.#message.id}` }
 
@@ -80,10 +86,14 @@ export class Editor {
 
   /** Keeps the message from starting, and asks what the edit is made against, as soon as that can be. */
   async #take() {
-    if (this.#renewing || this.#message.status !== 'queued') return
-    this.#hold()
-    this.#renewing = setInterval(() => this.#hold(), HOLD_SECONDS * 1000)
-    if (this.#base) return
+    if (!canEdit(this.#message)) return
+    // What failed starts at nobody's word but the editor's.
+    if (!this.#renewing && this.#message.status === 'queued') {
+      this.#hold()
+      this.#renewing = setInterval(() => this.#hold(), HOLD_SECONDS * 1000)
+    }
+    if (this.#base || this.#asking) return
+    this.#asking = true
     try {
       const now = await source.list(`messages/${this.#message.id}`)
       // What was typed meanwhile stays; nobody typed yet where the field says what it showed.
@@ -95,6 +105,8 @@ export class Editor {
       this.#grow()
     } catch (error) {
       this.#say(error)
+    } finally {
+      this.#asking = false
     }
   }
 
@@ -106,7 +118,8 @@ export class Editor {
     const differs = message.content !== this.#shown
     show(this.news, differs)
     if (differs) this.news.replaceChildren('Changed elsewhere meanwhile; saving keeps both. ', ...difference(this.#shown, message.content))
-    const over = message.status !== 'queued'
+    const over = !canEdit(message)
+    if (!this.save.disabled) text(this.save, this.#saveWords)
     if (over) this.#trouble(`It can no longer be edited: ${message.status === 'running' ? 'it runs' : WORDS[message.status]}.`)
     else if (this.trouble.over) show(this.trouble, false)
     this.trouble.over = over
@@ -153,6 +166,7 @@ export class Editor {
       const now = await source.list(`messages/${this.#message.id}`).catch(() => null)
       if (now) model.takeSaved(this.#session, before, { content: now.content, heldUntil: undefined })
       this.#close()
+      if (STUCK.includes(before.status)) return perform('retry', { id: before.id }, { busy: 'retrying …', done: 'Saved. It is tried again' })
       if (answer.unconfirmed) {
         model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. It is not known yet whether that was before it started.' })
       } else {
@@ -165,7 +179,7 @@ export class Editor {
       this.#say(error)
     } finally {
       this.save.disabled = false
-      this.save.textContent = 'Save'
+      this.save.textContent = this.#saveWords
     }
   }
 
@@ -191,7 +205,7 @@ export class Editor {
     if (!this.trouble.hidden && this.trouble.words === words) return
     Object.assign(this.trouble, { words, isAway })
     // Of one that can still be edited, another message with its text would be one too many.
-    const isOver = this.#message.status !== 'queued'
+    const isOver = !canEdit(this.#message)
     refill(this.trouble, [words, ' Your text is kept.',
       isOver && h('button', { type: 'button', onclick: () => this.#asNew() }, 'Queue it as a new message')])
     this.trouble.hidden = false

@@ -85,12 +85,14 @@ export class QueueRow extends HTMLElement {
     const actions = actionsOf(message, place)
     for (const button of [this.up, this.down, this.edit, this.retry, this.skip]) {
       const action = button.dataset.action
-      const words = { up: 'Move up', down: 'Move down' }[action] ?? LABELS[action]
+      const isStuck = STUCK.includes(state)
+      const words = action === 'edit' && isStuck ? 'Edit and retry' : { up: 'Move up', down: 'Move down' }[action] ?? LABELS[action]
+      if (action === 'edit') text(button, words)
       // Not `disabled`: the focus stays where it is, and a press says why.
       button.setAttribute('aria-disabled', String(!actions[action].enabled))
       button.title = actions[action].why ?? words
       button.setAttribute('aria-label', `${words}: ${name}`)
-      show(button, ['retry', 'skip'].includes(action) === STUCK.includes(state))
+      show(button, action === 'edit' || ['retry', 'skip'].includes(action) === isStuck)
     }
     this.more.setAttribute('aria-label', `More: ${name}`)
     if (this.#menu && isNew) this.#fillMenu()

@@ -419,6 +419,14 @@ def check_failed_in_the_sidebar(browser, fixture, figures):
     shown(page.locator("queue-row.failed")).to_contain_text("no such branch")
     shown(page.locator(".task")).to_be_hidden()
     picture(page, "failed")
+    # With another text it is another try.
+    page.locator("queue-row").get_by_role("button", name="Edit and retry").click()
+    field = page.get_by_label("Text of the message")
+    until(lambda: field.input_value() == "Fail at once", "the editor is open")
+    field.fill("Fail again")
+    page.get_by_role("button", name="Save and retry").click()
+    until(lambda: [(each["content"], each["status"], each.get("attempts")) for each in desk.queue("zzz-fails")]
+          == [("Fail again", "failed", 2)], "it is tried again with the other text")
     page.locator("queue-row").get_by_role("button", name="Skip").click()
     shown(page.locator("queue-row")).to_have_count(0)
     desk.api("PUT", "settings/agent", {"value": "none"})

@@ -348,7 +348,7 @@ def check_running(browser, fixture, figures):
     go(page, "#/needs")
     line = row(page, "Fail at once")
     shown(line).to_contain_text("run · failed")
-    line.get_by_role("button", name="Retry").click()
+    line.get_by_role("button", name="Retry: Fail at once", exact=True).click()
     until(lambda: any(message.get("attempts", 0) >= 2 for message in desk.queue("run")), "it is tried again")
     shown(line).to_contain_text("2 attempts")
     line.get_by_role("button", name="Skip").click()
