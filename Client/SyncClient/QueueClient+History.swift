@@ -28,7 +28,7 @@ extension QueueClient {
   /// all of it.
   ///
   /// - Parameter change: the change to take back, as a receipt named it; nil takes back the latest.
-  /// - Throws: `.queue(.nothingToUndo)`; `.queue(.changedSince)` where the change is not the latest; else as
+  /// - Throws: `.queue(.nothingToUndo)`; `.changedSince` where the change is not the latest; else as
   ///   `perform(_:)`.
   @discardableResult
   public func undo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
@@ -38,7 +38,7 @@ extension QueueClient {
   /// Does again what the latest undo took back.
   ///
   /// - Parameter change: the change to do again, as the receipt of its undo named it; nil takes the latest.
-  /// - Throws: `.queue(.nothingToRedo)`; `.queue(.changedSince)` where the change is not the latest; else as
+  /// - Throws: `.queue(.nothingToRedo)`; `.changedSince` where the change is not the latest; else as
   ///   `perform(_:)`.
   @discardableResult
   public func redo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
@@ -114,6 +114,17 @@ extension QueueClient {
   ) async throws(ClientError) -> [WorkspaceChange] {
     try await engine.submit { core, _, store throws(Replica.Fault) in
       (try core.replica.changes(from: old, to: new, store: store), [])
+    }
+  }
+}
+
+extension ClientCore {
+  /// The number of the change that an undo or a redo is about now; nil for other commands.
+  func changeNumber(for command: Command) -> Int64? {
+    switch command {
+    case .undo: replica.undo.undoable.last?.number
+    case .redo: replica.undo.redoable.last?.number
+    default: nil
     }
   }
 }

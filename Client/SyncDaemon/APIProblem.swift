@@ -151,7 +151,7 @@ struct APIProblem: Error, Equatable {
     case .authentication, .refused, .unreachable: .badGateway
     case .pushTargetRefused: .unprocessableContent
     case .invalidServerURL, .notEncrypted: .unprocessableContent
-    case .history: .conflict
+    case .history, .changedSince: .conflict
     case .invalidDocument: .unprocessableContent
     case .attachmentMissing: .notFound
     case .timeout: .gatewayTimeout
@@ -162,7 +162,7 @@ struct APIProblem: Error, Equatable {
     switch error {
     case .messageNotFound, .sessionNotFound, .threadNotQueued, .attachmentNotFound: .notFound
     case .queueFull, .messageAmbiguous, .messageIDTaken, .messageCancelled, .messageNotCancelled,
-      .limitReached, .nothingToUndo, .nothingToRedo, .changedSince:
+      .limitReached, .nothingToUndo, .nothingToRedo:
       .conflict
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,

@@ -52,8 +52,6 @@ public enum QueueError: Error, Hashable, Sendable {
   case nothingToUndo
   /// Nothing was undone since the latest change.
   case nothingToRedo
-  /// The change that was named for undo or redo is not the latest any more.
-  case changedSince
   /// A file cannot be an attachment.
   case invalidAttachment(reason: String)
   /// The message has no such attachment.
@@ -91,7 +89,6 @@ public enum QueueError: Error, Hashable, Sendable {
     case .invalidDocument: "invalidDocument"
     case .nothingToUndo: "nothingToUndo"
     case .nothingToRedo: "nothingToRedo"
-    case .changedSince: "changedSince"
     case .invalidAttachment: "invalidAttachment"
     case .attachmentNotFound: "attachmentNotFound"
     case .limitReached: "limitReached"
@@ -159,9 +156,6 @@ extension QueueError: CustomStringConvertible {
       "Nothing to undo: this device has changed nothing that is not undone already."
     case .nothingToRedo:
       "Nothing to redo: nothing was undone since the latest change."
-    case .changedSince:
-      "Something else was done on this device since, so this was left as it is. "
-        + "“cospool undo --show” says what the next undo takes back."
     case .invalidAttachment(let reason):
       "This cannot be attached: \(reason)."
     case .attachmentNotFound(let hash, let message):

@@ -65,15 +65,6 @@ package struct UndoHistory: Hashable, Sendable {
   /// What the next redo does again.
   package var redoLabel: UndoLabel? { redoable.last?.group.label }
 
-  /// The number of the change that an undo or a redo is about now; nil for other commands.
-  package func number(for command: Command) -> Int64? {
-    switch command {
-    case .undo: undoable.last?.number
-    case .redo: redoable.last?.number
-    default: nil
-    }
-  }
-
   /// Every group, to be stored anew.
   package var entries: [Entry] { Array(undoable) + Array(redoable) }
 
