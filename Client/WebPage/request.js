@@ -122,7 +122,7 @@ export class RequestCard extends HTMLElement {
     const elsewhere = !over && !asked.consent && expires <= asked.at
     const hadFocus = this.contains(document.activeElement)
     // It keeps its height: what stands below is not to come under a finger that decided.
-    if (over !== this.classList.contains('over')) this.style.minHeight = over ? `${this.offsetHeight}px` : ''
+    if (over !== this.classList.contains('over')) this.style.minHeight = over ? `${this.getBoundingClientRect().height}px` : ''
     this.classList.toggle('over', over)
     for (const button of this.buttons.children) {
       button.disabled = busy || over || elsewhere && Boolean(button.dataset.verdict)
