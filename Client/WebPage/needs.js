@@ -24,8 +24,9 @@ export class NeedsView extends HTMLElement {
     this.shortcuts = h('input', { type: 'checkbox', onchange: () => kept(SHORTCUTS, this.shortcuts.checked ? 'on' : 'off') })
     this.requests = this.#section('Requests', h('div.requests'))
     // What was decided stays where it was until one leaves, or says so.
-    this.clear = h('button.link', { type: 'button', hidden: true, onclick: () => model.forgetRead() }, 'Hide what is decided')
-    this.requests.heading.after(this.clear)
+    // Its place is kept for it: it moves nothing where it comes.
+    this.clear = h('button.link.away', { type: 'button', onclick: () => model.forgetRead() }, 'Hide what is decided')
+    this.requests.box.prepend(h('div.bar', {}, this.requests.heading, this.clear))
     this.stuck = this.#section('Failed or interrupted', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
     this.ready = this.#section('Threads that are ready', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
     this.locked = this.#section('At work', h('ol.threads', { 'aria-label': 'Threads that are locked' }))
@@ -95,7 +96,7 @@ export class NeedsView extends HTMLElement {
       : 'Nothing needs you: there is no session yet. Name one under Sessions and queue its first prompt, or type: cospool send -s NAME "…"')
     show(this.hint, this.nothing.hidden)
     this.shortcuts.checked = usesShortcuts()
-    show(this.clear, requests.some((each) => each.over && !model.decided.get(each.id)?.stays))
+    this.clear.classList.toggle('away', !requests.some((each) => each.over && !model.decided.get(each.id)?.stays))
     // Those that are shown as put off say so themselves.
     const hidden = needs.putOff.filter(({ id }) => !model.decided.has(id)).length
     show(this.off, hidden > 0)
