@@ -118,6 +118,13 @@ extension ClientCore {
 }
 
 extension ClientCore {
+  /// The messages of this device that the server is not known to have: `Replica.unsentMessages`.
+  package mutating func unsentMessages(
+    store: some ReplicaStore
+  ) throws(Replica.Fault) -> [(message: MessageID, operation: OperationID)] {
+    try connection.replica.unsentMessages(store: store)
+  }
+
   /// How far an operation of this device has come on its way to the server: queued, in a batch that
   /// the server has not answered, delivered, or failed, and why the server refused it; with the next
   /// connection that is sent again.

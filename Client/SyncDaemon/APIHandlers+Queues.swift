@@ -92,9 +92,9 @@ extension APIHandlers {
   private func unsent() async throws -> [UnsentAnswer.Message] {
     let sync = client.syncStatus()
     guard sync.state != .notPaired, sync.outgoing > 0 else { return [] }
-    return try await client.queues.outgoingMessages().compactMap { message in
-      Delivery(message.status, isConnected: sync.state == .connected).map {
-        UnsentAnswer.Message(id: message.id, delivery: $0, error: message.lastError)
+    return try await client.queues.unsentMessages().compactMap { id, status, refusal in
+      Delivery(status, isConnected: sync.state == .connected).map {
+        UnsentAnswer.Message(id: id, delivery: $0, error: refusal)
       }
     }
   }
@@ -172,7 +172,7 @@ extension APIHandlers {
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
       let (receipt, isConfirmed) = try await client.queues.edit(
         id, content: body.content, base: base)
-      var answer = ReceiptAnswer(receipt.notice)
+      var answer = ReceiptAnswer(receipt)
       answer.unconfirmed = isConfirmed ? nil : true
       answer.messages = changed([id])
       return CanonicalJSON.response(answer)
@@ -213,7 +213,7 @@ extension APIHandlers {
   /// Withdraws messages, and says of each whether that was in time.
   private func cancel(_ ids: [MessageID]) async throws -> ReceiptAnswer {
     let (receipt, outcomes) = try await client.queues.cancel(ids)
-    var answer = ReceiptAnswer(receipt.notice)
+    var answer = ReceiptAnswer(receipt)
     answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
       ReceiptAnswer.Outcome(id: id, outcome: "\(outcome)")
     }
@@ -229,7 +229,7 @@ extension APIHandlers {
         .filter { $0.status != .running }.map(\.id)
       // What is more than one command may name, only a merge can have brought together.
       guard !waiting.isEmpty, waiting.count <= Limits.batchMax else {
-        return ReceiptAnswer(try await client.perform(.clear(session)).notice)
+        return ReceiptAnswer(try await client.perform(.clear(session)))
       }
       do {
         return try await cancel(waiting)

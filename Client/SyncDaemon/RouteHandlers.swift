@@ -6,6 +6,10 @@ import NIOCore
 import QueueModel
 import SyncClient
 
+extension ReceiptAnswer {
+  init(_ receipt: CommandReceipt) { self.init(receipt.notice, change: receipt.change) }
+}
+
 /// The handlers of one subject, and what those of all subjects share.
 protocol RouteHandlers: Sendable {
   var client: QueueClient { get }
@@ -20,7 +24,7 @@ extension RouteHandlers {
   func perform(
     _ command: Command, changing messages: [MessageID] = [], isOfPerson: Bool = true
   ) async throws -> Response {
-    var answer = ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice)
+    var answer = ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson))
     if !messages.isEmpty { answer.messages = changed(messages) }
     return CanonicalJSON.response(answer)
   }

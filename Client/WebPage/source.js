@@ -12,7 +12,7 @@ export class Refusal extends Error {
 /** Nobody answered: what was asked may be done or not, and may be asked again. */
 export class Unreachable extends Error {
   constructor() {
-    super('The daemon does not answer. What you typed is kept here and sent when it is back.')
+    super('Cospool does not answer.')
     this.code = 'unreachable'
   }
 }
@@ -147,8 +147,8 @@ const ACTIONS = {
   addSession: (v) => ['POST', 'sessions', { id: v.session }],
   draft: (v) => ['PUT', `${session(v)}/draft`, { text: v.text }],
   answer: (v) => ['POST', `asks/${v.id}/answer`, { verdict: v.verdict, text: v.text || undefined, digest: v.digest }],
-  undo: () => ['POST', 'undo'],
-  redo: () => ['POST', 'redo'],
+  undo: (v) => ['POST', 'undo', { change: v.change }],
+  redo: (v) => ['POST', 'redo', { change: v.change }],
   threadUnlock: (v) => ['DELETE', `threads/${part(v.session)}/lock`],
   threadRequeue: (v) => ['POST', `threads/${part(v.session)}/requeue`],
   threadRemove: (v) => ['POST', 'threads/remove', { sessions: [v.session] }],
@@ -182,7 +182,11 @@ class Watcher {
       try {
         await this.#read()
       } catch (error) {
-        if (error instanceof Refusal && error.status === 401) this.#state('locked', error)
+        if (error instanceof Refusal && error.status === 401) {
+          // What was known is shown no more, so all of it is to be told again.
+          this.#cursor = null
+          this.#state('locked', error)
+        }
         else if (!this.#asleep) this.#state('down', error)
         this.#failures += 1
       }

@@ -185,12 +185,15 @@ package struct ReceiptAnswer: APIValue {
   package var what: String?
   /// The messages that were named to be changed, in that order.
   package var messages: [Message]?
+  /// The number of the change, for `undo`; of an undo, for `redo`. Left out where there is nothing to take back.
+  package var change: Int64?
   /// Of messages that were cancelled: whether that was in time.
   package var outcomes: [Outcome]?
   /// Of an edit: the authority did not say whether it was in time; left out where it did.
   package var unconfirmed: Bool?
 
-  package init(_ notice: CommandOutcome.Notice) {
+  package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {
+    self.change = change
     switch notice {
     case .done: result = .done
     case .unchanged: result = .unchanged

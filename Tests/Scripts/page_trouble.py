@@ -109,7 +109,7 @@ def check_unsent_on_a_slow_line(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/unsent")
     line = row(page, "not there yet").locator(".meta")
-    shown(line).to_contain_text("on the server")
+    shown(line).to_contain_text("desk")
     page.evaluate("""async id => { const { model, source } = await import('/app.js')
       source.list = async (...path) => {
         if (path[0] !== 'messages/unsent') return Object.getPrototypeOf(source).list.apply(source, path)
@@ -292,7 +292,7 @@ def check_server_away(browser, fixture, figures):
     fixture.desk.api("POST", "sync/now")
     shown(page.locator("#sync")).to_have_text("in sync")
     shown(row(page, "offline work").locator(".note")).to_be_hidden()
-    shown(row(page, "offline work").locator(".meta")).to_contain_text("on the server")
+    shown(row(page, "offline work").locator(".meta")).not_to_contain_text("on this device")
     expect(fixture.desk.api("GET", "messages/unsent")["messages"] == [], "something is unsent")
     until(lambda: fixture.laptop.contents("offline") == ["offline work"], "the other device has it")
 
@@ -304,7 +304,7 @@ def check_revoked(browser, fixture, figures):
     page.get_by_label("New message").fill("typed before the end")
     current = next(each for each in fixture.desk.api("GET", "web")["browsers"])
     fixture.desk.cli("web", "revoke", current["id"])
-    shown(page.get_by_text("This browser may not look")).to_be_visible()
+    shown(page.get_by_text("This browser is not signed in")).to_be_visible()
     page.goto(fixture.desk.link())
     go(page, "#/s/review")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")
@@ -321,7 +321,7 @@ def check_made_room(browser, fixture, figures):
     for _ in range(20):
         ticket = fixture.desk.api("POST", "web", {})["url"].split("#t=")[1]
         fixture.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
-    shown(page.get_by_text("This browser may not look")).to_be_visible()
+    shown(page.get_by_text("This browser is not signed in")).to_be_visible()
     shown(page.locator("#banner")).to_contain_text("made room for a newer one. Run cospool web")
     page.goto(fixture.desk.link())
     go(page, "#/s/room")

@@ -21,6 +21,8 @@ package struct Replica: Sendable {
   var writer: Writer?
   /// What the server gave for drawing one.
   var nonce: UInt64 = 0
+  /// What of the outbox are messages; nil before it is asked for.
+  var unsent: UnsentMessages?
   /// The latest entry where it is a local one, packed as it is stored and sent.
   var latestLocal: StoredOperations?
 
