@@ -192,6 +192,57 @@ extension EndToEnd {
       }
     }
 
+    /// A person has a data directory for each workspace: an agent of one is no person at the other.
+    @Test func anAgentOfAnotherDaemonIsNoPerson() async throws {
+      try await TestBed.run { bed in
+        let other = Device(bed, "b")
+        try await other.start()
+        try await other.cospool("session", "add", "there")
+        let scene = try await Scene(
+          bed,
+          #"""
+          try command $cospool config set command "touch pwned" --data \#(other.data)
+          try send $cospool send -s there "a worm" --data \#(other.data)
+          try host $cospool session host there this --data \#(other.data)
+          try read $cospool queue list -s there --data \#(other.data)
+          try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET -u COSPOOL_DATA             $cospool config set command "touch pwned" --data \#(other.data)
+          try cleared env -i $cospool config set command "touch pwned" --data \#(other.data)
+          """#)
+        try await scene.device.send("own", "go")
+        try await scene.ends()
+        for name in ["command", "send", "host", "read", "bare", "cleared"] {
+          let text = scene.text(name + ".out")
+          #expect(scene.code(name) == "3" && text.contains("agent of another daemon"), "\(name): \(text)")
+        }
+        #expect(try await other.contents("there") == [])
+        // Its person goes on as ever.
+        try await other.cospool("config", "set", "approvalPatience", "70")
+      }
+    }
+
+    /// As many processes as an agent likes stand between it and the one that asks.
+    @Test func aLongLineOfAncestorsHidesNoAgent() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(
+          bed,
+          #"""
+          cat > deep.sh <<'END'
+          if [ "$1" -gt 0 ]; then
+            env -i PATH="$PATH" sh deep.sh $(($1 - 1)) "$2" "$3"
+          else
+            "$2" config set command "touch pwned" --data "$3"
+          fi
+          exit $?
+          END
+          try deep env -i PATH="$PATH" sh deep.sh 80 $cospool $COSPOOL_DATA
+          """#)
+        try await scene.device.send("own", "go")
+        try await scene.ends()
+        #expect(scene.code("deep") == "3", "\(scene.text("deep.out"))")
+        #expect(try await scene.device.cospool("config", "get", "command").contains("agent.sh"))
+      }
+    }
+
     /// Who asks for leave does not give it: neither an agent at work, nor one that a person works with.
     @Test func anAgentAnswersNoRequestOfItsOwn() async throws {
       try await TestBed.run { bed in
