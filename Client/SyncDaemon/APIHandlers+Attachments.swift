@@ -100,12 +100,6 @@ extension APIHandlers {
     return (source, name)
   }
 
-  /// - Throws: where who asks may name no file of this machine: a browser and an agent bring the bytes.
-  private func checkNamesFiles(_ context: Context) throws {
-    guard context.browser == nil else { throw APIProblem.notOverTheWeb }
-    guard context.agent == nil else { throw APIProblem.agentNotAllowed }
-  }
-
   /// Whether a file is the daemon's own: the device's token and all queues lie in its data directory.
   ///
   /// - Parameter url: without links.

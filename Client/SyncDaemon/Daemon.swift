@@ -56,7 +56,7 @@ struct Daemon: Sendable {
     stop: AsyncStream<Void>, whenIdle: AsyncStream<Void> = AsyncStream { $0.finish() }
   ) async throws(DaemonFailure) -> End {
     // Chosen before the store is opened, so that a path that cannot work leaves nothing behind.
-    let place = try SocketPath.choose(
+    var place = try SocketPath.choose(
       dataDirectory: dataDirectory,
       runtimeDirectories: SocketPath.runtimeDirectories(environment: environment))
     let client = try await open()

@@ -13,13 +13,15 @@ import Synchronization
 ///
 /// It listens where the setting `web` says, from the moment that it says so.
 final class WebListener: Sendable {
-  /// More connections than this wait to be accepted. A page holds one for events.
-  static let connectionsMax = 32
+  /// More connections than this wait to be accepted. A page holds one for events; strangers have theirs in
+  /// `WebPlaces`.
+  static let connectionsMax = 128
   /// Whoever connects and asks nothing, or does not end a question, has so long.
   static let idleSeconds: Int64 = 60
 
   let keys: WebKeys
 
+  private let places = WebPlaces()
   private let executor: LoopExecutor?
   private let logger: Logger
 
@@ -168,14 +170,14 @@ final class WebListener: Sendable {
     var quiet = logger
     // What the HTTP server calls information is detail here.
     quiet.logLevel = max(.notice, logger.logLevel)
-    let secured = certificate
+    let (secured, places) = (certificate, places)
     return Application(
       router: api.webRouter(),
       server: HTTPServerBuilder {
         HeldHTTPChannel(
           base: HTTP1Channel(
             responder: $0, configuration: .init(idleTimeout: .seconds(WebListener.idleSeconds))),
-          certificate: secured)
+          places: places, certificate: secured)
       },
       configuration: ApplicationConfiguration(
         address: .hostname(wanted.address.host, port: wanted.address.port),
@@ -188,6 +190,7 @@ final class WebListener: Sendable {
 
   /// Remembers that a connection is a browser's.
   func note(_ channel: any Channel, of browser: String) {
+    places.knows(channel)
     let id = ObjectIdentifier(channel)
     let isNew = state.withLock {
       $0.channels[browser, default: [:]].updateValue(channel, forKey: id) == nil
