@@ -235,7 +235,8 @@ extension APIProblem {
 
   static let agentOfAnotherDaemon = APIProblem(
     .forbidden, code: "agentOfAnotherDaemon",
-    message: "An agent of another daemon started this process, and may ask that one alone. Use a terminal of "
+    message:
+      "An agent of another daemon started this process, and may ask that one alone. Use a terminal of "
       + "your own.", exitCode: ExitStatus.authentication)
 
   static let turnTokenUnknown = APIProblem(

@@ -1,7 +1,6 @@
 import AgentFormats
 import Foundation
 import NIOCore
-import QueueModel
 
 /// The process at the other end of a connection over the Unix socket, as the system tells (unix(7),
 /// `SO_PEERCRED`; proc(5)).

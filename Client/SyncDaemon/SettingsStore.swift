@@ -96,7 +96,11 @@ final class SettingsStore: Sendable {
       }
     case .command, .notifyCommand:
       do throws(CommandLineFault) {
-        if name == .command { _ = try CommandTemplate(text) } else { _ = try CommandWords.split(text) }
+        if name == .command {
+          _ = try CommandTemplate(text)
+        } else {
+          _ = try CommandWords.split(text)
+        }
       } catch {
         throw SettingFault(name: name.rawValue, reason: error.reason)
       }

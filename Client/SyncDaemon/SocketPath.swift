@@ -79,7 +79,8 @@ struct SocketPath: Equatable {
       var template = Array("\(directory)-XXXXXX".utf8CString)
       guard let fresh = mkdtemp(&template) else {
         throw DaemonFailure(
-          message: "\(directory) must be a directory that only you may enter, and another one cannot be made beside "
+          message:
+            "\(directory) must be a directory that only you may enter, and another one cannot be made beside "
             + "it: \(errorText()). Set XDG_RUNTIME_DIR to a short directory of yours.",
           exitCode: ExitStatus.failed)
       }

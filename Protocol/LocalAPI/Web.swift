@@ -148,7 +148,8 @@ package struct WebKeyAnswer: APIValue {
 /// What only who has the list of browsers can compute: one proof for each browser, in no order that means something.
 package struct WebProofAnswer: APIValue {
   package static let notes: [String: Note] = [
-    "proofs": .text("HMAC-SHA-256 of the nonce's digits, keyed with the SHA-256 of a key in hexadecimal.")
+    "proofs": .text(
+      "HMAC-SHA-256 of the nonce's digits, keyed with the SHA-256 of a key in hexadecimal.")
   ]
 
   package var proofs: [String]

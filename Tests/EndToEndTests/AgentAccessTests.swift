@@ -213,7 +213,8 @@ extension EndToEnd {
         try await scene.ends()
         for name in ["command", "send", "host", "read", "bare", "cleared"] {
           let text = scene.text(name + ".out")
-          #expect(scene.code(name) == "3" && text.contains("agent of another daemon"), "\(name): \(text)")
+          #expect(
+            scene.code(name) == "3" && text.contains("agent of another daemon"), "\(name): \(text)")
         }
         #expect(try await other.contents("there") == [])
         // Its person goes on as ever.
@@ -276,14 +277,19 @@ extension EndToEnd {
           """#)
         try await scene.device.send("own", "go")
         try await scene.ends()
-        let (own, there) = (Self.answers(scene.text("own.answers")), Self.answers(scene.text("other.answers")))
+        let (own, there) = (
+          Self.answers(scene.text("own.answers")), Self.answers(scene.text("other.answers"))
+        )
         let foreign = Self.answers(scene.text("foreign.answers"))
         #expect(Self.answers(scene.text("plain.answers")) == there)
         for (route, name) in Self.routes {
           let isRefused = [.refused, .everywhere].contains(route.agentAccess)
           let isOwn = [.session, .ownSession].contains(route.agentAccess)
-          #expect((own[name] == "agentNotAllowed") == isRefused, "\(name): \(own[name] ?? "nothing")")
-          #expect((there[name] == "agentNotAllowed") == (isRefused || isOwn), "\(name): \(there[name] ?? "nothing")")
+          #expect(
+            (own[name] == "agentNotAllowed") == isRefused, "\(name): \(own[name] ?? "nothing")")
+          #expect(
+            (there[name] == "agentNotAllowed") == (isRefused || isOwn),
+            "\(name): \(there[name] ?? "nothing")")
           #expect(foreign[name] == "agentOfAnotherDaemon", "\(name): \(foreign[name] ?? "nothing")")
         }
         try await checkPersons(in: bed, asker: asker, routes: routes)
@@ -295,7 +301,8 @@ extension EndToEnd {
       let server = Server(bed)
       try await server.start()
       let refusals: Set = [
-        "agentNotAllowed", "agentOfAnotherDaemon", "agentTurnOver", "notOverTheWeb", "webKeyUnknown", "callerGone",
+        "agentNotAllowed", "agentOfAnotherDaemon", "agentTurnOver", "notOverTheWeb",
+        "webKeyUnknown", "callerGone",
       ]
       for role in ["viewer", "author", "host"] {
         let device = Device(bed, role)
@@ -305,9 +312,11 @@ extension EndToEnd {
         try await device.pair(url: server.url, code: grant.code)
         let out = bed.path("\(role).answers")
         let process = try bed.launch(
-          "/usr/bin/env", ["python3", asker, device.data + "/cospool.sock", "", routes, "own", out], name: role)
+          "/usr/bin/env",
+          ["python3", asker, device.data + "/cospool.sock", "", routes, "own", out], name: role)
         _ = try await bed.finish(process, ["ask"], within: 120)
-        let text = String(decoding: FileManager.default.contents(atPath: out) ?? Data(), as: UTF8.self)
+        let text = String(
+          decoding: FileManager.default.contents(atPath: out) ?? Data(), as: UTF8.self)
         let answers = Self.answers(text)
         for (_, name) in Self.routes {
           let code = try #require(answers[name], "\(role): \(name)")

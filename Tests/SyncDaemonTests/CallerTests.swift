@@ -58,7 +58,8 @@ import Testing
       ] {
         let body = #"{"path":"\#(path)"}"#
         let reply = try await daemon.request("POST", "/v1/messages/\(id)/attachments", body)
-        #expect(reply.status == 403 && reply.body.contains("fileOfDaemon"), "\(path): \(reply.body)")
+        #expect(
+          reply.status == 403 && reply.body.contains("fileOfDaemon"), "\(path): \(reply.body)")
         let send = #"{"text":"two","attachments":[\#(body)]}"#
         let sent = try await daemon.request("POST", "/v1/sessions/review/queue", send)
         #expect(sent.status == 403, "\(path): \(sent.body)")
@@ -71,11 +72,16 @@ import Testing
 
   /// The table says who may ask, and the answer is the table's: for every route, with a browser's key and without one.
   @Test func everyRouteSaysWhatABrowserMay() async throws {
-    #expect(Route.all.filter { $0.browserAccess == .keyless }.map(\.id).sorted() == ["proveListener", "redeemTicket"])
+    #expect(
+      Route.all.filter { $0.browserAccess == .keyless }.map(\.id).sorted() == [
+        "proveListener", "redeemTicket",
+      ])
     try await RunningDaemon.run { daemon in
       var page = try await OpenPage(of: daemon)
       // What ends a browser's access comes last.
-      let routes = Route.all.sorted { ($0.id == "revokeBrowser" ? 1 : 0) < ($1.id == "revokeBrowser" ? 1 : 0) }
+      let routes = Route.all.sorted {
+        ($0.id == "revokeBrowser" ? 1 : 0) < ($1.id == "revokeBrowser" ? 1 : 0)
+      }
       for route in routes {
         let path = Self.path(of: route)
         let body = route.body == nil ? nil : "{"
@@ -83,7 +89,8 @@ import Testing
           let headers = page.ownHeaders + (hasKey ? [page.keyHeader] : [])
           let reply = try await Self.head(of: page, route.method, path, body, headers)
           let isFree = route.browserAccess == .keyless
-          let isRefused = reply.contains("notOverTheWeb"), isUnknown = reply.contains("webKeyUnknown")
+          let isRefused = reply.contains("notOverTheWeb"),
+            isUnknown = reply.contains("webKeyUnknown")
           #expect(isUnknown == (!hasKey && !isFree), "\(route.id): \(reply)")
           #expect(isRefused == (hasKey && route.browserAccess == .refused), "\(route.id): \(reply)")
         }
@@ -108,7 +115,8 @@ import Testing
     try await connection.write(page.bytes(method, path, body: body, headers: headers))
     let bytes = try await connection.read { bytes in
       let text = String(decoding: bytes, as: UTF8.self)
-      return text.contains("event: present") || (text.contains("\r\n\r\n") && text.contains("\"error\""))
+      return text.contains("event: present")
+        || (text.contains("\r\n\r\n") && text.contains("\"error\""))
     }
     return String(decoding: bytes, as: UTF8.self)
   }
@@ -120,7 +128,8 @@ import Testing
       for name in SettingName.allCases {
         for (method, body) in [("PUT", #"{"value":"claude"}"#), ("DELETE", nil)] {
           let reply = try await page.request(method, "/v1/settings/\(name.rawValue)", body)
-          #expect(reply.status == 403 && reply.body.contains("notOverTheWeb"), "\(name): \(reply.body)")
+          #expect(
+            reply.status == 403 && reply.body.contains("notOverTheWeb"), "\(name): \(reply.body)")
         }
       }
       for (method, path, body) in [
@@ -129,7 +138,8 @@ import Testing
         ("POST", "/v1/settings/reload", nil),
       ] {
         let reply = try await page.request(method, path, body)
-        #expect(reply.status == 403 && reply.body.contains("notOverTheWeb"), "\(path): \(reply.body)")
+        #expect(
+          reply.status == 403 && reply.body.contains("notOverTheWeb"), "\(path): \(reply.body)")
       }
     }
   }
@@ -144,7 +154,8 @@ import Testing
         return (reply.status, reply.body)
       }
       func set(_ name: String, _ value: String) async throws {
-        let reply = try await daemon.request("PUT", "/v1/settings/\(name)", #"{"value":"\#(value)"}"#)
+        let reply = try await daemon.request(
+          "PUT", "/v1/settings/\(name)", #"{"value":"\#(value)"}"#)
         #expect(reply.status == 200, "\(reply.body)")
       }
       // No agent is the default, so there is none to choose.
@@ -152,7 +163,8 @@ import Testing
       try await set("agent", "claude")
       #expect(try await give("claude").status == 200)
       let refused = try await give("codex")
-      #expect(refused.status == 403 && refused.body.contains("lets it choose claude"), "\(refused.body)")
+      #expect(
+        refused.status == 403 && refused.body.contains("lets it choose claude"), "\(refused.body)")
       try await set("browserAgents", "default,codex")
       #expect(try await give("codex").status == 200)
       #expect(try await page.request("DELETE", "/v1/sessions/review/agent").status == 200)
@@ -160,7 +172,8 @@ import Testing
       #expect(try await give("claude").status == 403)
       #expect(try await page.request("DELETE", "/v1/sessions/review/agent").status == 403)
       // At the machine all may be chosen.
-      let own = try await daemon.request("PUT", "/v1/sessions/review/agent", #"{"agent":"opencode"}"#)
+      let own = try await daemon.request(
+        "PUT", "/v1/sessions/review/agent", #"{"agent":"opencode"}"#)
       #expect(own.status == 200)
     }
   }

@@ -65,10 +65,14 @@ struct ProcessAgentTests {
   }
 
   @Test(arguments: [
-    "sh -c 'agent {}'", "/bin/bash -lc \"agent {}\"", "bash -e -c 'echo {}'", "/usr/bin/env sh -c 'echo {}'",
-    "nice bash -c 'agent {}'", "sudo -u other sh -c {}", "sh -c {}", "bash -c -- {}", "bash -c -o pipefail {}",
-    "python3 -c {}", "python3 -c 'print({})'", "perl -we {}", "node --eval={}", "node -e {}", "env -S {}",
-    "ssh HOST agent {}", "ssh HOST 'agent {}'", "watch agent {}", "tmux new-session {}", "bash {}", "env A=1 {}",
+    "sh -c 'agent {}'", "/bin/bash -lc \"agent {}\"", "bash -e -c 'echo {}'",
+    "/usr/bin/env sh -c 'echo {}'",
+    "nice bash -c 'agent {}'", "sudo -u other sh -c {}", "sh -c {}", "bash -c -- {}",
+    "bash -c -o pipefail {}",
+    "python3 -c {}", "python3 -c 'print({})'", "perl -we {}", "node --eval={}", "node -e {}",
+    "env -S {}",
+    "ssh HOST agent {}", "ssh HOST 'agent {}'", "watch agent {}", "tmux new-session {}", "bash {}",
+    "env A=1 {}",
     "timeout 5 {}", "{}", "{} --help", "agent x{}", "agent prompt={}", "agent --a b={}",
     "sh -c 'exec \"$@\"' sh sh -c {}",
   ])
@@ -79,8 +83,10 @@ struct ProcessAgentTests {
   }
 
   @Test(arguments: [
-    "agent {}", "agent --prompt {}", "agent --prompt={}", "agent -p {} --json", "agent -- {}", "env A=1 agent {}",
-    "nice -n 5 agent {}", "sh -c 'agent \"$1\"' sh {}", "python3 agent.py {}", "timeout 60 agent {}",
+    "agent {}", "agent --prompt {}", "agent --prompt={}", "agent -p {} --json", "agent -- {}",
+    "env A=1 agent {}",
+    "nice -n 5 agent {}", "sh -c 'agent \"$1\"' sh {}", "python3 agent.py {}",
+    "timeout 60 agent {}",
     "sh -c 'agent < /dev/stdin'",
   ])
   func commandsThatTakeAPromptAsDataAreTaken(command: String) throws {

@@ -5,7 +5,8 @@ import Testing
 
 /// S-8, S-33, S-34: what tells that an agent started a process.
 @Suite struct TurnTraceTests {
-  private static let unit = "/user.slice/user-1000.slice/user@1000.service/app.slice/cospoold.service"
+  private static let unit =
+    "/user.slice/user-1000.slice/user@1000.service/app.slice/cospoold.service"
   private static let message = "6424a6a6-8a1f-4d7f-9d3e-0c1d2e3f4a5b"
 
   /// It left its parents and cleared its environment: its group still says whose it is.

@@ -159,7 +159,8 @@ enum WebText {
   static func left(of answer: WebAnswer, style: TextStyle) -> String? {
     guard let codes = answer.codes, !codes.isEmpty else { return nil }
     let made = codes.map { "\($0.role), \(style.localTime($0.createdAt))" }
-    return "It made \(codes.count == 1 ? "a pairing code" : "pairing codes"): \(made.joined(separator: "; ")). "
+    return
+      "It made \(codes.count == 1 ? "a pairing code" : "pairing codes"): \(made.joined(separator: "; ")). "
       + "A device that joined with one keeps its access: on the server, cospool-server log shows it, and "
       + "cospool-server revoke ends it."
   }

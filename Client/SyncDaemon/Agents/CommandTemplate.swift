@@ -34,18 +34,23 @@ struct CommandTemplate: Hashable, Sendable {
   func words(with prompt: String) throws(PromptFault) -> [String] {
     // A list begins with a hyphen and a blank, which no option does.
     let isOption = prompt.hasPrefix("-") && !prompt.hasPrefix("- ")
-    if isOption, let index = words.firstIndex(of: CommandTemplate.placeholder), !endsOptions(index) {
+    if isOption, let index = words.firstIndex(of: CommandTemplate.placeholder), !endsOptions(index)
+    {
       throw PromptFault(
-        reason: "begins with -, and would be read as an option: write -- right before {}, if the agent "
+        reason:
+          "begins with -, and would be read as an option: write -- right before {}, if the agent "
           + "knows that; or")
     }
-    let filled = words.map { $0.replacingOccurrences(of: CommandTemplate.placeholder, with: prompt) }
+    let filled = words.map {
+      $0.replacingOccurrences(of: CommandTemplate.placeholder, with: prompt)
+    }
     if takesArgument { try PromptFault.check(filled) }
     return filled
   }
 
   private static let fault = CommandLineFault(
-    reason: "{} must be a word of its own, or --name={}, and no script or program that is run, since a prompt could then run "
+    reason:
+      "{} must be a word of its own, or --name={}, and no script or program that is run, since a prompt could then run "
       + "commands. Leave {} out: the prompt comes on standard input, which is a file (/dev/stdin)")
 
   /// `--name={}`.
@@ -84,7 +89,8 @@ struct CommandTemplate: Hashable, Sendable {
 
   /// Whether the agent reads no option at a place: `--` stands right before it, and is not a script's argument.
   private func endsOptions(_ index: Int) -> Bool {
-    index > 0 && words[index - 1] == "--" && !words[..<index].contains(where: CommandTemplate.isScriptOption)
+    index > 0 && words[index - 1] == "--"
+      && !words[..<index].contains(where: CommandTemplate.isScriptOption)
   }
 
   /// Long options that take a script.
@@ -93,12 +99,16 @@ struct CommandTemplate: Hashable, Sendable {
   ]
   /// Programs that make a script of all of their arguments.
   private static let joining: Set<String> = [
-    "eval", "mosh", "parallel", "rsh", "screen", "script", "ssh", "su", "tmux", "watch", "wsl", "xargs",
+    "eval", "mosh", "parallel", "rsh", "screen", "script", "ssh", "su", "tmux", "watch", "wsl",
+    "xargs",
   ]
   /// Programs that run their first operand.
   private static let runners: Set<String> = [
-    "ash", "bash", "busybox", "bun", "chroot", "command", "dash", "deno", "doas", "env", "exec", "fish", "flock",
-    "ionice", "ksh", "lua", "nice", "node", "nohup", "perl", "php", "pwsh", "python", "python3", "ruby", "runuser",
-    "setsid", "sh", "stdbuf", "strace", "sudo", "systemd-run", "taskset", "tclsh", "time", "timeout", "unshare", "zsh",
+    "ash", "bash", "busybox", "bun", "chroot", "command", "dash", "deno", "doas", "env", "exec",
+    "fish", "flock",
+    "ionice", "ksh", "lua", "nice", "node", "nohup", "perl", "php", "pwsh", "python", "python3",
+    "ruby", "runuser",
+    "setsid", "sh", "stdbuf", "strace", "sudo", "systemd-run", "taskset", "tclsh", "time",
+    "timeout", "unshare", "zsh",
   ]
 }

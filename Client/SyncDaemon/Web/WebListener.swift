@@ -170,7 +170,7 @@ final class WebListener: Sendable {
     var quiet = logger
     // What the HTTP server calls information is detail here.
     quiet.logLevel = max(.notice, logger.logLevel)
-    let (secured, places) = (certificate, places)
+    let (secured, places) = (certificate, self.places)
     return Application(
       router: api.webRouter(),
       server: HTTPServerBuilder {

@@ -1,3 +1,4 @@
+import Foundation
 import NIOCore
 import Synchronization
 
@@ -34,7 +35,8 @@ final class WebPlaces: Sendable {
       return index.map { strangers.remove(at: $0).channel }
     }
     lost?.close(promise: nil)
-    let limit = channel.eventLoop.scheduleTask(in: .seconds(WebPlaces.strangerSeconds)) { [weak self] in
+    let limit = channel.eventLoop.scheduleTask(in: .seconds(WebPlaces.strangerSeconds)) {
+      [weak self] in
       if self?.takeOut(channel) == true { channel.close(promise: nil) }
     }
     channel.closeFuture.whenComplete { [weak self] _ in
