@@ -109,7 +109,8 @@ cat >"$work/root/usr/local/bin/my-agent" <<'SCRIPT'
 env > "$HOME/variables"
 case $1 in
 Long*)
-  setsid sh -c 'echo $$ > "$HOME/left"; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
+  # It leaves its parents and clears its environment: its control group alone says whose it is.
+  setsid env -i HOME="$HOME" PATH="$PATH" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" sh -c 'echo $$ > "$HOME/left"; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
   echo $$ > "$HOME/turn"
   touch "$HOME/began"
   until [ -e "$HOME/go" ]; do sleep 0.1; done
