@@ -109,8 +109,7 @@ cat >"$work/root/usr/local/bin/my-agent" <<'SCRIPT'
 env > "$HOME/variables"
 case $1 in
 Long*)
-  # It leaves its parents and clears its environment: its control group alone says whose it is.
-  setsid env -i HOME="$HOME" PATH="$PATH" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" sh -c 'echo $$ > "$HOME/left"; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
+  setsid sh -c 'echo $$ > "$HOME/left"; exec sleep 1000' < /dev/null > /dev/null 2>&1 &
   echo $$ > "$HOME/turn"
   touch "$HOME/began"
   until [ -e "$HOME/go" ]; do sleep 0.1; done
@@ -119,7 +118,8 @@ Long*)
 Leaves*)
   sleep 1000 &
   echo $! > "$HOME/grouped"
-  setsid sh -c 'echo $$ > "$HOME/left"
+  # It leaves its parents and clears its environment: its control group alone says whose it is.
+  setsid env -i HOME="$HOME" PATH="$PATH" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" sh -c 'echo $$ > "$HOME/left"
     until [ -e "$HOME/ask" ]; do sleep 0.1; done
     cospool send -s work "Of nobody" > /dev/null 2> "$HOME/refused"
     echo $? > "$HOME/asked"
