@@ -1,3 +1,5 @@
+import Basics
+
 /// The page, and who may use it.
 extension Route {
   static let webRoutes = [
