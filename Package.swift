@@ -365,8 +365,8 @@ let rooms: [Room] = [
       "CZlib",
     ],
     foreign: [
-      "ArgumentParser", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1",
-      "NIOPosix", "NIOSSL", "SystemPackage",
+      "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
+      "NIOHTTP1", "NIOPosix", "NIOSSL", "SystemPackage",
     ]),
   test(
     "SyncCommandTests",

@@ -58,7 +58,7 @@ extension APIHandlers {
         try await check(body, to: session, of: agent, context)
         body.byAgent = true
       }
-      return CanonicalJSON.response(try await send(body, to: session), status: .created)
+      return CanonicalJSON.response(try await send(body, to: session, context), status: .created)
     }
     api.delete("sessions/:session/queue") { _, context in
       CanonicalJSON.response(try await clear(try session(context)))
@@ -99,7 +99,9 @@ extension APIHandlers {
     }
   }
 
-  func send(_ body: SendRequest, to session: SessionID) async throws -> SentAnswer {
+  func send(
+    _ body: SendRequest, to session: SessionID, _ context: Context
+  ) async throws -> SentAnswer {
     // What is refused, for its text or one of its files, must not leave files behind.
     let files = body.attachments ?? []
     guard files.count <= Limits.messageAttachmentsMax else {
@@ -112,8 +114,8 @@ extension APIHandlers {
       requeuesThread: client.settings.queueEnabled)
     command.byAgent = body.byAgent ?? false
     if !files.isEmpty { try client.check(.send(command)) }
-    for file in files { try checked(file) }
-    for file in files { command.attachments.append(try await kept(file)) }
+    for file in files { try checked(file, context) }
+    for file in files { command.attachments.append(try await kept(file, context)) }
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(
         .send(command), isOfPerson: !command.byAgent

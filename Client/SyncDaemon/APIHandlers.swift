@@ -56,7 +56,7 @@ struct APIHandlers: RouteHandlers {
     let api = router.group("v1")
     addDeviceRoutes(to: api)
     SyncHandlers(client: client).addRoutes(to: api)
-    PairingHandlers(client: client).addRoutes(to: api)
+    PairingHandlers(client: client, keys: web.keys).addRoutes(to: api)
     addOverviewRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)

@@ -25,10 +25,12 @@ struct AgentKindHandlers: RouteHandlers {
           message: "There is no agent \"\(body.agent)\": choose from "
             + names.joined(separator: ", ") + ".", exitCode: ExitStatus.usage)
       }
+      try checkGives(kind, context)
       return try await setAgent(kind, of: try session(context))
     }
     api.delete("sessions/:session/agent") { _, context in
-      try await setAgent(nil, of: try session(context))
+      try checkGives(client.settings.agents.kind, context)
+      return try await setAgent(nil, of: try session(context))
     }
   }
 

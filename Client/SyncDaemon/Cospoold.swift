@@ -13,6 +13,7 @@ import Systemd
 struct Cospoold {
   static func main() async {
     let notifier = ServiceNotifier.taken()
+    let passedSockets = PassedSockets.taken()
     let environment = ProcessInfo.processInfo.environment
     DispatchLog.silence()
     let options: DaemonOptions
@@ -50,7 +51,7 @@ struct Cospoold {
       logger.logLevel = settings.logLevel
       let daemon = Daemon(
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
-        notifier: notifier,
+        notifier: notifier, passedSockets: passedSockets,
         ready: { [logger] path in
           // All that is made from here on has its mode named, or lies in a private folder.
           umask(inheritedMask)

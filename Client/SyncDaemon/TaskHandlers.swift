@@ -159,7 +159,7 @@ struct TaskHandlers: RouteHandlers {
   ) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
     let asked = try await awaited(named, verdict)
-    if context.browser == nil, let asker = askers.agent(asking: asked.request.id),
+    if let asker = askers.agent(asking: asked.request.id),
       await CallingProcess.of(context.channel)?.descends(from: asker) == true
     {
       throw APIProblem.ownRequest

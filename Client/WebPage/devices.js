@@ -23,7 +23,8 @@ export class DevicesView extends HTMLElement {
     this.letIn = h('div.buttons', { hidden: true }, h('label', { htmlFor: 'role' }, 'Role of a new device '), this.newRole,
       h('button', { type: 'button', onclick: (event) => this.#letIn(event.currentTarget) }, 'Show a code for it'))
     this.code = h('div.invite', { hidden: true })
-    this.pairing = this.#pairing()
+    this.pairing = h('p.quiet', { hidden: true }, 'To have the same queues on other devices, pair this device with a server. On the server, ',
+      h('code', {}, 'cospool-server pair'), ' prints a code. Then type on this machine: ', h('code', {}, 'cospool pair SERVER CODE'))
     // The focus comes here where its button goes: the next one would take away another thing.
     this.push = h('ul.plain', { tabIndex: -1 })
     this.browsers = h('ul.plain', { tabIndex: -1 })
@@ -206,25 +207,6 @@ export class DevicesView extends HTMLElement {
     } catch (error) {
       failed(error)
     }
-  }
-
-  #pairing() {
-    const server = h('input', { id: 'server', placeholder: 'wss://cospool.example.org', required: true, spellcheck: false })
-    const code = h('input', { id: 'code', required: true, autocomplete: 'off', spellcheck: false })
-    const trouble = h('p.note.error', { hidden: true, role: 'alert' })
-    return h('form', { hidden: true, onsubmit: async (event) => {
-      event.preventDefault()
-      trouble.hidden = true
-      try {
-        const { workspaceName } = await source.act('pair', { server: server.value, code: code.value })
-        toast(`Paired with ${workspaceName}`)
-      } catch (error) {
-        text(trouble, error.message)
-        trouble.hidden = false
-      }
-    } }, h('p.quiet', {}, 'Pair it with a server to have the same queues on other devices. On the server, “cospool-server pair” prints a code.'),
-    h('label', { htmlFor: 'server' }, 'Server'), server, h('label', { htmlFor: 'code' }, 'Code'), code,
-    h('button.main', {}, 'Pair'), trouble)
   }
 
   update() {

@@ -1,5 +1,8 @@
 """What goes wrong, and what the page says then; see page_test.py."""
 
+import http.server
+import threading
+
 from playwright.sync_api import Error
 from playwright.sync_api import expect as shown
 
@@ -58,6 +61,50 @@ def check_daemon_away(browser, fixture, figures):
         drafts[0][0].fulfill(response=drafts[0][1])
     page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
     shown(page.get_by_label("New message")).to_have_value("")
+
+
+def check_another_program_has_the_port(browser, fixture, figures):
+    """An open page sends its key to no program that takes the daemon's port, whatever that answers."""
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/taken")
+    shown(page.get_by_label("New message")).to_be_visible()
+    address = fixture.desk.api("GET", "web")["address"]
+    seen = []
+
+    class Taker(http.server.BaseHTTPRequestHandler):
+        def answer(self):
+            seen.append((self.path, self.headers.get("Authorization")))
+            # Proofs that it made up itself; then nothing but errors.
+            body = b'{"proofs":["00"]}' if "proof" in self.path and len(seen) < 4 else b"{}"
+            self.send_response(200 if body != b"{}" else 503)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = answer
+
+        def log_message(self, *words):
+            pass
+
+    fixture.desk.stop()
+    try:
+        taker = http.server.ThreadingHTTPServer(("127.0.0.1", int(address.rsplit(":", 1)[1])), Taker)
+        threading.Thread(target=taker.serve_forever, daemon=True).start()
+        until(lambda: len(seen) >= 6, "the page asks")
+        taker.shutdown()
+        taker.server_close()
+        expect(all(key is None for _, key in seen), f"it got a key: {seen}")
+        expect(all(path.startswith("/v1/web/proof?nonce=") for path, _ in seen), f"it was asked: {seen}")
+        nonces = [path for path, _ in seen]
+        expect(len(set(nonces)) == len(nonces), f"a nonce came twice: {seen}")
+    finally:
+        fixture.desk.start()
+    # When the daemon is back, the page goes on.
+    shown(page.get_by_label("New message")).to_be_visible()
+    page.get_by_label("New message").fill("for the daemon")
+    page.get_by_label("New message").press("Control+Enter")
+    until(lambda: fixture.desk.contents("taken") == ["for the daemon"], "the daemon has it")
 
 
 def check_read_anew(browser, fixture, figures):

@@ -118,7 +118,8 @@ Long*)
 Leaves*)
   sleep 1000 &
   echo $! > "$HOME/grouped"
-  setsid sh -c 'echo $$ > "$HOME/left"
+  # It leaves its parents and clears its environment: its control group alone says whose it is.
+  setsid env -i HOME="$HOME" PATH="$PATH" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" sh -c 'echo $$ > "$HOME/left"
     until [ -e "$HOME/ask" ]; do sleep 0.1; done
     cospool send -s work "Of nobody" > /dev/null 2> "$HOME/refused"
     echo $? > "$HOME/asked"
