@@ -16,6 +16,9 @@ package enum Profile: String, Hashable, Sendable, CaseIterable {
   case clock
   /// One device without a server, which runs what waits there.
   case alone
+
+  /// Those with a server and several devices.
+  package static let syncing = allCases.filter { $0 != .alone }
 }
 
 /// Everything a run follows from, besides its steps.

@@ -54,34 +54,31 @@ extension Executor {
       let session = view.id
       guard sessions[session]?.work.order == nil else { continue }
       if mayStart(in: session), !busy.contains(session),
-        let head = candidate(in: session, workspace)
+        candidate(in: session, workspace) != nil
       {
-        let time = nextLook(at: session, earliest: head.state.earliest, at: context)
-        try require(time, of: session, before: deadline)
-      } else if sessions[session] != nil, orphan(of: session, in: workspace) != nil {
-        try require(
-          nextLook(at: session, earliest: nil, at: context), of: session, before: deadline)
+        try require(nextLook(at: session, at: context), of: session, before: deadline)
+      } else if orphan(of: session, in: workspace) != nil {
+        try require(nextLook(at: session, at: context), of: session, before: deadline)
       }
     }
   }
 
   /// When a session is looked at again whose next message may begin; nil: never.
-  private func nextLook(
-    at session: SessionID, earliest: Int64?, at context: EventContext
-  ) -> Int64? {
+  private func nextLook(at session: SessionID, at context: EventContext) -> Int64? {
     guard let run = sessions[session] else { return nil }
     switch run.question {
     case .asking(let asking, _): return asking.repeatAt
     case .paused(let pause): return pause.until
     case .silent: break
     }
-    if let earliest, earliest > context.wall {
-      return run.times.wakeAtWall.map {
+    let times = [
+      run.times.wakeAtWall.map {
         context.now + min(max(0, $0 - context.wall), ExecutorTimes.wallLookMilliseconds)
-      }
-    }
-    if let backoffUntil = run.times.backoffUntil { return backoffUntil }
-    return run.next.overdueSince.map { $0 + ExecutorTimes.overdueMilliseconds }
+      },
+      run.times.backoffUntil,
+      run.next.overdueSince.map { $0 + ExecutorTimes.overdueMilliseconds },
+    ]
+    return times.compactMap { $0 }.min()
   }
 
   private func require(

@@ -29,13 +29,13 @@ enum ScenarioWriter {
     if let size = world.queueSizeMax { fields.append(("queueSizeMax", .integer(size))) }
     if let drain = world.drainMillisecondsMax { fields.append(("drainMs", .integer(drain))) }
     if world.runsAgents { fields.append(("agents", .boolean(true))) }
+    if world.hasQuickAgents { fields.append(("quickAgents", .boolean(true))) }
+    if world.raisesRequests { fields.append(("requests", .boolean(true))) }
+    if world.asksOutcomes { fields.append(("outcomes", .boolean(true))) }
     if world.machines.areAlone { fields.append(("alone", .boolean(true))) }
     if world.machines.timersLateMax > 0 {
       fields.append(("timersLateMs", .integer(world.machines.timersLateMax)))
     }
-    if world.hasQuickAgents { fields.append(("quickAgents", .boolean(true))) }
-    if world.raisesRequests { fields.append(("requests", .boolean(true))) }
-    if world.asksOutcomes { fields.append(("outcomes", .boolean(true))) }
     if !world.planted.isEmpty { fields.append(("planted", .labels(world.planted))) }
     return .object(fields)
   }

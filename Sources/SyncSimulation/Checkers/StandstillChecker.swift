@@ -1,5 +1,6 @@
 import ClientCore
 import QueueModel
+import ServerCore
 
 /// No message stands still while nothing is in its way: what may begin on a host whose machine, link and
 /// server work has begun a minute later, while the run goes on and before anything is healed. And nothing
