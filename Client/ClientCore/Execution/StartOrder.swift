@@ -20,9 +20,10 @@ package struct StartOrder: Hashable, Sendable {
     self.text = text
   }
 
-  /// Whether a run of a message is that of this order.
+  /// Whether a run of a message is that of this order, or an earlier one with its number: after a server
+  /// was put back, an attempt of the same number may run under a later lease.
   func isReported(by run: Run, of message: MessageID) -> Bool {
-    self.message == message && attempt == run.attempt && token == run.token
+    self.message == message && attempt == run.attempt && token >= run.token
   }
 
   /// What to report of it.
