@@ -11,7 +11,7 @@ extension Engine {
 
   /// Lets somebody run agents; nil where somebody does already.
   ///
-  /// - Parameter isSetOnce: whether settings of the device that change change nothing of that.
+  /// - Parameter isSetOnce: whether a change of the device's settings leaves that as it is.
   func beginExecuting(
     isSetOnce: Bool, _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) -> AsyncStream<TurnOrder>? {

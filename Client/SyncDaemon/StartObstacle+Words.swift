@@ -47,11 +47,11 @@ extension StartObstacle {
     case .noAgent:
       return "there is no agent here: cospool session agent \(session) claude"
     case .consentMissing:
-      return "nobody at this device lets it run here: cospool session host \(session) this"
+      return "it needs consent to run on this device: cospool session host \(session) this"
     case .agentBusy:
-      return "its agent works at a person's prompt, and gets the next message after that"
+      return "a person works with its agent, which gets the next message afterwards"
     case .agentNotAsking:
-      return "its agent is a person's own, and gets the next message at the end of its next turn"
+      return "a person works with its agent, which gets the next message at the end of its next turn"
     case .draining:
       return "the daemon is about to end, and starts nothing any more"
     case .changeIncomplete:
