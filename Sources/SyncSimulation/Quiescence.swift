@@ -122,7 +122,9 @@ package final class Quiescence: SimulationPart {
     server.disk.setCondition(.working)
     if server.process == nil { server.start() }
     for device in devices {
+      devices.repair(device)
       simulation.hosts.heal(device)
+      // One that was told to end has ended, and starts again.
       devices.repair(device)
       // As a person does, or the system that sees the network come back.
       simulation.clients.tell(device) { core, context, _ in core.syncRequested(at: context) }

@@ -59,7 +59,7 @@ final class StandstillChecker: SimulationChecker {
     guard process.core.hasServer else { return true }
     let server = simulation.server
     guard device.isOnline, device.network.cloggedUntil <= simulation.clock.now,
-      process.core.problem == nil, case .connected = process.core.condition,
+      process.core.problem == nil, process.core.isSynced,
       server.process?.core.isHealthy == true, server.disk.condition == .working
     else { return false }
     return process.pipes.values.contains { $0.serverHolds && $0.serverLife == server.life }
