@@ -39,6 +39,37 @@ extension ClientCore {
   /// What agents work on here, by session.
   package var running: [SessionID: StartOrder] { execution.running }
 
+  /// How this device runs messages; nil where this program runs none.
+  package var executionSettings: ExecutionSettings? { execution.executor?.settings }
+
+  /// Whether somebody works at the prompt of a session's agent, as far as was told.
+  package func isBusy(_ session: SessionID) -> Bool {
+    execution.executor?.busy.contains(session) ?? false
+  }
+
+  /// What people at this device said of single sessions.
+  package var sessionChoices: SessionChoices { execution.choices }
+
+  /// The sessions that would run here if a person at this device let them.
+  package var unconsented: [SessionID] {
+    execution.executor?.unconsented(in: replica.workspace) ?? []
+  }
+
+  /// Why nothing starts here though messages wait, by session; see `StartObstacle`. Empty where this
+  /// program runs no agents.
+  ///
+  /// - Complexity: O(sessions × sessions with a run + messages).
+  package func startObstacles(at context: EventContext) -> [SessionID: StartObstacle] {
+    guard let executor = execution.executor else { return [:] }
+    let context = connection.corrected(context)
+    var obstacles: [SessionID: StartObstacle] = [:]
+    for session in replica.workspace.sessions() where session.waiting > 0 {
+      obstacles[session.id] = executor.obstacle(
+        of: session.id, in: replica.workspace, at: context)
+    }
+    return obstacles
+  }
+
   /// Moves of tasks that were refused here because they are none.
   package var illegalTaskMoves: Int { tasks.illegalMoves }
 

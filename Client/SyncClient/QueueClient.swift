@@ -94,6 +94,7 @@ public final class QueueClient: Sendable {
       replica: replica, credentials: credentials, queueSizeMax: configuration.settings.maxQueueSize)
     core.answersLoaded(opened.loaded.answers, at: context)
     core.notificationsLoaded(opened.loaded.notifications)
+    core.choicesLoaded(SessionChoices(opened.loaded.execution))
     _ = core.notificationPreferencesChanged(
       configuration.settings.notifications.preferences, at: context)
     core.retentionChanged(toDays: configuration.settings.retention, at: context)

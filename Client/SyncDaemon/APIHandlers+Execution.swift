@@ -55,12 +55,19 @@ extension APIHandlers {
 
   private func execution() async throws -> ExecutionAnswer {
     let counts = await client.execution.counts()
+    let sync = client.syncStatus()
+    let obstacles = await client.execution.obstacles().sorted { $0.key < $1.key }
     return ExecutionAnswer(
       agent: client.settings.agents.kind.rawValue, counts: counts,
       running: await client.execution.running().sorted { $0.key < $1.key }.map {
         ExecutionAnswer.Running(session: $0.key, message: $0.value)
       },
-      unconsented: try await unconsented())
+      waiting: try obstacles.compactMap { session, obstacle in
+        guard let view = client.workspace().session(session) else { return nil }
+        return ExecutionAnswer.Waiting(
+          session: session, reason: obstacle.reason, note: try words(for: obstacle, of: view, sync))
+      },
+      unconsented: await client.execution.unconsented())
   }
 
   private func stop(_ session: SessionID) async throws -> Bool {
@@ -82,14 +89,9 @@ extension APIHandlers {
     let running = (try? client.workspace().messageQueue(session))?.messages.first {
       $0.status == .running
     }
-    // Before the session is this device's, so that the word is there when it is looked for.
-    if client.workspace().session(session) != nil {
-      try await client.execution.setConsent(device == client.deviceID, to: session)
-    }
-    try await client.perform(.setHost(session, device))
-    await client.execution.apply(try await AgentService.executionSettings(of: client))
+    try await client.execution.setHost(of: session, to: device)
     var answer = HostAnswer(session: session, host: device, name: device.map(self.name(of:)))
-    let kind = try await client.execution.agentKind(of: session)
+    let kind = await client.execution.agentKind(of: session)
     if device == client.deviceID, kind == AgentKind.none {
       answer.warning =
         "This device has no agent, so nothing starts: cospool config set agent claude, or for this "
@@ -112,13 +114,6 @@ extension APIHandlers {
       }
     }
     return answer
-  }
-
-  /// The sessions that would run here if somebody at this device said so.
-  func unconsented() async throws -> [SessionID] {
-    let settings = try await AgentService.executionSettings(of: client)
-    return client.workspace().sessions().filter { $0.host == client.deviceID }.map(\.id)
-      .filter(settings.lacksConsent)
   }
 
   /// `this`, a name, or the beginning of an id.

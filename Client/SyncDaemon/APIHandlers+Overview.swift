@@ -59,7 +59,8 @@ extension APIHandlers {
 
   /// Sessions with where they run and where they stand.
   func described(_ sessions: [SessionView]) async throws -> [SessionAnswer] {
-    let kinds = try await client.execution.agentKinds()
+    let kinds = await client.execution.agentKinds()
+    let obstacles = await client.execution.obstacles()
     let sync = client.syncStatus()
     let awaited = Dictionary(grouping: await client.tasks.awaitedRequests(), by: \.session)
     return try sessions.map { view in
@@ -69,23 +70,24 @@ extension APIHandlers {
         view.host == client.deviceID ? kinds[view.id] ?? client.settings.agents.kind : nil
       answer.agent = kind?.rawValue
       (answer.standing, answer.note) = try standing(
-        of: view, kind, asked: awaited[view.id] ?? [], sync)
+        of: view, obstacles[view.id], asked: awaited[view.id] ?? [], sync)
       return answer
     }
   }
 
-  /// Why nothing of a session's queue starts, where nobody would see that.
+  /// Why nothing of a session's queue starts, where nothing else in the queue shows that.
   func obstacle(of session: SessionID) async throws -> String? {
     guard let view = client.workspace().session(session),
       let answer = try await described([view]).first,
       let standing = answer.standing,
-      [SessionAnswer.Standing.unhosted, .agentless, .hostAway].contains(standing)
+      [SessionAnswer.Standing.unhosted, .unconsented, .agentless, .hostAway, .waiting]
+        .contains(standing)
     else { return nil }
     return answer.note
   }
 
   private func standing(
-    of view: SessionView, _ kind: AgentKind?, asked: [AwaitedRequest], _ sync: SyncStatus
+    of view: SessionView, _ obstacle: StartObstacle?, asked: [AwaitedRequest], _ sync: SyncStatus
   ) throws -> (SessionAnswer.Standing, String?) {
     if let first = asked.first {
       let more = asked.count > 1 ? " (and \(asked.count - 1) more)" : ""
@@ -104,17 +106,31 @@ extension APIHandlers {
     guard let next = queue?.messages.first else {
       return (.idle, task.flatMap { $0.note.isEmpty ? nil : $0.note })
     }
-    let quoted = Shell.quoted(
-      view.name.contains(where: \.isWhitespace) ? view.id.rawValue : view.name)
     guard let host = view.host else {
-      return (.unhosted, "no device runs it: cospool session host \(quoted) this")
+      return (.unhosted, "no device runs it: cospool session host \(quoted(view)) this")
     }
-    if kind == AgentKind.none {
-      return (.agentless, "there is no agent here: cospool session agent \(quoted) claude")
-    }
+    if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     return (.waiting, next.notBefore == nil ? nil : next.lastError)
+  }
+
+  /// What names a session on a command line, quoted for a shell.
+  private func quoted(_ session: SessionView) -> String {
+    Shell.quoted(session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
+  }
+
+  /// Why nothing of a session starts here, and what mends it.
+  func words(
+    for obstacle: StartObstacle, of session: SessionView, _ sync: SyncStatus
+  ) throws -> String? {
+    let queue = try client.workspace().messageQueue(session.id)
+    return queue.messages.first.flatMap { first in
+      obstacle.words(
+        for: quoted(session), message: first, now: client.time,
+        awaitsServer: sync.state != .connected && sync.state != .notPaired
+      ) { client.workspace().session($0)?.name ?? $0.rawValue }
+    }
   }
 }

@@ -14,7 +14,7 @@ struct AgentKindHandlers: RouteHandlers {
       guard client.workspace().session(session) != nil else {
         throw QueueError.sessionNotFound(id: session.rawValue)
       }
-      return CanonicalJSON.response(try await agent(of: session))
+      return CanonicalJSON.response(await agent(of: session))
     }
     api.put("sessions/:session/agent") { request, context in
       let body = try await decoded(AgentRequest.self, from: request)
@@ -36,13 +36,12 @@ struct AgentKindHandlers: RouteHandlers {
 
   private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
     try await client.execution.setAgentKind(kind, of: session)
-    await client.execution.apply(try await AgentService.executionSettings(of: client))
-    return CanonicalJSON.response(try await agent(of: session))
+    return CanonicalJSON.response(await agent(of: session))
   }
 
-  private func agent(of session: SessionID) async throws -> AgentAnswer {
-    let kind = try await client.execution.agentKind(of: session)
-    let isOwn = try await client.execution.agentKinds()[session] != nil
-    return AgentAnswer(session: session, agent: kind.rawValue, own: isOwn)
+  private func agent(of session: SessionID) async -> AgentAnswer {
+    let own = await client.execution.agentKinds()[session]
+    let kind = own ?? client.settings.agents.kind
+    return AgentAnswer(session: session, agent: kind.rawValue, own: own != nil)
   }
 }

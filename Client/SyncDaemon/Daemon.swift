@@ -242,8 +242,8 @@ extension Daemon {
     drained: @escaping @Sendable () -> Void
   ) -> AgentService {
     AgentService(
-      client: client, settings: settings, output: output, slots: slots, access: turns,
-      environment: environment, grace: .seconds(client.settings.agents.graceSeconds),
+      client: client, output: output, slots: slots, access: turns, environment: environment,
+      grace: .seconds(client.settings.agents.graceSeconds),
       logger: logger, drained: drained)
   }
 }

@@ -61,6 +61,8 @@ package struct SessionAnswer: APIValue {
     case paused
     /// Messages wait, and no device runs them.
     case unhosted
+    /// Messages wait, and no person at this device, their host, lets it run the session.
+    case unconsented
     /// Messages wait, and their host has no agent.
     case agentless
     /// Messages wait, and their host is not connected.

@@ -63,6 +63,8 @@ package enum Observation {
   case pushed(StoredPushOrder)
   /// The server was told the time, where there are notifications.
   case serverTicked
+  /// Some seconds went by.
+  case sampled
   /// The agent was done.
   case agentSucceeded(device: Int, StartOrder)
 }
