@@ -29,11 +29,11 @@ struct EvidenceTable {
 
   /// What is wrong with a row; nil if nothing is.
   ///
-  /// - Parameter tests: the tests that exist, by `Suite.test`.
+  /// - Parameter tests: the tests that exist, by `Suite.test`, and the checks of the page, by `page: name`.
   func fault(of row: [String], tests: Set<String>) -> String? {
     guard row.count == cells else { return "\(row[0]) has \(row.count) cells, not \(cells)" }
     let named = Markdown.codeWords(row[cells - 2]).filter {
-      $0.wholeMatch(of: #/[A-Z]\w+Tests\.[a-z]\w+/#) != nil
+      $0.wholeMatch(of: #/[A-Z]\w+Tests\.[a-z]\w+|page: \w+/#) != nil
     }
     let left = row[cells - 1]
     if let unknown = named.subtracting(tests).min() {
@@ -46,9 +46,17 @@ struct EvidenceTable {
     return nil
   }
 
+  /// The checks of `make page-test`, as rows name them.
+  static func pageChecks() throws -> [String] {
+    try Repository.files(in: "Tests/Scripts").filter { $0.contains("/page_") && $0.hasSuffix(".py") }
+      .flatMap { file in
+        try Repository.text(file).matches(of: #/(?m)^def check_(\w+)\(/#).map { "page: \($0.1)" }
+      }
+  }
+
   /// Records what is wrong with the rows of the document.
   func check() throws {
-    let tests = Set(try RequirementTests.functions().keys)
+    let tests = Set(try RequirementTests.functions().keys).union(try EvidenceTable.pageChecks())
     for row in try sections().joined() {
       if let fault = fault(of: row, tests: tests) { Issue.record("\(document): \(fault)") }
     }
