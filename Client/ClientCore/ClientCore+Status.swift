@@ -39,6 +39,11 @@ extension ClientCore {
   /// What agents work on here, by session.
   package var running: [SessionID: StartOrder] { execution.running }
 
+  /// The attempts that keep sessions of this device on another one, as the authority said last.
+  package var runsElsewhere: [SessionID: AttemptElsewhere] {
+    execution.executor?.runsElsewhere ?? [:]
+  }
+
   /// Moves of tasks that were refused here because they are none.
   package var illegalTaskMoves: Int { tasks.illegalMoves }
 

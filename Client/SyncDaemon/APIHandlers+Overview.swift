@@ -62,6 +62,7 @@ extension APIHandlers {
     let kinds = try await client.execution.agentKinds()
     let sync = client.syncStatus()
     let awaited = Dictionary(grouping: await client.tasks.awaitedRequests(), by: \.session)
+    let elsewhere = await client.execution.runsElsewhere()
     return try sessions.map { view in
       var answer = SessionAnswer(view)
       answer.hostName = view.host.map(name(of:))
@@ -69,7 +70,7 @@ extension APIHandlers {
         view.host == client.deviceID ? kinds[view.id] ?? client.settings.agents.kind : nil
       answer.agent = kind?.rawValue
       (answer.standing, answer.note) = try standing(
-        of: view, kind, asked: awaited[view.id] ?? [], sync)
+        of: view, kind, asked: awaited[view.id] ?? [], elsewhere[view.id], sync)
       return answer
     }
   }
@@ -85,7 +86,8 @@ extension APIHandlers {
   }
 
   private func standing(
-    of view: SessionView, _ kind: AgentKind?, asked: [AwaitedRequest], _ sync: SyncStatus
+    of view: SessionView, _ kind: AgentKind?, asked: [AwaitedRequest],
+    _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
   ) throws -> (SessionAnswer.Standing, String?) {
     if let first = asked.first {
       let more = asked.count > 1 ? " (and \(asked.count - 1) more)" : ""
@@ -93,6 +95,9 @@ extension APIHandlers {
     }
     let queue = view.waiting > 0 ? try client.workspace().messageQueue(view.id) : nil
     if let error = queue?.currentError { return (.stopped, error) }
+    if let note = turnOfAbsent(in: view, isExecuting: queue?.isExecuting == true, elsewhere, sync) {
+      return (.hostAway, note)
+    }
     let task = view.task?.status
     if queue?.isExecuting == true || task?.kind.isUnderWay == true {
       return (.working, task?.kind.isUnderWay == true ? task?.note : queue?.messages.first?.content)
@@ -104,7 +109,7 @@ extension APIHandlers {
     guard let next = queue?.messages.first else {
       return (.idle, task.flatMap { $0.note.isEmpty ? nil : $0.note })
     }
-    let word = view.name.contains(where: \.isWhitespace) ? view.id.rawValue : view.name
+    let word = word(for: view)
     guard let host = view.host else {
       return (.unhosted, "no device runs it: cospool session host \(word) this")
     }
@@ -115,5 +120,27 @@ extension APIHandlers {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     return (.waiting, next.notBefore == nil ? nil : next.lastError)
+  }
+
+  /// What is typed for a session.
+  private func word(for view: SessionView) -> String {
+    view.name.contains(where: \.isWhitespace) ? view.id.rawValue : view.name
+  }
+
+  /// That a turn may go on at a device which is away, or which is no host any more; nil where none does.
+  private func turnOfAbsent(
+    in view: SessionView, isExecuting: Bool, _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
+  ) -> String? {
+    guard isExecuting || elsewhere != nil, let host = elsewhere?.device ?? view.host,
+      host != client.deviceID
+    else { return nil }
+    let name = name(of: host)
+    guard let device = sync.devices.first(where: { $0.id == host && !$0.connected }) else {
+      return elsewhere == nil ? nil : "\(name) still works on it"
+    }
+    let since = (elsewhere?.awaySince ?? device.awaySince).map { " since \(LocalTime.words($0))" }
+    return
+      "\(name) is away\(since ?? ""); its turn may still run. To go on without it: cospool session "
+      + "take-over \(word(for: view))"
   }
 }

@@ -138,7 +138,7 @@ package final class Simulation {
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
       BoundednessChecker(), ImmutabilityChecker(),
-    ] + (options.runsAgents ? [ExecutionChecker()] : [])
+    ] + (options.runsAgents ? [ExecutionChecker(), AloneChecker(), TurnChecker()] : [])
       + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])
   }
