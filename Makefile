@@ -11,7 +11,7 @@ test-pure fuzz sanitize: export COSPOOL_OPTIMISED = 0
 PREFIX = /usr/local
 DESTDIR =
 
-.PHONY: help setup build release install dist deb dist-check systemd-check run demo previous-check test test-pure api-check mcp-check agents-check page page-test site library-docs consumer bench backup-check harness hostile fuzz sanitize man lint format clean
+.PHONY: help setup build release install dist deb deb-source dist-check systemd-check run demo previous-check test test-pure api-check mcp-check agents-check page page-test site library-docs consumer bench backup-check harness hostile fuzz sanitize man lint format clean
 
 help: ## Lists the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 14
@@ -36,11 +36,14 @@ install: ## Installs what `make release` built under PREFIX (/usr/local), below 
 	@for package in cospool cospool-server; do \
 	  BIN="$(BIN)" $(SCRIPTS)/stage.sh $$package "$(DESTDIR)" "$(PREFIX)" || exit 1; done
 
-dist: release ## Release archives with checksums, in .build-dist/out
-	@$(SCRIPTS)/dist.sh
+dist: release ## Release archives with checksums, in .build-dist/out; SIGNING_KEY=FINGERPRINT signs them (gpg)
+	@SIGNING_KEY="$(SIGNING_KEY)" $(SCRIPTS)/dist.sh
 
-deb: release ## Debian packages, in .build-dist/out
-	@$(SCRIPTS)/deb.sh
+deb: release ## Debian packages, in .build-dist/out; SIGNING_KEY as for dist
+	@SIGNING_KEY="$(SIGNING_KEY)" $(SCRIPTS)/deb.sh
+
+deb-source: ## A Debian source package that builds without a network, in .build-dist/out; needs resolved packages
+	@SIGNING_KEY="$(SIGNING_KEY)" $(SCRIPTS)/deb-source.sh
 
 dist-check: dist deb ## Uses packages, archives and the image's root in a clean Debian 12; as root
 	@$(SCRIPTS)/dist-check.sh

@@ -1,9 +1,11 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 // COSPOOL_ROOMS chooses what to build: "all" (default), "pure" (the rooms without I/O, which build
 // in seconds and need no other package), or room names separated by commas. Rooms that a named
-// room imports, and the tests of every chosen room, come along.
+// room imports, and the tests of every chosen room, come along. COSPOOL_VENDOR names a folder with all packages
+// from elsewhere, as a source package of Debian has them: then nothing is fetched.
 
 /// What every room is built with.
 let settings: [SwiftSetting] = [
@@ -101,6 +103,9 @@ let rooms: [Room] = [
   // Sources
   Room(name: "Basics", path: "Sources/Basics", articles: ["README.md"]),
   Room(
+    name: "CommandArguments", path: "Sources/CommandArguments", rooms: ["Basics"],
+    foreign: ["ArgumentParser"], articles: ["README.md"]),
+  Room(
     name: "SequenceCRDT", path: "Sources/SequenceCRDT", extraSettings: [.strictMemorySafety()],
     articles: ["README.md"]),
   Room(
@@ -172,8 +177,8 @@ let rooms: [Room] = [
     name: "SyncServerCommand", path: "Server/SyncServerCommand",
     kind: .executable(product: "cospool-server"),
     rooms: [
-      "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-      "ProcessResources", "Observability", "Systemd",
+      "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore",
+      "SyncServer", "ProcessResources", "Observability", "Systemd",
     ],
     foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"]),
   // Client
@@ -210,9 +215,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncDaemon", path: "Client/SyncDaemon", kind: .executable(product: "cospoold"),
     rooms: [
-      "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
-      "ProcessResources",
-      "Observability", "Systemd",
+      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel",
+      "SyncClient", "ProcessResources", "Observability", "Systemd",
     ],
     foreign: [
       "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle", "Logging",
@@ -222,7 +226,8 @@ let rooms: [Room] = [
   Room(
     name: "SyncCommand", path: "Client/SyncCommand", kind: .executable(product: "cospool"),
     rooms: [
-      "Basics", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats", "QueueModel", "Systemd",
+      "Basics", "CommandArguments", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats",
+      "QueueModel", "Systemd",
     ],
     foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
     articles: ["README.md"]),
@@ -230,8 +235,8 @@ let rooms: [Room] = [
     name: "MergeHarness", path: "Sources/MergeHarness",
     kind: .executable(product: "cospool-harness"),
     rooms: [
-      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
-      "ServerCore", "ClientCore", "SyncSimulation",
+      "Basics", "CommandArguments", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec",
+      "WireProtocol", "ServerCore", "ClientCore", "SyncSimulation",
     ],
     foreign: ["ArgumentParser"], articles: ["README.md"]),
   // Tests
@@ -278,10 +283,13 @@ let rooms: [Room] = [
       "NetworkAddresses", "ServerCore", "SyncTestSupport", "Fuzzing",
     ]),
   test("BasicsTests", ["Basics"]),
+  test("CommandArgumentsTests", ["CommandArguments"], foreign: ["ArgumentParser"]),
   test("LocalAPITests", ["Basics", "LocalAPI", "QueueModel"]),
   test("AgentFormatsTests", ["AgentFormats", "QueueOracle", "SyncTestSupport"]),
   test("SequenceCRDTTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport"]),
-  test("QueueModelTests", ["SequenceCRDT", "QueueModel", "SyncTestSupport", "DeltaCodec"]),
+  test(
+    "QueueModelTests",
+    ["SequenceCRDT", "QueueModel", "QueueOracle", "SyncTestSupport", "DeltaCodec"]),
   test("DeltaCodecTests", ["SequenceCRDT", "QueueModel", "DeltaCodec", "SyncTestSupport"]),
   test(
     "WireProtocolTests",
@@ -357,15 +365,14 @@ let rooms: [Room] = [
       "CZlib",
     ],
     foreign: [
-      "ArgumentParser", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore", "NIOHTTP1",
-      "NIOPosix", "NIOSSL", "SystemPackage",
+      "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "Logging", "NIOCore",
+      "NIOHTTP1", "NIOPosix", "NIOSSL", "SystemPackage",
     ]),
   test(
     "SyncCommandTests",
     [
-      "Basics", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel", "SyncClient",
-      "SyncDaemon",
-      "SyncCommand", "PushTestSupport",
+      "Basics", "CommandArguments", "LocalAPI", "HealthChecks", "AgentFormats", "QueueModel",
+      "QueueOracle", "SyncClient", "SyncDaemon", "SyncCommand", "PushTestSupport",
     ],
     foreign: ["ArgumentParser", "Logging", "NIOCore", "NIOPosix", "NIOHTTP1", "NIOSSL"]),
   test(
@@ -482,6 +489,15 @@ for product in Set(chosen.flatMap(\.foreign)) {
   dependencies[foreign.package] = foreign.dependency
 }
 
+/// All packages of a folder, those that others need too: a package at a path stands in for one of its name.
+@MainActor func vendored() -> [Package.Dependency]? {
+  guard let folder = Context.environment["COSPOOL_VENDOR"], !dependencies.isEmpty else { return nil }
+  let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+  return names.sorted()
+    .filter { FileManager.default.fileExists(atPath: "\(folder)/\($0)/Package.swift") }
+    .map { .package(path: "\(folder)/\($0)") }
+}
+
 let package = Package(
   name: "cospool",
   platforms: [.macOS(.v15), .iOS(.v18)],
@@ -494,6 +510,6 @@ let package = Package(
     default: nil
     }
   },
-  dependencies: dependencies.keys.sorted().compactMap { dependencies[$0] },
+  dependencies: vendored() ?? dependencies.keys.sorted().compactMap { dependencies[$0] },
   targets: chosen.map(target(for:))
 )

@@ -44,6 +44,44 @@ extension ClientCore {
     execution.executor?.runsElsewhere ?? [:]
   }
 
+  /// Whether the agent of a session is being stopped though no person stopped it, nobody deleted its session,
+  /// and the program is not to end.
+  package func isStoppedForLease(_ session: SessionID) -> Bool {
+    let reason = execution.executor?.sessions[session]?.work.stopReason
+    return reason == .fenced || reason == .serverLost
+  }
+
+  /// How this device runs messages; nil where this program runs none.
+  package var executionSettings: ExecutionSettings? { execution.executor?.settings }
+
+  /// Whether somebody works at the prompt of a session's agent, as far as was told.
+  package func isBusy(_ session: SessionID) -> Bool {
+    execution.executor?.busy.contains(session) ?? false
+  }
+
+  /// What people at this device said of single sessions.
+  package var sessionChoices: SessionChoices { execution.choices }
+
+  /// The sessions that would run here if a person at this device let them.
+  package var unconsented: [SessionID] {
+    execution.executor?.unconsented(in: replica.workspace) ?? []
+  }
+
+  /// Why nothing starts here though messages wait, by session; see `StartObstacle`. Empty where this
+  /// program runs no agents.
+  ///
+  /// - Complexity: O(sessions × sessions with a run + messages).
+  package func startObstacles(at context: EventContext) -> [SessionID: StartObstacle] {
+    guard let executor = execution.executor else { return [:] }
+    let context = connection.corrected(context)
+    var obstacles: [SessionID: StartObstacle] = [:]
+    for session in replica.workspace.sessions() where session.waiting > 0 {
+      obstacles[session.id] = executor.obstacle(
+        of: session.id, in: replica.workspace, at: context)
+    }
+    return obstacles
+  }
+
   /// Moves of tasks that were refused here because they are none.
   package var illegalTaskMoves: Int { tasks.illegalMoves }
 
@@ -123,6 +161,13 @@ extension ClientCore {
 }
 
 extension ClientCore {
+  /// The messages of this device that the server is not known to have: `Replica.unsentMessages`.
+  package mutating func unsentMessages(
+    store: some ReplicaStore
+  ) throws(Replica.Fault) -> [(message: MessageID, operation: OperationID)] {
+    try connection.replica.unsentMessages(store: store)
+  }
+
   /// How far an operation of this device has come on its way to the server: queued, in a batch that
   /// the server has not answered, delivered, or failed, and why the server refused it; with the next
   /// connection that is sent again.

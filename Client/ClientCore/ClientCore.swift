@@ -65,6 +65,14 @@ package struct ClientCore: Sendable {
     .compactMap { $0 }.min()
   }
 
+  /// Checks that no message that may begin here stands still: to be called behind every event and what
+  /// follows from it.
+  ///
+  /// - Throws: `InvariantViolation` naming the first session that waits for nothing.
+  package func checkLiveness(at context: EventContext) throws(InvariantViolation) {
+    try execution.checkLiveness(connection, at: context)
+  }
+
   /// Checks the machines against themselves and each other: to be called between events.
   ///
   /// - Throws: `InvariantViolation` naming the first contradiction.

@@ -12,13 +12,14 @@ extension ClientStore {
     if let pending = changes.kept {
       try database.cachedStatement(
         sql: """
-          INSERT OR REPLACE INTO answers (request, session, verdict, text, given_at, was_sent)
-          VALUES (?, ?, ?, ?, ?, ?)
+          INSERT OR REPLACE INTO answers
+          (request, session, verdict, text, given_at, was_sent, digest)
+          VALUES (?, ?, ?, ?, ?, ?, ?)
           """
       ).execute(arguments: [
         pending.answer.request.description, pending.answer.session.rawValue,
         Int64(pending.answer.verdict.rawValue), Data(pending.answer.text.utf8), pending.givenAt,
-        pending.wasSent,
+        pending.wasSent, pending.answer.digest?.description,
       ])
     }
     if let request = changes.ended {
@@ -32,13 +33,14 @@ extension ClientStore {
     for record in records.verdicts {
       try database.cachedStatement(
         sql: """
-          INSERT OR REPLACE INTO own_verdicts (request, session, verdict, device, text, taken_at)
-          VALUES (?, ?, ?, ?, ?, ?)
+          INSERT OR REPLACE INTO own_verdicts
+          (request, session, verdict, device, text, taken_at, digest)
+          VALUES (?, ?, ?, ?, ?, ?, ?)
           """
       ).execute(arguments: [
         record.request.description, record.session.rawValue,
         Int64(record.given.verdict.rawValue), record.given.device.description,
-        Data(record.given.text.utf8), record.milliseconds,
+        Data(record.given.text.utf8), record.milliseconds, record.given.digest?.description,
       ])
     }
     try database.cachedStatement(sql: "DELETE FROM own_verdicts WHERE taken_at < ?")
@@ -49,7 +51,8 @@ extension ClientStore {
 /// Rows that cannot be read are left out: an answer that nobody can name is none.
 func fetchAnswers(_ database: Database) throws -> [PendingAnswer] {
   try Row.fetchAll(
-    database, sql: "SELECT request, session, verdict, text, given_at, was_sent FROM answers"
+    database,
+    sql: "SELECT request, session, verdict, text, given_at, was_sent, digest FROM answers"
   ).compactMap { row in
     let text: Data = row[3]
     guard let request = RequestID(row[0] as String), let session = try? SessionID(row[1] as String),
@@ -58,14 +61,15 @@ func fetchAnswers(_ database: Database) throws -> [PendingAnswer] {
     return PendingAnswer(
       answer: AnswerRequest(
         session: session, request: request, verdict: verdict,
-        text: String(decoding: text, as: UTF8.self)),
+        text: String(decoding: text, as: UTF8.self), digest: digest(row[6])),
       givenAt: row[4], wasSent: row[5])
   }
 }
 
 func fetchVerdicts(_ database: Database) throws -> [VerdictRecord] {
   try Row.fetchAll(
-    database, sql: "SELECT request, session, verdict, device, text, taken_at FROM own_verdicts"
+    database,
+    sql: "SELECT request, session, verdict, device, text, taken_at, digest FROM own_verdicts"
   ).compactMap { row in
     let text: Data = row[4]
     guard let request = RequestID(row[0] as String), let session = try? SessionID(row[1] as String),
@@ -74,10 +78,13 @@ func fetchVerdicts(_ database: Database) throws -> [VerdictRecord] {
     return VerdictRecord(
       request: request, session: session,
       given: GivenVerdict(
-        verdict: verdict, device: device, text: String(decoding: text, as: UTF8.self)),
+        verdict: verdict, device: device, text: String(decoding: text, as: UTF8.self),
+        digest: digest(row[6])),
       milliseconds: row[5])
   }
 }
+
+private func digest(_ column: String?) -> ContentHash? { column.flatMap { ContentHash($0) } }
 
 private func verdict(_ column: Int64) -> Verdict? {
   UInt8(exactly: column).flatMap(Verdict.init(rawValue:))

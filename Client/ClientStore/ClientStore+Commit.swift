@@ -33,6 +33,7 @@ extension ClientStore {
           try note(message, at: milliseconds, in: database)
         }
         try write(transaction.intents, to: database)
+        if let choice = transaction.choice { try write(choice, to: database) }
         try write(transaction.authority, to: database)
         try writeVerdicts(of: transaction.authority, to: database)
         try write(transaction.answers, to: database)
@@ -40,6 +41,7 @@ extension ClientStore {
         try write(record, before: before, to: database)
       }
     } catch {
+      if transaction.choice != nil { agentNotes.withLock { $0 = [:] } }
       throw StoreError(error)
     }
     stored.withLock { $0 = record }

@@ -71,22 +71,6 @@ extension ClientStore {
     }
   }
 
-  /// What is kept of all sessions under an agent's name.
-  package func conversations(with agent: String) throws(StoreError) -> [(SessionID, String)] {
-    do {
-      return try read { database in
-        try Row.fetchAll(
-          database, sql: "SELECT session, conversation FROM conversations WHERE agent = ?",
-          arguments: [agent]
-        ).compactMap { row in
-          (try? SessionID(row[0] as String)).map { ($0, row[1] as String) }
-        }
-      }
-    } catch {
-      throw StoreError(error)
-    }
-  }
-
   /// What is kept of a session under the names of all agents.
   ///
   /// Complexity: a lookup; the first time for a session it is read from the file.
@@ -132,33 +116,52 @@ extension ClientStore {
       throw StoreError(error)
     }
   }
+}
 
-  /// The sessions that somebody at this device let it run.
-  package func consents() throws(StoreError) -> Set<SessionID> {
-    do {
-      return try read { database in
-        let names = try String.fetchAll(database, sql: "SELECT session FROM consents")
-        return Set(names.compactMap { try? SessionID($0) })
-      }
-    } catch {
-      throw StoreError(error)
+extension ClientStore {
+  /// What stands in the place of an agent's name where a session's choice of one is kept.
+  package static let choiceName = ""
+
+  /// What a person at this device says of a session.
+  func write(_ choice: SessionChoice, to database: Database) throws {
+    switch choice {
+    case .consent(let session, let isGiven):
+      try database.execute(
+        sql: isGiven
+          ? "INSERT OR IGNORE INTO consents (session) VALUES (?)"
+          : "DELETE FROM consents WHERE session = ?",
+        arguments: [session.rawValue])
+    case .agent(let session, let agent?):
+      try database.execute(
+        sql: """
+          INSERT OR REPLACE INTO conversations (session, agent, conversation) VALUES (?, ?, ?)
+          """,
+        arguments: [session.rawValue, ClientStore.choiceName, agent.name])
+      agentNotes.withLock { $0[session] = nil }
+    case .agent(let session, nil):
+      try database.execute(
+        sql: "DELETE FROM conversations WHERE session = ? AND agent = ?",
+        arguments: [session.rawValue, ClientStore.choiceName])
+      agentNotes.withLock { $0[session] = nil }
     }
   }
+}
 
-  /// Remembers that a session may run here, or may not any more.
-  package func setConsent(_ isGiven: Bool, to session: SessionID) throws(StoreError) {
-    do {
-      try write { database in
-        try database.execute(
-          sql: isGiven
-            ? "INSERT OR IGNORE INTO consents (session) VALUES (?)"
-            : "DELETE FROM consents WHERE session = ?",
-          arguments: [session.rawValue])
-      }
-    } catch {
-      throw StoreError(error)
-    }
+func fetchConsents(_ database: Database) throws -> Set<SessionID> {
+  let names = try String.fetchAll(database, sql: "SELECT session FROM consents")
+  return Set(names.compactMap { try? SessionID($0) })
+}
+
+/// The names of the agents of sessions that have one of their own.
+func fetchAgentChoices(_ database: Database) throws -> [SessionID: String] {
+  var agents: [SessionID: String] = [:]
+  for row in try Row.fetchAll(
+    database, sql: "SELECT session, conversation FROM conversations WHERE agent = ?",
+    arguments: [ClientStore.choiceName])
+  {
+    if let session = try? SessionID(row[0] as String) { agents[session] = row[1] as String }
   }
+  return agents
 }
 
 func fetchIntents(_ database: Database) throws -> [StartOrder] {

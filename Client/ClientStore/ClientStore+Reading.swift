@@ -96,6 +96,8 @@ extension ClientStore {
       undo: try fetchUndo(database))
     loaded.execution = LoadedReplica.Execution(
       intents: try fetchIntents(database), authority: try fetchAuthority(database))
+    loaded.execution.consented = try fetchConsents(database)
+    loaded.execution.agents = try fetchAgentChoices(database)
     loaded.answers = try fetchAnswers(database)
     loaded.notifications = try fetchNotifications(database)
     return loaded

@@ -62,7 +62,9 @@ enum Schema {
     CREATE TABLE attachments (
       hash TEXT PRIMARY KEY, size INTEGER NOT NULL, is_uploaded INTEGER NOT NULL,
       -- Since when no waiting message needs it; NULL while one does.
-      unneeded_since INTEGER
+      unneeded_since INTEGER,
+      -- Whether it is the text of a request that an agent here waits for.
+      is_request INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     -- Messages on their way out, by box; '' is the sync's, whose states follow from
     -- `outbox`. Bounded.
@@ -105,13 +107,15 @@ enum Schema {
     CREATE TABLE answers (
       request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
       text BLOB NOT NULL, given_at INTEGER NOT NULL,
+      -- What its author was shown, as 64 digits.
+      digest TEXT,
       -- Whether it was on its way once, and may have arrived.
       was_sent INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     -- Answers that the device took as its own authority; kept for 7 days.
     CREATE TABLE own_verdicts (
       request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
-      device TEXT NOT NULL, text BLOB NOT NULL, taken_at INTEGER NOT NULL
+      device TEXT NOT NULL, text BLOB NOT NULL, taken_at INTEGER NOT NULL, digest TEXT
     ) STRICT, WITHOUT ROWID;
     -- What the server's inbox held for this device, by name: those that stand, and for some
     -- days those that do not, so that none is shown twice.

@@ -9,6 +9,8 @@ package struct StoredAttachment: Hashable, Sendable {
   package var size: Int
   /// Whether the server is known to have it.
   package var isUploaded = false
+  /// Whether it is the text of a request, which is needed while an agent waits.
+  package var isRequest = false
   /// Since when no waiting message needs it, in milliseconds since 1970.
   package var unneededSince: Int64?
 
@@ -61,12 +63,16 @@ package final class StoredAttachments: Sendable {
       return try store.read { database in
         try Row.fetchAll(
           database,
-          sql: "SELECT hash, size, is_uploaded, unneeded_since FROM attachments ORDER BY hash"
+          sql: """
+            SELECT hash, size, is_uploaded, unneeded_since, is_request FROM attachments
+            ORDER BY hash
+            """
         ).compactMap { row in
           guard let hash = ContentHash(row[0] as String) else { return nil }
           var stored = StoredAttachment(hash: hash, size: row[1])
           stored.isUploaded = row[2]
           stored.unneededSince = row[3]
+          stored.isRequest = row[4]
           return stored
         }
       }
@@ -89,7 +95,9 @@ package final class StoredAttachments: Sendable {
   }
 
   /// Keeps a file whose hash the caller has computed; on disk when the call returns.
-  package func keep(_ bytes: Data, as hash: ContentHash, isUploaded: Bool) throws(StoreError) {
+  package func keep(
+    _ bytes: Data, as hash: ContentHash, isUploaded: Bool, isRequest: Bool = false
+  ) throws(StoreError) {
     do {
       try FileManager.default.createDirectory(
         atPath: folder, withIntermediateDirectories: true,
@@ -100,6 +108,7 @@ package final class StoredAttachments: Sendable {
     try FileAccess.replace(path(hash), with: Array(bytes))
     var stored = StoredAttachment(hash: hash, size: bytes.count)
     stored.isUploaded = isUploaded
+    stored.isRequest = isRequest
     try keepRow(stored)
   }
 
@@ -112,6 +121,12 @@ package final class StoredAttachments: Sendable {
   package func uploaded(_ hash: ContentHash) throws(StoreError) {
     try write(
       "UPDATE attachments SET is_uploaded = 1 WHERE hash = ?", [hash.description])
+  }
+
+  /// Remembers that the server may have a file no longer.
+  package func missing(_ hash: ContentHash) throws(StoreError) {
+    try write(
+      "UPDATE attachments SET is_uploaded = 0 WHERE hash = ?", [hash.description])
   }
 
   /// Remembers since when nothing needs a file; nil: something does.
@@ -142,8 +157,8 @@ package final class StoredAttachments: Sendable {
 
   private func keepRow(_ stored: StoredAttachment) throws(StoreError) {
     try write(
-      "INSERT OR REPLACE INTO attachments (hash, size, is_uploaded) VALUES (?, ?, ?)",
-      [stored.hash.description, stored.size, stored.isUploaded])
+      "INSERT OR REPLACE INTO attachments (hash, size, is_uploaded, is_request) VALUES (?, ?, ?, ?)",
+      [stored.hash.description, stored.size, stored.isUploaded, stored.isRequest])
   }
 
   private func forgetRow(_ hash: ContentHash) throws(StoreError) {

@@ -1,20 +1,25 @@
 #!/bin/sh
-# Installs Cospool from where a release is served: checks the checksum, and installs the Debian package
-# where that can be done, else unpacks the archive.
-#   install.sh --from URL [--server] [--prefix DIR] [--dry-run | --check]
-# URL is the folder with SHA256SUMS. The checksums come from the same place: they show a broken download,
-# not a bad place. Nothing but the package is touched; "cospool setup" does the rest.
+# Installs Cospool from where a release is served: checks signature and checksum, and installs the Debian package
+# if that can be done, else unpacks the archive.
+#   install.sh --from URL [--server] [--prefix DIR] [--key FILE] [--dry-run | --check]
+# URL is the folder with SHA256SUMS, which comes from the same place as the files: without a key it shows a broken
+# download, not a bad place. Nothing but the package is touched; "cospool setup" does the rest.
 set -eu
 umask 022
 
-from='' package=cospool prefix='' dry='' check='' place=''
+# The public key of releases in base64, as gpg exports it. `make dist SIGNING_KEY=…` writes it here.
+key=''
+
+keyfile='' insecure='' from='' package=cospool prefix='' dry='' check='' place=''
 
 usage() {
   cat <<TEXT
-usage: install.sh --from URL [--server] [--prefix DIR] [--dry-run | --check]
+usage: install.sh --from URL [--server] [--prefix DIR] [--key FILE] [--dry-run | --check]
   --from URL    the folder of a release: SHA256SUMS and what it names
   --server      cospool-server instead of cospool and cospoold
   --prefix DIR  unpack there instead of installing a package (bin, share); default ~/.local
+  --key FILE    the public key of releases, as gpg --export writes it: what it did not sign is not installed
+  --insecure    take http:// from another machine without a key
   --dry-run     say what would be done
   --check       only compare versions: 0 up to date, 10 a newer one is there
 TEXT
@@ -27,11 +32,16 @@ fail() {
 
 while [ $# -gt 0 ]; do
   case $1 in
-  --from | --prefix)
+  --from | --prefix | --key)
     [ $# -ge 2 ] || fail "$1 needs a value"
-    if [ "$1" = --from ]; then from=${2%/}; else prefix=$2; fi
+    case $1 in
+    --from) from=${2%/} ;;
+    --prefix) prefix=$2 ;;
+    --key) keyfile=$2 ;;
+    esac
     shift
     ;;
+  --insecure) insecure=yes ;;
   --server) package=cospool-server ;;
   --dry-run) dry=yes ;;
   --check) check=yes ;;
@@ -51,12 +61,24 @@ done
   exit 2
 }
 
+case $from in
+*://*@*) fail "an address with @ in it names another machine than it seems to" ;;
+https://* | file://*) ;;
+http://127.0.0.1/* | http://127.0.0.1:[0-9]* | http://localhost/* | http://localhost:[0-9]* | http://'[::1]'[:/]*) ;;
+http://*)
+  [ -n "$insecure$key$keyfile" ] ||
+    fail "whoever is on the way changes what http:// brings: use https://, or --key, or say --insecure"
+  ;;
+*) fail "--from takes an https://, http:// or file:// address" ;;
+esac
+
 have() { command -v "$1" >/dev/null 2>&1; }
-fetch() { # fetch URL FILE
+fetch() { # fetch URL FILE: what is asked for by https stays with https
   if have curl; then
-    curl -fsSL --proto '=https,http,file' -o "$2" "$1"
+    curl -fsSL --proto "=${from%%:*},https" --proto-redir '=https' -o "$2" "$1"
   elif have wget; then
-    wget -q -O "$2" "$1"
+    # It cannot be held to https, so it follows nothing.
+    wget -q --max-redirect=0 -O "$2" "$1"
   else
     fail "neither curl nor wget is here"
   fi || fail "$1 cannot be fetched"
@@ -87,6 +109,13 @@ if [ -z "$prefix" ] && have dpkg && [ "$as_root" != none ]; then kind=deb; fi
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
+if [ -n "$keyfile$key" ]; then
+  have gpgv || fail "there is no gpgv (Debian: gpgv): the signature cannot be checked"
+  fetch "$from/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
+  if [ -n "$keyfile" ]; then cp "$keyfile" "$work/key"; else echo "$key" | base64 -d >"$work/key"; fi
+  gpgv --quiet --keyring "$work/key" "$work/SHA256SUMS.sig" "$work/SHA256SUMS" 2>"$work/said" ||
+    fail "the key of releases did not sign SHA256SUMS; nothing was installed. $(tail -n 1 "$work/said")"
+fi
 case $kind in
 deb) pattern="  ${package}_[0-9][^_]*_${architecture}\\.deb\$" ;;
 archive) pattern="  ${package}-[0-9][^-]*-linux-${machine}\\.tar\\.xz\$" ;;

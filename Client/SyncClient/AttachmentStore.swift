@@ -4,12 +4,20 @@ import Crypto
 import Dispatch
 import Foundation
 import QueueModel
+import Synchronization
 
 /// The files of attachments on this device, behind a queue of their own: writing ten megabytes must
 /// not keep a command waiting.
 final class AttachmentStore: Sendable {
   private let files: StoredAttachments
   private let queue = DispatchQueue(label: "cospool.attachments")
+  /// Texts of requests that agents here wait for, by how many of them ask for the same.
+  private let held = Mutex<[ContentHash: Int]>([:])
+  /// Texts of other devices' requests that were fetched last.
+  private let fetched = Mutex<[(hash: ContentHash, text: Data)]>([])
+
+  /// Texts of other devices' requests that are kept at hand.
+  private static let fetchedMax = 8
 
   /// How often the files are tended where nothing else asks for it.
   static let tendingSeconds: Double = 60
@@ -62,6 +70,45 @@ final class AttachmentStore: Sendable {
     if isOver {
       throw .queue(
         .limitReached(what: "MiB of attachments on one device", max: quotaMegabytes))
+    }
+  }
+
+  /// Keeps the text of a request on this device until `release`, whatever the quota is.
+  func hold(_ text: Data, as hash: ContentHash) async throws(ClientError) {
+    held.withLock { $0[hash, default: 0] += 1 }
+    try await run { files throws(StoreError) in
+      if !files.has(hash) { try files.keep(text, as: hash, isUploaded: false, isRequest: true) }
+    }
+  }
+
+  /// One request less waits with that text; it is removed with the next tending.
+  func release(_ hash: ContentHash) {
+    held.withLock { held in
+      let left = (held[hash] ?? 0) - 1
+      held[hash] = left > 0 ? left : nil
+    }
+  }
+
+  /// Keeps the text of another device's request at hand.
+  func noteFetched(_ text: Data, as hash: ContentHash) {
+    fetched.withLock { fetched in
+      fetched.append((hash, text))
+      if fetched.count > AttachmentStore.fetchedMax { fetched.removeFirst() }
+    }
+  }
+
+  /// The text of a request that was fetched before; nil if it is not at hand any more.
+  func text(of hash: ContentHash) -> Data? {
+    fetched.withLock { $0.last { $0.hash == hash }?.text }
+  }
+
+  func isHeld(_ hash: ContentHash) -> Bool { held.withLock { $0[hash] != nil } }
+
+  /// Removes the text of a request, unless another one has it meanwhile.
+  func removeReleased(_ hash: ContentHash) async throws(ClientError) {
+    try await run { files throws(StoreError) in
+      // The server's copy is gone in both cases.
+      if self.isHeld(hash) { try files.missing(hash) } else { try files.remove(hash) }
     }
   }
 

@@ -86,14 +86,18 @@ final class DeviceState: Sendable {
   }
 
   /// Takes a signal in and tells the listeners what changed.
+  ///
+  /// - Returns: the activity, and whether a person's agent began or ceased to work with it.
+  @discardableResult
   func receive(
     _ signal: AgentSignal, in session: SessionID, from source: SignalSource
-  ) -> SessionActivity {
-    let (activity, isNew) = content.withLock { content in
+  ) -> (activity: SessionActivity, changesLive: Bool) {
+    let (activity, isNew, changesLive) = content.withLock { content in
       let before = content.activities[session] ?? SessionActivity(session: session)
       var activity = before
       activity.receive(signal)
       var busy = content.busy[session] ?? [:]
+      let wasLive = busy[.hooks]?.isBusy ?? false
       busy[source, default: BusyState()].receive(signal)
       busy = busy.filter { $0.value != BusyState() }
       content.busy[session] = busy.isEmpty ? nil : busy
@@ -102,10 +106,10 @@ final class DeviceState: Sendable {
       let isIdle = activity == SessionActivity(session: session)
       // As many sessions as a workspace holds; those of which there is nothing to say take none.
       content.activities[session] = isIdle ? nil : activity
-      return (activity, activity != before)
+      return (activity, activity != before, wasLive != busy[.hooks]?.isBusy ?? false)
     }
     if isNew { post(.activity(activity)) }
-    return activity
+    return (activity, changesLive)
   }
 
   func post(_ event: DeviceEvent) {
@@ -176,13 +180,7 @@ extension QueueClient {
   /// it: see `SettingsFile`.
   public func apply(_ settings: DeviceSettings) {
     device.apply(settings)
-    engine.soon { engine in
-      engine.note { core, context, _ in
-        core.retentionChanged(toDays: settings.retention, at: context)
-        return core.notificationPreferencesChanged(
-          settings.notifications.preferences, at: context)
-      }
-    }
+    engine.soon { [device] in $0.settingsChanged(device) }
   }
 
   /// What happens on this device, from now on. The stream of a reader that falls a thousand events

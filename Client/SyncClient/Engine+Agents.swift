@@ -3,19 +3,41 @@ import ClientStore
 
 /// Whoever runs agents here, and its orders.
 extension Engine {
+  struct Agents {
+    var orders: AsyncStream<TurnOrder>.Continuation
+    /// Whether they run as the device is set, also after it is set anew.
+    var areAsSet: Bool
+  }
+
   /// Lets somebody run agents; nil where somebody does already.
+  ///
+  /// - Parameter isSetOnce: whether a change of the device's settings leaves that as it is.
   func beginExecuting(
-    _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
+    isSetOnce: Bool, _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) -> AsyncStream<TurnOrder>? {
     guard state.agents == nil, !state.isClosed else { return nil }
     let (stream, continuation) = AsyncStream<TurnOrder>.makeStream()
-    state.agents = continuation
+    state.agents = Agents(orders: continuation, areAsSet: !isSetOnce)
     note(event)
     return stream
   }
 
+  /// The device was set anew. What it is set to is read in the turn that takes it in: several may set it
+  /// side by side, and the latest counts.
+  func settingsChanged(_ device: DeviceState) {
+    note { [areAsSet = state.agents?.areAsSet == true] core, context, store in
+      let settings = device.settings
+      core.retentionChanged(toDays: settings.retention, at: context)
+      let actions = core.notificationPreferencesChanged(
+        settings.notifications.preferences, at: context)
+      guard areAsSet else { return actions }
+      return actions
+        + core.executionSettingsChanged(settings.execution, at: context, store: store)
+    }
+  }
+
   func tell(_ order: AgentOrder) {
-    guard let agents = state.agents else { return }
+    guard let agents = state.agents?.orders else { return }
     switch order {
     case .start(let order):
       let memory = AgentMemory(of: order.session, in: store)

@@ -32,7 +32,7 @@ actor Engine {
     /// What the stored image holds.
     var imageVector: VersionVector
     /// Where orders for agents go while somebody runs them.
-    var agents: AsyncStream<TurnOrder>.Continuation?
+    var agents: Agents?
     /// Who waits for the disk to have what was stored.
     var storing: [CheckedContinuation<StoreError?, Never>] = []
     /// Who waits for an answer of the authority.
@@ -318,7 +318,7 @@ extension Engine {
     synchronize()
     state.runner?.finish()
     state.runner = nil
-    state.agents?.finish()
+    state.agents?.orders.finish()
     for question in state.questions.values { question.resume(returning: .unavailable) }
     state.questions = [:]
     state.waiters.finish()

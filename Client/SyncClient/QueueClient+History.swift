@@ -27,18 +27,22 @@ extension QueueClient {
   /// changed it since. The receipt's notice is `undone`, or `unchanged` where others have overtaken
   /// all of it.
   ///
-  /// - Throws: `.queue(.nothingToUndo)`; else as `perform(_:)`.
+  /// - Parameter change: the change to take back, as a receipt named it; nil takes back the latest.
+  /// - Throws: `.queue(.nothingToUndo)`; `.changedSince` where the change is not the latest; else as
+  ///   `perform(_:)`.
   @discardableResult
-  public func undo() async throws(ClientError) -> CommandReceipt {
-    try await step(.undo) { $0.undoable.last?.group }
+  public func undo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
+    try await step(.undo, to: change) { $0.undoable.last?.group }
   }
 
   /// Does again what the latest undo took back.
   ///
-  /// - Throws: `.queue(.nothingToRedo)`; else as `perform(_:)`.
+  /// - Parameter change: the change to do again, as the receipt of its undo named it; nil takes the latest.
+  /// - Throws: `.queue(.nothingToRedo)`; `.changedSince` where the change is not the latest; else as
+  ///   `perform(_:)`.
   @discardableResult
-  public func redo() async throws(ClientError) -> CommandReceipt {
-    try await step(.redo) { $0.redoable.last?.group }
+  public func redo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
+    try await step(.redo, to: change) { $0.redoable.last?.group }
   }
 
   /// Imports within so many milliseconds of each other count as one.
@@ -46,12 +50,14 @@ extension QueueClient {
 
   /// One step of undo or redo. An import is done in parts, of which each is a group: they go together.
   private func step(
-    _ command: Command, _ next: @escaping @Sendable (UndoHistory) -> UndoGroup?
+    _ command: Command, to change: Int64?,
+    _ next: @escaping @Sendable (UndoHistory) -> UndoGroup?
   ) async throws(ClientError) -> CommandReceipt {
     var count = 0
     while true {
       let group = await engine.read { next($0.replica.undo) }
-      var receipt = try await perform(command)
+      // Of an import, the parts behind the first are not named.
+      var receipt = try await perform(command, isOfPerson: true, to: count == 0 ? change : nil)
       guard let group, group.label.kind == .imported else { return receipt }
       switch receipt.notice {
       case .undone(var label), .redone(var label):
@@ -108,6 +114,17 @@ extension QueueClient {
   ) async throws(ClientError) -> [WorkspaceChange] {
     try await engine.submit { core, _, store throws(Replica.Fault) in
       (try core.replica.changes(from: old, to: new, store: store), [])
+    }
+  }
+}
+
+extension ClientCore {
+  /// The number of the change that an undo or a redo is about now; nil for other commands.
+  func changeNumber(for command: Command) -> Int64? {
+    switch command {
+    case .undo: replica.undo.undoable.last?.number
+    case .redo: replica.undo.redoable.last?.number
+    default: nil
     }
   }
 }

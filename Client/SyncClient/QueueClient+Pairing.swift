@@ -1,3 +1,4 @@
+import Basics
 import ClientCore
 public import QueueModel
 import WireProtocol
@@ -155,7 +156,9 @@ public struct PairingInvitation: Hashable, Sendable {
     self.server = server.url
     self.role = role
     self.expiresAt = expiresAt
-    command = "cospool pair \(server.url) \(code)" + (server.isExposed ? " --insecure" : "")
+    command =
+      "cospool pair \(Shell.quoted(server.url)) \(Shell.quoted(code))"
+      + (server.isExposed ? " --insecure" : "")
     if server.isOfThisMachine {
       hint =
         "\(server.host) is this machine alone: on another one, type the address by which it reaches "

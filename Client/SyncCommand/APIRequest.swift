@@ -96,6 +96,6 @@ struct CommandFailure: Error, Equatable, Codable {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     guard let data = try? encoder.encode(["error": self]) else { return text }
-    return String(decoding: data, as: UTF8.self)
+    return TextStyle.json(String(decoding: data, as: UTF8.self))
   }
 }

@@ -1,3 +1,4 @@
+import Basics
 import QueueModel
 
 /// What agents do, for people.
@@ -64,12 +65,12 @@ enum ActivityText {
     }
     fields.append(.init("request", request.id.description))
     if request.isCut { fields.append(.init("shown", "not all of it: it is too long", .yellow)) }
-    let name = isOnly ? session.rawValue : String(request.id.description.prefix(8))
+    let quoted = Shell.quoted(isOnly ? session.rawValue : String(request.id.description.prefix(8)))
     let command =
       if case .approval = request {
-        "cospool approve \(name), cospool deny \(name)"
+        "cospool approve \(quoted), cospool deny \(quoted)"
       } else {
-        "cospool answer \(name) TEXT"
+        "cospool answer \(quoted) TEXT"
       }
     fields.append(
       request.isAskedAtHost(style)

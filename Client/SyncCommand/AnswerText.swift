@@ -1,22 +1,41 @@
+import Basics
 import LocalAPI
 import QueueModel
 
-/// Text of a receipt: what was done, to how many, and where it stands now.
+/// Text of a receipt: what was done, to what, and where it is now.
 enum ReceiptText {
+  /// So many messages are named at most.
+  private static let namedMax = 10
+
+  /// - Parameter session: the session that was changed, if no message was.
   static func text(
-    of answer: Answer, done: String, unchanged: String = "unchanged", item: String? = nil
+    of answer: Answer, done: String, unchanged: String = "unchanged", item: String? = nil,
+    session: String? = nil
   ) throws -> String {
     let receipt = try answer.decoded(ReceiptAnswer.self)
+    let what =
+      receipt.messages.map { " " + named($0) } ?? session.map { " " + TextStyle.line($0) } ?? ""
     switch receipt.result {
     case .unchanged: return unchanged
     case .queued:
-      return "\(done), position \(receipt.position ?? 0) of \(receipt.count ?? 0)"
-    case .moved: return "\(done), position \(receipt.position ?? 0)"
-    case .affected:
+      return "\(done)\(what), position \(receipt.position ?? 0) of \(receipt.count ?? 0)"
+    case .moved: return "\(done)\(what), position \(receipt.position ?? 0)"
+    case .affected where receipt.messages == nil:
       let count = receipt.count ?? 0
-      return item.map { "\(done) \(counted(count, $0))" } ?? "\(done) \(count)"
-    case .done, .undone, .redone, .imported: return done
+      let number = item.map { counted(count, $0) } ?? "\(count)"
+      return "\(done) \(number)\(session.map { ": " + TextStyle.line($0) } ?? "")"
+    case .affected, .done, .undone, .redone, .imported: return done + what
     }
+  }
+
+  /// Messages by their text and session.
+  static func named(_ messages: [ReceiptAnswer.Message]) -> String {
+    let lines = messages.prefix(namedMax).map { message in
+      "\"\(TextStyle.line(message.text))\" in \(TextStyle.line(message.session.rawValue))"
+    }
+    guard messages.count > 1 else { return lines.joined() }
+    let more = messages.count > namedMax ? ["and \(messages.count - namedMax) more"] : []
+    return "\(messages.count) messages:" + (lines + more).map { "\n  " + $0 }.joined()
   }
 
   static func counted(_ count: Int, _ noun: String) -> String {
@@ -39,8 +58,9 @@ enum QueueText {
     if let error = queue.currentError, !isOver {
       lines.append(style.coloured("stands still: \(TextStyle.line(error))", .red))
       if let first = queue.messages.first {
-        let id = first.id.description.prefix(idDigitsMin)
-        lines.append(style.coloured("go on: cospool queue retry \(id), or skip \(id)", .dim))
+        let quoted = Shell.quoted(String(first.id.description.prefix(idDigitsMin)))
+        lines.append(
+          style.coloured("go on: cospool queue retry \(quoted), or skip \(quoted)", .dim))
       }
     }
     guard !queue.messages.isEmpty else {

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Basics
+import CommandArguments
 import LocalAPI
 import QueueModel
 
@@ -21,9 +22,11 @@ struct CommandRunner: Sendable {
     {
       return Outcome(exitCode: ExitStatus.usage, errors: "Error: " + suggestion)
     }
+    let reading: ArgumentReader.Reading
     let parsed: any ParsableCommand
     do {
-      parsed = try Cospool.parseAsRoot(arguments)
+      reading = try CommandRunner.reader.read(arguments)
+      parsed = try Cospool.parseAsRoot(reading.arguments)
       guard parsed is any DaemonCommand || parsed is any LocalCommand else {
         // A group of commands, or help, which ArgumentParser shows by throwing.
         var command = parsed
@@ -32,20 +35,30 @@ struct CommandRunner: Sendable {
       }
     } catch {
       let outcome = outcome(ofParsing: error, arguments: arguments)
+      switch CommandSuggestion.command(of: arguments) {
       // Agents take the exit code 2 of a hook for a veto.
-      guard CommandSuggestion.command(of: arguments) == "hook", outcome.exitCode != 0 else {
-        return outcome
+      case "hook" where outcome.exitCode != 0: return Outcome(errors: outcome.errors)
+      // A script takes 0 for permission, and the output for an answer.
+      case "ask" where outcome.exitCode == 0:
+        return Outcome(exitCode: ExitStatus.usage, errors: outcome.output)
+      default: return outcome
       }
-      return Outcome(errors: outcome.errors)
     }
-    if let command = parsed as? any LocalCommand { return await run(command) }
+    var runner = self
+    if reading.isDashText { runner.environment.input = StandardInput { Array("-".utf8) } }
+    if let command = parsed as? any LocalCommand { return await runner.run(command) }
     guard let command = parsed as? any DaemonCommand else { return Outcome() }
-    return await run(command)
+    return await runner.run(command)
   }
+
+  /// Tells options from texts before the parser does.
+  static let reader = ArgumentReader(Cospool.self, shared: [GlobalOptions.self])
 
   private func run(_ command: any LocalCommand) async -> Outcome {
     do {
-      return try await command.outcome(in: environment)
+      var outcome = try await command.outcome(in: environment)
+      if command.options.json { outcome.output = environment.style.document(outcome.output.utf8) }
+      return outcome
     } catch {
       let failure = CommandRunner.failure(of: error)
       return Outcome(
@@ -94,12 +107,24 @@ struct CommandRunner: Sendable {
       return naming
     }
     if var answering = command as? any AnsweringCommand {
-      let tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
-      try answering.lookUp(
-        in: try await names(connection), tasks.decoded(TasksAnswer.self).tasks, environment)
+      var tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
+        .decoded(TasksAnswer.self).tasks
+      if answering is ApproveCommand { try await complete(&tasks, connection) }
+      try answering.lookUp(in: try await names(connection), tasks, environment)
       return answering
     }
     return command
+  }
+
+  /// Reads tasks anew whose requests do not fit their registers: one by one they come whole.
+  private func complete(
+    _ tasks: inout [TaskState], _ connection: DaemonConnection
+  ) async throws {
+    for (index, task) in tasks.enumerated() where task.requests.contains(where: \.isCut) {
+      tasks[index] = try await connection.answer(
+        to: APIRequest(.get, ["sessions", task.sessionId.rawValue, "task"])
+      ).decoded(TaskState.self)
+    }
   }
 
   private func names(_ connection: DaemonConnection) async throws -> SessionNames {
@@ -113,7 +138,7 @@ struct CommandRunner: Sendable {
     try command.received(answer)
     let output =
       command.options.json
-      ? String(decoding: answer.json, as: UTF8.self)
+      ? environment.style.document(answer.json)
       : try command.text(of: answer, style: environment.style)
     return Outcome(
       exitCode: command.exitCode(of: answer), output: output,
@@ -132,10 +157,11 @@ struct CommandRunner: Sendable {
   /// Help and version are answers; everything else is wrong usage, exit code 2.
   private func outcome(ofParsing error: any Error, arguments: [String]) -> Outcome {
     let message = message(for: error)
-    if Cospool.exitCode(for: error) == .success { return Outcome(output: message) }
+    if !(error is ArgumentFault), Cospool.exitCode(for: error) == .success {
+      return Outcome(output: message)
+    }
     guard let suggestion = CommandSuggestion.text(for: arguments) else {
-      let hint = CommandSuggestion.hint(onText: arguments, refused: message)
-      return Outcome(exitCode: ExitStatus.usage, errors: message + (hint.map { "\n" + $0 } ?? ""))
+      return Outcome(exitCode: ExitStatus.usage, errors: message)
     }
     // What the parser says of a command that there is not is about its arguments, or about the command
     // that stands for none; the usage stays.
@@ -152,7 +178,8 @@ struct CommandRunner: Sendable {
   }
 
   private func message(for error: any Error) -> String {
-    HelpText.wrapped(
+    if let fault = error as? ArgumentFault { return fault.text }
+    return HelpText.wrapped(
       Cospool.fullMessage(for: error, columns: HelpText.unwrappedColumns),
       width: environment.style.width)
   }

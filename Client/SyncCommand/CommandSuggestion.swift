@@ -13,19 +13,6 @@ enum CommandSuggestion {
     return nil
   }
 
-  /// What to do about a text that the parser took for an option; nil where none was.
-  ///
-  /// - Parameter message: what the parser says of the arguments.
-  static func hint(onText arguments: [String], refused message: String) -> String? {
-    let looksLikeText = arguments.prefix { $0 != "--" }.contains {
-      $0.hasPrefix("-")
-        && ($0.contains(where: \.isWhitespace) || !$0.hasPrefix("--") && $0.count > 2)
-    }
-    let takesText = message.contains("<text>") || message.contains("<words>")
-    guard takesText, looksLikeText || message.contains("Unknown option") else { return nil }
-    return "A text that begins with - stands behind --, as in: cospool send -s review -- \"-v …\""
-  }
-
   /// A sentence about the first word that names no command; nil where every one does.
   static func text(for arguments: [String]) -> String? {
     var group: any ParsableCommand.Type = Cospool.self

@@ -28,7 +28,7 @@ extension DocumentCommand {
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    guard let file, file != "-" else { return String(decoding: answer.json, as: UTF8.self) }
+    guard let file, file != "-" else { return style.document(answer.json) }
     return DocumentFile.written(answer.json, to: file)
   }
 }

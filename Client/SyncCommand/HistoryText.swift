@@ -1,3 +1,4 @@
+import Basics
 import LocalAPI
 import QueueModel
 
@@ -60,7 +61,10 @@ enum HistoryText {
         + "\n" + TextStyle.block(output.text)
     }
     guard let device = answer.outputDevice else { return "" }
-    let id = answer.message.map { ": cospool log \($0.id.description.prefix(8)) there" } ?? ""
+    let id =
+      answer.message.map {
+        ": cospool log \(Shell.quoted(String($0.id.description.prefix(8)))) there"
+      } ?? ""
     return "\n\n" + style.coloured("what it wrote is on \(TextStyle.line(device))\(id)", .dim)
   }
 

@@ -42,6 +42,7 @@ enum OverviewText {
     case .working?: ("working", .green)
     case .paused?: ("paused", .yellow)
     case .unhosted?: ("no host", .yellow)
+    case .unconsented?: ("no consent", .yellow)
     case .agentless?: ("no agent", .yellow)
     case .hostAway?: ("host away", .yellow)
     case .waiting?: ("waiting", nil)

@@ -19,10 +19,20 @@ struct SessionOption: ParsableArguments {
         + "one whose project this folder is.", valueName: "session"), completion: .sessions)
   var name: String?
 
+  /// Whether the environment or the folder named it, and not the person who typed the command.
+  var isGuessed = false
+
+  private enum CodingKeys: CodingKey {
+    case name
+  }
+
   /// What the daemon is asked for.
   var id: String { name ?? "" }
 
-  mutating func lookUp(in names: SessionNames) throws { name = try names.id(ofOption: name) }
+  mutating func lookUp(in names: SessionNames) throws {
+    isGuessed = name == nil
+    name = try names.id(ofOption: name)
+  }
 }
 
 /// A command about one session, named by an option.
@@ -42,29 +52,13 @@ struct SessionNames: Sendable {
   /// The working directory.
   var folder: String
 
-  /// What was found.
-  enum Match: Equatable, Sendable {
-    case one(SessionID)
-    case several([SessionAnswer])
-    case none
-
-    init(_ found: [SessionAnswer]) {
-      self =
-        switch found.count {
-        case 0: .none
-        case 1: .one(found[0].id)
-        default: .several(found)
-        }
-    }
-  }
-
   /// The id of what a person wrote; what names no session stays as it is, for the daemon to refuse.
   ///
   /// - Throws: `CommandFailure` where it is empty, or names several.
   func id(of text: String) throws -> String {
     guard !text.isEmpty else { throw CommandFailure.usage("The name of the session is empty.") }
     switch match(text) {
-    case .one(let id): return id.rawValue
+    case .one(let session): return session.id.rawValue
     case .none: return text
     case .several(let sessions): throw ambiguous(text, sessions)
     }
@@ -81,22 +75,17 @@ struct SessionNames: Sendable {
     return session.rawValue
   }
 
-  /// Ids come before names, whole words before beginnings.
-  func match(_ text: String) -> Match {
-    let whole = wholeMatch(text)
-    guard whole == .none, !text.isEmpty else { return whole }
-    let wanted = text.lowercased()
-    return Match(
-      sessions.filter {
-        $0.id.rawValue.hasPrefix(wanted) || $0.name.lowercased().hasPrefix(wanted)
-      })
-  }
+  /// What a word names: by its id, its name, or the beginning of one.
+  func match(_ text: String) -> NameMatch<SessionAnswer> { match(text, .ofIDsAndNames) }
 
   /// The same without beginnings.
-  func wholeMatch(_ text: String) -> Match {
-    if let id = try? SessionID(text), sessions.contains(where: { $0.id == id }) { return .one(id) }
-    let wanted = text.lowercased()
-    return Match(sessions.filter { $0.name.lowercased() == wanted })
+  func wholeMatch(_ text: String) -> NameMatch<SessionAnswer> { match(text, .none) }
+
+  private func match(
+    _ text: String, _ beginnings: NameMatch<SessionAnswer>.Beginnings
+  ) -> NameMatch<SessionAnswer> {
+    NameMatch(
+      text, among: sessions, textID: \.id.rawValue, name: \.name, beginnings: beginnings)
   }
 
   /// Names that may have been meant by one that a person mistyped: not where it is short, or differs in
@@ -140,9 +129,9 @@ struct SessionNames: Sendable {
   }
 
   private func typed(for session: SessionAnswer) -> String {
-    if wholeMatch(session.name) == .one(session.id) { return session.name }
+    if wholeMatch(session.name) == .one(session) { return session.name }
     let id = session.id.rawValue
     let lengths = min(4, id.count)...id.count
-    return lengths.lazy.map { String(id.prefix($0)) }.first { match($0) == .one(session.id) } ?? id
+    return lengths.lazy.map { String(id.prefix($0)) }.first { match($0) == .one(session) } ?? id
   }
 }

@@ -117,6 +117,26 @@ struct TextStyle: Sendable {
     return block
   }
 
+  /// The same JSON, with escapes for what could steer a terminal. Line breaks stay: in JSON they stand between values.
+  static func json(_ text: String) -> String {
+    var json = ""
+    for scalar in text.unicodeScalars {
+      if scalar == "\n" || !isHarmful(scalar) {
+        json.unicodeScalars.append(scalar)
+      } else {
+        let digits = String(scalar.value, radix: 16)
+        json += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      }
+    }
+    return json
+  }
+
+  /// A document as it is, or, on a terminal, without what could steer it.
+  func document(_ json: some Collection<UInt8>) -> String {
+    let text = String(decoding: json, as: UTF8.self)
+    return width == nil ? text : TextStyle.json(text)
+  }
+
   /// Control characters, and those that turn the direction of the text around them.
   private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.value {

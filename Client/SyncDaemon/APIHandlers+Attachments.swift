@@ -22,15 +22,17 @@ extension APIHandlers {
         AttachmentRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
       // One that is refused must not leave its file behind.
       try client.check(.attach(id, []))
-      let attachment = try await kept(body)
+      let attachment = try await kept(body, context)
       let notice = try await client.perform(.attach(id, [attachment])).notice
       return CanonicalJSON.response(
-        AttachedAnswer(attachment: attachment, isNew: notice != .unchanged), status: .created)
+        AttachedAnswer(
+          attachment: attachment, isNew: notice != .unchanged, message: changed([id]).first),
+        status: .created)
     }
     api.delete("messages/:message/attachments/:attachment") { _, context in
       let id = try message(context)
       let file = try file(context, of: id)
-      return try await perform(.detach(id, [file.hash]))
+      return try await perform(.detach(id, [file.hash]), changing: [id])
     }
     api.get("messages/:message/attachments/:attachment") { _, context in
       let file = try file(context, of: try message(context))
@@ -46,8 +48,8 @@ extension APIHandlers {
   }
 
   /// Keeps the bytes that a request brings or names.
-  func kept(_ body: AttachmentRequest) async throws -> Attachment {
-    let (source, name) = try checked(body)
+  func kept(_ body: AttachmentRequest, _ context: Context) async throws -> Attachment {
+    let (source, name) = try checked(body, context)
     let bytes =
       switch source {
       case .data(let data): data
@@ -64,7 +66,9 @@ extension APIHandlers {
 
   /// Checks what can be checked of a file before it is read and kept.
   @discardableResult
-  func checked(_ body: AttachmentRequest) throws -> (source: FileSource, name: String) {
+  func checked(
+    _ body: AttachmentRequest, _ context: Context
+  ) throws -> (source: FileSource, name: String) {
     let source: FileSource
     let name: String
     let size: Int
@@ -79,8 +83,12 @@ extension APIHandlers {
       guard path.hasPrefix("/") else {
         throw APIProblem.badRequest("path must be absolute: the daemon has a directory of its own.")
       }
-      let url = URL(filePath: path)
-      (source, name) = (.file(url), body.name ?? url.lastPathComponent)
+      try checkNamesFiles(context)
+      let named = URL(filePath: path)
+      // What is said of a link is not said of its file.
+      let url = named.resolvingSymlinksInPath()
+      guard !isOfDaemon(url) else { throw APIProblem.fileOfDaemon }
+      (source, name) = (.file(url), body.name ?? named.lastPathComponent)
       size = try APIHandlers.size(of: url)
     default:
       throw APIProblem.badRequest("Give exactly one of data and path.")
@@ -94,9 +102,15 @@ extension APIHandlers {
     return (source, name)
   }
 
-  private static func size(of named: URL) throws -> Int {
-    // What is said of a link is not said of its file.
-    let url = named.resolvingSymlinksInPath()
+  /// Whether a file is the daemon's own: the device's token and all queues lie in its data directory.
+  ///
+  /// - Parameter url: without links.
+  private func isOfDaemon(_ url: URL) -> Bool {
+    let folder = URL(filePath: turns.dataDirectory).resolvingSymlinksInPath()
+    return url.pathComponents.starts(with: folder.pathComponents)
+  }
+
+  private static func size(of url: URL) throws -> Int {
     let values = try? url.resourceValues(forKeys: [.fileSizeKey, .isRegularFileKey])
     guard let values, values.isRegularFile == true, let size = values.fileSize,
       FileManager.default.isReadableFile(atPath: url.path)
@@ -126,11 +140,17 @@ extension APIHandlers {
   private func file(_ context: Context, of id: MessageID) throws -> Attachment {
     let text = try parameter("attachment", of: context)
     let files = try client.workspace().message(id).attachments
-    let named = files.filter { $0.name == text }
-    let found = named.isEmpty ? files.filter { $0.hash.description.hasPrefix(text) } : named
-    guard let file = found.first, found.count == 1, !text.isEmpty else {
+    let found = NameMatch(text, among: files, textID: \.hash.description, name: \.name)
+    guard case .one(let file) = found else {
       throw QueueError.attachmentNotFound(hash: text, message: id.description)
     }
     return file
   }
+}
+
+extension APIProblem {
+  static let fileOfDaemon = APIProblem(
+    .forbidden, code: "fileOfDaemon",
+    message: "The file lies in the daemon's data directory, which holds the device's token. "
+      + "Attach a copy from another folder if you mean it.", exitCode: ExitStatus.authentication)
 }

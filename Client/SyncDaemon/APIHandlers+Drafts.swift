@@ -39,7 +39,8 @@ extension APIHandlers {
         throw APIProblem.draftNotFound(session)
       }
       let send = SendRequest(text: draft.text, id: body?.id, priority: body?.priority)
-      return CanonicalJSON.response(try await self.send(send, to: session), status: .created)
+      return CanonicalJSON.response(
+        try await self.send(send, to: session, context), status: .created)
     }
   }
 }

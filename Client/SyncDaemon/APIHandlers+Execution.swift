@@ -38,10 +38,12 @@ extension APIHandlers {
           message: "A message is held for 1 to \(APIHandlers.holdSecondsMax) seconds at a time.",
           exitCode: ExitStatus.usage)
       }
-      return try await perform(.hold(id, until: client.time + Int64(seconds) * 1_000))
+      return try await perform(
+        .hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id])
     }
     api.delete("messages/:message/hold") { _, context in
-      try await perform(.hold(try message(context), until: nil))
+      let id = try message(context)
+      return try await perform(.hold(id, until: nil), changing: [id])
     }
     api.get("messages/:message/output") { request, context in
       let id = try message(context)
@@ -62,12 +64,19 @@ extension APIHandlers {
 
   private func execution() async throws -> ExecutionAnswer {
     let counts = await client.execution.counts()
+    let sync = client.syncStatus()
+    let obstacles = await client.execution.obstacles().sorted { $0.key < $1.key }
     return ExecutionAnswer(
       agent: client.settings.agents.kind.rawValue, counts: counts,
       running: await client.execution.running().sorted { $0.key < $1.key }.map {
         ExecutionAnswer.Running(session: $0.key, message: $0.value)
       },
-      unconsented: try await unconsented())
+      waiting: try obstacles.compactMap { session, obstacle in
+        guard let view = client.workspace().session(session) else { return nil }
+        return ExecutionAnswer.Waiting(
+          session: session, reason: obstacle.reason, note: try words(for: obstacle, of: view, sync))
+      },
+      unconsented: await client.execution.unconsented())
   }
 
   private func stop(_ session: SessionID) async throws -> StopAnswer {
@@ -117,18 +126,13 @@ extension APIHandlers {
     let running = (try? client.workspace().messageQueue(session))?.messages.first {
       $0.status == .running
     }
-    // Before the session is this device's, so that the word is there when it is looked for.
-    if client.workspace().session(session) != nil {
-      try await client.execution.setConsent(device == client.deviceID, to: session)
-    }
-    try await client.perform(.setHost(session, device))
-    await client.execution.apply(try await AgentService.executionSettings(of: client))
+    try await client.execution.setHost(of: session, to: device)
     var answer = HostAnswer(session: session, host: device, name: device.map(self.name(of:)))
-    let kind = try await client.execution.agentKind(of: session)
+    let kind = await client.execution.agentKind(of: session)
     if device == client.deviceID, kind == AgentKind.none {
       answer.warning =
         "This device has no agent, so nothing starts: cospool config set agent claude, or for this "
-        + "session alone: cospool session agent \(session) claude."
+        + "session alone: cospool session agent \(Shell.quoted(session.rawValue)) claude."
     }
     answer.asksThere = device != nil && device != client.deviceID
     if let before, before != device {
@@ -150,25 +154,12 @@ extension APIHandlers {
     return answer
   }
 
-  /// The sessions that would run here if somebody at this device said so.
-  func unconsented() async throws -> [SessionID] {
-    let settings = try await AgentService.executionSettings(of: client)
-    return client.workspace().sessions().filter { $0.host == client.deviceID }.map(\.id)
-      .filter(settings.lacksConsent)
-  }
-
   /// `this`, a name, or the beginning of an id.
   private func device(named text: String) throws -> DeviceID {
     if text == "this" { return client.deviceID }
     let devices = devices()
-    let key = text.lowercased()
-    // Devices name themselves: a name must never stand for an id, nor come before one.
-    var found = devices.filter { $0.id.description == key }
-    if found.isEmpty {
-      found = devices.filter {
-        $0.name == text || (!text.isEmpty && $0.id.description.hasPrefix(key))
-      }
-    }
+    // Devices name themselves.
+    let found = NameMatch(text, among: devices, id: \.id, name: \.name, names: .own).all
     guard let device = found.first, found.count == 1 else {
       let reason = found.isEmpty ? "No device is called" : "Several devices are called"
       let named = (found.isEmpty ? devices : found).prefix(20).map {

@@ -59,7 +59,8 @@ extension APIHandlers {
 
   /// Sessions with where they run and where they stand.
   func described(_ sessions: [SessionView]) async throws -> [SessionAnswer] {
-    let kinds = try await client.execution.agentKinds()
+    let kinds = await client.execution.agentKinds()
+    let obstacles = await client.execution.obstacles()
     let sync = client.syncStatus()
     let awaited = Dictionary(grouping: await client.tasks.awaitedRequests(), by: \.session)
     let elsewhere = await client.execution.runsElsewhere()
@@ -70,23 +71,24 @@ extension APIHandlers {
         view.host == client.deviceID ? kinds[view.id] ?? client.settings.agents.kind : nil
       answer.agent = kind?.rawValue
       (answer.standing, answer.note) = try standing(
-        of: view, kind, asked: awaited[view.id] ?? [], elsewhere[view.id], sync)
+        of: view, obstacles[view.id], asked: awaited[view.id] ?? [], elsewhere[view.id], sync)
       return answer
     }
   }
 
-  /// Why nothing of a session's queue starts, where nobody would see that.
+  /// Why nothing of a session's queue starts, where nothing else in the queue shows that.
   func obstacle(of session: SessionID) async throws -> String? {
     guard let view = client.workspace().session(session),
       let answer = try await described([view]).first,
       let standing = answer.standing,
-      [SessionAnswer.Standing.unhosted, .agentless, .hostAway].contains(standing)
+      [SessionAnswer.Standing.unhosted, .unconsented, .agentless, .hostAway, .waiting]
+        .contains(standing)
     else { return nil }
     return answer.note
   }
 
   private func standing(
-    of view: SessionView, _ kind: AgentKind?, asked: [AwaitedRequest],
+    of view: SessionView, _ obstacle: StartObstacle?, asked: [AwaitedRequest],
     _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
   ) throws -> (SessionAnswer.Standing, String?) {
     if let first = asked.first {
@@ -109,22 +111,14 @@ extension APIHandlers {
     guard let next = queue?.messages.first else {
       return (.idle, task.flatMap { $0.note.isEmpty ? nil : $0.note })
     }
-    let word = word(for: view)
     guard let host = view.host else {
-      return (.unhosted, "no device runs it: cospool session host \(word) this")
+      return (.unhosted, "no device runs it: cospool session host \(quoted(view)) this")
     }
-    if kind == AgentKind.none {
-      return (.agentless, "there is no agent here: cospool session agent \(word) claude")
-    }
+    if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     return (.waiting, next.notBefore == nil ? nil : next.lastError)
-  }
-
-  /// What is typed for a session.
-  private func word(for view: SessionView) -> String {
-    view.name.contains(where: \.isWhitespace) ? view.id.rawValue : view.name
   }
 
   /// That a turn may go on at a device which is away, or which is no host any more; nil where none does.
@@ -141,6 +135,24 @@ extension APIHandlers {
     let since = (elsewhere?.awaySince ?? device.awaySince).map { " since \(LocalTime.words($0))" }
     return
       "\(name) is away\(since ?? ""); its turn may still run. To go on without it: cospool session "
-      + "take-over \(word(for: view))"
+      + "take-over \(quoted(view))"
+  }
+
+  /// What names a session on a command line, quoted for a shell.
+  private func quoted(_ session: SessionView) -> String {
+    Shell.quoted(session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
+  }
+
+  /// Why nothing of a session starts here, and what mends it.
+  func words(
+    for obstacle: StartObstacle, of session: SessionView, _ sync: SyncStatus
+  ) throws -> String? {
+    let queue = try client.workspace().messageQueue(session.id)
+    return queue.messages.first.flatMap { first in
+      obstacle.words(
+        for: quoted(session), message: first, now: client.time,
+        awaitsServer: sync.state != .connected && sync.state != .notPaired
+      ) { client.workspace().session($0)?.name ?? $0.rawValue }
+    }
   }
 }

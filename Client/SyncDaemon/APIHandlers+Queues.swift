@@ -58,7 +58,7 @@ extension APIHandlers {
         try await check(body, to: session, of: agent, context)
         body.byAgent = true
       }
-      return CanonicalJSON.response(try await send(body, to: session), status: .created)
+      return CanonicalJSON.response(try await send(body, to: session, context), status: .created)
     }
     api.delete("sessions/:session/queue") { _, context in
       CanonicalJSON.response(try await clear(try session(context)))
@@ -92,14 +92,16 @@ extension APIHandlers {
   private func unsent() async throws -> [UnsentAnswer.Message] {
     let sync = client.syncStatus()
     guard sync.state != .notPaired, sync.outgoing > 0 else { return [] }
-    return try await client.queues.outgoingMessages().compactMap { message in
-      Delivery(message.status, isConnected: sync.state == .connected).map {
-        UnsentAnswer.Message(id: message.id, delivery: $0, error: message.lastError)
+    return try await client.queues.unsentMessages().compactMap { id, status, refusal in
+      Delivery(status, isConnected: sync.state == .connected).map {
+        UnsentAnswer.Message(id: id, delivery: $0, error: refusal)
       }
     }
   }
 
-  func send(_ body: SendRequest, to session: SessionID) async throws -> SentAnswer {
+  func send(
+    _ body: SendRequest, to session: SessionID, _ context: Context
+  ) async throws -> SentAnswer {
     // What is refused, for its text or one of its files, must not leave files behind.
     let files = body.attachments ?? []
     guard files.count <= Limits.messageAttachmentsMax else {
@@ -112,8 +114,8 @@ extension APIHandlers {
       requeuesThread: client.settings.queueEnabled)
     command.byAgent = body.byAgent ?? false
     if !files.isEmpty { try client.check(.send(command)) }
-    for file in files { try checked(file) }
-    for file in files { command.attachments.append(try await kept(file)) }
+    for file in files { try checked(file, context) }
+    for file in files { command.attachments.append(try await kept(file, context)) }
     guard
       case .queued(let id, let position, let count, let isWarning) = try await client.perform(
         .send(command), isOfPerson: !command.byAgent
@@ -172,23 +174,28 @@ extension APIHandlers {
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
       let (receipt, isConfirmed) = try await client.queues.edit(
         id, content: body.content, base: base)
-      var answer = ReceiptAnswer(receipt.notice)
+      var answer = ReceiptAnswer(receipt)
       answer.unconfirmed = isConfirmed ? nil : true
+      answer.messages = changed([id])
       return CanonicalJSON.response(answer)
     }
     api.put("messages/:message/priority") { request, context in
       let body = try await decoded(PriorityRequest.self, from: request)
+      let id = try message(context)
       return try await perform(
-        .setPriority(try message(context), try priority(named: body.priority)))
+        .setPriority(id, try priority(named: body.priority)), changing: [id])
     }
     api.post("messages/:message/restore") { _, context in
-      try await perform(.restore(try message(context)))
+      let id = try message(context)
+      return try await perform(.restore(id), changing: [id])
     }
     api.post("messages/:message/retry") { _, context in
-      try await perform(.retry(try message(context)))
+      let id = try message(context)
+      return try await perform(.retry(id), changing: [id])
     }
     api.post("messages/:message/skip") { _, context in
-      try await perform(.skip(try message(context)))
+      let id = try message(context)
+      return try await perform(.skip(id), changing: [id])
     }
     api.post("messages/cancel") { request, context in
       let body = try await decoded(MessagesRequest.self, from: request)
@@ -201,17 +208,18 @@ extension APIHandlers {
       let ids = try messages(body.ids)
       let target = try target(of: body)
       if let agent = context.agent { try check(ids, movingTo: target, of: agent) }
-      return try await perform(.move(ids, to: target))
+      return try await perform(.move(ids, to: target), changing: ids)
     }
   }
 
   /// Withdraws messages, and says of each whether that was in time.
   private func cancel(_ ids: [MessageID]) async throws -> ReceiptAnswer {
     let (receipt, outcomes) = try await client.queues.cancel(ids)
-    var answer = ReceiptAnswer(receipt.notice)
+    var answer = ReceiptAnswer(receipt)
     answer.outcomes = outcomes.sorted { $0.key < $1.key }.map { id, outcome in
       ReceiptAnswer.Outcome(id: id, outcome: "\(outcome)")
     }
+    answer.messages = changed(ids)
     return answer
   }
 
@@ -223,7 +231,7 @@ extension APIHandlers {
         .filter { $0.status != .running }.map(\.id)
       // What is more than one command may name, only a merge can have brought together.
       guard !waiting.isEmpty, waiting.count <= Limits.batchMax else {
-        return ReceiptAnswer(try await client.perform(.clear(session)).notice)
+        return ReceiptAnswer(try await client.perform(.clear(session)))
       }
       do {
         return try await cancel(waiting)

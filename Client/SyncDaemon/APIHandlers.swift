@@ -56,7 +56,7 @@ struct APIHandlers: RouteHandlers {
     let api = router.group("v1")
     addDeviceRoutes(to: api)
     SyncHandlers(client: client).addRoutes(to: api)
-    PairingHandlers(client: client).addRoutes(to: api)
+    PairingHandlers(client: client, keys: web.keys).addRoutes(to: api)
     addOverviewRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
@@ -98,7 +98,7 @@ struct APIHandlers: RouteHandlers {
 
   func status() async throws -> StatusAnswer {
     let workspace = client.workspace()
-    let kinds = try await client.execution.agentKinds()
+    let kinds = await client.execution.agentKinds()
     let sessions = workspace.sessions()
     let agentless = sessions.filter { session in
       session.waiting > 0 && session.host == client.deviceID
@@ -114,7 +114,7 @@ struct APIHandlers: RouteHandlers {
       certificateEndsAt: await client.serverCertificateEnd(), sessions: sessions,
       threads: try await client.threads.queue(),
       awaited: await client.tasks.awaitedRequests().count,
-      agentless: agentless.map(\.id), unconsented: try await unconsented())
+      agentless: agentless.map(\.id), unconsented: await client.execution.unconsented())
     answer.settingsFault = settings.file.faults().first?.description
     return answer
   }

@@ -151,7 +151,7 @@ struct APIProblem: Error, Equatable {
     case .authentication, .refused, .unreachable: .badGateway
     case .pushTargetRefused: .unprocessableContent
     case .invalidServerURL, .notEncrypted: .unprocessableContent
-    case .history: .conflict
+    case .history, .changedSince: .conflict
     case .invalidDocument: .unprocessableContent
     case .attachmentMissing: .notFound
     case .timeout: .gatewayTimeout

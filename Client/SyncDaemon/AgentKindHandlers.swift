@@ -14,7 +14,7 @@ struct AgentKindHandlers: RouteHandlers {
       guard client.workspace().session(session) != nil else {
         throw QueueError.sessionNotFound(id: session.rawValue)
       }
-      return CanonicalJSON.response(try await agent(of: session))
+      return CanonicalJSON.response(await agent(of: session))
     }
     api.put("sessions/:session/agent") { request, context in
       let body = try await decoded(AgentRequest.self, from: request)
@@ -25,22 +25,23 @@ struct AgentKindHandlers: RouteHandlers {
           message: "There is no agent \"\(body.agent)\": choose from "
             + names.joined(separator: ", ") + ".", exitCode: ExitStatus.usage)
       }
+      try checkGives(kind, context)
       return try await setAgent(kind, of: try session(context))
     }
     api.delete("sessions/:session/agent") { _, context in
-      try await setAgent(nil, of: try session(context))
+      try checkGives(client.settings.agents.kind, context)
+      return try await setAgent(nil, of: try session(context))
     }
   }
 
   private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
     try await client.execution.setAgentKind(kind, of: session)
-    await client.execution.apply(try await AgentService.executionSettings(of: client))
-    return CanonicalJSON.response(try await agent(of: session))
+    return CanonicalJSON.response(await agent(of: session))
   }
 
-  private func agent(of session: SessionID) async throws -> AgentAnswer {
-    let kind = try await client.execution.agentKind(of: session)
-    let isOwn = try await client.execution.agentKinds()[session] != nil
-    return AgentAnswer(session: session, agent: kind.rawValue, own: isOwn)
+  private func agent(of session: SessionID) async -> AgentAnswer {
+    let own = await client.execution.agentKinds()[session]
+    let kind = own ?? client.settings.agents.kind
+    return AgentAnswer(session: session, agent: kind.rawValue, own: own != nil)
   }
 }

@@ -55,10 +55,10 @@ struct CallerMiddleware: RouterMiddleware {
     guard caller.isOfThisUser else { throw APIProblem.foreignUser }
     // Who opened the connection for another one and ended tells nothing of the other.
     guard let line = caller.lineage() else { throw APIProblem.callerGone }
-    guard let agent = CallingProcess.agent(in: line, of: api.turns.dataDirectory) else {
-      return nil
+    guard let trace = TurnTrace.found(in: line, ignoring: api.turns.ownTraces) else { return nil }
+    guard let agent = api.turns.agent(of: trace) else {
+      throw api.turns.owns(trace) ? APIProblem.agentTurnOver : APIProblem.agentOfAnotherDaemon
     }
-    guard api.turns.isRunning(agent) else { throw APIProblem.agentTurnOver }
     return agent
   }
 }
@@ -170,9 +170,6 @@ extension APIHandlers {
   func check(
     _ send: SendRequest, to session: SessionID, of agent: CallingAgent, _ context: Context
   ) async throws {
-    guard (send.attachments ?? []).allSatisfy({ $0.path == nil }) else {
-      throw APIProblem.agentNotAllowed
-    }
     let project = client.workspace().session(session)?.project
     guard send.project == nil || send.project == project else { throw APIProblem.agentNotAllowed }
     guard session != agent.session else { return }
@@ -235,6 +232,12 @@ extension APIProblem {
     .forbidden, code: "agentTurnOver",
     message: "An agent started this process, and its turn is over. Use a terminal of your own.",
     exitCode: ExitStatus.authentication)
+
+  static let agentOfAnotherDaemon = APIProblem(
+    .forbidden, code: "agentOfAnotherDaemon",
+    message:
+      "An agent of another daemon started this process, and may ask that one alone. Use a terminal of "
+      + "your own.", exitCode: ExitStatus.authentication)
 
   static let turnTokenUnknown = APIProblem(
     .unauthorized, code: "turnTokenUnknown",

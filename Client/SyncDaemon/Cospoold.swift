@@ -1,5 +1,6 @@
 import ArgumentParser
 import Basics
+import CommandArguments
 import Foundation
 import Logging
 import Observability
@@ -12,6 +13,7 @@ import Systemd
 struct Cospoold {
   static func main() async {
     let notifier = ServiceNotifier.taken()
+    let passedSockets = PassedSockets.taken()
     let environment = ProcessInfo.processInfo.environment
     DispatchLog.silence()
     let options: DaemonOptions
@@ -49,7 +51,7 @@ struct Cospoold {
       logger.logLevel = settings.logLevel
       let daemon = Daemon(
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
-        notifier: notifier,
+        notifier: notifier, passedSockets: passedSockets,
         ready: { [logger] path in
           // All that is made from here on has its mode named, or lies in a private folder.
           umask(inheritedMask)
@@ -104,7 +106,10 @@ struct Cospoold {
 
   static func parse(_ arguments: [String]) -> Start {
     do {
-      return .run(try DaemonOptions.parse(arguments))
+      let reading = try ArgumentReader(DaemonOptions.self).read(arguments)
+      return .run(try DaemonOptions.parse(reading.arguments))
+    } catch let fault as ArgumentFault {
+      return .stop(message: fault.text, exitCode: ExitStatus.usage)
     } catch {
       let isHelp = DaemonOptions.exitCode(for: error) == .success
       let message = HelpText.wrapped(

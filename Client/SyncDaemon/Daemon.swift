@@ -30,6 +30,8 @@ struct Daemon: Sendable {
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
   /// Who is told that it stops, and still lives; nil where nobody is.
   var notifier: ServiceNotifier?
+  /// Sockets that the service manager passed.
+  var passedSockets: [Int32] = []
   /// Called with the socket's path when it answers, before any agent starts.
   var ready: @Sendable (String) -> Void
 
@@ -56,7 +58,7 @@ struct Daemon: Sendable {
     stop: AsyncStream<Void>, whenIdle: AsyncStream<Void> = AsyncStream { $0.finish() }
   ) async throws(DaemonFailure) -> End {
     // Chosen before the store is opened, so that a path that cannot work leaves nothing behind.
-    let place = try SocketPath.choose(
+    var place = try SocketPath.choose(
       dataDirectory: dataDirectory,
       runtimeDirectories: SocketPath.runtimeDirectories(environment: environment))
     let client = try await open()
@@ -95,7 +97,8 @@ struct Daemon: Sendable {
     let slots = HookSlots()
     let executor = LoopExecutor()
     let web = WebListener(
-      keys: WebKeys(dataDirectory: dataDirectory), executor: executor, logger: logger)
+      keys: WebKeys(dataDirectory: dataDirectory), executor: executor, logger: logger,
+      notifier: notifier, passed: passedSockets)
     let turns = TurnAccess(
       socket: place.agentPath,
       dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false))
@@ -239,8 +242,8 @@ extension Daemon {
     drained: @escaping @Sendable () -> Void
   ) -> AgentService {
     AgentService(
-      client: client, settings: settings, output: output, slots: slots, access: turns,
-      environment: environment, grace: .seconds(client.settings.agents.graceSeconds),
+      client: client, output: output, slots: slots, access: turns, environment: environment,
+      grace: .seconds(client.settings.agents.graceSeconds),
       logger: logger, drained: drained)
   }
 }

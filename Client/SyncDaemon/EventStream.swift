@@ -29,7 +29,7 @@ struct EventStream: Sendable {
       body: ResponseBody { [slot] writer in
         let parts = Parts()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
-          tasks.addTask { try await parts.addEvents(of: feed) }
+          tasks.addTask { try await parts.addEvents(of: feed, encoded: slot.readers.encoded) }
           tasks.addTask { try await parts.addHeartbeats(every: period) }
           tasks.addTask {
             await feed.waitUntilEnded()
@@ -69,10 +69,11 @@ final class EventReaders: Sendable {
   static let countMax = 64
 
   private let count = Mutex(0)
+  fileprivate let encoded = EncodedEvents()
 
   /// One reader's place, free again when nobody holds it.
   final class Slot: Sendable {
-    private let readers: EventReaders
+    let readers: EventReaders
 
     fileprivate init(readers: EventReaders) {
       self.readers = readers
@@ -87,6 +88,37 @@ final class EventReaders: Sendable {
       count += 1
     }
     return Slot(readers: self)
+  }
+}
+
+/// The latest events as bytes: an event is encoded once, however many read it.
+private final class EncodedEvents: Sendable {
+  /// Readers that are further behind encode for themselves.
+  private static let countMax = 64
+
+  private struct State {
+    var bytes: [FeedCursor: ByteBuffer] = [:]
+    /// In the order they came.
+    var cursors: [FeedCursor] = []
+  }
+
+  private let state = Mutex(State())
+
+  func bytes(of item: FeedItem) throws -> ByteBuffer {
+    // What a reader begins with is its own, up to `present`, whose place is that of the event before.
+    guard let cursor = item.cursor, item.event != .present else {
+      return try ServerSentEvent(item).bytes
+    }
+    return try state.withLock { state in
+      if let known = state.bytes[cursor] { return known }
+      let bytes = try ServerSentEvent(item).bytes
+      if state.cursors.count == EncodedEvents.countMax {
+        state.bytes[state.cursors.removeFirst()] = nil
+      }
+      state.cursors.append(cursor)
+      state.bytes[cursor] = bytes
+      return bytes
+    }
   }
 }
 
@@ -114,10 +146,10 @@ private struct Parts: Sendable {
     (stream, continuation) = AsyncStream<Part>.makeStream()
   }
 
-  func addEvents(of feed: EventFeed) async throws {
+  func addEvents(of feed: EventFeed, encoded: EncodedEvents) async throws {
     var written = eventsWritten.stream.makeAsyncIterator()
     for await item in feed {
-      continuation.yield(.event(try ServerSentEvent(item).bytes))
+      continuation.yield(.event(try encoded.bytes(of: item)))
       await written.next(isolation: #isolation)
     }
     continuation.finish()

@@ -7,11 +7,14 @@ import SyncClient
 /// HTTP/1.1 over connections that may be dropped unserved while the server stops.
 struct HeldHTTPChannel: ServerChildChannel {
   var base: HTTP1Channel
+  /// Where those without a key have their places; nil where everybody who connects is known.
+  var places: WebPlaces?
   /// For TLS in front of it.
   var certificate: WebCertificate?
 
   func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<HTTP1Channel.Value> {
-    channel.eventLoop.makeCompletedFuture {
+    places?.admit(channel)
+    return channel.eventLoop.makeCompletedFuture {
       guard let certificate else { return }
       try channel.pipeline.syncOperations.addHandler(
         NIOSSLServerHandler(context: certificate.context))

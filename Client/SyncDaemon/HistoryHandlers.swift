@@ -15,11 +15,13 @@ struct HistoryHandlers: RouteHandlers {
 
   func addRoutes(to api: RouterGroup<Context>) {
     api.get("undo") { _, _ in CanonicalJSON.response(UndoAnswer(client.undoState)) }
-    api.post("undo") { _, _ in
-      CanonicalJSON.response(ReceiptAnswer(try await client.undo().notice))
+    api.post("undo") { request, _ in
+      let body = try await decodedIfPresent(UndoRequest.self, from: request)
+      return CanonicalJSON.response(ReceiptAnswer(try await client.undo(change: body?.change)))
     }
-    api.post("redo") { _, _ in
-      CanonicalJSON.response(ReceiptAnswer(try await client.redo().notice))
+    api.post("redo") { request, _ in
+      let body = try await decodedIfPresent(UndoRequest.self, from: request)
+      return CanonicalJSON.response(ReceiptAnswer(try await client.redo(change: body?.change)))
     }
     api.get("history") { request, _ in
       CanonicalJSON.response(try await history(request.uri.queryParameters))

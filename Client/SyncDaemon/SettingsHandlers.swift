@@ -22,35 +22,25 @@ struct SettingsHandlers: RouteHandlers {
         ? settings.file.faults() : SettingsFile.faults(in: String(buffer: buffer))
       return CanonicalJSON.response(SettingsCheckAnswer(faults))
     }
-    api.post("settings/reload") { _, context in
+    api.post("settings/reload") { _, _ in
       try settings.reload(apply: client.apply)
-      await self.api.followWeb(context)
+      await self.api.followWeb()
       return CanonicalJSON.response(settingsAnswer())
     }
     api.get("settings/:setting") { _, context in
       CanonicalJSON.response(settingAnswer(try setting(context)))
     }
     api.put("settings/:setting") { request, context in
-      let name = try changeableSetting(context)
+      let name = try setting(context)
       let body = try await decoded(SettingRequest.self, from: request)
       try settings.set(name, to: try value(body.value, of: name), apply: client.apply)
-      return CanonicalJSON.response(await changedAnswer(name, context))
+      return CanonicalJSON.response(await changedAnswer(name))
     }
     api.delete("settings/:setting") { _, context in
-      let name = try changeableSetting(context)
+      let name = try setting(context)
       try settings.set(name, to: nil, apply: client.apply)
-      return CanonicalJSON.response(await changedAnswer(name, context))
+      return CanonicalJSON.response(await changedAnswer(name))
     }
-  }
-
-  /// Where the page is served, and what runs on the machine, a page cannot change.
-  private func changeableSetting(_ context: Context) throws -> SettingName {
-    let name = try setting(context)
-    let atMachine = SettingName.ofPage.union(SettingName.ofMachine)
-    guard context.browser == nil || !atMachine.contains(name) else {
-      throw APIProblem.notOverTheWeb
-    }
-    return name
   }
 
   private func setting(_ context: Context) throws -> SettingName {
@@ -87,7 +77,7 @@ struct SettingsHandlers: RouteHandlers {
   }
 
   /// A setting that somebody has just changed.
-  private func changedAnswer(_ name: SettingName, _ context: Context) async -> SettingAnswer {
+  private func changedAnswer(_ name: SettingName) async -> SettingAnswer {
     var answer = settingAnswer(name)
     if name == .agent || name == .command {
       answer.warning = AgentProgram.problem(
@@ -100,7 +90,7 @@ struct SettingsHandlers: RouteHandlers {
         + "was another one, set it there."
     }
     if SettingName.ofPage.contains(name) {
-      await self.api.followWeb(context)
+      await self.api.followWeb()
       answer.warning = api.web.problem
     }
     return answer

@@ -95,8 +95,12 @@ final class SettingsStore: Sendable {
           name: name.rawValue, reason: "\(text): no such file, or not readable")
       }
     case .command, .notifyCommand:
-      do {
-        _ = try CommandWords.split(text)
+      do throws(CommandLineFault) {
+        if name == .command {
+          _ = try CommandTemplate(text)
+        } else {
+          _ = try CommandWords.split(text)
+        }
       } catch {
         throw SettingFault(name: name.rawValue, reason: error.reason)
       }

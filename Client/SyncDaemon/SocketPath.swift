@@ -8,6 +8,13 @@ struct SocketPath: Equatable {
   var path: String
   /// The file that names `path`, where clients would not find it by themselves.
   var pointerFile: String?
+  /// Whether the directory of the socket was made for this daemon alone.
+  private(set) var hasOwnDirectory = false
+
+  init(path: String, pointerFile: String?) {
+    self.path = path
+    self.pointerFile = pointerFile
+  }
 
   static let fileName = "cospool.sock"
   /// Where the agents that the daemon starts ask; as long as `fileName` at most.
@@ -24,6 +31,9 @@ struct SocketPath: Equatable {
   /// What fits into a socket address besides its terminating zero: 107 bytes on Linux.
   static let pathBytesMax = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
+  /// What a fresh directory's name has more: `-XXXXXX`.
+  private static let freshBytes = 7
+
   /// Chooses the place, without touching the disk.
   ///
   /// - Parameter runtimeDirectories: short directories to try, in order.
@@ -34,7 +44,8 @@ struct SocketPath: Equatable {
     if plain.utf8.count <= pathBytesMax { return SocketPath(path: plain, pointerFile: nil) }
     let absolute = URL(fileURLWithPath: dataDirectory).standardizedFileURL.path
     let name = "/" + fingerprint(of: absolute) + ".sock"
-    for directory in runtimeDirectories where (directory + name).utf8.count <= pathBytesMax {
+    for directory in runtimeDirectories
+    where (directory + name).utf8.count + freshBytes <= pathBytesMax {
       return SocketPath(
         path: directory + name, pointerFile: dataDirectory + "/" + pointerFileName)
     }
@@ -57,25 +68,24 @@ struct SocketPath: Equatable {
   /// Makes the private directory where one is needed, and removes or writes the file that names it.
   ///
   /// Call it with the store's lock held: the files belong to the daemon that holds it.
-  func prepare(dataDirectory: String) throws(DaemonFailure) {
+  mutating func prepare(dataDirectory: String) throws(DaemonFailure) {
     guard let pointerFile else {
       unlink(dataDirectory + "/" + SocketPath.pointerFileName)
       return
     }
-    let directory = String(path[..<(path.lastIndex(of: "/") ?? path.endIndex)])
-    if mkdir(directory, 0o700) != 0, errno != EEXIST {
-      throw DaemonFailure(
-        message: "\(directory) cannot be made: \(errorText())", exitCode: ExitStatus.failed)
-    }
-    // In a directory that all may write to, somebody else could have made it first.
-    let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
-    guard attributes?[.type] as? FileAttributeType == .typeDirectory,
-      (attributes?[.ownerAccountID] as? NSNumber)?.uint32Value == getuid(),
-      (attributes?[.posixPermissions] as? NSNumber).map({ $0.intValue & 0o077 }) == 0
-    else {
-      throw DaemonFailure(
-        message: "\(directory) must be a directory that only you may enter. Remove it, or set "
-          + "XDG_RUNTIME_DIR.", exitCode: ExitStatus.failed)
+    let (directory, name) = parts
+    if !SocketPath.makePrivate(directory) {
+      // In a directory that all may write to, somebody else made it first: a fresh one has a name that nobody knows.
+      var template = Array("\(directory)-XXXXXX".utf8CString)
+      guard let fresh = mkdtemp(&template) else {
+        throw DaemonFailure(
+          message:
+            "\(directory) must be a directory that only you may enter, and another one cannot be made beside "
+            + "it: \(errorText()). Set XDG_RUNTIME_DIR to a short directory of yours.",
+          exitCode: ExitStatus.failed)
+      }
+      path = "\(String(cString: fresh))/\(name)"
+      hasOwnDirectory = true
     }
     do {
       try Data((path + "\n").utf8).write(to: URL(fileURLWithPath: pointerFile), options: .atomic)
@@ -92,7 +102,23 @@ struct SocketPath: Equatable {
       let attributes = try? FileManager.default.attributesOfItem(atPath: path)
       if attributes?[.type] as? FileAttributeType == .typeSocket { unlink(path) }
     }
-    if let pointerFile { unlink(pointerFile) }
+    guard let pointerFile else { return }
+    unlink(pointerFile)
+    if hasOwnDirectory { rmdir(parts.directory) }
+  }
+
+  private var parts: (directory: String, name: String) {
+    let slash = path.lastIndex(of: "/") ?? path.startIndex
+    return (String(path[..<slash]), String(path[slash...].dropFirst()))
+  }
+
+  /// - Returns: whether a directory is there that its owner, this user, alone may enter.
+  private static func makePrivate(_ directory: String) -> Bool {
+    if mkdir(directory, 0o700) == 0 { return true }
+    let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
+    return attributes?[.type] as? FileAttributeType == .typeDirectory
+      && (attributes?[.ownerAccountID] as? NSNumber)?.uint32Value == getuid()
+      && (attributes?[.posixPermissions] as? NSNumber).map { $0.intValue & 0o077 } == 0
   }
 
   private func errorText() -> String { String(cString: strerror(errno)) }

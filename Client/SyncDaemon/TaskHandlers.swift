@@ -1,3 +1,4 @@
+import AgentFormats
 import Basics
 import Foundation
 import Hummingbird
@@ -15,7 +16,7 @@ struct TaskHandlers: RouteHandlers {
   func addRoutes(to api: RouterGroup<Context>) {
     api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks.all())) }
     api.get("sessions/:session/task") { _, context in
-      CanonicalJSON.response(try task(of: try session(context)))
+      CanonicalJSON.response(try await whole(try task(of: try session(context))))
     }
     api.put("sessions/:session/task/progress") { request, context in
       let session = try session(context)
@@ -43,6 +44,10 @@ struct TaskHandlers: RouteHandlers {
       let body = try await decoded(DecisionRequest.self, from: request)
       return CanonicalJSON.response(try await answer(named, body, context))
     }
+    api.post("asks/answer") { request, context in
+      let body = try await decoded(DecisionRequest.self, from: request)
+      return CanonicalJSON.response(try await answer(nil, body, context))
+    }
   }
 
   private func task(of session: SessionID) throws -> TaskState {
@@ -55,11 +60,39 @@ struct TaskHandlers: RouteHandlers {
         lastUpdateTime: 0)
   }
 
+  /// The task with all that its requests ask for, as far as it can be had: `isCut` says which is not.
+  private func whole(_ task: TaskState) async throws -> TaskState {
+    var task = task
+    if case .awaitingApproval(let request) = task.status, request.isCut {
+      task.status = .awaitingApproval(try await whole(request) ?? request)
+    }
+    for (index, request) in task.alsoAwaits.enumerated() {
+      guard case .approval(let request) = request, request.isCut else { continue }
+      task.alsoAwaits[index] = .approval(try await whole(request) ?? request)
+    }
+    return task
+  }
+
+  /// nil if not all of it can be had within seconds.
+  private func whole(_ request: ApprovalRequest) async throws -> ApprovalRequest? {
+    await withTaskGroup(of: ApprovalRequest?.self) { group in
+      group.addTask { try? await client.tasks.whole(request) }
+      group.addTask {
+        try? await Task.sleep(for: TaskHandlers.wholeLimit)
+        return nil
+      }
+      defer { group.cancelAll() }
+      return await group.next() ?? nil
+    }
+  }
+
   /// Waits for the decision. An asker that hangs up waits no longer, and its request is withdrawn.
   private func ask(
     _ ask: AgentAsk, in session: SessionID, _ body: AskRequest, _ context: Context
   ) async throws -> AskAnswer {
-    let request = QueueModel.RequestID.random()
+    if let bytes = ask.text?.utf8.count, bytes > Limits.taskInputBytesMax {
+      return AskAnswer.tooLong(bytes, promptsItself: body.promptsItself ?? false)
+    }
     let patience = try body.patience(else: client.settings.approvalPatience)
     let asker = await CallingProcess.of(context.channel)?.askingAgent()
     let promptsItself = body.promptsItself ?? false
@@ -68,11 +101,18 @@ struct TaskHandlers: RouteHandlers {
     askers.begins(in: session, isOutside: !isInTurn && !promptsItself)
     let answer: Result<AskAnswer, any Error>
     do {
-      answer = .success(
-        try await askers.during(request, of: asker) {
+      var given: AskAnswer
+      var count = 0
+      repeat {
+        let request = QueueModel.RequestID.random()
+        given = try await askers.during(request, of: asker) {
           try await waiting(
             for: ask, in: session, id: request, patience, promptsItself: promptsItself, context)
-        })
+        }
+        count += 1
+        // Somebody allowed what was not this: it is asked anew, under a name that nobody answered.
+      } while given.isMistaken && count < TaskHandlers.asksMax
+      answer = .success(given)
     } catch {
       answer = .failure(error)
     }
@@ -90,7 +130,7 @@ struct TaskHandlers: RouteHandlers {
   ) async throws -> AskAnswer {
     let client = client
     let waiting = Task {
-      try await client.tasks.ask(
+      try await client.tasks.askOnce(
         ask, in: session, id: id, patience: patience, promptsItself: promptsItself)
     }
     return try await ends.during(
@@ -108,15 +148,18 @@ struct TaskHandlers: RouteHandlers {
 
   // MARK: - Answering
 
-  /// The word that stands for the one request that is awaited.
-  static let onlyAsk = "only"
+  /// How long a task's route waits for what its register has no room for.
+  private static let wholeLimit = Duration.seconds(3)
+  /// How often a request is asked anew after somebody allowed something else.
+  private static let asksMax = 3
 
+  /// - Parameter named: a request or a session; nil for the only request that is awaited.
   private func answer(
-    _ named: String, _ body: DecisionRequest, _ context: Context
+    _ named: String?, _ body: DecisionRequest, _ context: Context
   ) async throws -> AnsweredAnswer {
     let verdict = try body.checkedVerdict()
     let asked = try await awaited(named, verdict)
-    if context.browser == nil, let asker = askers.agent(asking: asked.request.id),
+    if let asker = askers.agent(asking: asked.request.id),
       await CallingProcess.of(context.channel)?.descends(from: asker) == true
     {
       throw APIProblem.ownRequest
@@ -125,10 +168,11 @@ struct TaskHandlers: RouteHandlers {
       throw APIProblem.askedAtHost(
         at: client.workspace().taskDevice(of: asked.session).map(name(of:)))
     }
+    if verdict == .allowed { try await checkShown(asked.request, body.digest) }
     let event = try await client.tasks.answer(
       TaskAnswer(
         session: asked.session, request: asked.request.id, verdict: verdict,
-        text: body.text ?? ""))
+        text: body.text ?? "", digest: body.digest))
     switch event {
     case .taken, .waiting:
       return AnsweredAnswer(
@@ -141,35 +185,50 @@ struct TaskHandlers: RouteHandlers {
     }
   }
 
-  /// The request that is meant: by its id or a unique beginning of it, by its session where that has
-  /// one that such a verdict answers, or the only one there is.
-  private func awaited(_ named: String, _ verdict: Verdict) async throws -> AwaitedRequest {
+  /// A yes counts for what its person was shown, and for nothing that this device cannot show.
+  private func checkShown(_ request: TaskRequest, _ digest: ContentHash?) async throws {
+    guard digest == request.digest else { throw APIProblem.notShown }
+    guard case .approval(let request) = request else { return }
+    do {
+      _ = try await client.tasks.whole(request)
+    } catch {
+      throw APIProblem.requestIncomplete(error)
+    }
+  }
+
+  /// The request that is meant: by its session, by its id or the beginning of it, or the only one there is. The id
+  /// of a session means that session, whether or not it asks.
+  private func awaited(_ named: String?, _ verdict: Verdict) async throws -> AwaitedRequest {
     // What was answered and not written yet by its host is found too, to be told by whom.
     let all = client.tasks.all().flatMap { task in
       task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
-    let name = named.lowercased()
+    let session = named.flatMap { try? SessionID($0) }.flatMap {
+      client.workspace().session($0)?.id
+    }
     let found: [AwaitedRequest]
-    if name == TaskHandlers.onlyAsk {
-      found = await client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
-    } else if let session = try? SessionID(named), all.contains(where: { $0.session == session }) {
+    if let session {
       let asked = all.filter { $0.session == session }
       let fitting = asked.filter { verdict.answers($0.request) }
       let open = await client.tasks.awaitedRequests().filter { fitting.contains($0) }
       // Of several that fit, those that nobody has answered yet are meant.
       found = fitting.isEmpty ? Array(asked.prefix(1)) : open.isEmpty ? [fitting[0]] : open
+    } else if let named {
+      found = NameMatch(named, among: all, id: \.request.id).all
     } else {
-      found = name.isEmpty ? [] : all.filter { $0.request.id.description.hasPrefix(name) }
+      found = await client.tasks.awaitedRequests().filter { verdict.answers($0.request) }
     }
     if let asked = found.first, found.count == 1 { return try checked(asked, verdict) }
     guard found.isEmpty else { throw APIProblem.askAmbiguous(found) }
-    try refuseIfEnded(named)
+    if let named { try refuseIfEnded(named) }
+    let what = verdict.isAboutApproval ? "an approval" : "an answer"
     throw APIProblem(
       .notFound, code: "askNotFound",
-      message: name == TaskHandlers.onlyAsk
-        ? "Nothing waits for \(verdict.isAboutApproval ? "an approval" : "an answer")."
-        : "No request \"\(named)\" waits. cospool task list shows what does.",
-      exitCode: ExitStatus.failed)
+      message: session.map { "The session \($0) asks nothing." }
+        ?? named.map {
+          "No request \"\($0)\" waits. Name a session, or at least 4 characters of a request's id: "
+            + "cospool task list shows what waits."
+        } ?? "Nothing waits for \(what).", exitCode: ExitStatus.failed)
   }
 
   private func checked(
@@ -177,11 +236,12 @@ struct TaskHandlers: RouteHandlers {
   ) throws -> AwaitedRequest {
     guard verdict.answers(asked.request) else {
       let session = asked.session
+      let quoted = Shell.quoted(session.rawValue)
       throw APIProblem(
         .unprocessableContent, code: "wrongVerdict",
         message: verdict.isAboutApproval
-          ? "\(session) asks a question. Answer it: cospool answer \(session) TEXT."
-          : "\(session) asks for leave. Decide: cospool approve or deny \(session).",
+          ? "\(session) asks a question. Answer it: cospool answer \(quoted) TEXT."
+          : "\(session) asks for permission. Decide: cospool approve \(quoted), or cospool deny \(quoted).",
         exitCode: ExitStatus.usage)
     }
     return asked
@@ -249,6 +309,19 @@ extension APIProblem {
         + (name.map { " on \($0)" } ?? "") + ".", exitCode: ExitStatus.conflict)
   }
 
+  static let notShown = APIProblem(
+    .conflict, code: "notShown",
+    message: "A yes names what was shown: it needs the field digest, as the request has it. "
+      + "cospool task show SESSION shows the request.", exitCode: ExitStatus.conflict)
+
+  static func requestIncomplete(_ error: ClientError) -> APIProblem {
+    APIProblem(
+      .conflict, code: "requestIncomplete",
+      message: "This device cannot show all that the request allows (\(error)), so it takes no yes. "
+        + "Try again, answer on the device where the agent works, or deny it.",
+      exitCode: ExitStatus.tryLater)
+  }
+
   static let notAwaited = APIProblem(
     .conflict, code: "notAwaited",
     message: "Nobody waits for it any more: it expired, was withdrawn, or its task is over.",
@@ -271,7 +344,13 @@ extension AskRequest {
       guard let toolName, !toolName.isEmpty else {
         throw APIProblem.badRequest("An approval needs the name of a tool.")
       }
-      return .approval(toolName: toolName, summary: summary ?? "", details: details)
+      guard let input else {
+        return .approval(toolName: toolName, summary: summary ?? "", details: details)
+      }
+      guard let tree = JSONTree(Array(input.utf8)) else {
+        throw APIProblem.badRequest("The field input is a text that holds one JSON value.")
+      }
+      return .approval(ofTool: toolName, tree)
     case "question":
       guard let question, !question.isEmpty else {
         throw APIProblem.badRequest("A question needs a text.")
@@ -295,6 +374,17 @@ extension AskRequest {
           + "\(AskRequest.patienceSecondsMax) seconds.", exitCode: ExitStatus.usage)
     }
     return .milliseconds(Int64(seconds * 1_000))
+  }
+}
+
+extension AskAnswer {
+  /// What an agent is told that asks for leave in more words than people can be shown.
+  fileprivate static func tooLong(_ bytes: Int, promptsItself: Bool) -> AskAnswer {
+    guard !promptsItself else { return AskAnswer(ending: .withdrawn) }
+    return AskAnswer(
+      ending: .denied,
+      text: "The tool's input has \(bytes) bytes. People are shown at most "
+        + "\(Limits.taskInputBytesMax), and allow nothing that they are not shown. Use several calls.")
   }
 }
 

@@ -2,21 +2,21 @@
 
 export const LABELS = {
   edit: 'Edit', up: 'Up', down: 'Down', top: 'To the top', bottom: 'To the end', urgent: 'Make urgent',
-  normal: 'Make normal', attach: 'Attach a file', cancel: 'Cancel', restore: 'Bring back', retry: 'Try again',
-  skip: 'Go on without it', stop: 'Stop the agent', takeOver: 'Go on without it here', output: 'Output', copy: 'Copy the text',
+  normal: 'Make normal', attach: 'Attach a file', cancel: 'Cancel', restore: 'Restore', retry: 'Retry',
+  skip: 'Skip', stop: 'Stop the agent', takeOver: 'Go on without it here', output: 'Output', copy: 'Copy the text',
   resend: 'Send again', discard: 'Discard',
 }
 
 export const WORDS = {
-  sending: 'not taken by the daemon yet', queued: 'waits', running: 'runs', failed: 'failed',
-  interrupted: 'its agent died', unknown: 'nobody knows whether it was done', succeeded: 'done',
+  sending: 'not sent yet', queued: 'waits', running: 'running', failed: 'failed',
+  interrupted: 'the agent stopped unexpectedly', unknown: 'outcome unknown', succeeded: 'done',
   skipped: 'skipped', cancelled: 'cancelled',
 }
 
-const NOT_FAILED = 'Only what failed, or whose end nobody knows, can be tried again or skipped.'
+const NOT_FAILED = 'Only a message that failed, or whose outcome is unknown, can be retried or skipped.'
 const NOT_RUNNING = 'It does not run.'
 const OVER = 'It is over.'
-const UNSENT = 'The daemon does not have it yet.'
+const UNSENT = 'It is not sent yet.'
 
 /**
  * Every action with whether it can be done; `why` says why not.
@@ -31,12 +31,12 @@ export function actionsOf(message, { first, last, away } = {}) {
   const over = ['succeeded', 'skipped', 'cancelled'].includes(state)
   const refusal = over ? OVER : state === 'sending' ? UNSENT
     : state === 'running' ? 'It runs already. Stop its agent, or queue what you want to add.'
-      : 'It failed: try it again or go on without it.'
+      : 'It failed: retry it or skip it.'
   const change = waits ? null : refusal
   const notFirst = waits && first ? 'It is the first that can be moved.' : change
   const notLast = waits && last ? 'It is the last.' : change
   const why = {
-    edit: change, up: notFirst, top: notFirst, down: notLast, bottom: notLast,
+    edit: waits || stuck ? null : refusal, up: notFirst, top: notFirst, down: notLast, bottom: notLast,
     urgent: waits && message.priority === 'urgent' ? 'It is urgent.' : change,
     normal: waits && message.priority !== 'urgent' ? 'It is normal.' : change,
     attach: change,
@@ -48,8 +48,8 @@ export function actionsOf(message, { first, last, away } = {}) {
     takeOver: state !== 'running' ? NOT_RUNNING : away ? null : 'Its device is connected. Stop its agent.',
     output: waits && !message.attempts || state === 'sending' ? 'It did not run yet.' : null,
     copy: null,
-    resend: state === 'sending' ? null : 'The daemon has it.',
-    discard: state === 'sending' ? null : 'The daemon has it. Cancel it.',
+    resend: state === 'sending' ? null : 'It is sent already.',
+    discard: state === 'sending' ? null : 'It is sent already. Cancel it.',
   }
   return Object.fromEntries(Object.entries(why).map(([name, reason]) => [name, { enabled: !reason, why: reason }]))
 }

@@ -10,7 +10,8 @@ export const source = new DaemonSource()
 
 /**
  * Does something that is about a message or another thing `id`: says at once that it is on its way, and
- * then what became of it. Gives the answer back, or nothing where it failed, which then stands at the row.
+ * then what became of it. Gives the answer back, or nothing if it failed, which then stands at the row.
+ * `undoable`: what it did can be undone, and the notice offers that.
  */
 export async function perform(name, values, { id = values.id, busy, done, undoable, options } = {}) {
   if (id) {
@@ -21,7 +22,7 @@ export async function perform(name, values, { id = values.id, busy, done, undoab
     const answer = await source.act(name, values, options)
     if (id) model.notes.delete(id)
     const words = typeof done === 'function' ? done(answer) : done
-    if (words) undoable ? offerUndo(words) : say(words)
+    if (words) undoable ? offerUndo(words, answer.change) : say(words)
     if (id) model.place(id, source)
     model.touch()
     return answer
@@ -37,31 +38,67 @@ export function failed(error, id, again) {
     if (id) model.notes.delete(id)
     return lock(error)
   }
-  if (id) model.notes.set(id, { state: 'error', words: error.message, again })
-  else toast(error.message, again && { label: 'Try again', run: again })
-  say(error.message)
+  const words = error instanceof Unreachable ? 'Not confirmed: Cospool did not answer.' : error.message
+  if (id) model.notes.set(id, { state: 'error', words, again })
+  // A change that is not the latest any more will not be.
+  else toast(words, again && error.code !== 'changedSince' ? { label: 'Try again', run: again } : null)
+  say(words)
   model.touch()
 }
 
-/** The key is worth nothing any more. */
+/** The key is worth nothing any more: who is not signed in sees nothing of what there is, of before either. */
 export function lock(error) {
+  model.clear()
   model.link = 'locked'
   model.lockWords = error?.message
+  doneHere.length = 0
   model.touch()
 }
 
-export function offerUndo(words) {
-  toast(words, { label: 'Undo', run: undo })
+// Undo. A notice is about one change: what it undoes is that change, or nothing.
+
+/** What this page did and can take back, the latest last: `{words, run}`. */
+const doneHere = []
+const DONE_MAX = 100
+
+/** Tells what was done, and offers to take back that change alone: by its number, or by `back`, which is said in `backWords`. */
+export function offerUndo(words, change, { back, backWords } = {}) {
+  const step = { run: back ? () => takeBack(back, backWords) : () => undoChange(change, words) }
+  if (!back && change == null) return toast(words)
+  doneHere.push(step)
+  if (doneHere.length > DONE_MAX) doneHere.shift()
+  toast(words, { label: 'Undo', run: () => {
+    const at = doneHere.indexOf(step)
+    if (at >= 0) doneHere.splice(at, 1)
+    step.run()
+  } })
 }
 
-export async function undo() {
-  const answer = await perform('undo', {}, { done: ({ what }) => `Undone: ${what ?? 'the latest change'}` })
-  if (answer) toast(`Undone: ${answer.what ?? 'the latest change'}`, { label: 'Redo', run: redo })
+/** Takes back the latest that was done in this page. */
+export function undo() {
+  const step = doneHere.pop()
+  step ? step.run() : toast('Nothing that was done in this page is left to undo.')
 }
 
-async function redo() {
-  const answer = await perform('redo', {})
-  if (answer) offerUndo(`Done again: ${answer.what ?? 'the latest change'}`)
+async function takeBack(back, words) {
+  const answer = await back()
+  if (answer) toast(words)
+}
+
+async function undoChange(change, words) {
+  const answer = await perform('undo', { change })
+  if (answer) toast(`Undone: ${words}`, answer.change == null ? null : { label: 'Redo', run: () => redo(answer.change, words) })
+}
+
+async function redo(change, words) {
+  const answer = await perform('redo', { change })
+  if (answer) offerUndo(words, answer.change)
+}
+
+/** The beginning of a text, as a notice names its message. */
+export function named(text) {
+  const line = text.trim().split('\n', 1)[0]
+  return `“${line.length > 40 ? `${line.slice(0, 40).trimEnd()}…` : line}”`
 }
 
 // Messages on their way. Each has its id from here, so sending it again is safe.
@@ -105,13 +142,22 @@ async function deliverOnce(id, progress) {
     if (answer.warning) toast(answer.warning)
     await model.place(id, source)
   } catch (error) {
-    if (model.sending.has(id)) return failed(error, id, () => deliver(id, progress))
+    if (model.sending.has(id)) return notSent(error, id, () => deliver(id, progress))
     // Only the answer was lost: its event came.
     model.notes.delete(id)
     model.touch()
   } finally {
     progress?.(1)
   }
+}
+
+/** Of what is kept here until the daemon has it, that is said; it goes by itself. */
+function notSent(error, id, again) {
+  if (!(error instanceof Unreachable)) return failed(error, id, again)
+  const words = 'Not sent yet: Cospool does not answer. It is kept here, and sent when it is back.'
+  model.notes.set(id, { state: 'error', words, again })
+  say(words)
+  model.touch()
 }
 
 /** Takes up what was not sent before a page of this browser was closed. */
@@ -141,6 +187,16 @@ export async function deliverAll() {
 export function discard(id) {
   model.settle(id)
   model.notes.delete(id)
+  model.touch()
+}
+
+/** The daemon is back: what had no answer and would be done twice without harm is done now. */
+export function repeatAll() {
+  for (const [id, { repeats, again }] of model.notes) {
+    if (!repeats) continue
+    model.notes.delete(id)
+    again()
+  }
   model.touch()
 }
 

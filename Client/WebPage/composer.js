@@ -10,7 +10,7 @@ export class Composer extends HTMLElement {
   open(session) {
     this.#session = session
     this.field = h('textarea', {
-      rows: 1, id: 'composer-text', placeholder: 'What is to be done next?',
+      rows: 1, dir: 'auto', id: 'composer-text', placeholder: 'What should the agent do next?',
       oninput: () => this.#typed(), onkeydown: (event) => this.#keys(event), onpaste: (event) => this.#paste(event),
     })
     this.what = h('p.meta', { id: 'composer-what' })
@@ -63,7 +63,7 @@ export class Composer extends HTMLElement {
     const queue = model.queues.get(this.#session) ?? []
     const max = model.daemon?.queueSizeMax
     const place = this.urgent.checked ? queue.filter((each) => each.priority === 'urgent' || each.status !== 'queued').length + 1 : queue.length + 1
-    const words = model.link === 'down' ? 'The daemon does not answer: kept here, and queued when it is back'
+    const words = model.link === 'down' ? 'Cospool does not answer: kept here, and sent when it is back'
       : max && queue.length >= max ? `The queue is full (${queue.length} of ${max}): it would be refused`
         : session?.paused ? `Position ${place}; the queue is paused`
           : queue.length ? `Position ${place}` : session?.host ? 'Starts next' : 'First in the queue'

@@ -1,10 +1,10 @@
 // This device and the others, what is unsent, where notifications go, and who may use this page.
 
-import { failed, lock, model, perform, source } from './app.js'
-import { ago, counted, h, refill, say, show, svg, text, toast } from './dom.js'
+import { failed, lock, model, offerUndo, perform, source } from './app.js'
+import { ago, confirmed, counted, h, refill, say, show, svg, text, toast } from './dom.js'
 import { drawWeeks, readWeeks } from './weeks.js'
 
-const ROLES = { host: 'that also runs agents', author: 'that queues and answers', viewer: 'that only reads' }
+const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read only' }
 
 /** How long a link and a code are of use, in milliseconds; the daemon and the server count for themselves. */
 const LINK_LASTS = 60_000
@@ -16,14 +16,15 @@ export class DevicesView extends HTMLElement {
   open() {
     this.state = h('p')
     this.now = h('button', { type: 'button', onclick: () => perform('syncNow', {}, { done: 'Connecting' }) }, 'Connect now')
-    this.toggle = h('button', { type: 'button', onclick: () => perform('sync', { enabled: model.sync.state === 'disabled' }) })
+    this.toggle = h('button', { type: 'button', onclick: () => this.#switchSync() })
     this.others = h('ul.plain')
     this.adding = h('p.quiet', { hidden: true })
     this.newRole = h('select', { id: 'role' }, ...Object.entries(ROLES).map(([value, words]) => h('option', { value }, words)))
-    this.letIn = h('div.buttons', { hidden: true }, h('label', { htmlFor: 'role' }, 'A new device '), this.newRole,
+    this.letIn = h('div.buttons', { hidden: true }, h('label', { htmlFor: 'role' }, 'Role of a new device '), this.newRole,
       h('button', { type: 'button', onclick: (event) => this.#letIn(event.currentTarget) }, 'Show a code for it'))
     this.code = h('div.invite', { hidden: true })
-    this.pairing = this.#pairing()
+    this.pairing = h('p.quiet', { hidden: true }, 'To have the same queues on other devices, pair this device with a server. On the server, ',
+      h('code', {}, 'cospool-server pair'), ' prints a code. Then type on this machine: ', h('code', {}, 'cospool pair SERVER CODE'))
     // The focus comes here where its button goes: the next one would take away another thing.
     this.push = h('ul.plain', { tabIndex: -1 })
     this.browsers = h('ul.plain', { tabIndex: -1 })
@@ -41,7 +42,23 @@ export class DevicesView extends HTMLElement {
       h('section', {}, h('h2', {}, 'The last two weeks'), this.weeks))
     this.update()
     this.#read()
+    this.#readWeeks()
+  }
+
+  /** The daemon is back: all of it may be another. */
+  back() {
+    this.#read()
+    this.#readWeeks()
+  }
+
+  #readWeeks() {
     readWeeks(source).then((weeks) => drawWeeks(this.weeks, weeks), (error) => text(this.weeks, error.message))
+  }
+
+  async #switchSync() {
+    if (model.sync.state === 'disabled') return perform('sync', { enabled: true })
+    const isDone = await perform('sync', { enabled: false })
+    if (isDone) offerUndo('Sync is off: nothing goes to other devices, and nothing comes', null, { back: () => perform('sync', { enabled: true }), backWords: 'Sync is on' })
   }
 
   async #read() {
@@ -61,8 +78,15 @@ export class DevicesView extends HTMLElement {
       ? h('li', {}, h('span', {}, `${target.kind} · ${target.address}${target.person ? ' · yours, while you look at no device' : ''}`),
         h('span.meta', {}, pushWords(target)),
         h('button.link', { type: 'button', 'aria-label': `Send a test to ${target.address}`, onclick: (event) => this.#test(target, event.currentTarget) }, 'Send a test'),
-        h('button.link', { type: 'button', 'aria-label': `Remove ${target.address}`, onclick: () => this.#then('removePush', { id: target.id }, 'Removed') }, 'Remove'))
+        h('button.link', { type: 'button', 'aria-label': `Remove ${target.address}`, onclick: () => this.#removePush(target) }, 'Remove'))
       : h('li.quiet', {}, 'Nowhere. Add an address: cospool push add --help')), this.push)
+  }
+
+  /** Its address is known here without its secrets: what is removed cannot be brought back from here. */
+  async #removePush(target) {
+    const isMeant = await confirmed('Remove this address?',
+      `${target.address} gets no more notifications. To use it again you have to enter the whole address: cospool push add --help`, 'Remove')
+    if (isMeant) this.#then('removePush', { id: target.id }, 'Removed')
   }
 
   async #test(target, button) {
@@ -70,7 +94,7 @@ export class DevicesView extends HTMLElement {
     button.setAttribute('aria-disabled', 'true')
     try {
       const { targets } = await source.act('testPush', { id: target.id })
-      toast(`${target.address} took the test`)
+      toast(`Test delivered to ${target.address}`)
       this.#showTargets(targets)
     } catch (error) {
       failed(error)
@@ -87,24 +111,50 @@ export class DevicesView extends HTMLElement {
       h('span', {}, browser.name, browser.current && h('b', {}, ' (this one)')),
       h('span.meta', {}, `let in ${ago(browser.createdAt)} · used ${ago(browser.lastUsedAt)} · until ${new Date(browser.expiresAt).toLocaleDateString()}${browser.letInBy ? ` · by ${browser.letInBy}` : ''}`),
       h('button.link', { type: 'button', 'aria-label': `Revoke ${browser.name}`, onclick: () => this.#revoke(browser) }, 'Revoke'))), this.browsers)
-    if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. cospool web lets one in.'))
+    if (!web.value.browsers.length) this.browsers.replaceChildren(h('li.quiet', {}, 'None. Let one in: cospool web'))
   }
 
   /** Shows a link that lets one browser in, until it is worth nothing any more. */
   async #invite() {
+    clearInterval(this.#over)
     try {
-      const { elsewhere, code } = await source.act('ticket')
+      const [{ browsers }, { elsewhere, code }] = await Promise.all([source.list('web'), source.act('ticket')])
+      const left = h('p.quiet')
       this.invite.replaceChildren(
         code ? qrCode(code, 'QR code of the link') : h('p', {}, 'The link is too long for a QR code.'),
-        h('p', {}, 'Scan it with the other device, or open this link there:'), h('p.meta', {}, elsewhere),
-        h('p.quiet', {}, 'It lets one browser in, within a minute. Whom you let in goes when this browser is revoked.'))
+        h('p', {}, 'Scan it with the other device, or open this link there:'), h('p.meta', {}, elsewhere), left,
+        h('p.quiet', {}, 'Works once. Revoking this browser also revokes browsers it let in.'))
       show(this.invite, true)
       say('A QR code is shown')
-      clearTimeout(this.#over)
-      this.#over = setTimeout(() => (show(this.invite, false), this.#read()), LINK_LASTS)
+      const known = new Set(browsers.map(({ id }) => id))
+      const end = performance.now() + LINK_LASTS
+      const tick = () => {
+        const seconds = Math.ceil((end - performance.now()) / 1000)
+        text(left, `${seconds} s left`)
+        if (seconds <= 0) this.#endInvite('The link has ended. Show another one.')
+        else if (seconds % 2) this.#lookForGuest(known)
+      }
+      tick()
+      this.#over = setInterval(tick, 1000)
     } catch (error) {
       failed(error)
     }
+  }
+
+  /** Who came in by the link that is shown; it is of no use from then on. */
+  async #lookForGuest(known) {
+    const timer = this.#over
+    const web = await source.list('web').catch(() => null)
+    const guest = web?.browsers.find(({ id }) => !known.has(id))
+    if (guest && timer === this.#over) this.#endInvite(`${guest.name} is signed in now.`)
+  }
+
+  #endInvite(words) {
+    clearInterval(this.#over)
+    this.#over = null
+    this.invite.replaceChildren(h('p', {}, words))
+    say(words)
+    this.#read()
   }
 
   /** Shows a code that lets one device in, until it is worth nothing any more. */
@@ -134,12 +184,16 @@ export class DevicesView extends HTMLElement {
   }
 
   disconnectedCallback() {
-    clearTimeout(this.#over)
+    clearInterval(this.#over)
     clearTimeout(this.#codeOver)
   }
 
   async #revoke(browser) {
-    const isDone = await this.#then('revoke', { id: browser.id }, `${browser.name} may not use the page any more`, { reads: !browser.current })
+    const isMeant = browser.current
+      ? await confirmed('Revoke this browser?', 'You are signed out here at once, and so are the browsers that it let in. To come back you need a new link: cospool web', 'Revoke this browser')
+      : await confirmed(`Revoke ${browser.name}?`, 'It is signed out at once, and so are the browsers that it let in. To come back it needs a new link.', 'Revoke')
+    if (!isMeant) return
+    const isDone = await this.#then('revoke', { id: browser.id }, `${browser.name} is signed out`, { reads: !browser.current })
     if (isDone && browser.current) lock({ message: 'You revoked this browser.' })
   }
 
@@ -155,30 +209,12 @@ export class DevicesView extends HTMLElement {
     }
   }
 
-  #pairing() {
-    const server = h('input', { id: 'server', placeholder: 'wss://cospool.example.org', required: true, spellcheck: false })
-    const code = h('input', { id: 'code', required: true, autocomplete: 'off', spellcheck: false })
-    const trouble = h('p.note.error', { hidden: true, role: 'alert' })
-    return h('form', { hidden: true, onsubmit: async (event) => {
-      event.preventDefault()
-      trouble.hidden = true
-      try {
-        const { workspaceName } = await source.act('pair', { server: server.value, code: code.value })
-        toast(`Paired with ${workspaceName}`)
-      } catch (error) {
-        text(trouble, error.message)
-        trouble.hidden = false
-      }
-    } }, h('p.quiet', {}, 'Pair it with a server to have the same queues on other devices. On the server, “cospool-server pair” prints a code.'),
-    h('label', { htmlFor: 'server' }, 'Server'), server, h('label', { htmlFor: 'code' }, 'Code'), code,
-    h('button.main', {}, 'Pair'), trouble)
-  }
-
   update() {
     document.title = 'Devices · Cospool'
     const sync = model.sync
     if (!sync) return
-    text(this.state, `${sync.deviceName} · ${syncWords(sync)}${sync.server ? ` · ${sync.server}` : ''}`)
+    const isAway = model.link !== 'live'
+    text(this.state, `${sync.deviceName} · ${isAway ? 'Cospool does not answer' : syncWords(sync)}${sync.server ? ` · ${sync.server}` : ''}`)
     const paired = sync.state !== 'notPaired'
     show(this.pairing, !paired)
     show(this.adding, paired)
@@ -192,12 +228,13 @@ export class DevicesView extends HTMLElement {
       this.read = true
       this.#read()
     }
-    const signature = JSON.stringify(sync.devices)
+    // What a daemon said that does not answer any more is old.
+    const signature = JSON.stringify([sync.devices, isAway])
     if (this.others.signature === signature) return
     this.others.signature = signature
     this.others.replaceChildren(...(sync.devices.length ? sync.devices.map((device) => h('li', {},
-      h('span', {}, h(`i.dot${device.connected ? '.on' : ''}`, { 'aria-hidden': 'true' }), device.name),
-      h('span.meta', {}, `${device.connected ? 'connected' : 'not connected'} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
+      h('span', {}, h(`i.dot${device.connected && !isAway ? '.on' : ''}`, { 'aria-hidden': 'true' }), device.name),
+      h('span.meta', {}, isAway ? 'not known now' : `${device.connected ? 'connected' : 'not connected'} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
       : [h('li.quiet', {}, 'No other device was seen.')]))
   }
 }
@@ -213,7 +250,7 @@ function qrCode(rows, words) {
 
 /** What is known of an address that notifications go to. */
 function pushWords({ valid, reason, deliveredAt }) {
-  const last = deliveredAt ? `last taken ${ago(deliveredAt)}` : 'nothing was taken there yet'
+  const last = deliveredAt ? `last delivered ${ago(deliveredAt)}` : 'nothing delivered yet'
   return reason ? `${valid ? 'the latest failed' : 'not used any more'}: ${reason} · ${last}` : last
 }
 

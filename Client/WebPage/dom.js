@@ -80,6 +80,38 @@ export function reconcile(list, items, { key, make, update }) {
 
 const PART = 60
 
+/** How long what moved takes no press, in milliseconds: whoever pressed then meant what was there before. */
+const SETTLES = 500
+
+/**
+ * Looks which of these stand elsewhere than they did, or are new, and has them take no press for a moment. Their
+ * property `pressed` names the part of them that is pressed.
+ */
+export function settle(elements) {
+  for (const each of elements) {
+    const top = each.offsetTop
+    if (each.shownTop === top) continue
+    each.shownTop = top
+    each.settlesUntil = performance.now() + SETTLES
+    const { pressed } = each
+    pressed?.setAttribute('aria-disabled', 'true')
+    clearTimeout(each.settling)
+    each.settling = setTimeout(() => pressed?.removeAttribute('aria-disabled'), SETTLES)
+  }
+}
+
+/** Keeps presses of a pointer from what moved under it a moment ago. Keys go to what has the focus, wherever it moves. */
+export function guardPresses(view) {
+  view.addEventListener('click', (event) => {
+    const part = event.target.closest('request-card, queue-row, li.thread')
+    // A press by a key or by a program has no place.
+    if (!event.detail || !part || !(part.settlesUntil > performance.now()) || !part.pressed?.contains(event.target)) return
+    event.preventDefault()
+    event.stopPropagation()
+    toast('That moved a moment ago, so nothing was done. Press again.')
+  }, true)
+}
+
 /** Moving a node takes the focus from it. */
 function keepingFocus(node, move) {
   const focused = node.contains(document.activeElement) ? document.activeElement : null
@@ -135,6 +167,21 @@ export function toast(words, action) {
   }
   toast.timer = setTimeout(go, 10_000)
   say(words)
+}
+
+/** Asks before something that cannot be taken back: whether it is to be done. The focus goes back to where it was. */
+export function confirmed(title, words, label) {
+  return new Promise((resolve) => {
+    const end = (value) => () => dialog.close(value)
+    const dialog = h('dialog', { 'aria-labelledby': 'dialog-title', onclose: () => {
+      dialog.remove()
+      resolve(dialog.returnValue === 'yes')
+    } }, h('h2', { id: 'dialog-title' }, title), h('p', {}, words), h('div.buttons', {},
+      h('button', { type: 'button', autofocus: true, onclick: end('no') }, 'Cancel'),
+      h('button.danger', { type: 'button', onclick: end('yes') }, label)))
+    document.body.append(dialog)
+    dialog.showModal()
+  })
 }
 
 /** `3 min`: how long ago, in one word or two. */

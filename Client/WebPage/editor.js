@@ -1,8 +1,10 @@
 // Editing a queued text in its place. It does not start meanwhile, and what others change is merged.
 
 import { WORDS } from './actions.js'
-import { drafts, failed, model, perform, send, source } from './app.js'
-import { h, refill, say, show, toast } from './dom.js'
+import { drafts, failed, model, offerUndo, perform, send, source } from './app.js'
+import { counted, h, refill, say, show, text, toast } from './dom.js'
+import { STUCK } from './model.js'
+import { Unreachable } from './source.js'
 import { keptText } from './storage.js'
 
 const HOLD_SECONDS = 20
@@ -19,8 +21,30 @@ export function begun(session) {
   return all.filter((each) => each.session === session).map(({ id, shown }) => ({ id, content: shown }))
 }
 
+/** Whether a text can still be changed: it waits, for its turn or for a person. */
+const canEdit = ({ status }) => status === 'queued' || STUCK.includes(status)
+
+/** Words of context on each side of a difference, and letters of it that are shown at most. */
+const CONTEXT = 6
+const SHOWN_MAX = 300
+
+/** The stretch in which two texts differ, by words, as elements: what went and what came, with a little of what stands around. */
+function difference(before, after) {
+  const [old, fresh] = [before, after].map((text) => text.split(/(\s+)/))
+  let start = 0
+  while (start < old.length && start < fresh.length && old[start] === fresh[start]) start += 1
+  let end = 0
+  while (end < old.length - start && end < fresh.length - start && old.at(-1 - end) === fresh.at(-1 - end)) end += 1
+  const cut = (text) => (text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)} … (${counted(text.length - SHOWN_MAX, 'more character')})` : text)
+  const [gone, come] = [old, fresh].map((words) => cut(words.slice(start, words.length - end).join('')))
+  const from = Math.max(0, start - CONTEXT)
+  const to = Math.min(fresh.length, fresh.length - end + CONTEXT)
+  return [from > 0 && '… ', fresh.slice(from, start).join(''), gone && h('del', {}, gone), gone && come && ' ', come && h('ins', {}, come),
+    fresh.slice(fresh.length - end, to).join(''), to < fresh.length && ' …'].filter(Boolean)
+}
+
 export class Editor {
-  #message; #session; #end; #base; #shown; #renewing; #closed = false
+  #message; #session; #end; #base; #shown; #renewing; #asking = false; #closed = false
 
   constructor(message, session, end) {
     this.#message = message
@@ -28,15 +52,18 @@ export class Editor {
     this.#end = end
     this.#shown = message.content
     this.field = h('textarea', {
-      'aria-label': 'Text of the message', rows: 2, value: message.content,
+      'aria-label': 'Text of the message', rows: 2, dir: 'auto', value: message.content,
       oninput: () => (this.#keep(), this.#grow()), onkeydown: (event) => this.#keys(event),
     })
     this.news = h('p.news', { hidden: true, role: 'status' })
     this.trouble = h('p.note.error', { hidden: true, role: 'alert' })
-    this.save = h('button.main', { type: 'button', onclick: () => this.#save() }, 'Save')
-    this.element = h('div.editor', {}, this.field, this.news, this.trouble,
-      h('div.buttons', {}, this.save, h('button', { type: 'button', onclick: () => this.#drop() }, 'Leave as it was')))
+    this.save = h('button.main', { type: 'button', onclick: () => this.#save() }, this.#saveWords)
+    // What was changed elsewhere stands above the text, and the buttons stay in sight, however long it is.
+    this.element = h('div.editor', {}, this.news, this.field, this.trouble,
+      h('div.buttons', {}, this.save, h('button', { type: 'button', onclick: () => this.#drop() }, 'Discard changes')))
   }
+
+  get #saveWords() { return STUCK.includes(this.#message.status) ? 'Save and retry' : 'Save' }
 
   get #name() { return `edit.${this.#message.id}` }
 
@@ -59,10 +86,14 @@ export class Editor {
 
   /** Keeps the message from starting, and asks what the edit is made against, as soon as that can be. */
   async #take() {
-    if (this.#renewing || this.#message.status !== 'queued') return
-    this.#hold()
-    this.#renewing = setInterval(() => this.#hold(), HOLD_SECONDS * 1000)
-    if (this.#base) return
+    if (!canEdit(this.#message)) return
+    // What failed starts at nobody's word but the editor's.
+    if (!this.#renewing && this.#message.status === 'queued') {
+      this.#hold()
+      this.#renewing = setInterval(() => this.#hold(), HOLD_SECONDS * 1000)
+    }
+    if (this.#base || this.#asking) return
+    this.#asking = true
     try {
       const now = await source.list(`messages/${this.#message.id}`)
       // What was typed meanwhile stays; nobody typed yet where the field says what it showed.
@@ -74,6 +105,8 @@ export class Editor {
       this.#grow()
     } catch (error) {
       this.#say(error)
+    } finally {
+      this.#asking = false
     }
   }
 
@@ -84,8 +117,9 @@ export class Editor {
     this.#message = message
     const differs = message.content !== this.#shown
     show(this.news, differs)
-    if (differs) this.news.textContent = `Changed elsewhere meanwhile; saving keeps both. It says now: “${message.content.slice(0, 400)}”`
-    const over = message.status !== 'queued'
+    if (differs) this.news.replaceChildren('Changed elsewhere meanwhile; saving keeps both. ', ...difference(this.#shown, message.content))
+    const over = !canEdit(message)
+    if (!this.save.disabled) text(this.save, this.#saveWords)
     if (over) this.#trouble(`It can no longer be edited: ${message.status === 'running' ? 'it runs' : WORDS[message.status]}.`)
     else if (this.trouble.over) show(this.trouble, false)
     this.trouble.over = over
@@ -132,19 +166,20 @@ export class Editor {
       const now = await source.list(`messages/${this.#message.id}`).catch(() => null)
       if (now) model.takeSaved(this.#session, before, { content: now.content, heldUntil: undefined })
       this.#close()
+      if (STUCK.includes(before.status)) return perform('retry', { id: before.id }, { busy: 'retrying …', done: 'Saved. It is tried again' })
       if (answer.unconfirmed) {
-        model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. Whether that was before it began, nobody said yet.' })
+        model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. It is not known yet whether that was before it started.' })
       } else {
         model.place(this.#message.id, source)
       }
       const merged = now && now.content.trim() !== typed.trim()
-      toast(merged ? 'Saved and merged: both changes are in it' : 'Saved', { label: 'Undo', run: () => perform('undo', {}) })
+      offerUndo(merged ? 'Saved and merged: both changes are in it' : 'Saved', answer.change)
       if (merged) say('Merged with a change from elsewhere')
     } catch (error) {
       this.#say(error)
     } finally {
       this.save.disabled = false
-      this.save.textContent = 'Save'
+      this.save.textContent = this.#saveWords
     }
   }
 
@@ -155,15 +190,24 @@ export class Editor {
       this.#keep()
     }
     if (!error.code) return failed(error)
+    if (error instanceof Unreachable) return this.#trouble('Not saved: Cospool does not answer.', { isAway: true })
     this.#trouble(error.message)
   }
 
-  #trouble(words) {
+  /** The daemon is back: what was wrong for want of it is wrong no more. */
+  back() {
+    if (!this.trouble.hidden && this.trouble.isAway) this.trouble.hidden = true
+    this.#take()
+  }
+
+  #trouble(words, { isAway = false } = {}) {
     // Said once, not with every other change of its row.
     if (!this.trouble.hidden && this.trouble.words === words) return
-    this.trouble.words = words
+    Object.assign(this.trouble, { words, isAway })
+    // Of one that can still be edited, another message with its text would be one too many.
+    const isOver = !canEdit(this.#message)
     refill(this.trouble, [words, ' Your text is kept.',
-      h('button', { type: 'button', onclick: () => this.#asNew() }, 'Queue it as a new message')])
+      isOver && h('button', { type: 'button', onclick: () => this.#asNew() }, 'Queue it as a new message')])
     this.trouble.hidden = false
   }
 
@@ -178,7 +222,7 @@ export class Editor {
     const [name, id, kept] = [this.#name, this.#message.id, this.#kept]
     this.#close()
     if (changed) {
-      toast('Left as it was', { label: 'Go on editing', run: () => {
+      toast('Changes discarded', { label: 'Go on editing', run: () => {
         own.add(id)
         drafts.set(name, kept)
         document.querySelector(`queue-row[data-id="${id}"]`)?.run('edit')

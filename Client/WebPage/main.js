@@ -1,12 +1,13 @@
 // The page begins here: the link's ticket, the views, and what comes from the daemon.
 
-import { deliverAll, lock, model, restore, source, undo } from './app.js'
+import { deliverAll, lock, model, repeatAll, restore, source, undo } from './app.js'
 import { h, reconcile, say, show, text } from './dom.js'
 import './needs.js'
 import './session.js'
 import { syncWords } from './devices.js'
 import { tellUnsaid } from './request.js'
 import { KEY } from './source.js'
+import { STUCK } from './model.js'
 
 const main = document.getElementById('main')
 let view
@@ -40,9 +41,12 @@ async function begin() {
   addEventListener('online', () => watcher.now())
   model.addEventListener('change', update)
   model.addEventListener('event', ({ detail }) => {
-    if (detail.name === 'present') deliverAll()
+    if (detail.name === 'present') {
+      deliverAll()
+      isBack()
+    }
     if (model.ready && ['present', 'task'].includes(detail.name)) tellUnsaid()
-    if (detail.name === 'sync') readUnsent()
+    if (detail.name === 'sync') readUnsentSoon()
     if (model.consentsStale) readConsents()
   })
   addEventListener('hashchange', async () => {
@@ -87,19 +91,31 @@ function saySeen() {
   if (!document.hidden && model.link === 'live' && Date.now() - (saySeen.at ?? 0) < 60_000) source.act('visible').catch(() => {})
 }
 
-/** Asks which messages the server does not have, once for all that changes meanwhile. */
-async function readUnsent() {
+/** How long a change may take to the server before it is asked where it is, and how often that is asked, in milliseconds. */
+const UNSENT_AFTER = 300
+const UNSENT_PERIOD = 1000
+
+/** Asks a moment later which messages the server does not have, once for all that changes meanwhile: mostly it has them by then. */
+function readUnsentSoon() {
   if (!model.sync?.outgoing || !model.sync.server) return
-  if (readUnsent.busy) return (readUnsent.again = true)
-  Object.assign(readUnsent, { busy: true, again: false })
+  const wait = Math.max(UNSENT_AFTER, (readUnsent.at ?? -Infinity) + UNSENT_PERIOD - performance.now())
+  readUnsent.timer ??= setTimeout(() => {
+    readUnsent.timer = null
+    readUnsent()
+  }, wait)
+}
+
+/** Asks which messages the server does not have, for a view that shows where they are. */
+async function readUnsent() {
+  if (!model.sync?.outgoing || !model.sync.server || document.hidden || !view?.showsDelivery) return
+  if (readUnsent.busy) return readUnsentSoon()
+  Object.assign(readUnsent, { busy: true, at: performance.now() })
   const answer = await source.list('messages/unsent').catch(() => null)
   readUnsent.busy = false
-  if (answer && model.sync.outgoing) {
+  if (answer && model.sync?.outgoing) {
     model.unsent = new Map(answer.messages.map((each) => [each.id, each]))
     model.touch()
   }
-  // Events may come faster than answers: each answer counts.
-  if (readUnsent.again) readUnsent()
 }
 
 /** Asks which sessions wait for leave to run here, once for all that changes meanwhile. */
@@ -113,16 +129,24 @@ async function readConsents() {
   if (model.consentsStale) readConsents()
 }
 
-function takeConsents({ unconsented }) {
-  model.unconsented = new Set(unconsented)
-  model.touch()
+function takeConsents({ unconsented, queues }) {
+  model.agentless = new Set(queues?.agentless)
+  model.takeConsents(unconsented)
+}
+
+/** The daemon answers again: what had no answer is done now, and what could not be read is read. */
+function isBack() {
+  repeatAll()
+  view?.back?.()
 }
 
 async function linkChanged(link, error) {
   if (link === 'locked') return lock(model.lockWords ? { message: model.lockWords } : error)
+  const wasLocked = model.link === 'locked'
   model.link = link
   model.touch()
   if (link !== 'live') return
+  if (wasLocked) go()
   model.lockWords = null
   const before = { sync: model.sync, activities: new Map(model.activities), queueEnabled: model.settings?.queueEnabled }
   const [status, activity, settings] = await Promise.allSettled([source.list('status'), source.list('activity'), source.list('settings/queueEnabled')])
@@ -132,6 +156,8 @@ async function linkChanged(link, error) {
     takeConsents(status.value)
     readUnsent()
     deliverAll()
+    // Where all is told anew, that is waited for.
+    if (model.ready) isBack()
   }
   // Of what an event told meanwhile, the event counts.
   const isOld = ({ session }) => model.activities.get(session) !== before.activities.get(session)
@@ -151,6 +177,7 @@ async function go() {
   main.replaceChildren(next)
   view = next
   view.open(id)
+  readUnsent()
   if (document.activeElement === document.body || go.wasHere) main.focus({ preventScroll: true })
   go.wasHere = true
   scrollTo(0, 0)
@@ -190,16 +217,18 @@ customElements.define('sessions-view', class extends HTMLElement {
   }
 })
 
+/** How long a first answer may take before somebody is told, in milliseconds: a line may be slow. */
+const SLOW = 8000
+
 function update() {
   const banner = document.getElementById('banner')
   const locked = model.link === 'locked'
   const focused = banner.contains(document.activeElement)
-  show(banner, model.link === 'down' && go.seen === true || locked)
+  show(banner, model.link === 'down' || locked || model.link === 'connecting' && update.isSlow === true)
   document.body.classList.toggle('told', !banner.hidden)
   typing()
-  if (model.link === 'live') go.seen = true
-  else if (!go.seen) go.waits ??= setTimeout(() => (go.seen = true, model.touch()), 800)
-  const words = locked ? model.lockWords ?? 'This browser has no key.' : 'The daemon does not answer. What you type is kept here and sent when it is back.'
+  if (model.link === 'connecting') update.waits ??= setTimeout(() => (update.isSlow = true, model.touch()), SLOW)
+  const words = locked ? model.lockWords ?? 'This browser has no key.' : 'Cospool does not answer. Messages that you queue are kept here, and sent when it is back.'
   if (!banner.hidden && banner.words !== words) {
     banner.words = words
     banner.className = model.link
@@ -207,12 +236,18 @@ function update() {
     banner.setAttribute('role', locked ? 'main' : 'alert')
     if (locked) say(words)
     banner.replaceChildren(locked
-      ? h('div', {}, h('h1', {}, 'This browser may not look'), h('p', {}, words),
-        h('p', {}, 'On the machine where the daemon runs: ', h('code', {}, 'cospool web')), h('p.quiet', {}, 'What you typed here is kept.'))
+      ? h('div', {}, h('h1', {}, 'This browser is not signed in'), h('p', {}, words),
+        h('p', {}, 'On the machine where Cospool runs: ', h('code', {}, 'cospool web')), h('p.quiet', {}, 'What you typed here is kept.'))
       : h('p', {}, words, ' ', h('button', { type: 'button' }, 'Try now')))
   }
   if (banner.hidden) banner.words = null
   show(main, !locked)
+  if (locked && view) {
+    // What stood there is nothing for whoever looks now.
+    view = null
+    main.replaceChildren()
+    document.title = 'Cospool'
+  }
   if (focused && banner.hidden) main.focus({ preventScroll: true })
   // Where nobody answers meanwhile, what is typed is to be seen.
   if (model.renewing && model.link === 'live') return
@@ -220,7 +255,7 @@ function update() {
   const count = document.getElementById('needs-count')
   show(count, needs.count > 0)
   text(count, String(needs.count))
-  text(document.getElementById('sync'), model.link === 'live' && model.sync ? syncWords(model.sync) : model.link === 'down' ? 'the daemon does not answer' : '')
+  text(document.getElementById('sync'), linkWords())
   fillSessions(document.getElementById('sessions'))
   for (const link of document.querySelectorAll('header nav a[data-view]')) {
     const here = location.hash.startsWith(link.getAttribute('href')) || (!location.hash && link.dataset.view === 'needs')
@@ -230,21 +265,51 @@ function update() {
   if (!locked && needs.count) document.title = `(${needs.count}) ${document.title}`
 }
 
+function linkWords() {
+  if (model.link === 'live' && model.sync) return syncWords(model.sync)
+  return { down: 'Cospool does not answer', connecting: 'connecting …' }[model.link] ?? ''
+}
+
+/** Where a session stands, in the order in which it needs its person: `{kind, words}`. */
+function standing(session) {
+  const task = model.tasks.get(session.id)
+  if (task?.request || task?.question || model.unconsented.has(session.id)) return { kind: 'ask', words: 'asks you' }
+  const stuck = (model.queues.get(session.id) ?? []).find(({ status }) => STUCK.includes(status))
+  if (stuck) return { kind: 'fail', words: { failed: 'failed', unknown: 'outcome unknown' }[stuck.status] ?? 'the agent stopped' }
+  if (model.running(session.id) || task?.status === 'processing') return { kind: 'on', words: 'running' }
+  const why = model.obstacle(session.id)
+  if (why) return { kind: 'off', words: why.isAway ? 'its device is offline' : 'does not run' }
+  if (session.paused) return { kind: 'paused', words: 'paused' }
+  return { kind: '', words: '' }
+}
+
+const KINDS = ['ask', 'fail', 'on', 'off', 'paused', '']
+
 function fillSessions(list) {
-  const sessions = [...model.sessions.values()].sort((left, right) => (left.name || left.id).localeCompare(right.name || right.id))
+  const name = (session) => session.name || session.id
+  const rank = (session) => KINDS.indexOf(session.stands.kind) * 2 + (session.waiting ? 0 : 1)
+  const sessions = [...model.sessions.values()].map((session) => ({ ...session, stands: standing(session) }))
+    .sort((left, right) => rank(left) - rank(right) || name(left).localeCompare(name(right)))
+  // Nothing changes places under a finger.
+  if (list.order && list.matches(':hover, :focus-within')) {
+    const place = ({ id }) => list.order.get(id) ?? list.order.size
+    sessions.sort((left, right) => place(left) - place(right))
+  }
+  list.order = new Map(sessions.map(({ id }, index) => [id, index]))
   reconcile(list, sessions, {
     key: (session) => session.id,
-    make: (session) => h('li', {}, h('a', { href: `#/s/${encodeURIComponent(session.id)}` }, h('i.dot', { 'aria-hidden': 'true' }), h('span'), h('b.count'), h('span.unseen'))),
+    make: (session) => h('li', {}, h('a', { href: `#/s/${encodeURIComponent(session.id)}` }, h('i.dot', { 'aria-hidden': 'true' }), h('span'), h('small'), h('b.count'), h('span.unseen'))),
     update: (row, session) => {
-      const task = model.tasks.get(session.id)
-      const [dot, name, count, words] = row.firstChild.children
-      const running = model.running(session.id)
-      const asks = task?.request || task?.question || model.unconsented.has(session.id)
-      dot.className = `dot ${asks ? 'ask' : running || task?.status === 'processing' ? 'on' : session.paused ? 'paused' : ''}`
-      text(name, session.name || session.id)
+      const [dot, label, state, count, unseen] = row.firstChild.children
+      const { kind, words } = session.stands
+      dot.className = `dot ${kind}`
+      text(label, name(session))
+      // What runs and what waits, the dot and the count say.
+      show(state, ['fail', 'off'].includes(kind))
+      text(state, words)
       show(count, session.waiting > 0)
       text(count, String(session.waiting))
-      text(words, [session.waiting ? 'waiting' : '', asks ? ', asks you' : running ? ', runs' : session.paused ? ', paused' : ''].join(''))
+      text(unseen, [session.waiting ? 'waiting' : '', words && !['fail', 'off'].includes(kind) ? words : ''].filter(Boolean).join(', '))
       if (location.hash === row.firstChild.getAttribute('href')) row.firstChild.setAttribute('aria-current', 'page')
       else row.firstChild.removeAttribute('aria-current')
     },

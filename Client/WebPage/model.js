@@ -21,8 +21,8 @@ export class Model extends EventTarget {
   ready = false
   /** Whether it was whole and is read anew; what is shown stays until it is whole again. */
   renewing = false
-  /** `live`, `down` or `locked`. */
-  link = 'down'
+  /** `connecting`, `live`, `down` or `locked`. */
+  link = 'connecting'
   /** What this page says of a message besides: `{state, words}` by its id. */
   notes = new Map()
   /** Messages that were typed here and not taken by the daemon yet, by their ids. */
@@ -37,9 +37,21 @@ export class Model extends EventTarget {
   later = new Map(Object.entries(parsed(localStorage.getItem('cospool.later')) ?? {}))
   /** Sessions that another device gave this one, and that nobody here let run yet. */
   unconsented = new Set()
+  /** Sessions that run here and have no agent here. */
+  agentless = new Set()
   /** Whether that may not be so any more. */
   consentsStale = true
+  /** The order in which requests came to be shown: none changes places with another. */
+  #places = new Map()
   #scheduled = false
+
+  /** Forgets what it shows of the workspace; what was typed here and not sent stays. */
+  clear() {
+    for (const each of [this.sessions, this.queues, this.tasks, this.activities, this.moves, this.unsent, this.unconsented]) each.clear()
+    for (const id of [...this.decided.keys()]) this.decided.delete(id)
+    for (const [id] of this.notes) if (!this.sending.has(id)) this.notes.delete(id)
+    Object.assign(this, { threads: [], sync: null, daemon: null, settings: null, undo: null, ready: false, renewing: false, consentsStale: true })
+  }
 
   /** Tells the views, once for all that happened in a frame. */
   touch() {
@@ -71,7 +83,10 @@ export class Model extends EventTarget {
         // Its place in the thread queue is told by the steps of `threads` alone.
         this.sessions.set(data.id, { ...data, host: data.host ?? null })
       },
-      sessionDeleted: () => [this.sessions, this.queues, this.tasks].forEach((map) => map.delete(data.id)),
+      sessionDeleted: () => {
+        for (const asked of asks(this.tasks.get(data.id))) this.#gone(asked, 'The session was deleted')
+        for (const map of [this.sessions, this.queues, this.tasks]) map.delete(data.id)
+      },
       messages: () => {
         const queue = [...(this.queues.get(data.session) ?? [])]
         for (const step of data.changes) apply(queue, step)
@@ -161,11 +176,15 @@ export class Model extends EventTarget {
   takeStatus({ sync }, before) { this.takeSync(this.sync === before ? sync : this.sync) }
 
   #takeTask(task) {
-    const before = this.tasks.get(task.sessionId)
+    const before = asks(this.tasks.get(task.sessionId))
     this.tasks.set(task.sessionId, task)
+    const open = new Set(asks(task).map(({ id }) => id))
+    // A task may be without one for a moment.
+    for (const id of open) if (this.decided.get(id)?.gone) this.decided.delete(id)
     const outcome = task.outcome
-    const asked = asks(before).find((each) => each.id === outcome?.request)
-    if (!asked || asks(task).some((each) => each.id === asked.id)) return
+    for (const asked of before) if (!open.has(asked.id) && asked.id !== outcome?.request) this.#gone(asked, 'It is not asked any more')
+    const asked = before.find((each) => each.id === outcome?.request)
+    if (!asked || open.has(asked.id)) return
     const decision = this.decided.get(asked.id)
     const isOwn = decision?.own && outcome.device === this.sync?.device
     this.decide(asked.id, {
@@ -177,35 +196,65 @@ export class Model extends EventTarget {
   #takeAnswer({ request, session, verdict, text, result }) {
     const words = {
       taken: this.decided.get(request)?.stays ? 'It counted.' : null,
-      answeredAlready: 'Somebody else was first; your answer did not count.',
+      answeredAlready: 'It was answered before; your answer did not count.',
       tooLate: 'There was no connection in time; your answer was not sent.',
-      notAwaited: 'Nobody waits for it any more; your answer did not count.',
+      notAwaited: 'It is not asked any more; your answer did not count.',
     }[result]
     if (!words) return
     const counted = result === 'taken'
     this.decide(request, { session, words: words + (text && !counted ? ` Your words: “${text}”` : ''), stays: !counted, verdict })
   }
 
-  /** Shows for a moment how a request ended; where it `stays`, until somebody has read it. */
+  /**
+   * Shows how a request ended, in its place: until its person has left the list, and where it `stays`,
+   * until somebody has read it.
+   */
   decide(id, decision) {
-    const before = this.decided.get(id)
-    clearTimeout(before?.timer)
-    const timer = decision.stays ? null : setTimeout(() => this.forgetDecision(id), 8000)
-    this.decided.set(id, { ...before, stays: false, ...decision, timer })
+    this.decided.set(id, { ...this.decided.get(id), stays: false, gone: false, at: performance.now(), ...decision })
+    this.touch()
+  }
+
+  /** A request that went without a word of how. */
+  #gone(asked, words) {
+    if (!this.decided.has(asked.id)) this.decide(asked.id, { session: asked.session, asked, words, gone: true })
+  }
+
+  /** Another device gave these sessions to this one. */
+  takeConsents(unconsented) {
+    const before = [...this.unconsented]
+    this.unconsented = new Set(unconsented)
+    for (const session of unconsented) {
+      const id = `consent.${session}`
+      if (!before.includes(session) || this.decided.get(id)?.gone) this.decided.delete(id)
+    }
+    for (const session of before) if (!this.unconsented.has(session)) this.#gone(this.#consent(session), 'It is not asked any more')
     this.touch()
   }
 
   forgetDecision(id) {
-    clearTimeout(this.decided.get(id)?.timer)
     this.decided.delete(id)
     this.touch()
   }
 
+  /** Forgets what was decided and read: called where nobody is at the list, or somebody says so. */
+  forgetRead(leastAge = 0) {
+    const before = this.decided.size
+    const end = performance.now() - leastAge
+    for (const [id, { stays, at }] of this.decided) if (!stays && at <= end) this.decided.delete(id)
+    if (this.decided.size !== before) this.touch()
+  }
+
+  /** Puts a request off in this browser; without minutes it is shown again. */
   putOff(id, minutes) {
-    this.later.set(id, Date.now() + minutes * 60_000)
+    minutes ? this.later.set(id, Date.now() + minutes * 60_000) : this.later.delete(id)
     kept('cospool.later', JSON.stringify(Object.fromEntries([...this.later].filter(([, end]) => end > Date.now()))))
-    setTimeout(() => this.touch(), minutes * 60_000 + 100)
+    if (minutes) setTimeout(() => this.touch(), minutes * 60_000 + 100)
     this.touch()
+  }
+
+  takeBackPutOff(id) {
+    this.forgetDecision(id)
+    this.putOff(id)
   }
 
   // What views ask.
@@ -233,6 +282,21 @@ export class Model extends EventTarget {
     return null
   }
 
+  /** Why nothing of a session's queue starts, where nobody would see that: `{words, mayRunHere, isAway}`. */
+  obstacle(id) {
+    const session = this.sessions.get(id)
+    if (!session || !this.sync || session.paused || this.running(id) || this.activities.get(id)?.currentError) return null
+    if (!(this.queues.get(id) ?? []).some(({ status }) => status === 'queued')) return null
+    const here = this.sync.device
+    if (!session.host) return { words: 'No device runs this session.', mayRunHere: true }
+    if (session.host === here) {
+      return this.agentless.has(id) ? { words: `There is no agent for it on ${this.sync.deviceName}. Give it one there: cospool session agent ${id} claude` } : null
+    }
+    const host = this.sync.devices.find((device) => device.id === session.host)
+    if (!host || host.connected || this.sync.state !== 'connected') return null
+    return { words: `${host.name} is offline. The queue continues when it is back.`, mayRunHere: true, isAway: true }
+  }
+
   running(session) {
     return (this.queues.get(session) ?? []).find((message) => message.status === 'running')
   }
@@ -242,16 +306,23 @@ export class Model extends EventTarget {
 
   /** The same of what is open; where a session waits for leave to run here, that alone. */
   #asks(session) {
-    if (!this.unconsented.has(session)) return asks(this.tasks.get(session))
-    const name = this.sessions.get(session)?.name || session
-    return [{ id: `consent.${session}`, session, consent: true, question: { question: `May ${name} run on this device?` } }]
+    return this.unconsented.has(session) ? [this.#consent(session)] : asks(this.tasks.get(session))
   }
 
-  /** Requests that are open, among those that were decided on a moment ago. */
+  #consent(session) {
+    const name = this.sessions.get(session)?.name || session
+    return { id: `consent.${session}`, session, consent: true, question: { question: `May ${name} run on this device?` } }
+  }
+
+  /** Requests that are open, among those that were decided on: each where it was, and what is new behind them. */
   withDecided(open, session) {
     const over = [...this.decided].filter(([id, each]) => each.asked && (!session || each.session === session)
       && !open.some((request) => request.id === id)).map(([id, each]) => ({ ...each.asked, id, over: true }))
-    return [...open, ...over].sort((left, right) => (left.at ?? 0) - (right.at ?? 0))
+    const all = [...open, ...over]
+    // One that was put off is back.
+    for (const { id } of open) if (this.decided.get(id)?.later) this.decided.delete(id)
+    for (const { id } of all) if (!this.#places.has(id)) this.#places.set(id, this.#places.size)
+    return all.sort((left, right) => this.#places.get(left.id) - this.#places.get(right.id))
   }
 
   /** What waits for this person, the oldest request first. */
@@ -261,13 +332,14 @@ export class Model extends EventTarget {
       .sort((left, right) => left.lastUpdateTime - right.lastUpdateTime).flatMap(asks)
       .concat([...this.unconsented].flatMap((session) => this.#asks(session)))
     const open = requests.filter((each) => !(this.later.get(each.id) > now))
+    const putOff = requests.filter((each) => this.later.get(each.id) > now)
     const stuck = []
     for (const [session, queue] of this.queues) {
       for (const message of queue) if (STUCK.includes(message.status)) stuck.push({ session, message })
     }
     const threads = this.settings?.queueEnabled === false ? [] : this.threads
     return {
-      requests: open, putOff: requests.length - open.length, stuck,
+      requests: open, putOff, stuck,
       ready: threads.filter((thread) => !thread.locked), locked: threads.filter((thread) => thread.locked),
       count: open.length + stuck.length + threads.filter((thread) => !thread.locked
         // What is counted above is counted once.
@@ -300,7 +372,7 @@ function endingWords({ ending }, name) {
   return {
     allowed: `Allowed${who}`, denied: `Denied${who}`, answered: `Answered${who}`,
     cancelled: `Declined${who}`, expired: 'It expired: the agent asks at its own prompt',
-    withdrawn: 'The agent took it back',
+    withdrawn: 'The agent withdrew the request',
   }[ending] ?? `Over${who}`
 }
 

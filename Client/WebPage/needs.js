@@ -1,7 +1,7 @@
 // What needs its person: requests, messages that failed, and threads that are ready.
 
 import { model, perform } from './app.js'
-import { ago, counted, h, reconcile, say, show, text } from './dom.js'
+import { ago, counted, guardPresses, h, reconcile, say, settle, show, text } from './dom.js'
 import './request.js'
 import './row.js'
 import { kept } from './storage.js'
@@ -10,15 +10,24 @@ import { kept } from './storage.js'
 const SHORTCUTS = 'cospool.shortcuts'
 const usesShortcuts = () => localStorage.getItem(SHORTCUTS) !== 'off'
 
+/** How long what was decided is shown at least, in milliseconds. */
+const READ_AFTER = 8000
+
 export class NeedsView extends HTMLElement {
   open() {
     this.heading = h('h1', {}, 'Needs you')
     this.nothing = h('p.quiet', { hidden: true }, 'Nothing needs you.')
-    this.off = h('p.meta', { hidden: true })
+    this.offWords = h('span')
+    this.off = h('p.meta', { hidden: true }, this.offWords, ' ',
+      h('button.link', { type: 'button', onclick: () => [...model.later.keys()].forEach((id) => model.takeBackPutOff(id)) }, 'Show'))
     // Whoever dictates presses letters, too.
     this.shortcuts = h('input', { type: 'checkbox', onchange: () => kept(SHORTCUTS, this.shortcuts.checked ? 'on' : 'off') })
     this.requests = this.#section('Requests', h('div.requests'))
-    this.stuck = this.#section('Failed, or nobody knows', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
+    // What was decided stays where it was until one leaves, or says so.
+    // Its place is kept for it: it moves nothing where it comes.
+    this.clear = h('button.link.away', { type: 'button', onclick: () => model.forgetRead() }, 'Hide what is decided')
+    this.requests.box.prepend(h('div.bar', {}, this.requests.heading, this.clear))
+    this.stuck = this.#section('Failed or interrupted', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
     this.ready = this.#section('Threads that are ready', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
     this.locked = this.#section('At work', h('ol.threads', { 'aria-label': 'Threads that are locked' }))
     this.replaceChildren(this.heading, this.nothing, this.off,
@@ -30,7 +39,23 @@ export class NeedsView extends HTMLElement {
       const session = [...model.queues].find(([, queue]) => queue.some(({ id }) => id === detail.id))?.[0]
       if (session) location.hash = `#/s/${encodeURIComponent(session)}`
     })
+    guardPresses(this)
+    // Whatever moves them: also what grows above them.
+    this.sizes = new ResizeObserver(() => this.#settle())
+    this.sizes.observe(this)
     this.update()
+  }
+
+  disconnectedCallback() {
+    this.sizes?.disconnect()
+    model.forgetRead()
+  }
+
+  #settle() { settle(this.querySelectorAll('request-card, queue-row, li.thread')) }
+
+  /** Nobody is here: what was decided goes, and moves nothing under a finger. */
+  #leave() {
+    if (!this.matches(':hover, :focus-within')) model.forgetRead(READ_AFTER)
   }
 
   #section(title, list) {
@@ -46,6 +71,7 @@ export class NeedsView extends HTMLElement {
 
   update() {
     document.title = 'Needs you · Cospool'
+    this.#leave()
     const needs = model.needs()
     const requests = model.withDecided(needs.requests)
     this.#fill(this.requests, requests, {
@@ -66,12 +92,16 @@ export class NeedsView extends HTMLElement {
       })
     }
     show(this.nothing, !requests.length && !needs.count && !needs.locked.length)
-    text(this.nothing, !model.ready ? 'Asking the daemon …' : model.sessions.size ? 'Nothing needs you.'
+    text(this.nothing, !model.ready ? 'Connecting …' : model.sessions.size ? 'Nothing needs you.'
       : 'Nothing needs you: there is no session yet. Name one under Sessions and queue its first prompt, or type: cospool send -s NAME "…"')
     show(this.hint, this.nothing.hidden)
     this.shortcuts.checked = usesShortcuts()
-    show(this.off, needs.putOff > 0)
-    text(this.off, `${counted(needs.putOff, 'request')} put off in this browser; the agent waits on.`)
+    this.clear.classList.toggle('away', !requests.some((each) => each.over && !model.decided.get(each.id)?.stays))
+    // Those that are shown as put off say so themselves.
+    const hidden = needs.putOff.filter(({ id }) => !model.decided.has(id)).length
+    show(this.off, hidden > 0)
+    text(this.offWords, `${counted(hidden, 'request')} hidden in this browser. The ${hidden === 1 ? 'agent keeps' : 'agents keep'} waiting.`)
+    this.#settle()
   }
 
   #thread({ session }) {
@@ -79,11 +109,12 @@ export class NeedsView extends HTMLElement {
       type: 'button', 'data-action': name, 'aria-label': `${words}: ${session}`, title: words,
       onclick: () => this.#act(name, session),
     }, label)
+    const tools = h('div.tools', {}, button('up', '↑', 'Move up'), button('down', '↓', 'Move down'), button('unlock', 'Unlock', 'Unlock'),
+      button('requeue', 'To the end', 'To the end, and lock until its agent is done'), button('remove', 'Remove from list', 'Remove from list'))
     const row = h('li.thread', { 'data-session': session },
       h('a', { href: `#/s/${encodeURIComponent(session)}`, onclick: () => perform('threadView', { session }).catch(() => {}) },
-        h('span.name'), h('span.meta')),
-      h('div.tools', {}, button('up', '↑', 'Move up'), button('down', '↓', 'Move down'), button('unlock', 'Unlock', 'Unlock'),
-        button('requeue', 'To the end', 'To the end, and lock until its agent is done'), button('remove', 'Take out', 'Take out')))
+        h('span.name'), h('span.meta')), tools)
+    row.pressed = tools
     return row
   }
 
@@ -120,7 +151,7 @@ export class NeedsView extends HTMLElement {
       down: () => perform('threadMove', { session, to: { after: beside } }, { done: 'Moved down', undoable: true }),
       unlock: () => perform('threadUnlock', { session }, { done: `${session} is unlocked` }),
       requeue: () => perform('threadRequeue', { session }, { done: `${session} stands at the end, locked`, undoable: true }),
-      remove: () => perform('threadRemove', { session }, { done: `${session} was taken out`, undoable: true }),
+      remove: () => perform('threadRemove', { session }, { done: `${session} was removed from the list`, undoable: true }),
     }
     steps[name]()
   }

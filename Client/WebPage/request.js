@@ -1,6 +1,7 @@
 // What an agent asks: leave for something, or an answer.
 
 import { drafts, failed, model, perform, source } from './app.js'
+import { Unreachable } from './source.js'
 import { age, h, say, show, text, toast } from './dom.js'
 import { asks } from './model.js'
 import { keptText } from './storage.js'
@@ -26,27 +27,68 @@ export function tellUnsaid() {
   }
 }
 
+/** Sends what was decided on. Without an answer that is said, and it is sent again when the daemon is back. */
+async function decide(asked, verdict, remark, digest) {
+  const { id, session } = asked
+  const over = (told, more) => {
+    model.decide(id, { session, asked, words: told, ...more })
+    say(told)
+  }
+  model.notes.set(id, { state: 'busy', words: 'sending …' })
+  model.touch()
+  try {
+    const answer = await source.act('answer', { id, verdict, text: verdict === 'allowed' ? '' : remark, digest })
+    drafts.set(DRAFT + id, '')
+    model.notes.delete(id)
+    const done = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered', cancelled: 'Declined' }[verdict]
+    const waits = answer.result === 'waiting'
+    over(waits ? `${done} here; it counts when there is a connection, within two minutes.` : `${done} by you`, { own: true, stays: waits })
+  } catch (error) {
+    model.notes.delete(id)
+    if (error instanceof Unreachable) {
+      const words = 'Not confirmed: Cospool does not answer. Your decision is sent again when it is back, if it is still asked.'
+      model.notes.set(id, { state: 'error', words, repeats: true, again: () => isOpen(asked) && decide(asked, verdict, remark, digest) })
+      return say(words)
+    }
+    // It is still open: this device does not have all of it, or it asks for something else by now.
+    const staysOpen = ['notShown', 'requestIncomplete'].includes(error.code)
+    error.status === 409 && !staysOpen ? over(error.message) : failed(error, id)
+    tellUnsaid()
+  }
+}
+
+function isOpen({ id, session }) { return asks(model.tasks.get(session)).some((each) => each.id === id) }
+
 export class RequestCard extends HTMLElement {
   #id; #session; #asked
+  /** The request as all of it is shown here: what a yes allows. None while some of it is missing. */
+  #shown
 
   connectedCallback() {
     if (this.title_) return
     this.setAttribute('role', 'article')
     this.tabIndex = -1
-    this.title_ = h('p.title', { role: 'heading', 'aria-level': this.closest('needs-view') ? '3' : '2' })
+    this.title_ = h('p.title', { dir: 'auto', role: 'heading', 'aria-level': this.closest('needs-view') ? '3' : '2' })
     this.meta = h('p.meta')
-    this.what = h('pre.what')
-    this.remark = h('textarea', { rows: 1, oninput: () => this.#keep() })
-    this.buttons = h('div.buttons')
+    this.what = h('pre.what', { dir: 'auto' })
+    this.remark = h('textarea', { rows: 1, dir: 'auto', oninput: () => this.#keep() })
+    this.buttons = h('div.buttons', { role: 'group', 'aria-label': 'Decision' })
     this.outcome = h('p.note', { hidden: true, role: 'status' })
-    this.read = h('button.dismiss', { type: 'button', hidden: true, onclick: () => this.#dismiss() }, 'Dismiss')
-    this.replaceChildren(this.title_, this.meta, this.what, this.remark, this.buttons, this.outcome, this.read)
+    const button = (words, run) => h('button', { type: 'button', hidden: true, onclick: run }, words)
+    this.again = button('Try again', () => model.notes.get(this.#id)?.again?.())
+    this.back = button('Show it again', () => model.takeBackPutOff(this.#id))
+    this.read = button('Dismiss', () => this.#dismiss())
+    this.replaceChildren(this.title_, this.meta, this.what, this.remark, this.buttons, this.outcome,
+      h('div.buttons', {}, this.again, this.back, this.read))
   }
+
+  /** What takes no press for a moment after it moved. */
+  get pressed() { return this.buttons }
 
   /** Shows one of `asks`, or one that was decided on and is over. */
   update(asked) {
     const { id, session, request, question, place, count } = asked
-    const isNew = id !== this.#id
+    const isNew = id !== this.#id || request?.digest !== this.#asked?.request?.digest
     this.#id = id
     this.#session = session
     this.#asked = asked
@@ -54,17 +96,11 @@ export class RequestCard extends HTMLElement {
     const expires = (request ?? question).expiresAt
     if (isNew) {
       text(this.title_, request ? `${request.toolName}` : question.question)
-      const cut = (request ?? question).isCut ? 'Not all of it is shown: it is too long.' : null
-      const words = [request?.summary, request?.details, cut].filter(Boolean).join('\n\n')
-      text(this.what, words)
-      show(this.what, Boolean(words))
-      // What may be too long to be shown at once is scrolled by keys, too.
-      const isLong = words.length > 500 || words.split('\n').length > 12
-      for (const [key, value] of Object.entries({ tabIndex: 0, role: 'group', 'aria-label': 'What is asked' })) {
-        isLong ? this.what.setAttribute(key, value) : this.what.removeAttribute(key)
-      }
+      this.#shown = request?.isCut ? null : request
+      this.#showWords(request ?? question)
+      if (request?.isCut && !asked.over) this.#complete(id)
       this.remark.value = typed(id).text
-      this.remark.placeholder = request ? 'Why not, or what instead' : 'Your answer'
+      this.remark.placeholder = request ? 'Reason (optional; sent with Deny)' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
       this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
       this.#fill(request, question, asked.consent)
@@ -82,10 +118,14 @@ export class RequestCard extends HTMLElement {
     // By the clock of the device that asks: the browser's may be wrong.
     const elsewhere = !over && !asked.consent && expires <= asked.at
     const hadFocus = this.contains(document.activeElement)
+    // It keeps its height: what stands below is not to come under a finger that decided.
+    if (over !== this.classList.contains('over')) this.style.minHeight = over ? `${this.getBoundingClientRect().height}px` : ''
     this.classList.toggle('over', over)
     for (const button of this.buttons.children) {
-      button.disabled = busy || over || elsewhere && Boolean(button.dataset.verdict)
-      show(button, !elsewhere || !button.dataset.verdict)
+      const verdict = button.dataset.verdict
+      const unseen = verdict === 'allowed' && Boolean(request) && !asked.consent && !this.#shown
+      button.disabled = busy || over || unseen || elsewhere && Boolean(verdict)
+      show(button, !(elsewhere && verdict || unseen))
     }
     this.remark.disabled = over
     // What was typed stays to be read.
@@ -93,11 +133,40 @@ export class RequestCard extends HTMLElement {
     show(this.remark, !asked.consent && (!elsewhere || this.remark.value !== ''))
     if (hadFocus && document.activeElement.matches(':disabled')) this.focus({ preventScroll: true })
     show(this.read, Boolean(decision?.stays))
+    show(this.back, Boolean(decision?.later))
+    show(this.again, !over && Boolean(note?.again))
     const there = elsewhere ? `It is asked on ${device ?? 'another device'}: answer it there.` : ''
     const told = decision?.words ?? note?.words ?? there
     show(this.outcome, Boolean(told))
-    this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}`
+    // That it is on its way is said and takes no room, which would move what stands below.
+    this.outcome.className = `note ${decision ? 'done' : note?.state ?? ''}${busy && !over ? ' unseen' : ''}`
     text(this.outcome, told)
+  }
+
+  #showWords({ summary, details, isCut }) {
+    const cut = isCut ? 'Not all of it is here yet. You can allow it as soon as all of it is shown.' : null
+    const words = [summary, details === summary ? null : details, cut].filter(Boolean).join('\n\n')
+    text(this.what, words)
+    show(this.what, Boolean(words))
+    // What may be too long to be shown at once is scrolled by keys, too.
+    const isLong = words.length > 500 || words.split('\n').length > 12
+    for (const [key, value] of Object.entries({ tabIndex: 0, role: 'group', 'aria-label': 'What is asked' })) {
+      isLong ? this.what.setAttribute(key, value) : this.what.removeAttribute(key)
+    }
+  }
+
+  /** Reads what its register has no room for, again and again until all of it is here. */
+  async #complete(id) {
+    const task = await source.list(`sessions/${encodeURIComponent(this.#session)}/task`).catch(() => null)
+    if (id !== this.#id || !this.isConnected) return
+    const whole = task && asks(task).find((asked) => asked.id === id)?.request
+    if (whole && !whole.isCut) {
+      this.#shown = whole
+      this.#showWords(whole)
+      model.touch()
+    } else if (!this.#asked.over && !model.decided.has(id)) {
+      setTimeout(() => this.#complete(id), 5000)
+    }
   }
 
   #fill(request, question, consent) {
@@ -108,16 +177,25 @@ export class RequestCard extends HTMLElement {
       ? [button('Let it run here', 'allowed', '.main'), button('Not here', 'denied', '.danger')] : request
       ? [button('Allow', 'allowed', '.main'), button('Deny', 'denied', '.danger')]
       : [...(question.options ?? []).map((option) => button(option, 'answered', '.option', option)),
-        button('Answer', 'answered', '.main'), button('Decline', 'cancelled', '')]
+        button('Answer', 'answered', '.main'), button('Decline and stop the turn', 'cancelled', '')]
     this.buttons.replaceChildren(...choices,
-      ...[5, 15].map((minutes) => h('button.quiet', {
-        type: 'button', 'aria-label': `Later: ${minutes} min`, title: 'Hides it in this browser; the agent waits on',
-        onclick: () => model.putOff(this.#id, minutes),
-      }, minutes === 5 ? 'Later: 5 min' : `${minutes} min`)))
+      // It is hidden from the list of what needs a person, and from nothing else.
+      ...(this.closest('needs-view') ? [5, 15] : []).map((minutes) => h('button.later', {
+        type: 'button', 'aria-label': `Snooze for ${minutes} min`, title: 'Hides it in this browser; the agent keeps waiting',
+        onclick: () => this.#putOff(minutes),
+      }, minutes === 5 ? 'Snooze 5 min' : `${minutes} min`)))
+  }
+
+  #putOff(minutes) {
+    const [id, session, asked] = [this.#id, this.#session, this.#asked]
+    model.putOff(id, minutes)
+    model.decide(id, { session, asked, later: true, words: `Hidden here for ${minutes} min. The agent keeps waiting.` })
   }
 
   #keep() {
     const words = this.remark.value
+    // A decision that had no answer was with other words.
+    if (model.notes.get(this.#id)?.repeats) model.notes.delete(this.#id)
     drafts.set(DRAFT + this.#id, words && JSON.stringify({ text: words, asked: this.#asked }))
   }
 
@@ -131,28 +209,7 @@ export class RequestCard extends HTMLElement {
     if (model.notes.get(id)?.state === 'busy' || model.decided.has(id) || this.remark.readOnly) return
     if (this.#asked.consent) return this.#settleConsent(verdict)
     if (verdict === 'answered' && !words.trim()) return this.remark.focus()
-    model.notes.set(id, { state: 'busy', words: 'sending …' })
-    model.touch()
-    try {
-      const answer = await source.act('answer', { id, verdict, text: verdict === 'allowed' ? '' : words })
-      drafts.set(DRAFT + id, '')
-      model.notes.delete(id)
-      const done = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered', cancelled: 'Declined' }[verdict]
-      const told = answer.result === 'waiting'
-        ? `${done} here; it counts when there is a connection, within two minutes.` : `${done} by you`
-      model.decide(id, { session: this.#session, asked: this.#asked, words: told, own: true, stays: answer.result === 'waiting' })
-      say(told)
-    } catch (error) {
-      model.notes.delete(id)
-      if (error.status === 409) {
-        model.decide(id, { session: this.#session, asked: this.#asked, words: error.message })
-        tellUnsaid()
-        say(error.message)
-      } else {
-        failed(error, id)
-        tellUnsaid()
-      }
-    }
+    decide(this.#asked, verdict, words, verdict === 'allowed' ? this.#shown?.digest : undefined)
   }
 
   /** Another device gave the session to this one: only somebody here says that it may run. */

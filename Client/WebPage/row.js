@@ -1,7 +1,7 @@
 // One message of a queue.
 
 import { LABELS, WORDS, actionsOf } from './actions.js'
-import { deliver, discard, drafts, failed, filesProblem, model, offerUndo, packed, perform, source } from './app.js'
+import { deliver, discard, failed, filesProblem, model, named, offerUndo, packed, perform, source } from './app.js'
 import { age, h, refill, say, show, size, text, toast } from './dom.js'
 import { Editor, isBegun } from './editor.js'
 import { STUCK } from './model.js'
@@ -25,7 +25,7 @@ export class QueueRow extends HTMLElement {
     if (this.body) return
     this.setAttribute('role', 'listitem')
     this.handle = h('button.handle', { type: 'button', onkeydown: (event) => this.#keys(event), title: 'Drag, or press ↑ and ↓ with Alt' })
-    this.content = h('p.content')
+    this.content = h('p.content', { dir: 'auto' })
     this.meta = h('p.meta')
     this.files = h('ul.files', { hidden: true, 'aria-label': 'Files' })
     this.note = h('p.note', { hidden: true })
@@ -39,10 +39,13 @@ export class QueueRow extends HTMLElement {
     this.tools = h('div.tools', {}, this.up, this.down, this.edit, this.retry, this.skip, this.more)
     this.replaceChildren(this.handle, this.body, this.tools)
     this.addEventListener('dragstart', (event) => this.#drag(event))
-    this.addEventListener('dragend', () => this.classList.remove('dragged'))
+    // No `pointerup` comes after a drag.
+    this.addEventListener('dragend', () => (this.classList.remove('dragged'), this.draggable = false))
     this.handle.addEventListener('pointerdown', () => (this.draggable = this.#message?.status === 'queued'))
     this.addEventListener('pointerup', () => (this.draggable = false))
   }
+
+  get pressed() { return this.tools }
 
   #tool(name, label) {
     return h('button', { type: 'button', onclick: () => this.run(name), 'data-action': name }, label)
@@ -78,7 +81,7 @@ export class QueueRow extends HTMLElement {
     this.handle.disabled = state !== 'queued'
     text(this.meta, [
       place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' ? null : WORDS[state], message.priority === 'urgent' ? 'urgent' : null,
-      held ? 'somebody edits it' : null,
+      held ? 'being edited' : null,
       message.notBefore && Date.parse(message.notBefore) > Date.now() ? `not before ${new Date(message.notBefore).toLocaleTimeString()}` : null,
       message.attempts ? `${message.attempts} attempts`.replace(/^1 attempts/, '1 attempt') : null,
       state === 'queued' ? this.shownPlace : null, message.byAgent ? `an agent on ${message.device}` : message.device, age(message.createdAt), message.lastError,
@@ -88,18 +91,23 @@ export class QueueRow extends HTMLElement {
     const actions = actionsOf(message, place)
     for (const button of [this.up, this.down, this.edit, this.retry, this.skip]) {
       const action = button.dataset.action
-      const words = { up: 'Move up', down: 'Move down' }[action] ?? LABELS[action]
+      const isStuck = STUCK.includes(state)
+      const words = action === 'edit' && isStuck ? 'Edit and retry' : { up: 'Move up', down: 'Move down' }[action] ?? LABELS[action]
+      if (action === 'edit') text(button, words)
       // Not `disabled`: the focus stays where it is, and a press says why.
       button.setAttribute('aria-disabled', String(!actions[action].enabled))
       button.title = actions[action].why ?? words
       button.setAttribute('aria-label', `${words}: ${name}`)
-      show(button, ['retry', 'skip'].includes(action) === STUCK.includes(state))
+      show(button, action === 'edit' || ['retry', 'skip'].includes(action) === isStuck)
     }
     this.more.setAttribute('aria-label', `More: ${name}`)
     if (this.#menu && isNew) this.#fillMenu()
     this.#editor?.changed(message)
     if (isBegun(message.id) && !this.#editor) this.#openEditor()
   }
+
+  /** The daemon is back. */
+  back() { this.#editor?.back() }
 
   /** The message while somebody edits it here. */
   get edited() { return this.#editor ? this.#message : null }
@@ -187,17 +195,17 @@ export class QueueRow extends HTMLElement {
       down: () => this.#move('down', this.#place.index + 1),
       top: () => this.#move('top', 0),
       bottom: () => this.#move('bottom', Infinity),
-      urgent: () => perform('priority', { ...values, priority: 'urgent' }, { done: 'Urgent: before all normal messages', undoable: true }),
-      normal: () => perform('priority', { ...values, priority: 'normal' }, { done: 'Normal again', undoable: true }),
+      urgent: () => perform('priority', { ...values, priority: 'urgent' }, { done: `${named(message.content)} is urgent: before all normal messages`, undoable: true }),
+      normal: () => perform('priority', { ...values, priority: 'normal' }, { done: `${named(message.content)} is normal again`, undoable: true }),
       attach: () => this.#attach(),
       copy: () => navigator.clipboard.writeText(message.content).then(() => say('Copied'), () => toast('The browser does not allow that. Select the text.')),
       output: () => this.dispatchEvent(new CustomEvent('output', { bubbles: true, detail: message })),
       stop: () => perform('stop', values, STOP),
-      takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. What became of the turn is unknown: try it again, or go on without it' }),
-      retry: () => perform('retry', values, { busy: 'lets it be tried again …', done: 'It is tried again' }),
-      skip: () => perform('skip', values, { busy: 'goes on without it …', done: 'The queue goes on without it' }),
+      takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. What became of the turn is unknown: retry it, or skip it' }),
+      retry: () => perform('retry', values, { busy: 'retrying …', done: 'It is tried again' }),
+      skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue goes on without it' }),
       cancel: () => cancel(message, this.#place),
-      restore: () => perform('restore', values, { done: 'It is back' }),
+      restore: () => perform('restore', values, { done: `Restored ${named(message.content)}`, undoable: true }),
       resend: () => deliver(message.id),
       discard: () => discard(message.id),
     }
@@ -283,19 +291,17 @@ export class QueueRow extends HTMLElement {
 
 customElements.define('queue-row', QueueRow)
 
-/** Where a message is; nothing where no server is to have it, or another device brought it. */
+/** Where a message is that the server does not have; nothing where it has it, or none is to have it. */
 function deliveryWords(message) {
   const { sync } = model
   // What was changed here a moment ago says so itself.
   if (!sync?.server || message.status !== 'queued' || model.notes.get(message.id)?.state === 'here') return null
   const unsent = model.unsent.get(message.id)
-  if (unsent) {
-    return {
-      here: 'on this device only', sending: 'on its way to the server',
-      refused: `on this device only, the server refused it: ${unsent.error ?? 'no reason given'}`,
-    }[unsent.delivery]
-  }
-  return message.device === sync.deviceName ? 'on the server' : null
+  // Where all is well, nothing is said.
+  return {
+    here: 'on this device only', sending: 'on its way to the server',
+    refused: `on this device only, the server refused it: ${unsent?.error ?? 'no reason given'}`,
+  }[unsent?.delivery] ?? null
 }
 
 /** Puts a message at a place among those that wait. */
@@ -323,11 +329,13 @@ export async function cancel(message, { session }) {
   const answer = await perform('cancel', { id: message.id }, { busy: 'cancelling …' })
   if (!answer) return
   const outcome = answer.outcomes?.find((each) => each.id === message.id)?.outcome ?? 'cancelled'
-  if (outcome === 'cancelled') return offerUndo('Cancelled')
+  const back = () => perform('restore', { id: message.id })
+  const backWords = `Restored ${named(message.content)}`
+  if (outcome === 'cancelled') return offerUndo(`Cancelled ${named(message.content)}`, null, { back, backWords })
   const words = outcome === 'invoked'
-    ? 'Too late: it was let out before.' : 'Cancelled here. Whether that was in time, nobody said yet.'
+    ? 'Too late: it had already started.' : 'Cancelled here. It is not known yet whether that was in time.'
   const stop = { label: 'Stop the agent', run: () => perform('stop', { id: message.id, session }, STOP) }
   model.notes.set(message.id, { state: outcome, words, extra: outcome === 'invoked' ? stop : null })
-  toast(words, outcome === 'invoked' ? stop : { label: 'Undo', run: () => perform('restore', { id: message.id }) })
+  outcome === 'invoked' ? toast(words, stop) : offerUndo(words, null, { back, backWords })
   model.touch()
 }

@@ -2,8 +2,9 @@
 
 import { model, perform, source } from './app.js'
 import './composer.js'
-import { age, counted, h, reconcile, show, text, toast } from './dom.js'
+import { age, counted, guardPresses, h, reconcile, settle, show, text, toast } from './dom.js'
 import { begun } from './editor.js'
+import { STUCK } from './model.js'
 import './request.js'
 import { moveTo } from './row.js'
 
@@ -11,6 +12,9 @@ const OUTPUT_PERIOD = 1000
 
 export class SessionView extends HTMLElement {
   #id; #output; #timer
+  /** Why it is paused, and as of which state of the session that is known. */
+  #reason = null
+  #reasonOf = null
   /** The device that was chosen here, until the event of it comes. */
   #chosen = null
   /** What became of messages that left the queue while they were edited here; nothing as long as nobody said. */
@@ -26,6 +30,9 @@ export class SessionView extends HTMLElement {
     this.request = h('div.requests')
     this.more = h('p.meta', { hidden: true })
     this.paused = h('p.strip.warn', { hidden: true })
+    this.whyWords = h('span')
+    this.hostHere = h('button', { type: 'button', onclick: () => this.#hostHere() })
+    this.why = h('p.strip.warn', { hidden: true, role: 'status' }, this.whyWords, ' ', this.hostHere)
     this.trouble = h('p.strip.bad', { hidden: true })
     this.outputTitle = h('h2')
     this.outputText = h('pre.output', { tabIndex: 0, role: 'region', 'aria-label': 'Output' })
@@ -33,20 +40,37 @@ export class SessionView extends HTMLElement {
       h('div.bar', {}, this.outputTitle, h('button.link', { type: 'button', onclick: () => this.#showOutput(null) }, 'Close')), this.outputText)
     this.count = h('h2')
     this.list = h('div.queue', { role: 'list', 'aria-label': 'Queue' })
-    this.empty = h('p.quiet', {}, 'Nothing waits here.')
+    this.empty = h('p.quiet', {}, 'The queue is empty.')
     this.composer = document.createElement('queue-composer')
     this.replaceChildren(
       h('div.bar', {}, this.heading, h('div.buttons', {}, this.pause,
         h('label', { htmlFor: 'host' }, 'Runs on '), this.host)),
-      this.about, this.trouble, this.paused, this.request, this.more, this.task, this.outputBox,
+      this.about, this.trouble, this.paused, this.why, this.request, this.more, this.task, this.outputBox,
       h('section', {}, this.count, this.list, this.empty), this.composer)
     this.addEventListener('output', (event) => this.#showOutput(event.detail.id))
     this.#dragging()
     this.composer.open(id)
+    guardPresses(this)
+    this.sizes = new ResizeObserver(() => settle(this.request.children))
+    this.sizes.observe(this)
+    // The buttons of an editor stay above the composer, however high it is.
+    this.height = new ResizeObserver(() => this.style.setProperty('--composer', `${this.composer.offsetHeight}px`))
+    this.height.observe(this.composer)
     this.update()
   }
 
-  disconnectedCallback() { clearInterval(this.#timer) }
+  disconnectedCallback() {
+    clearInterval(this.#timer)
+    this.sizes?.disconnect()
+    this.height?.disconnect()
+    model.forgetRead()
+  }
+
+  /** Its rows say how far each message has come. */
+  get showsDelivery() { return true }
+
+  /** The daemon is back. */
+  back() { for (const row of this.list.children) row.back() }
 
   /** Files that were let go over the page. */
   takeFiles(files) { this.composer.add(files) }
@@ -66,7 +90,7 @@ export class SessionView extends HTMLElement {
     text(this.heading, session?.name || this.#id)
     document.title = `${session?.name || this.#id} · Cospool`
     text(this.about, [
-      session ? null : model.ready ? 'Nobody knows this session yet: the first message makes it.' : '',
+      session ? null : model.ready ? 'New session. Your first message creates it.' : '',
       session?.name && session.name !== this.#id ? this.#id : null, session?.project,
     ].filter(Boolean).join(' · '))
     text(this.pause, session?.paused ? 'Resume' : 'Pause')
@@ -74,9 +98,12 @@ export class SessionView extends HTMLElement {
     this.#updateHost(session)
     this.#updateStrips(session)
     this.#updateTask(task)
+    // What was decided goes when nobody is at it, and moves nothing under a finger.
+    if (!this.matches(':hover, :focus-within')) model.forgetRead(8000)
     reconcile(this.request, model.asked(this.#id), {
       key: (each) => each.id, make: () => document.createElement('request-card'), update: (card, each) => card.update(each),
     })
+    settle(this.request.children)
     show(this.more, task?.moreRequests > 0)
     if (task?.moreRequests) text(this.more, `${counted(task.moreRequests, 'more request')} will show when one of these is answered.`)
     text(this.count, rows.length ? `Queue · ${rows.length}` : 'Queue')
@@ -136,6 +163,11 @@ export class SessionView extends HTMLElement {
     this.host.showPicker()
   }
 
+  #hostHere() {
+    this.host.value = model.sync.device
+    this.#setHost()
+  }
+
   async #setHost() {
     const chosen = this.#chosen = { host: this.host.value, before: model.sessions.get(this.#id)?.host }
     const answer = await perform('host', { session: this.#id, device: this.host.value || undefined })
@@ -149,9 +181,19 @@ export class SessionView extends HTMLElement {
   #updateStrips(session) {
     const error = model.activities.get(this.#id)?.currentError
     show(this.trouble, Boolean(error))
-    if (error) text(this.trouble, `The queue stands still: ${error.message}`)
+    if (error) text(this.trouble, `The queue is stopped: ${error.message}`)
     show(this.paused, Boolean(session?.paused))
-    if (session?.paused) text(this.paused, 'Paused: nothing starts until somebody resumes it.')
+    if (session?.paused) {
+      this.#readReason(session)
+      text(this.paused, `Paused${this.#reason ? ` (${this.#reason})` : ''}: nothing starts until you resume it.`)
+    }
+    const why = model.obstacle(this.#id)
+    show(this.why, Boolean(why))
+    if (why) {
+      text(this.whyWords, why.words)
+      show(this.hostHere, why.mayRunHere)
+      text(this.hostHere, `Run on ${model.sync?.deviceName}${why.isAway ? ' instead' : ''}`)
+    }
     const note = model.notes.get(`session.${this.#id}`)
     if (note?.state === 'error') {
       show(this.trouble, true)
@@ -163,20 +205,21 @@ export class SessionView extends HTMLElement {
     const running = model.running(this.#id)
     const status = task?.status ?? (running ? 'processing' : 'idle')
     // What is asked stands in its card.
-    const isShown = status !== 'idle' && !task?.request && !task?.question
+    // So does what failed, at its row.
+    const isTold = status === 'error' && model.rows(this.#id).some((each) => STUCK.includes(each.status))
+    const isShown = status !== 'idle' && !task?.request && !task?.question && !isTold
     show(this.task, isShown)
     if (!isShown) return
     const words = {
-      processing: `Works${task?.operation ? `: ${task.operation}` : ''}`, completed: ended(task),
+      processing: `Working${task?.startTime ? ` for ${age(task.startTime)}` : ''}${task?.operation ? `: ${task.operation}` : ''}`, completed: ended(task),
       error: `Failed: ${task?.error ?? ''}`,
     }[status]
     const progress = task?.todoProgress
-    const since = task?.startTime && status === 'processing' ? ` · ${age(task.startTime)}` : ''
     this.task.className = `task ${status}`
-    const signature = words + since + JSON.stringify(progress)
+    const signature = words + JSON.stringify(progress)
     if (this.task.signature === signature) return
     this.task.signature = signature
-    this.task.replaceChildren(h('p', {}, words + since), ...(progress?.total ? [
+    this.task.replaceChildren(h('p', {}, words), ...(progress?.total ? [
       h('progress', { max: progress.total, value: progress.completed, 'aria-label': 'Progress' }),
       h('p.meta', {}, `${progress.completed} of ${counted(progress.total, 'step')}${progress.currentTask ? ` · ${progress.currentTask}` : ''}`),
     ] : []))
@@ -187,6 +230,16 @@ export class SessionView extends HTMLElement {
     perform(paused ? 'resume' : 'pause', { session: this.#id }, {
       id: `session.${this.#id}`, done: paused ? 'Resumed' : 'Paused', undoable: true,
     })
+  }
+
+  /** Why it is paused, no event tells. */
+  async #readReason(session) {
+    if (this.#reasonOf === session) return
+    this.#reasonOf = session
+    const known = await source.list(`sessions/${encodeURIComponent(this.#id)}`).catch(() => null)
+    if (this.#reasonOf !== session) return
+    this.#reason = known?.standing === 'paused' ? known.note : null
+    model.touch()
   }
 
   // Output.
@@ -204,13 +257,17 @@ export class SessionView extends HTMLElement {
 
   async #readOutput(id) {
     const runs = model.message(id)?.status === 'running'
-    text(this.outputTitle, runs ? 'Output, as it comes' : 'Output')
+    text(this.outputTitle, runs ? 'Live output' : 'Output')
     try {
-      const { output: kept } = await source.list('history', { message: id, limit: 1 })
+      const { output: kept, outputDevice } = await source.list('history', { message: id, limit: 1 })
       // Another one is shown by now.
       if (id !== this.#output) return
       if (!kept) {
-        text(this.outputText, runs ? 'Nothing was written yet, or it runs on another device.' : 'No output is kept here. It is on the device that ran it.')
+        const { sync } = model
+        const host = model.sessions.get(this.#id)?.host
+        const there = outputDevice ?? (host && host !== sync?.device ? model.deviceName(host) : null)
+        text(this.outputText, there ? `It ${runs ? 'runs' : 'ran'} on ${there}. Its output is there.`
+          : runs ? 'Nothing was written yet.' : 'No output of it is kept.')
         if (!runs) clearInterval(this.#timer)
         return
       }

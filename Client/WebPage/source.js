@@ -12,16 +12,26 @@ export class Refusal extends Error {
 /** Nobody answered: what was asked may be done or not, and may be asked again. */
 export class Unreachable extends Error {
   constructor() {
-    super('The daemon does not answer. What you typed is kept here and sent when it is back.')
+    super('Cospool does not answer.')
     this.code = 'unreachable'
   }
 }
 
 export const KEY = 'cospool.key'
 
+/** Where a ticket is traded for a key. */
+const ENTRY = 'web/keys'
+
+const UNKNOWN = 'The program that answers here does not know this browser. Either the browser was revoked, was not used for 30 days, '
+  + 'or made room for a newer one; or another program has the daemon’s port. Run cospool web and open what it prints.'
+
 /** The daemon's local API over HTTP. */
 export class DaemonSource {
   #key = localStorage.getItem(KEY)
+  // Who listens at the daemon's port may be another program as soon as the daemon is gone. It gets no key before
+  // it proved that it has the daemon's list of browsers; a proof holds as long as the stream of events lives.
+  #proof = null
+  #streams = false
 
   /** Trades the ticket of a link for this browser's key. */
   async enter(ticket) {
@@ -31,7 +41,10 @@ export class DaemonSource {
   }
 
   /** Another tab of this browser has a fresh key. */
-  takeKey(key) { this.#key = key }
+  takeKey(key) {
+    this.#key = key
+    this.#proof = null
+  }
 
   /** Reads something: its path below `/v1`, and what to add as a query. */
   async list(path, query) {
@@ -58,7 +71,7 @@ export class DaemonSource {
    */
   watch({ event, state }) {
     const watcher = new Watcher((headers, signal) => this.#fetch('GET', 'events', null, headers, signal),
-      event, state)
+      event, state, (streams) => { this.#streams = streams })
     watcher.run()
     return watcher
   }
@@ -69,6 +82,33 @@ export class DaemonSource {
   }
 
   async #fetch(method, path, body, headers = {}, signal) {
+    if (this.#key && path !== ENTRY) {
+      await this.#proven()
+      headers = { ...headers, Authorization: `Bearer ${this.#key}` }
+    }
+    return this.#ask(method, path, body, headers, signal)
+  }
+
+  /** Returns when who listens is the daemon that gave this browser its key. */
+  async #proven() {
+    if (!this.#streams) this.#proof = null
+    const asked = this.#proof ??= this.#prove()
+    try {
+      await asked
+    } catch (error) {
+      if (this.#proof === asked) this.#proof = null
+      throw error
+    }
+  }
+
+  async #prove() {
+    const nonce = digits(crypto.getRandomValues(new Uint8Array(16)))
+    const expected = await proof(this.#key, nonce)
+    const { proofs } = await (await this.#ask('GET', `web/proof?nonce=${nonce}`)).json().catch(() => ({}))
+    if (!proofs?.includes?.(expected)) throw new Refusal(401, { code: 'listenerUnknown', message: UNKNOWN })
+  }
+
+  async #ask(method, path, body, headers = {}, signal) {
     let response
     try {
       response = await fetch(`/v1/${path}`, {
@@ -77,6 +117,7 @@ export class DaemonSource {
       })
     } catch (error) {
       if (signal?.aborted) throw error
+      this.#proof = null
       throw new Unreachable()
     }
     if (!response.ok) throw await refusal(response)
@@ -85,19 +126,22 @@ export class DaemonSource {
 
   #headers(body, headers = {}) {
     const all = { ...headers }
-    if (this.#key) all.Authorization = `Bearer ${this.#key}`
     if (body) all['Content-Type'] = 'application/json'
     return all
   }
 
   /** `fetch` does not say how far an upload is. */
-  #upload(method, path, body, progress) {
+  async #upload(method, path, body, progress) {
+    await this.#proven()
     return new Promise((resolve, reject) => {
       const request = new XMLHttpRequest()
       request.open(method, `/v1/${path}`)
-      for (const [name, value] of Object.entries(this.#headers(body))) request.setRequestHeader(name, value)
+      for (const [name, value] of Object.entries(this.#headers(body, { Authorization: `Bearer ${this.#key}` }))) request.setRequestHeader(name, value)
       request.upload.onprogress = (event) => event.lengthComputable && progress(event.loaded / event.total)
-      request.onerror = () => reject(new Unreachable())
+      request.onerror = () => {
+        this.#proof = null
+        reject(new Unreachable())
+      }
       request.onload = () => {
         const answer = parsed(request.responseText)
         if (request.status < 300 && answer) resolve(answer)
@@ -107,6 +151,16 @@ export class DaemonSource {
     })
   }
 }
+
+/** What the daemon answers to a nonce: it has the SHA-256 of the key. */
+async function proof(key, nonce) {
+  const bytes = new TextEncoder()
+  const hash = digits(await crypto.subtle.digest('SHA-256', bytes.encode(key)))
+  const secret = await crypto.subtle.importKey('raw', bytes.encode(hash), { name: 'HMAC', hash: 'SHA-256' }, false, ['sign'])
+  return digits(await crypto.subtle.sign('HMAC', secret, bytes.encode(nonce)))
+}
+
+const digits = (buffer) => Array.from(new Uint8Array(buffer), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 async function refusal(response) {
   const answer = parsed(await response.text().catch(() => ''))
@@ -126,7 +180,7 @@ const session = (values) => `sessions/${part(values.session)}`
 
 /** Every action: method, path and body. */
 const ACTIONS = {
-  enter: ({ ticket, name }) => ['POST', 'web/keys', { ticket, name }],
+  enter: ({ ticket, name }) => ['POST', ENTRY, { ticket, name }],
   send: (v) => ['POST', `${session(v)}/queue`, { id: v.id, text: v.text, priority: v.priority, attachments: v.attachments }],
   edit: (v) => ['PUT', `messages/${v.id}/content`, { content: v.text, base: v.base }],
   hold: (v) => ['PUT', `messages/${v.id}/hold`, { seconds: 60 }],
@@ -147,9 +201,9 @@ const ACTIONS = {
   rename: (v) => ['PATCH', session(v), { name: v.name }],
   addSession: (v) => ['POST', 'sessions', { id: v.session }],
   draft: (v) => ['PUT', `${session(v)}/draft`, { text: v.text }],
-  answer: (v) => ['POST', `asks/${v.id}/answer`, { verdict: v.verdict, text: v.text || undefined }],
-  undo: () => ['POST', 'undo'],
-  redo: () => ['POST', 'redo'],
+  answer: (v) => ['POST', `asks/${v.id}/answer`, { verdict: v.verdict, text: v.text || undefined, digest: v.digest }],
+  undo: (v) => ['POST', 'undo', { change: v.change }],
+  redo: (v) => ['POST', 'redo', { change: v.change }],
   threadUnlock: (v) => ['DELETE', `threads/${part(v.session)}/lock`],
   threadRequeue: (v) => ['POST', `threads/${part(v.session)}/requeue`],
   threadRemove: (v) => ['POST', 'threads/remove', { sessions: [v.session] }],
@@ -157,7 +211,6 @@ const ACTIONS = {
   threadView: (v) => ['POST', `threads/${part(v.session)}/view`],
   dismiss: (v) => ['POST', 'notifications/dismiss', { ids: v.ids }],
   visible: () => ['POST', 'device/visibility', { visible: true, forSeconds: 60 }],
-  pair: (v) => ['POST', 'pair', { server: v.server, code: v.code }],
   pairCode: (v) => ['POST', 'pair/code', { role: v.role }],
   sync: (v) => ['PUT', 'sync', { enabled: v.enabled }],
   syncNow: () => ['POST', 'sync/now'],
@@ -169,12 +222,13 @@ const ACTIONS = {
 
 /** Reads the event stream, and begins again where it stopped. */
 class Watcher {
-  #open; #event; #state; #cursor; #abort; #failures = 0; #wake; #asleep = false
+  #open; #event; #state; #streams; #cursor; #abort; #failures = 0; #wake; #asleep = false
 
-  constructor(open, event, state) {
+  constructor(open, event, state, streams) {
     this.#open = open
     this.#event = event
     this.#state = state
+    this.#streams = streams
   }
 
   async run() {
@@ -183,7 +237,12 @@ class Watcher {
       try {
         await this.#read()
       } catch (error) {
-        if (error instanceof Refusal && error.status === 401) this.#state('locked', error)
+        this.#streams(false)
+        if (error instanceof Refusal && error.status === 401) {
+          // What was known is shown no more, so all of it is to be told again.
+          this.#cursor = null
+          this.#state('locked', error)
+        }
         else if (!this.#asleep) this.#state('down', error)
         this.#failures += 1
       }
@@ -217,6 +276,7 @@ class Watcher {
     const headers = this.#cursor ? { 'Last-Event-ID': this.#cursor } : {}
     const response = await this.#open(headers, this.#abort.signal)
     this.#failures = 0
+    this.#streams(true)
     this.#state('live')
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
     let rest = ''

@@ -12,18 +12,37 @@ package struct ExecutionAnswer: APIValue {
     }
   }
 
+  /// A session in which messages wait, and why none of them starts.
+  package struct Waiting: APIValue {
+    package var session: SessionID
+    /// The name of the reason.
+    package var reason: String
+    /// The reason in words, and what mends it.
+    package var note: String?
+
+    package init(session: SessionID, reason: String, note: String?) {
+      self.session = session
+      self.reason = reason
+      self.note = note
+    }
+  }
+
   package var agent: String
   package var counts: ExecutionCounts
   package var running: [Running]
+  /// Of the sessions that run here; without those whose queue itself says why it stands.
+  package var waiting: [Waiting]
   /// Sessions that another device gave this one to run, and that nobody here has let it.
   package var unconsented: [SessionID]
 
   package init(
-    agent: String, counts: ExecutionCounts, running: [Running], unconsented: [SessionID]
+    agent: String, counts: ExecutionCounts, running: [Running], waiting: [Waiting],
+    unconsented: [SessionID]
   ) {
     self.agent = agent
     self.counts = counts
     self.running = running
+    self.waiting = waiting
     self.unconsented = unconsented
   }
 }

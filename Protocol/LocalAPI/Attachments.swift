@@ -54,10 +54,13 @@ package struct AttachedAnswer: APIValue {
   package var attachment: Attachment
   /// Whether the message did not have it yet.
   package var isNew: Bool
+  /// The message that has it now.
+  package var message: ReceiptAnswer.Message?
 
-  package init(attachment: Attachment, isNew: Bool) {
+  package init(attachment: Attachment, isNew: Bool, message: ReceiptAnswer.Message?) {
     self.attachment = attachment
     self.isNew = isNew
+    self.message = message
   }
 }
 

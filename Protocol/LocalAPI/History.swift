@@ -1,6 +1,15 @@
 import Basics
 package import QueueModel
 
+/// Which change an undo or a redo is about.
+package struct UndoRequest: APIValue {
+  /// As the answer that made it told; refused with `changedSince` where it is not the latest any more.
+  /// Without it, the latest change of this device.
+  package var change: Int64?
+
+  package init(change: Int64? = nil) { self.change = change }
+}
+
 /// What an undo and a redo would do, in words.
 package struct UndoAnswer: APIValue {
   package var undo: String?

@@ -240,11 +240,14 @@ extension Route {
       answer: .json(UndoAnswer.self)),
     Route(
       method: "POST", path: "/v1/undo", id: "undo",
-      summary: "Takes this device's latest change back.", answer: .json(ReceiptAnswer.self),
+      summary:
+        "Takes this device's latest change back; one that is named, if it is still the latest.",
+      body: .fields(UndoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/redo", id: "redo", summary: "Does it again.",
-      answer: .json(ReceiptAnswer.self), refusals: [404, 409]),
+      body: .fields(UndoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
+      refusals: [404, 409]),
     Route(
       method: "GET", path: "/v1/history", id: "readHistory",
       summary: "Who changed what, the newest first.",

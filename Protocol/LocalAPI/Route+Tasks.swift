@@ -32,8 +32,13 @@ extension Route {
     Route(
       method: "POST", path: "/v1/asks/{ask}/answer", id: "answer",
       summary:
-        "Answers what a task awaits: by the request's id, its beginning, its session, or `only` "
-        + "for the one there is. The first answer counts.",
+        "Answers what a task awaits: by its session, by the request's id or the beginning of it. "
+        + "The first answer counts.",
+      body: .fields(DecisionRequest.self, isRequired: true), answer: .json(AnsweredAnswer.self),
+      refusals: [404, 409, 422]),
+    Route(
+      method: "POST", path: "/v1/asks/answer", id: "answerOnly",
+      summary: "Answers the only request that such a verdict answers. The first answer counts.",
       body: .fields(DecisionRequest.self, isRequired: true), answer: .json(AnsweredAnswer.self),
       refusals: [404, 409, 422]),
   ]

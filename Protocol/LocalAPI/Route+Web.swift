@@ -1,3 +1,5 @@
+import Basics
+
 /// The page, and who may use it.
 extension Route {
   static let webRoutes = [
@@ -23,9 +25,19 @@ extension Route {
     Route(
       method: "POST", path: "/v1/web/keys", id: "redeemTicket",
       summary: "Gives a browser its key for a ticket.",
-      body: .fields(WebKeyRequest.self, isRequired: true), status: 201,
+      body: .fields(WebKeyRequest.self, isRequired: true, bytesMax: Route.ticketBytesMax),
+      status: 201,
       answer: .json(WebKeyAnswer.self),
       refusals: webRefusals),
+    Route(
+      method: "GET", path: "/v1/web/proof", id: "proveListener",
+      summary: "Proves to a browser, before it sends its key, that this daemon listens.",
+      parameters: [
+        Route.Parameter(
+          name: "nonce", summary: "32 hexadecimal digits that were never used before.",
+          schema: ["type": "string", "pattern": "^[0-9A-Fa-f]{32}$"])
+      ],
+      answer: .json(WebProofAnswer.self), refusals: webRefusals),
     Route(
       method: "DELETE", path: "/v1/web/keys/{key}", id: "revokeBrowser",
       summary: "Lets a browser in no more, by its id or name.", answer: .json(WebAnswer.self),

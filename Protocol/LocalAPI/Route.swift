@@ -13,6 +13,8 @@ package struct Route: Sendable {
   package static let bodyBytesMax = 8 << 20
   /// A file of the largest size still fits when it comes as base64.
   package static let attachmentBodyBytesMax = 15 << 20
+  /// Who sends it has no key yet.
+  package static let ticketBytesMax = 4 << 10
   /// Documents and queue files.
   package static let documentBytesMax = 256 << 20
 

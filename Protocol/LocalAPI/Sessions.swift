@@ -63,6 +63,8 @@ package struct SessionAnswer: APIValue {
     case paused
     /// Messages wait, and no device runs them.
     case unhosted
+    /// Messages wait, and no person at this device, their host, lets it run the session.
+    case unconsented
     /// Messages wait, and their host has no agent.
     case agentless
     /// Messages wait, and their host is not connected.
@@ -175,6 +177,25 @@ package struct ReceiptAnswer: APIValue {
     }
   }
 
+  /// A message that was changed, as a person knows it.
+  package struct Message: APIValue {
+    /// So many bytes of a text are told at most.
+    static let textBytesMax = 120
+
+    package var id: MessageID
+    package var session: SessionID
+    /// The beginning of its text, of one line.
+    package var text: String
+
+    package init(_ view: MessageView) {
+      id = view.id
+      session = view.session
+      let line = view.content.split(whereSeparator: \.isNewline).lazy
+        .map { String($0).trimmedOfWhitespace() }.first { !$0.isEmpty }
+      text = (line ?? "").cut(toUTF8Bytes: Self.textBytesMax)
+    }
+  }
+
   package var result: Result
   /// The effective position of the (first) message or thread, where it was moved or queued.
   package var position: Int?
@@ -182,12 +203,17 @@ package struct ReceiptAnswer: APIValue {
   package var count: Int?
   /// What was undone or redone, in words.
   package var what: String?
+  /// The messages that were named to be changed, in that order.
+  package var messages: [Message]?
+  /// The number of the change, for `undo`; of an undo, for `redo`. Left out where there is nothing to take back.
+  package var change: Int64?
   /// Of messages that were cancelled: whether that was in time.
   package var outcomes: [Outcome]?
   /// Of an edit: the authority did not say whether it was in time; left out where it did.
   package var unconfirmed: Bool?
 
-  package init(_ notice: CommandOutcome.Notice) {
+  package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {
+    self.change = change
     switch notice {
     case .done: result = .done
     case .unchanged: result = .unchanged

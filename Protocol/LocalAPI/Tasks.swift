@@ -33,6 +33,7 @@ package struct AskRequest: APIValue {
   /// `approval` or `question`.
   package var kind: String
   package var toolName: String?
+  package var input: String?
   package var summary: String?
   package var details: String?
   package var question: String?
@@ -46,6 +47,7 @@ package struct AskRequest: APIValue {
   package init(_ request: PromptRequest) {
     kind = request.kind
     toolName = request.toolName
+    input = request.input
     summary = request.summary
     details = request.details
     question = request.question
@@ -55,11 +57,17 @@ package struct AskRequest: APIValue {
 
 /// The agent asks its person at its own prompt.
 package struct PromptRequest: APIValue {
-  package static let notes = ["kind": Note.choice(["approval", "question"])]
+  package static let notes: [String: Note] = [
+    "kind": .choice(["approval", "question"]),
+    "input": .text(
+      "All that the tool is to be given, as JSON in a text: the daemon shows every field of it. "
+        + "Without it `summary` and `details` are shown."),
+  ]
 
   /// `approval` or `question`.
   package var kind: String
   package var toolName: String?
+  package var input: String?
   package var summary: String?
   package var details: String?
   package var question: String?
@@ -93,16 +101,19 @@ package struct DecisionAnswer: APIValue {
 /// What a person decides.
 package struct DecisionRequest: APIValue {
   package static let notes = [
-    "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name))
+    "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name)),
+    "digest": .text("The `digest` of the request that its person was shown; a yes needs it."),
   ]
   package static let schemaName: String? = "AnswerRequest"
 
   package var verdict: String
   package var text: String?
+  package var digest: ContentHash?
 
-  package init(verdict: String, text: String?) {
+  package init(verdict: String, text: String?, digest: ContentHash? = nil) {
     self.verdict = verdict
     self.text = text
+    self.digest = digest
   }
 }
 

@@ -69,6 +69,19 @@ package struct WebAnswer: APIValue {
     }
   }
 
+  /// A pairing code that a revoked browser made: the device that came in by it stays.
+  package struct Code: APIValue {
+    package static let notes: [String: Note] = ["createdAt": .time]
+
+    package var role: String
+    package var createdAt: String
+
+    package init(role: String, createdAt: Int64) {
+      self.role = role
+      self.createdAt = ISOTime.text(milliseconds: createdAt)
+    }
+  }
+
   package var listening: Bool
   package var address: String?
   /// Where browsers of other devices find it; missing where it is for this machine alone.
@@ -76,6 +89,8 @@ package struct WebAnswer: APIValue {
   /// Why the page is not served although it should be.
   package var problem: String?
   package var browsers: [Browser]
+  /// When a browser was revoked: the pairing codes that it made, and those that it let in did.
+  package var codes: [Code]?
 
   package init(address: String?, elsewhere: String?, problem: String?, browsers: [Browser]) {
     listening = address != nil
@@ -128,4 +143,16 @@ package struct WebKeyAnswer: APIValue {
     self.name = name
     self.expiresAt = ISOTime.text(milliseconds: expiresAt)
   }
+}
+
+/// What only who has the list of browsers can compute: one proof for each browser, in no order that means something.
+package struct WebProofAnswer: APIValue {
+  package static let notes: [String: Note] = [
+    "proofs": .text(
+      "HMAC-SHA-256 of the nonce's digits, keyed with the SHA-256 of a key in hexadecimal.")
+  ]
+
+  package var proofs: [String]
+
+  package init(proofs: [String]) { self.proofs = proofs }
 }

@@ -3,6 +3,8 @@
 package struct NoticeText: Hashable, Sendable {
   package var body: String
   package var details: String?
+  /// Whether body and details say all of what happened: nothing is left out, cut or taken out.
+  package private(set) var isWhole = false
 
   /// What happened, in the agent's own words where it has some.
   package enum Event: Hashable, Sendable {
@@ -59,8 +61,10 @@ package struct NoticeText: Hashable, Sendable {
   private mutating func say(_ text: String, details: String?) {
     let shown = Redaction.shown(text)
     if !shown.isEmpty { body = shown }
+    isWhole = body == text
     self.details = details.flatMap { text in
       let shown = Redaction.shown(text, charactersMax: Self.detailsCharactersMax)
+      isWhole = isWhole && shown == text
       return shown.isEmpty ? nil : shown
     }
   }

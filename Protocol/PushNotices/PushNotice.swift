@@ -65,6 +65,9 @@ package struct PushNotice: Hashable, Sendable {
   package var sessionID: String
   /// The approval or question that can be answered.
   package var requestID: String?
+  /// What a yes has to name, if the body and the details show all that is asked for; else nobody says
+  /// yes by a button of the notice.
+  package var digest: String?
   /// Where a tap leads; `DeepLink`.
   package var link: String
   /// Milliseconds since 1970.
@@ -89,7 +92,8 @@ package struct PushNotice: Hashable, Sendable {
 
   package init(
     id: PushNoticeID, category: Category, title: String, body: String, details: String? = nil,
-    sessionID: String, requestID: String? = nil, link: String, createdAt: Int64,
+    sessionID: String, requestID: String? = nil, digest: String? = nil, link: String,
+    createdAt: Int64,
     expiresAt: Int64? = nil, isTimeSensitive: Bool = false, addressee: Addressee? = nil
   ) {
     self.id = id
@@ -99,6 +103,7 @@ package struct PushNotice: Hashable, Sendable {
     self.details = details
     self.sessionID = sessionID
     self.requestID = requestID
+    self.digest = digest
     self.link = link
     self.createdAt = createdAt
     self.expiresAt = expiresAt

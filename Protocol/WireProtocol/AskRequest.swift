@@ -9,12 +9,26 @@ package struct AnswerRequest: Hashable, Sendable {
   package var verdict: Verdict
   /// At most `Limits.answerBytesMax` bytes.
   package var text: String
+  /// Of a yes, what its author was shown: `ApprovalRequest.digest`.
+  package var digest: ContentHash?
 
-  package init(session: SessionID, request: RequestID, verdict: Verdict, text: String = "") {
+  package init(
+    session: SessionID, request: RequestID, verdict: Verdict, text: String = "",
+    digest: ContentHash? = nil
+  ) {
     self.session = session
     self.request = request
     self.verdict = verdict
     self.text = text
+    self.digest = digest
+  }
+}
+
+extension AnswerRequest {
+  /// The verdict that it is if the authority takes it.
+  package func given(by device: DeviceID) -> GivenVerdict {
+    GivenVerdict(
+      verdict: verdict, device: device, text: text, digest: verdict == .allowed ? digest : nil)
   }
 }
 
@@ -51,6 +65,7 @@ extension ByteWriter {
     text(answer.session.rawValue)
     identifier(answer.request)
     byte(answer.verdict.rawValue)
+    blob(answer.digest?.bytes ?? [])
     text(answer.text)
   }
 
@@ -71,6 +86,7 @@ extension ByteWriter {
   mutating func write(_ given: GivenVerdict?) {
     byte(given?.verdict.rawValue ?? 0)
     identifier(given?.device ?? DeviceID(high: 0, low: 0))
+    blob(given?.digest?.bytes ?? [])
     text(given?.text ?? "")
   }
 }
@@ -84,8 +100,9 @@ extension ByteReader {
     guard let verdict, verdict != .closed else {
       throw DecodingFault(.invalidValue, at: offset, "this is no answer")
     }
+    let digest = try digest()
     return AnswerRequest(
-      session: session, request: request, verdict: verdict, text: try answerText())
+      session: session, request: request, verdict: verdict, text: try answerText(), digest: digest)
   }
 
   mutating func verdictRequest() throws(DecodingFault) -> VerdictRequest {
@@ -107,8 +124,9 @@ extension ByteReader {
   mutating func givenVerdict() throws(DecodingFault) -> GivenVerdict? {
     let verdict = try verdict()
     let device = try identifier(DeviceID.self)
+    let digest = try digest()
     let text = try answerText()
-    return verdict.map { GivenVerdict(verdict: $0, device: device, text: text) }
+    return verdict.map { GivenVerdict(verdict: $0, device: device, text: text, digest: digest) }
   }
 
   /// nil for 0.
@@ -120,6 +138,17 @@ extension ByteReader {
       throw DecodingFault(.invalidValue, at: offset, "\(value) is no verdict")
     }
     return verdict
+  }
+
+  /// nil where it is empty.
+  private mutating func digest() throws(DecodingFault) -> ContentHash? {
+    let offset = position
+    let bytes = try blob(max: 32, "a digest")
+    guard !bytes.isEmpty else { return nil }
+    guard let hash = ContentHash(bytes: bytes) else {
+      throw DecodingFault(.invalidValue, at: offset, "a digest has 32 bytes")
+    }
+    return hash
   }
 
   private mutating func answerText() throws(DecodingFault) -> String {

@@ -4,7 +4,10 @@ package import SequenceCRDT
 /// What happened, in the agent's own words where it has some. How a person is told is decided where
 /// it is shown.
 package enum NotificationEvent: Hashable, Sendable {
-  case approval(tool: String, summary: String, details: String?)
+  /// `digest` is what a yes has to name; `isCut` if not all that is asked for is here.
+  case approval(
+    tool: String, summary: String, details: String?, digest: ContentHash? = nil,
+    isCut: Bool = false)
   case question(String, options: [String])
   case taskComplete(summary: String?)
   case taskFailed(error: String?)
@@ -20,6 +23,16 @@ package enum NotificationEvent: Hashable, Sendable {
     }
   }
 
+  /// What a yes has to name.
+  package var digest: ContentHash? {
+    if case .approval(_, _, _, let digest, _) = self { digest } else { nil }
+  }
+
+  /// Whether not all that is asked for is here.
+  package var isCut: Bool {
+    if case .approval(_, _, _, _, let isCut) = self { isCut } else { false }
+  }
+
   /// What a notification is called, shown by a device and pushed alike, whatever agent runs.
   package var title: String {
     switch self {
@@ -33,7 +46,7 @@ package enum NotificationEvent: Hashable, Sendable {
 
   package var body: String {
     switch self {
-    case .approval(let tool, let summary, _): summary.isEmpty ? tool : "\(tool): \(summary)"
+    case .approval(let tool, let summary, _, _, _): summary.isEmpty ? tool : "\(tool): \(summary)"
     case .question(let question, _): question
     case .taskComplete(let text), .taskFailed(let text): text ?? ""
     case .threadReady(let name): name
@@ -47,7 +60,9 @@ extension NotificationEvent {
     self =
       switch request {
       case .approval(let approval):
-        .approval(tool: approval.toolName, summary: approval.summary, details: approval.details)
+        .approval(
+          tool: approval.toolName, summary: approval.summary, details: approval.details,
+          digest: approval.digest, isCut: approval.isCut)
       case .question(let question): .question(question.question, options: question.options)
       }
   }

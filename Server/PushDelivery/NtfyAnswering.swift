@@ -17,13 +17,16 @@ package struct AnswerTicket: Hashable, Sendable {
   package var sessionID: String
   package var requestID: String
   package var decision: Decision
+  /// Of an approval, what the notice showed; empty of a denial.
+  package var digest: String
   /// Milliseconds since 1970.
   package var expiresAt: Int64
 
   package init(
     workspaceID: String, deviceID: String, sessionID: String, requestID: String,
-    decision: Decision, expiresAt: Int64
+    decision: Decision, digest: String = "", expiresAt: Int64
   ) {
+    self.digest = digest
     self.workspaceID = workspaceID
     self.deviceID = deviceID
     self.sessionID = sessionID
@@ -35,7 +38,7 @@ package struct AnswerTicket: Hashable, Sendable {
   /// What is signed: every field with its length before it, so that no two tickets read the same.
   fileprivate var signedBytes: [UInt8] {
     let fields = [
-      "cospool answer 1", workspaceID, deviceID, sessionID, requestID, decision.rawValue,
+      "cospool answer 1", workspaceID, deviceID, sessionID, requestID, decision.rawValue, digest,
       String(expiresAt),
     ]
     return Array(fields.map { "\($0.utf8.count):\($0)" }.joined().utf8)
@@ -71,7 +74,7 @@ package struct NtfyAnswering: Sendable {
   package func body(for ticket: AnswerTicket) throws -> String {
     let body = Body(
       workspaceId: ticket.workspaceID, deviceId: ticket.deviceID, sessionId: ticket.sessionID,
-      requestId: ticket.requestID, decision: ticket.decision.rawValue,
+      requestId: ticket.requestID, decision: ticket.decision.rawValue, digest: ticket.digest,
       expiresAt: ticket.expiresAt,
       signature: Hex.text(
         HMAC<SHA256>.authenticationCode(for: ticket.signedBytes, using: symmetricKey)))
@@ -97,11 +100,11 @@ package struct NtfyAnswering: Sendable {
     guard let workspace = fields.text("workspaceId"), let device = fields.text("deviceId"),
       let session = fields.text("sessionId"), let request = fields.text("requestId"),
       let decision = fields.text("decision").flatMap(AnswerTicket.Decision.init),
-      let expiresAt = fields.integer("expiresAt"), let signature = fields.text("signature")
+      let digest = fields.text("digest"), let expiresAt = fields.integer("expiresAt"), let signature = fields.text("signature")
     else { return .unreadable }
     let ticket = AnswerTicket(
       workspaceID: workspace, deviceID: device, sessionID: session, requestID: request,
-      decision: decision, expiresAt: expiresAt)
+      decision: decision, digest: digest, expiresAt: expiresAt)
     guard let given = Hex.bytes(signature),
       HMAC<SHA256>.isValidAuthenticationCode(
         given, authenticating: ticket.signedBytes, using: symmetricKey)
@@ -117,6 +120,7 @@ package struct NtfyAnswering: Sendable {
     var sessionId: String
     var requestId: String
     var decision: String
+    var digest: String
     var expiresAt: Int64
     var signature: String
   }

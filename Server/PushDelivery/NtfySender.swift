@@ -47,7 +47,7 @@ struct NtfySender: Sendable {
     switch push {
     case .alert(let notice):
       var message = NtfyMessage(notice, topic: topic)
-      let actions = try actions(of: notice)
+      let actions = try actions(of: notice, isWhole: message.isWhole)
       if !actions.isEmpty { message.actions = actions }
       return message
     case .liveActivity(let push): return NtfyMessage(push, topic: topic)
@@ -55,18 +55,20 @@ struct NtfySender: Sendable {
     }
   }
 
-  /// Approve and deny where somebody takes the answer. A link leads nowhere from here: an app that
-  /// opens `cospool` links is told by its own service.
-  private func actions(of notice: PushNotice) throws -> [NtfyMessage.Action] {
+  /// Deny where somebody takes the answer, and approve as well if the message shows all that is allowed.
+  /// A link leads nowhere from here: an app that opens `cospool` links is told by its own service.
+  private func actions(
+    of notice: PushNotice, isWhole: Bool
+  ) throws -> [NtfyMessage.Action] {
     var actions: [NtfyMessage.Action] = []
     if let answering, notice.category == .approvalRequest, let requestID = notice.requestID,
       let addressee = notice.addressee
     {
       // A button stays on the screen longer than its request is awaited.
       let expiresAt = notice.expiresAt ?? notice.createdAt.addingClamped(Self.answerMilliseconds)
-      for (decision, label) in [
-        (AnswerTicket.Decision.approve, "Approve"), (.deny, "Deny"),
-      ] {
+      var buttons = [(decision: AnswerTicket.Decision.deny, label: "Deny", digest: "")]
+      if isWhole, let digest = notice.digest { buttons.insert((.approve, "Approve", digest), at: 0) }
+      for (decision, label, digest) in buttons {
         actions.append(
           NtfyMessage.Action(
             action: "http", label: label, url: answering.url, method: "POST",
@@ -75,7 +77,7 @@ struct NtfySender: Sendable {
               for: AnswerTicket(
                 workspaceID: addressee.workspaceID, deviceID: addressee.deviceID,
                 sessionID: notice.sessionID, requestID: requestID, decision: decision,
-                expiresAt: expiresAt)),
+                digest: digest, expiresAt: expiresAt)),
             clear: true))
       }
     }
@@ -152,6 +154,8 @@ struct NtfyMessage: Encodable {
   var tags: [String] = []
   var actions: [Action]?
   var sequence: String
+  /// Whether no word had to be left out.
+  var isWhole = true
 
   enum CodingKeys: String, CodingKey {
     case topic, title, message, priority, tags, actions
@@ -162,6 +166,7 @@ struct NtfyMessage: Encodable {
     self.topic = topic.reveal()
     self.sequence = sequence.text
     self.message = message.prefixWithin(bytes: PushLimits.ntfyMessageBytesMax)
+    isWhole = self.message == message
   }
 
   init(_ notice: PushNotice, topic: Secret) {

@@ -46,7 +46,7 @@ enum StorePurpose: Sendable {
   case packSnapshot(PackedState)
   case commit
   case saveSnapshot(WorkspaceID)
-  case join(WorkspaceID, ConnectionID)
+  case join(WorkspaceID, ConnectionID, DeviceID)
   case findUnpushed
   case probe
 }

@@ -14,6 +14,8 @@ package struct AuditEntry: Hashable, Sendable {
     case quota
     /// An agent's request was decided.
     case decided
+    /// A device offered its state, which was joined with the log.
+    case stateJoined
     /// A workspace was deleted.
     case deleted
     /// A workspace got another name.

@@ -76,6 +76,8 @@ struct StateJoins: Sendable {
 /// What the server has, for a state to be joined with.
 package struct JoinTask: Sendable {
   package var workspace: WorkspaceID
+  /// The role of the device that offers the state; nil if the workspace does not have it any longer.
+  package var role: DeviceRole?
   package var state: [UInt8]
   package var content: Workspace
   package var head: LogPrefix
@@ -94,6 +96,8 @@ package enum JoinOutcome: Hashable, Sendable {
   case nothingNew
   /// It cannot be read, or contradicts itself or the log.
   case refused(reason: String)
+  /// It says what the device's role does not include.
+  case notAllowed(reason: String)
   /// The two would be more than the workspace may have.
   case tooLarge(reason: String)
 }
@@ -111,7 +115,14 @@ extension JoinTask {
     do {
       let offered = try Workspace(image: PackedSnapshot.unpack(state))
       guard !content.vector.includes(offered.vector) else { return .nothing(.nothingNew) }
-      let joined = try content.image().joined(with: offered.image())
+      let known = content.image()
+      let joined = try known.joined(with: offered.image())
+      // What a host has, that host gives back itself: a part of a state cannot be left out, since its operations
+      // would count as known.
+      let changes = role == .host ? [] : joined.registersChanged(since: known)
+      if let objection = DeviceRole.objection(of: role, toWriting: changes) {
+        return .nothing(.notAllowed(reason: objection.message))
+      }
       let units = joined.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
       guard units <= unitsMax else {
         return .nothing(
@@ -140,10 +151,9 @@ extension ServerCore {
     guard let member = connection.member, member.hasDiverged else {
       return fault(id, .unexpected, "snapshot: the log holds what this client has")
     }
-    guard session.role != .viewer else {
-      return refuse(
-        id, .notAllowed, "the device was paired to view, and offers no state: pair it anew",
-        retryAfter: 60_000, at: now)
+    // Before all of it has come; what it says is looked at as it is joined.
+    if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
+      return refuse(id, objection.code, objection.message, retryAfter: 60_000, at: now)
     }
     // Before all of it has come: it may be large.
     if part.index == 0, let resident = workspaces[session.workspace],
@@ -206,11 +216,11 @@ extension ServerCore {
     actions.ask(
       .join(
         JoinTask(
-          workspace: id, state: offer.bytes, content: content, head: resident.log.head,
+          workspace: id, role: resident.devices[offer.device]?.role, state: offer.bytes, content: content, head: resident.log.head,
           bytesMax: resident.allowance.stateBytesMax(configuration.quota),
           unitsMax: resident.allowance.unitsMax(configuration.quota),
           wallMilliseconds: now.wallMilliseconds)),
-      for: .join(id, offer.connection))
+      for: .join(id, offer.connection, offer.device))
   }
 
   /// Refuses a state on a day that takes nothing more. Its device asks again before midnight, since the
@@ -225,13 +235,14 @@ extension ServerCore {
 
   /// The store has joined a state, or could not.
   mutating func joined(
-    _ id: WorkspaceID, from connection: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime
+    _ id: WorkspaceID, from connection: ConnectionID, of device: DeviceID, _ outcome: StoreOutcome,
+    at now: ServerTime
   ) {
     workspaces[id]?.joins.ended()
     switch outcome {
     case .joined(.appended):
       storageWorked()
-      actions.add(.report(.stateJoined(id)))
+      actions.add(.report(.stateJoined(connection, workspace: id, device: device)))
       // Whoever connects anew waits until it is read.
       restartMembers(of: id)
       workspaces[id]?.content = nil
@@ -243,6 +254,11 @@ extension ServerCore {
       refuse(
         connection, .invalidChanges, "the device's state cannot be joined: \(reason)",
         retryAfter: 30_000, at: now)
+    case .joined(.notAllowed(let reason)):
+      refuse(
+        connection, .notAllowed,
+        "the device's state says what its role does not include: \(reason); a host that has it gives it back",
+        retryAfter: 60_000, at: now)
     case .joined(.tooLarge(let reason)):
       refuse(
         connection, .limitReached,

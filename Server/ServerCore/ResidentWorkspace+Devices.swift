@@ -11,7 +11,7 @@ extension ResidentWorkspace {
     var needsTouch = false
     /// Milliseconds since 1970; nil for never.
     var lastSeenAt: Int64?
-    var role = DeviceRole.host
+    var role: DeviceRole
     /// How many replica ids it may still draw; nil before the first.
     var replicas: TokenBucket?
     /// What may still be done to bring it up to the present; nil before the first time.
@@ -43,7 +43,7 @@ extension ResidentWorkspace {
 
   /// Takes note of a device as it is stored.
   mutating func note(_ record: DeviceRecord) {
-    devices[record.id, default: Device(name: record.name, seen: 0)].advance(
+    devices[record.id, default: Device(name: record.name, seen: 0, role: record.role)].advance(
       to: record.seenLogPosition)
     devices[record.id]?.role = record.role
     if let seenAt = record.lastSeenAt {
@@ -56,7 +56,8 @@ extension ResidentWorkspace {
   mutating func letIn(_ record: DeviceRecord) {
     if devices[record.id] == nil {
       devices[record.id] = Device(
-        name: record.name, seen: record.seenLogPosition, lastSeenAt: record.lastSeenAt)
+        name: record.name, seen: record.seenLogPosition, lastSeenAt: record.lastSeenAt,
+        role: record.role)
     }
     devices[record.id]?.role = record.role
   }

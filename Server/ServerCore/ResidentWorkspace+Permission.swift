@@ -1,21 +1,71 @@
 import QueueModel
-import SequenceCRDT
 import WireProtocol
 
 /// Who may write what.
 extension ResidentWorkspace {
-  /// Whether the device's role includes the operations.
+  /// Why the device's role does not include the operations; nil if it does.
   ///
   /// Whose replica they are of is not asked: an outbox goes along with a database that comes to another
   /// device, and keeps its ids.
   func roleObjection(to operations: [Operation], of batch: PendingBatch) -> Rejection? {
-    guard devices[batch.device]?.role == .author else { return nil }
-    let isReport = operations.contains { operation in
-      guard case .setRegister(_, let field, _, _) = operation.body else { return false }
-      return field.isFenced && field != .decision
+    let fields = operations.lazy.compactMap { operation -> RegisterField? in
+      guard case .setRegister(_, let field, _, _) = operation.body else { return nil }
+      return field
     }
-    guard isReport else { return nil }
-    return Rejection(
-      code: .notAllowed, message: "the device was paired to queue messages, and runs none")
+    return DeviceRole.objection(of: devices[batch.device]?.role, toWriting: fields)
+  }
+}
+
+extension DeviceRole {
+  /// Why a device of a role may not write registers, in a batch or in a state that it offers.
+  ///
+  /// - Parameters:
+  ///   - role: nil for a device that the workspace does not have, which writes nothing.
+  ///   - fields: the registers that would change.
+  /// - Returns: nil if the device may.
+  /// - Complexity: O(n) for an author, else O(1).
+  static func objection(
+    of role: DeviceRole?, toWriting fields: some Sequence<RegisterField>
+  ) -> ResidentWorkspace.Rejection? {
+    func notAllowed(_ message: String) -> ResidentWorkspace.Rejection {
+      ResidentWorkspace.Rejection(code: .notAllowed, message: message)
+    }
+    switch role {
+    case .host: return nil
+    case .author:
+      // Reports of runs; only the decision about a message is a person's.
+      guard fields.contains(where: { $0.isFenced && $0 != .decision }) else { return nil }
+      return notAllowed("the device was paired to queue messages, and runs none")
+    case .viewer:
+      return notAllowed("the device was paired to view, and changes nothing: pair it anew")
+    case nil: return notAllowed("the device is not in the workspace any longer")
+    }
+  }
+}
+
+extension WorkspaceImage {
+  /// The fields of the registers that an earlier image lacks or holds otherwise, one for each register.
+  ///
+  /// - Complexity: O(n) in sessions and messages.
+  func registersChanged(since earlier: WorkspaceImage) -> [RegisterField] {
+    let known = earlier.registersByPlace
+    return registersByPlace.flatMap { place, registers in
+      let before = known[place] ?? []
+      return registers.filter { !before.contains($0) }.map(\.field)
+    }
+  }
+
+  private enum RegisterPlace: Hashable {
+    case session(SessionID)
+    case message(MessageID)
+  }
+
+  private var registersByPlace: [RegisterPlace: [Register]] {
+    var places: [RegisterPlace: [Register]] = [:]
+    for session in sessions {
+      places[.session(session.key)] = session.registers
+      for message in session.messages { places[.message(message.id)] = message.registers }
+    }
+    return places
   }
 }

@@ -57,7 +57,7 @@ package enum ServerReport: Hashable, Sendable {
   /// An agent's request was decided: over a connection, or by the button of a notice.
   case decided(ConnectionID?, workspace: WorkspaceID, device: DeviceID, Verdict)
   /// A device held what the log lacked; its state was joined.
-  case stateJoined(WorkspaceID)
+  case stateJoined(ConnectionID, workspace: WorkspaceID, device: DeviceID)
   case storageFailed(StorageFault)
   case storageRecovered
 }

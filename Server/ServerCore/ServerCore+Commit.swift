@@ -21,9 +21,9 @@ extension ServerCore {
         connection: id, workspace: session.workspace, device: session.device,
         batch: changes.batch, delta: changes.delta)
       withConnections { $0.holds(batch, &$1) }
-      guard session.role != .viewer else {
-        return refuse(
-          batch, .notAllowed, "the device was paired to view, and changes nothing", at: now)
+      // What it says is looked at when it is its turn.
+      if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
+        return refuse(batch, objection.code, objection.message, at: now)
       }
       workspaces[session.workspace]?.enqueue(batch)
       workspaces.markReady(session.workspace)
@@ -94,7 +94,8 @@ extension ServerCore {
     case .packSnapshot(let state):
       caughtUp(arrivals.takeWaiting(for: state), outcome, at: now)
     case .commit: committed(outcome, at: now)
-    case .join(let id, let connection): joined(id, from: connection, outcome, at: now)
+    case .join(let id, let connection, let device):
+      joined(id, from: connection, of: device, outcome, at: now)
     case .findUnpushed: foundUnpushed(outcome, at: now)
     case .probe:
       storeHealth.probeEnded()

@@ -58,7 +58,7 @@ extension ServerCore {
   }
 
   private mutating func enqueue(_ posted: PostedAnswer, in workspace: WorkspaceID) {
-    guard workspaces[workspace]?.devices[posted.device]?.role != .viewer else {
+    guard let role = workspaces[workspace]?.devices[posted.device]?.role, role != .viewer else {
       return actions.add(.answerSettled(posted.id, .notAwaited))
     }
     workspaces[workspace]?.requests.add(

@@ -183,15 +183,15 @@ struct InboxRows {
     try db.cachedStatement(
       sql: """
         INSERT INTO notifications (workspace, position, replica, seq, category, session, request,
-          at, expires_at, subject, summary, details)
-        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+          at, expires_at, subject, summary, details, digest, is_cut)
+        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
         """
     ).execute(arguments: [
       number, notification.position.column, notification.name.replica.column,
       Int64(notification.name.seq), Int64(notification.event.category.rawValue),
       notification.session.rawValue, notification.request?.column, notification.milliseconds,
       notification.expiresAt, words.subject?.bytes, words.summary?.bytes,
-      words.details?.bytes,
+      words.details?.bytes, notification.event.digest?.description, notification.event.isCut,
     ])
   }
 
@@ -267,7 +267,7 @@ extension Row {
 extension NotificationEvent {
   fileprivate var columns: (subject: String?, summary: String?, details: String?) {
     switch self {
-    case .approval(let tool, let summary, let details): (tool, summary, details)
+    case .approval(let tool, let summary, let details, _, _): (tool, summary, details)
     case .question(let question, let options):
       (nil, question, options.isEmpty ? nil : NotificationEvent.list(options))
     case .taskComplete(let text), .taskFailed(let text): (nil, text, nil)
@@ -280,7 +280,9 @@ extension NotificationEvent {
     let details = row.words("details")
     switch NotificationCategory(rawValue: UInt8(clamping: row["category"] as Int64)) {
     case .approvalRequest:
-      self = .approval(tool: row.words("subject") ?? "", summary: summary ?? "", details: details)
+      self = .approval(
+        tool: row.words("subject") ?? "", summary: summary ?? "", details: details,
+        digest: (row["digest"] as String?).flatMap { ContentHash($0) }, isCut: row["is_cut"])
     case .questionAsked:
       self = .question(summary ?? "", options: try NotificationEvent.options(details))
     case .taskComplete: self = .taskComplete(summary: summary)

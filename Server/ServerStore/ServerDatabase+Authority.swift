@@ -51,7 +51,7 @@ extension ServerDatabase {
     try Row.fetchAll(
       db,
       sql: """
-        SELECT request, session, verdict, device, text, taken_at FROM verdicts
+        SELECT request, session, verdict, device, text, taken_at, digest FROM verdicts
         WHERE workspace = ?
         """,
       arguments: [number]
@@ -64,7 +64,8 @@ extension ServerDatabase {
         request: try row.identifier("request"), session: try SessionID(row["session"] as String),
         given: GivenVerdict(
           verdict: verdict, device: try row.identifier("device"),
-          text: String(decoding: text, as: UTF8.self)),
+          text: String(decoding: text, as: UTF8.self),
+          digest: (row["digest"] as String?).flatMap { ContentHash($0) }),
         milliseconds: row["taken_at"])
     }
   }
@@ -76,14 +77,13 @@ extension ServerDatabase {
       try db.cachedStatement(
         sql: """
           INSERT OR REPLACE INTO verdicts
-          (workspace, request, session, verdict, device, text, taken_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?)
+          (workspace, request, session, verdict, device, text, taken_at, digest)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)
           """
       ).execute(arguments: [
         number, record.request.column, record.session.rawValue,
         Int64(record.given.verdict.rawValue), record.given.device.column,
-        Data(record.given.text.utf8),
-        record.milliseconds,
+        Data(record.given.text.utf8), record.milliseconds, record.given.digest?.description,
       ])
     }
     try db.cachedStatement(sql: "DELETE FROM verdicts WHERE workspace = ? AND taken_at < ?")

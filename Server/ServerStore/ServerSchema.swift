@@ -140,6 +140,8 @@ enum ServerSchema {
       device BLOB NOT NULL CHECK (length(device) = 16),
       text BLOB NOT NULL,
       taken_at INTEGER NOT NULL,
+      -- Of a yes, what its author was shown, as 64 digits.
+      digest TEXT,
       PRIMARY KEY (workspace, request)
     ) STRICT, WITHOUT ROWID;
 
@@ -163,6 +165,9 @@ enum ServerSchema {
       summary BLOB,
       -- A question's options as a JSON array.
       details BLOB,
+      -- An approval's: what a yes has to name, as 64 digits, and whether not all of it is here.
+      digest TEXT,
+      is_cut INTEGER NOT NULL,
       PRIMARY KEY (workspace, position)
     ) STRICT, WITHOUT ROWID;
 

@@ -45,7 +45,8 @@ extension ServerDriver {
     else { return loop.makeSucceededFuture(.postAgain) }
     let answer = AnswerRequest(
       session: session, request: request,
-      verdict: ticket.decision == .approve ? .allowed : .denied)
+      verdict: ticket.decision == .approve ? .allowed : .denied,
+      digest: ContentHash(ticket.digest))
     let bound = bound
     let now = ProcessClock.wallMilliseconds
     return store.run { _ in

@@ -52,7 +52,9 @@ enum PushComposer {
       PushNotice(
         id: id, category: event(notification.event).category, title: notification.event.title,
         body: text.body, details: text.details, sessionID: notification.session.rawValue,
-        requestID: request, link: link, createdAt: notification.milliseconds,
+        requestID: request,
+        digest: text.isWhole && !notification.event.isCut
+          ? notification.event.digest?.description : nil, link: link, createdAt: notification.milliseconds,
         expiresAt: notification.uselessAt, isTimeSensitive: notification.isRequest,
         addressee: PushNotice.Addressee(
           workspaceID: workspace.description, deviceID: device.description)))
@@ -60,7 +62,7 @@ enum PushComposer {
 
   private static func event(_ event: NotificationEvent) -> NoticeText.Event {
     switch event {
-    case .approval(let tool, let summary, let details):
+    case .approval(let tool, let summary, let details, _, _):
       .approval(tool: tool, summary: summary, details: details)
     case .question(let text, let options): .question(text, options: options)
     case .taskComplete(let summary): .taskComplete(summary: summary)

@@ -188,14 +188,14 @@ extension ServerAdministration {
     let listed = try withDatabase { database throws(StorageFault) in
       try database.pushTargets(at: ProcessClock.wallMilliseconds)
     }
-    let wanted = key.lowercased()
-    let matches = listed.map(\.target).filter { $0.id.description.hasPrefix(wanted) }
-    guard !wanted.isEmpty, let record = matches.first, matches.count == 1 else {
+    let matches = NameMatch(key, among: listed.map(\.target), id: \.id).all
+    guard let record = matches.first, matches.count == 1 else {
       throw SyncServerError(
         .failed,
         matches.count > 1
           ? "\"\(key)\" fits several push targets. Give more of the id."
-          : "There is no push target \"\(key)\". `push targets` lists them.")
+          : "There is no push target \"\(key)\". Give at least 4 characters of its id; "
+            + "`push targets` lists them.")
     }
     let settings = try PushSettings.read(directory: directory)
     let sender: PushSender

@@ -19,7 +19,7 @@ extension ServerAdministration {
     /// Bytes that are left on the disk.
     package var diskFree: UInt64?
     package var lastBackupAt: Int64?
-    /// Why there is none where backups are set up.
+    /// Why there is none, if one was made once.
     package var backupProblem: String?
     /// When the certificate of its port ends; nil without TLS.
     package var certificateEndsAt: Int64?
@@ -42,7 +42,7 @@ extension ServerAdministration {
       let disk = diskFree.map { "\($0 >> 20) MiB left" } ?? "not known"
       lines.append("data: \(dataDirectory), disk: \(disk)")
       let backup = lastBackupAt.map { "\(ServerAdministration.age($0, now)) ago" }
-      lines.append("last backup: \(backup ?? backupProblem ?? "none is set up")")
+      lines.append("last backup: \(backup ?? backupProblem ?? "none was made")")
       if let certificateEndsAt {
         lines.append("certificate: ends in \((certificateEndsAt - now) / 86_400_000) days")
       }

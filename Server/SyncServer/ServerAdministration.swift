@@ -1,3 +1,4 @@
+import Basics
 import Foundation
 import QueueModel
 import ServerCore
@@ -40,8 +41,12 @@ package struct ServerAdministration: Sendable {
       Pairing code for workspace "\(ShownName.text(workspaceName))": \(code)
       It works once, within 10 minutes.\(grant) On the other device, type:
 
-        cospool pair \(typed) \(code)\(hint)
+        \(command)
       """
+    }
+
+    private var command: String {
+      "cospool pair \(Shell.quoted(typed)) \(Shell.quoted(code))" + hint
     }
 
     private var typed: String {
@@ -268,23 +273,19 @@ package struct ServerAdministration: Sendable {
   private static func choose(
     _ key: String, from devices: [DeviceListing]
   ) throws(SyncServerError) -> DeviceListing {
-    let wanted = key.trimmedOfWhitespace()
-    let digits = wanted.lowercased().filter { $0 != "-" }
-    // Devices name themselves: a name must never stand for an id, nor come before one.
-    var matches = devices.filter { $0.id.description.filter { $0 != "-" } == digits }
-    if matches.isEmpty {
-      matches = devices.filter {
-        $0.name == wanted
-          || (!digits.isEmpty && $0.id.description.filter { $0 != "-" }.hasPrefix(digits))
-      }
-    }
+    // Devices name themselves.
+    var matches = NameMatch(
+      key.trimmedOfWhitespace(), among: devices, id: \.id, name: \.name, names: .own
+    ).all
     // A name that was used again means the one that still has access.
     if matches.count > 1, matches.contains(where: { $0.revokedAt == nil }) {
       matches = matches.filter { $0.revokedAt == nil }
     }
     guard let first = matches.first else {
       throw SyncServerError(
-        .failed, "No device \"\(key)\". `devices` lists them.")
+        .failed,
+        "No device \"\(key)\". Give its name or at least 4 characters of its id; `devices` lists them."
+      )
     }
     guard matches.count == 1 else {
       let candidates = matches.map {

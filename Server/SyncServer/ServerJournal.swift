@@ -69,10 +69,13 @@ final class ServerJournal {
         source \(source)
         """, metadata: ["device": "\(device)", "workspace": "\(workspace)"])
       record(.decided, workspace, device, source: source, detail: verdict.name)
-    case .stateJoined(let workspace):
+    case .stateJoined(let id, let workspace, let device):
       logger.notice(
-        "joined with the state of a device that held more",
-        metadata: ["workspace": "\(workspace)"])
+        """
+        joined with the state of device \(device), which held more, workspace \(workspace), \
+        source \(source(id))
+        """, metadata: ["device": "\(device)", "workspace": "\(workspace)"])
+      record(.stateJoined, workspace, device, source: source(id))
     case .storageFailed(let fault):
       logger.error("the store failed: \(fault)")
     case .storageRecovered:

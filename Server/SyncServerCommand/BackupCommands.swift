@@ -11,29 +11,33 @@ struct BackupCommand: ParsableCommand {
       A backup holds the database as it was at one moment, attachments, push settings with the keys that \
       they name, and who was revoked. It does not hold certificates, which serve is given by name.
 
+      Packages bring a timer that makes one a day: systemctl enable --now cospool-backup.timer. Its options \
+      are in \(ServerUnit.optionsFile). Elsewhere, have cron run `cospool-server backup create --folder FOLDER \
+      --keep 14`.
+
       In the folder, each content is a file of its own under its SHA-256, once for all backups. Nothing \
       there is ever changed, so any tool that copies new files takes whole backups elsewhere.
 
       EXAMPLES
-        cospool-server backup schedule --folder /backup --write /etc/systemd/system
-        cospool-server backup create
+        cospool-server backup create --folder /backup
+        cospool-server backup create --keep 14
         cospool-server backup list
         cospool-server backup verify
         cospool-server backup restore 20261125T030000Z
       """,
     subcommands: [
       BackupCreateCommand.self, BackupListCommand.self, BackupVerifyCommand.self,
-      BackupRestoreCommand.self, BackupScheduleCommand.self,
+      BackupRestoreCommand.self,
     ])
 }
 
-/// Where backups lie; shared by all but `schedule`.
+/// Where backups lie.
 struct BackupFolderOptions: ParsableArguments {
   @OptionGroup var data: DataOptions
 
   @Option(
     help: ArgumentHelp(
-      "The folder of backups; without, that of backup schedule.", valueName: "folder"))
+      "The folder of backups. Default: where the latest one went.", valueName: "folder"))
   var folder: String?
 
   @Flag(help: "Print JSON; times are milliseconds since 1970.")
@@ -44,61 +48,43 @@ struct BackupFolderOptions: ParsableArguments {
   }
 }
 
-/// Which backups are kept; shared by `create` and `schedule`.
-struct BackupRuleOptions: ParsableArguments {
-  @Option(
-    help: ArgumentHelp("Of each of so many days that have one, keep the last.", valueName: "n"))
-  var keepDays: Int?
-
-  @Option(help: ArgumentHelp("Of each of so many weeks.", valueName: "n"))
-  var keepWeeks: Int?
-
-  @Option(help: ArgumentHelp("Of each of so many months.", valueName: "n"))
-  var keepMonths: Int?
-
-  func validate() throws {
-    for count in [keepDays, keepWeeks, keepMonths].compactMap({ $0 })
-    where !(0...BackupRule.countMax).contains(count) {
-      throw ValidationError(
-        "--keep-days, --keep-weeks and --keep-months take 0 to \(BackupRule.countMax).")
-    }
-  }
-
-  /// nil where none is given.
-  func rule(_ known: BackupRule) -> BackupRule? {
-    guard [keepDays, keepWeeks, keepMonths].contains(where: { $0 != nil }) else { return nil }
-    return BackupRule(
-      days: keepDays ?? known.days, weeks: keepWeeks ?? known.weeks,
-      months: keepMonths ?? known.months)
-  }
-}
-
 struct BackupCreateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "create",
-    abstract: "Make a backup, and remove those that the rule does not keep.",
+    abstract: "Make a backup.",
     discussion: """
       Works while the server runs. What no backup had before is copied, so attachments cost their place \
       once.
 
-      --then is run by a shell after it, with COSPOOL_BACKUP_FOLDER and COSPOOL_BACKUP_NAME in its \
-      environment; where it fails, this fails. It is also the way to stores such as S3. Root has both done \
-      as the account that the data belong to: the folder is to be that account's, too.
+      A shell runs --then after the backup. If the command fails, this command fails. The shell has no \
+      terminal, and its environment holds PATH, HOME, LANG, COSPOOL_BACKUP_FOLDER and COSPOOL_BACKUP_NAME \
+      only. Use it to copy backups to a store such as S3. If root runs this command, both steps run as the \
+      account that owns the data, and the folder must belong to that account, too.
 
       EXAMPLES
         cospool-server backup create --folder /backup
+        cospool-server backup create --keep 14
         cospool-server backup create --folder /backup --then 'rclone copy "$COSPOOL_BACKUP_FOLDER" s3:me'
       """)
 
   @OptionGroup var place: BackupFolderOptions
-  @OptionGroup var keep: BackupRuleOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Keep the latest n backups, and remove older ones. Default: keep all.", valueName: "n"))
+  var keep: Int?
 
   @Option(name: .customLong("then"), help: ArgumentHelp("What a shell runs.", valueName: "command"))
   var command: String?
 
+  func validate() throws {
+    guard keep.map((1...10_000).contains) ?? true else {
+      throw ValidationError("--keep takes 1 to 10000.")
+    }
+  }
+
   func run() throws {
-    let settings = try BackupSettings.read(directory: place.data.resolved)
-    let created = try place.backup().create(keeping: keep.rule(settings?.keep ?? .standard))
+    let created = try place.backup().create(keeping: keep)
     if place.json {
       try StandardOutput.write(json: created)
     } else {
@@ -109,7 +95,8 @@ struct BackupCreateCommand: ParsableCommand {
     for path in created.backup.damaged {
       StandardError.write("cospool-server: \(path) is damaged on the server, and left out.\n")
     }
-    if let command = command ?? settings?.command {
+    // The unit passes on what /etc/default says, or nothing.
+    if let command, !command.isEmpty {
       try BackupHook.run(
         command, folder: created.folder, backup: created.backup.name,
         home: ServerAccount.homeOfOwner)
@@ -192,136 +179,4 @@ struct BackupRestoreCommand: ParsableCommand {
     if let aside = restored.setAside { try StandardOutput.write("What was there is in \(aside).") }
     for note in restored.notes { try StandardOutput.write(note + ".") }
   }
-}
-
-struct BackupScheduleCommand: ParsableCommand {
-  static let configuration = CommandConfiguration(
-    commandName: "schedule",
-    abstract: "Say once where backups go, which are kept, and when they are made.",
-    discussion: """
-      Stored in backup.json of the data directory; what is not given stays as it is. --write writes a \
-      service and a timer for systemd into a folder; elsewhere, have cron run \
-      `cospool-server backup create`. Without options it shows what is set. A folder that is not there is made, \
-      for the account that the data belong to.
-
-      EXAMPLES
-        cospool-server backup schedule --folder /backup --write /etc/systemd/system
-        cospool-server backup schedule --at '*-*-* 03:00' --keep-days 14
-        cospool-server backup schedule --off
-      """)
-
-  @OptionGroup var data: DataOptions
-  @OptionGroup var keep: BackupRuleOptions
-
-  @Option(help: ArgumentHelp("The folder of backups, on another disk.", valueName: "folder"))
-  var folder: String?
-
-  @Option(help: ArgumentHelp("When, as systemd's OnCalendar has it.", valueName: "time"))
-  var at: String?
-
-  @Option(
-    name: .customLong("then"),
-    help: ArgumentHelp("What a shell runs after each; '' for nothing.", valueName: "command"))
-  var command: String?
-
-  @Option(help: ArgumentHelp("Write the units for systemd here.", valueName: "folder"))
-  var write: String?
-
-  @Flag(help: "No backups any more; those that are there stay.")
-  var off = false
-
-  @Flag(help: "Print JSON.")
-  var json = false
-
-  func validate() throws {
-    let isGiven = folder != nil || at != nil || command != nil || write != nil || keep.isGiven
-    guard !off || !isGiven else { throw ValidationError("--off stands alone.") }
-    guard folder != "" else { throw ValidationError("Name a folder with --folder.") }
-    guard at != "" else {
-      throw ValidationError("--at takes a time such as daily or '*-*-* 03:00'.")
-    }
-  }
-
-  func run() throws {
-    let directory = data.resolved
-    if off {
-      try ServerAccount.become(ownerOf: directory)
-      try BackupSettings.remove(directory: directory)
-      return try StandardOutput.write("No backups any more. Disable the timer, where there is one.")
-    }
-    let known = try BackupSettings.read(directory: directory)
-    let settings = try changed(known)
-    let isChanged = settings != known
-    if at != nil { try requireCalendar(settings.calendar) }
-    let isLookedAt = isChanged || folder != nil
-    if isLookedAt {
-      try ServerAdministration(dataDirectory: directory).requireData()
-      try ServerBackup.requireElsewhere(settings.folder, than: directory)
-      if folder != nil { try ServerAccount.makeFolder(settings.folder, forOwnerOf: directory) }
-    }
-    // What the backups need is looked at as they are made, before root writes units. A folder that the settings
-    // name is there: it may be on a disk that is not.
-    try ServerAccount.acting(asOwnerOf: directory) {
-      guard isLookedAt else { return }
-      if folder == nil { _ = try ServerBackup(dataDirectory: directory, folder: nil) }
-      try ServerBackup.begin(in: settings.folder)
-      _ = try ServerAdministration(dataDirectory: directory).workspaces()
-    }
-    if let write {
-      let timer = BackupTimer(
-        program: BackupScheduleCommand.program, dataDirectory: absolute(directory),
-        settings: settings)
-      try timer.write(to: absolute(write))
-    }
-    try ServerAccount.become(ownerOf: directory)
-    if isChanged { try settings.write(directory: directory) }
-    if json {
-      try StandardOutput.write(json: settings)
-    } else {
-      let keep = settings.keep
-      try StandardOutput.write(
-        "Backups go to \(settings.folder) (\(settings.calendar)); kept: \(keep.days) days, "
-          + "\(keep.weeks) weeks, \(keep.months) months"
-          + (settings.command.map { "; then: \($0)" } ?? "") + ".")
-    }
-    guard write != nil else { return }
-    StandardError.write(
-      "Written. Now: systemctl daemon-reload && systemctl enable --now \(BackupTimer.name).timer\n")
-  }
-
-  private func changed(_ known: BackupSettings?) throws -> BackupSettings {
-    guard var settings = known ?? folder.map({ BackupSettings(folder: $0, calendar: "daily") })
-    else { throw ValidationError("Nothing is set yet. Give --folder.") }
-    if let folder { settings.folder = absolute(folder) }
-    if let at { settings.calendar = at }
-    if let command { settings.command = command.isEmpty ? nil : command }
-    if let rule = keep.rule(settings.keep) { settings.keep = rule }
-    try settings.requireUnitTexts()
-    return settings
-  }
-
-  /// systemd says what it cannot read as a time, where there is one; else the timer would never elapse.
-  private func requireCalendar(_ text: String) throws {
-    guard let said = try? ServiceProgram.run(["systemd-analyze", "calendar", "--", text]) else {
-      return
-    }
-    guard said.status != 0 else { return }
-    throw ValidationError("--at takes a time such as daily or '*-*-* 03:00'. \(said.output)")
-  }
-
-  private func absolute(_ path: String) -> String {
-    let full = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
-    return full.count > 1 && full.hasSuffix("/") ? String(full.dropLast()) : full
-  }
-
-  /// This program, by a path that a service can start.
-  private static var program: String {
-    (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe"))
-      ?? URL(filePath: ProcessInfo.processInfo.arguments.first ?? "cospool-server")
-      .path(percentEncoded: false)
-  }
-}
-
-extension BackupRuleOptions {
-  var isGiven: Bool { rule(.standard) != nil }
 }

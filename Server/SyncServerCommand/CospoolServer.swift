@@ -1,5 +1,6 @@
 import ArgumentParser
 import Basics
+import CommandArguments
 import Foundation
 import ProcessResources
 import SyncServer
@@ -59,27 +60,15 @@ struct CospoolServer: AsyncParsableCommand {
     ],
     defaultSubcommand: ServeCommand.self)
 
-  /// The names of commands that have subcommands.
-  private static func groups(below configuration: CommandConfiguration) -> Set<String> {
-    let groups = configuration.subcommands.map { $0.configuration }.filter {
-      !$0.subcommands.isEmpty
-    }
-    return groups.reduce(into: Set(groups.compactMap { $0.commandName })) {
-      $0.formUnion(self.groups(below: $1))
-    }
-  }
-
   static func main() async {
     // What it writes is for its owner alone, from the first moment on, also in a shared directory.
     umask(0o077)
     DispatchLog.silence()
     Heap.limitArenas()
-    let arguments = CommandLineArguments.movingGlobalOptions(
-      Array(ProcessInfo.processInfo.arguments.dropFirst()),
-      behind: configuration.subcommands.compactMap { $0.configuration.commandName },
-      groups: groups(below: configuration))
     do {
-      var command = try parseAsRoot(arguments)
+      let reading = try ArgumentReader(CospoolServer.self, shared: [DataOptions.self]).read(
+        Array(ProcessInfo.processInfo.arguments.dropFirst()))
+      var command = try parseAsRoot(reading.arguments)
       if let command = command as? any StoreCommand {
         try ServerAccount.become(ownerOf: command.data.resolved)
       }
@@ -88,6 +77,9 @@ struct CospoolServer: AsyncParsableCommand {
       } else {
         try command.run()
       }
+    } catch let fault as ArgumentFault {
+      StandardError.write(fault.text + "\n")
+      Foundation.exit(ExitStatus.usage)
     } catch let error as SyncServerError {
       StandardError.write("cospool-server: \(error.message)\n")
       Foundation.exit(error.exitCode)

@@ -62,52 +62,9 @@ enum ServerAccount {
     SyncServerError(.failed, "\(directory) belongs to user \(user): run this as that user.")
   }
 
-  /// Does something as `become` would, after which root's process is root's again.
-  static func acting(asOwnerOf directory: String, _ body: () throws -> Void) throws {
-    var status = stat()
-    guard geteuid() == 0, stat(directory, &status) == 0, status.st_uid != 0 else {
-      return try body()
-    }
-    let group = getegid()
-    guard setgroups(0, nil) == 0, setegid(status.st_gid) == 0, seteuid(status.st_uid) == 0 else {
-      throw belongs(directory, to: status.st_uid)
-    }
-    // What was root may be root again: seteuid(2).
-    defer { precondition(seteuid(0) == 0 && setegid(group) == 0) }
-    try body()
-  }
-
   /// The home of the account that root's process became; nil where it did not.
   static var homeOfOwner: String? {
     guard wasRoot, geteuid() != 0, let entry = getpwuid(geteuid()) else { return nil }
     return String(cString: entry.pointee.pw_dir)
-  }
-
-  /// Makes a folder, and those above it that are missing, for the owner of a directory.
-  static func makeFolder(
-    _ path: String, forOwnerOf directory: String
-  ) throws(SyncServerError) {
-    var missing: [String] = []
-    var next = path
-    while next != "/", !next.isEmpty, !FileManager.default.fileExists(atPath: next) {
-      missing.append(next)
-      next = (next as NSString).deletingLastPathComponent
-    }
-    var owner = stat()
-    let isForAnother = geteuid() == 0 && stat(directory, &owner) == 0
-    for folder in missing.reversed() {
-      guard mkdir(folder, 0o700) == 0, !isForAnother || give(folder, to: owner) else {
-        throw SyncServerError(
-          .disk, "\(folder) cannot be made: \(String(cString: strerror(errno)))")
-      }
-    }
-  }
-
-  /// Gives a folder to an account, and nothing that was put into its place meanwhile.
-  private static func give(_ folder: String, to owner: stat) -> Bool {
-    let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { return false }
-    defer { close(descriptor) }
-    return fchown(descriptor, owner.st_uid, owner.st_gid) == 0
   }
 }

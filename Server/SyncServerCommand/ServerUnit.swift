@@ -63,6 +63,7 @@ struct ServerUnit: Equatable {
       WatchdogSec=30
       TimeoutStopSec=35
       LimitNOFILE=65536
+      MemoryMax=4G
       \(scope == .system ? Self.confinement : "")\
 
       [Install]

@@ -9,11 +9,10 @@ package enum AgentEvent: Hashable, Sendable {
   case toolEnded(id: String)
   /// How far the agent is with what it set itself, and the point it works on.
   case progress(completed: Int, total: Int, current: String?)
-  /// The agent waits for an approval: of what, in a line and in full, as far as it said; and in which
-  /// of its conversations, where it is another than the turn's.
+  /// The agent waits for an approval: what it wants to give to the tool, if it said so, and in which of
+  /// its conversations, if it is another than the turn's.
   case approvalRequested(
-    id: String, tool: String, summary: String = "", details: String? = nil,
-    conversation: String? = nil)
+    id: String, tool: String, input: JSONTree? = nil, conversation: String? = nil)
   case approvalAnswered(id: String)
   /// Something for its person to read.
   case text(String)

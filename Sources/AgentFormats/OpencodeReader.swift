@@ -66,11 +66,9 @@ package struct OpencodeReader: Sendable {
     case "message.part.updated":
       return part(properties["part"])
     case "permission.updated", "permission.asked":
-      let wanted = OpencodeReader.wanted(properties)
       return tools.approvalRequested(
         properties["id"]?.text, tool: (properties["permission"] ?? properties["type"])?.text,
-        summary: wanted.summary, details: wanted.details,
-        conversation: owner == session ? nil : owner)
+        input: OpencodeReader.input(properties), conversation: owner == session ? nil : owner)
     case "permission.replied":
       return tools.approvalAnswered((properties["requestID"] ?? properties["permissionID"])?.text)
     case "session.status":
@@ -94,21 +92,24 @@ package struct OpencodeReader: Sendable {
     children.insert(id)
   }
 
-  /// What leave is asked for: the line a person wants to see first, and all that is said of it. Each
-  /// tool, and each version, has its own words for that.
-  private static func wanted(_ properties: JSONTree) -> (summary: String, details: String?) {
-    let metadata = properties["metadata"]
-    let named = ["command", "filePath", "filepath", "url"].lazy.compactMap { metadata?[$0]?.text }
-    let pattern = properties["patterns"] ?? properties["pattern"]
-    let patterns = pattern?.text ?? pattern?.elements.compactMap(\.text).joined(separator: ", ")
-    let texts = [named.first, patterns, properties["title"]?.text].compactMap { $0 }
-    let text = texts.first { !$0.isEmpty } ?? ""
-    let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
-    if let command = metadata?["command"]?.text { return (line, command) }
-    guard case .object(let members)? = metadata, !members.isEmpty else {
-      return (line, text == line ? nil : text)
+  /// Properties of a permission that name it and say nothing of what is done.
+  private static let names: Set<String> = [
+    "id", "sessionID", "messageID", "callID", "permission", "type", "tool", "time", "always",
+    "metadata",
+  ]
+
+  /// All that is said of what is done. Each tool, and each version, has its own words for that, in the
+  /// metadata and beside it.
+  private static func input(_ properties: JSONTree) -> JSONTree {
+    guard case .object(let members) = properties else { return properties }
+    var input: [String: JSONTree] = [:]
+    if let metadata = members["metadata"] {
+      if case .object(let fields) = metadata { input = fields } else { input["metadata"] = metadata }
     }
-    return (line, metadata?.line)
+    for (name, value) in members where !names.contains(name) {
+      input[input[name] == nil ? name : "permission.\(name)"] = value
+    }
+    return .object(input)
   }
 
   private mutating func part(_ part: JSONTree?) -> [AgentEvent] {

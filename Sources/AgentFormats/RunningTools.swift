@@ -16,17 +16,15 @@ struct RunningTools: Sendable {
   }
 
   mutating func approvalRequested(
-    _ id: String?, tool: String?, summary: String = "", details: String? = nil,
-    conversation: String? = nil
+    _ id: String?, tool: String?, input: JSONTree? = nil, conversation: String? = nil
   ) -> [AgentEvent] {
     guard let id = id?.cut(to: AgentLimits.toolIDBytesMax), !id.isEmpty,
       approvals.count < AgentLimits.runningToolsMax, approvals.insert(id).inserted
     else { return [] }
     return [
       .approvalRequested(
-        id: id, tool: tool?.cut(to: AgentLimits.toolIDBytesMax) ?? "tool",
-        summary: summary.cut(to: AgentLimits.textBytesMax),
-        details: details?.cut(to: AgentLimits.textBytesMax), conversation: conversation)
+        id: id, tool: tool?.cut(to: AgentLimits.toolIDBytesMax) ?? "tool", input: input,
+        conversation: conversation)
     ]
   }
 

@@ -6,7 +6,7 @@ package enum Shell {
     let isPlain = text.utf8.allSatisfy { byte in
       (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
         || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-        || byte >= 128 || "/._-".utf8.contains(byte)
+        || byte >= 128 || "/._-:".utf8.contains(byte)
     }
     if isPlain && !text.isEmpty { return text }
     return "'"

@@ -12,24 +12,23 @@ extension Authority {
   ) -> (AuthorityAnswer, AuthorityRecords) {
     if let known = verdicts[answer.request] {
       if known.given.verdict == .closed { return (.notAwaited, AuthorityRecords()) }
-      let given = GivenVerdict(
-        verdict: answer.verdict, device: holder.device, text: answer.text)
+      let given = answer.given(by: holder.device)
       if known.given == given { return (.taken, AuthorityRecords()) }
       return (
         .answeredAlready(known.given.verdict, by: known.given.device), AuthorityRecords()
       )
     }
     guard let request = workspace.task(of: answer.session)?.request(answer.request),
-      answer.verdict.answers(request), request.expiresAt.map({ wall < $0 }) ?? true
+      answer.verdict.answers(request), request.expiresAt.map({ wall < $0 }) ?? true,
+      // Nobody allows what they were not shown.
+      answer.verdict != .allowed || answer.digest == request.digest
     else { return (.notAwaited, AuthorityRecords()) }
     return (
       .taken,
       note(
         VerdictRecord(
           request: answer.request, session: answer.session,
-          given: GivenVerdict(
-            verdict: answer.verdict, device: holder.device, text: answer.text),
-          milliseconds: wall))
+          given: answer.given(by: holder.device), milliseconds: wall))
     )
   }
 

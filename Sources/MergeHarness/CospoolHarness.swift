@@ -1,4 +1,5 @@
 import ArgumentParser
+import CommandArguments
 import Foundation
 
 /// Simulated devices, a simulated server, and what conflicts come to; see README.md beside this.
@@ -37,13 +38,17 @@ struct CospoolHarness: AsyncParsableCommand {
   /// Runs a command line and returns its exit code.
   static func run(arguments: [String]) async -> Int32 {
     do {
-      var command = try parseAsRoot(arguments)
+      let reading = try ArgumentReader(CospoolHarness.self).read(arguments)
+      var command = try parseAsRoot(reading.arguments)
       if var asynchronous = command as? any AsyncParsableCommand {
         try await asynchronous.run()
       } else {
         try command.run()
       }
       return 0
+    } catch let fault as ArgumentFault {
+      Console.write(fault.text, to: .standardError)
+      return ExitCode.usage.rawValue
     } catch let code as ExitCode where code != .validationFailure {
       return code.rawValue
     } catch {

@@ -71,37 +71,7 @@ extension UniqueIdentifier where Self: Codable {
   }
 }
 
-/// The first digits of an identifier, as a person types them; hyphens are skipped.
-struct IdentifierPrefix {
-  private var high: UInt64 = 0
-  private var low: UInt64 = 0
-  private var highMask: UInt64 = 0
-  private var lowMask: UInt64 = 0
-
-  /// Reads 1 to 32 hexadecimal digits; nil for anything else.
-  init?(_ text: some StringProtocol) {
-    var count = 0
-    for byte in text.utf8 where byte != UInt8(ascii: "-") {
-      guard let digit = hexadecimalValue(of: byte), count < 32 else { return nil }
-      let shift = UInt64(60 - 4 * (count % 16))
-      if count < 16 {
-        high |= UInt64(digit) << shift
-        highMask |= 0xF << shift
-      } else {
-        low |= UInt64(digit) << shift
-        lowMask |= 0xF << shift
-      }
-      count += 1
-    }
-    guard count > 0 else { return nil }
-  }
-
-  func matches(_ identifier: some UniqueIdentifier) -> Bool {
-    identifier.high & highMask == high && identifier.low & lowMask == low
-  }
-}
-
-private func hexadecimalValue(of byte: UInt8) -> UInt8? {
+func hexadecimalValue(of byte: UInt8) -> UInt8? {
   switch byte {
   case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
   case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10

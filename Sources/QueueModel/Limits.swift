@@ -55,10 +55,14 @@ public enum Limits {
   public static let taskSummaryBytesMax = 1_000
   /// UTF-8 bytes of the details of a request.
   public static let taskDetailsBytesMax = 4_000
+  /// UTF-8 bytes of the details of a request that people can answer: what is longer nobody reads.
+  public static let taskInputBytesMax = 256 << 10
   /// UTF-8 bytes of a question.
   public static let taskQuestionBytesMax = 2_000
   /// Answers to choose from.
   public static let taskOptionsMax = 10
+  /// UTF-8 bytes of what a request says that fit the register wherever it stands there.
+  package static let taskShortBytesMax = 400
   /// Requests that a task shows at once, each of which can be answered.
   public static let taskRequestsMax = 8
   /// Bytes of a request beside the first, as the task's register holds it.

@@ -26,5 +26,9 @@ enum Happening {
   case agentEnd(device: Int, life: Int, StartOrder)
   case ask(device: Int, life: Int, StartOrder)
   case look(device: Int, life: Int, SessionID, RequestID)
+  /// The time is over that a program which is told to end gives its agents.
+  case graceEnd(device: Int, life: Int)
+  /// Checkers look at everything.
+  case sample
   case answer(device: Int, life: Int, AnswerRequest)
 }

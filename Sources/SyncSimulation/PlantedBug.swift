@@ -32,6 +32,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   /// A device takes any answer of the server for the word that a change was in time, whether or not
   /// the server has the change.
   case silenceIsConsent = "silence-is-consent"
+  /// A device that shows something else than an agent asks for says yes to what the register says.
+  case approvedUnseen = "approved-unseen"
 
   /// What is wrong, in words.
   package var about: String {
@@ -52,6 +54,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .pushNeverDue: "what a device does not answer for is never pushed (with requests)"
     case .silenceIsConsent:
       "a change is in time unless the server says no, whether or not it has the change (with outcomes)"
+    case .approvedUnseen:
+      "a device says yes to what it does not show (with requests)"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }
@@ -60,7 +64,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   package var needsRequests: Bool {
     switch self {
     case .decidesTwice, .retractionLost, .notificationDropped, .notificationsForgotten,
-      .pushNeverDue:
+      .pushNeverDue, .approvedUnseen:
       true
     default: false
     }

@@ -73,7 +73,7 @@ extension Quiescence {
   }
 
   /// The time as both have to see it, the host that asks and the server that lets go: the earlier.
-  private func time(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
+  func time(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
     let context = EventContext(
       now: clock.now - process.clockOrigin, wall: clock.wall &+ host.clockOffset, random: 0)
     let seen = process.core.serverClock?.time(at: context) ?? context.wall

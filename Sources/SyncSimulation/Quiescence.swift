@@ -49,7 +49,9 @@ package final class Quiescence: SimulationPart {
     let life = server.life
     for device in waitedFor {
       // A device can be content with a connection whose other end is long gone; it will find out.
-      guard let process = device.process, process.core.isSynced, process.foreignConnections.isEmpty,
+      guard let process = device.process else { return false }
+      guard process.core.hasServer else { continue }
+      guard process.core.isSynced, process.foreignConnections.isEmpty,
         process.pipes.values.allSatisfy({ $0.serverHolds && $0.serverLife == life })
       else { return false }
     }
@@ -73,7 +75,7 @@ package final class Quiescence: SimulationPart {
         parts.append("device \(device.index) is off")
         continue
       }
-      guard !core.isSynced else { continue }
+      guard core.hasServer, !core.isSynced else { continue }
       parts.append(
         "device \(device.index) has \(core.replica.record.outbox.count) operations to send, is "
           + "\(core.condition), in problem with \(core.problem?.message ?? "nothing")")
@@ -121,6 +123,9 @@ package final class Quiescence: SimulationPart {
     if server.process == nil { server.start() }
     for device in devices {
       devices.repair(device)
+      simulation.hosts.heal(device)
+      // One that was told to end has ended, and starts again.
+      devices.repair(device)
       // As a person does, or the system that sees the network come back.
       simulation.clients.tell(device) { core, context, _ in core.syncRequested(at: context) }
     }
@@ -141,6 +146,7 @@ package final class Quiescence: SimulationPart {
       drained = devices.allSatisfy { device in
         guard let replica = device.process?.core.replica, let there = atHealing[device.index]
         else { return false }
+        if options.isAlone { return true }
         // Hosts that run what waits always have something new to send; what was there has gone.
         return options.runsAgents
           ? !replica.record.outbox.ranges.contains {

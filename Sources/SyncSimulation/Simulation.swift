@@ -19,6 +19,7 @@ package final class Simulation {
   package private(set) lazy var devices = SimulatedDevices(in: self)
   private(set) lazy var clients = ClientDriver(in: self)
   private(set) lazy var agents = SimulatedAgents(in: self)
+  private(set) lazy var hosts = SimulatedHosts(in: self)
   private(set) lazy var people = SimulatedPeople(in: self)
   package private(set) lazy var quiescence = Quiescence(in: self)
 
@@ -29,7 +30,11 @@ package final class Simulation {
     results = RunResults(clock: clock, keepsTrace: options.keepsTrace)
     server.start()
     for _ in 0..<options.devices { devices.add() }
+    if options.runsAgents { clock.add(.sample, after: Simulation.sampleMilliseconds) }
   }
+
+  /// How often checkers look at everything.
+  private static let sampleMilliseconds: Int64 = 5_000
 
   // MARK: - Events
 
@@ -68,6 +73,8 @@ package final class Simulation {
     switch event {
     case .perform(_, let action):
       people.perform(action, on: device)
+    case .atHost(_, let event):
+      hosts.perform(event, on: device)
     case .disconnect, .reconnect, .cut, .partition, .heal, .clog, .dropAck:
       network.perform(event, on: device)
     default:
@@ -106,6 +113,10 @@ package final class Simulation {
     case .ask(let index, let life, let order): agents.ask(devices[index], life: life, order)
     case .look(let index, let life, let session, let request):
       agents.lookForMissed(request, in: session, on: devices[index], life: life)
+    case .graceEnd(let index, let life): hosts.endGrace(of: devices[index], life: life)
+    case .sample:
+      note(.sampled)
+      clock.add(.sample, after: Simulation.sampleMilliseconds)
     case .answer(let index, let life, let given):
       people.answer(given, on: devices[index], life: life)
     }
@@ -134,11 +145,19 @@ package final class Simulation {
   package static func standardCheckers(
     for options: SimulationOptions
   ) -> [any SimulationChecker] {
-    [
+    if options.isAlone {
+      return [
+        CommandChecker(), InvariantChecker(), EventChecker(), ConvergenceChecker(),
+        ExecutionChecker(), StandstillChecker(),
+      ]
+    }
+    return [
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
       BoundednessChecker(), ImmutabilityChecker(),
-    ] + (options.runsAgents ? [ExecutionChecker(), AloneChecker(), TurnChecker()] : [])
+    ]
+      + (options.runsAgents
+        ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StandstillChecker()] : [])
       + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])
   }

@@ -52,6 +52,8 @@ package enum Observation {
   case raised(device: Int, life: Int, RequestID)
   /// The agent is told what became of it.
   case decided(device: Int, RequestID, AskAnswer)
+  /// Somebody at a device says yes to what they are shown.
+  case allowed(device: Int, RequestID, shown: ContentHash?)
   /// Somebody who answered is told what became of the answer.
   case answerEnded(device: Int, AnswerRequest, AnswerEnding)
   /// The server's store holds these changes of inboxes.
@@ -65,6 +67,8 @@ package enum Observation {
   case pushed(StoredPushOrder)
   /// The server was told the time, where there are notifications.
   case serverTicked
+  /// Some seconds went by.
+  case sampled
   /// The agent was done.
   case agentSucceeded(device: Int, StartOrder)
 }

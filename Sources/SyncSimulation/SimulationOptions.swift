@@ -14,6 +14,11 @@ package enum Profile: String, Hashable, Sendable, CaseIterable {
   case storage
   /// Wall clocks that are minutes to decades off, and step.
   case clock
+  /// One device without a server, which runs what waits there.
+  case alone
+
+  /// Those with a server and several devices.
+  package static let syncing = allCases.filter { $0 != .alone }
 }
 
 /// Everything a run follows from, besides its steps.
@@ -41,6 +46,11 @@ package struct SimulationOptions: Hashable, Sendable {
   /// Agents are done within a second, mostly, and observers are compared less often: for runs whose
   /// point is how much is executed.
   package var hasQuickAgents = false
+
+  /// The devices have no server.
+  package var isAlone = false
+  /// How late devices wake at most, virtual milliseconds.
+  package var timersLateMax: Int64 = 0
 
   package init(seed: UInt64, devices: Int) {
     self.seed = seed

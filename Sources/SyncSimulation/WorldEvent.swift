@@ -31,6 +31,9 @@ package enum WorldEvent: Hashable, Sendable {
   /// Adds a device that starts on a copy of this one's directory, as it is now.
   case clone(device: Int, CopyMethod)
 
+  /// What people and agents there do that decides whether its messages start.
+  case atHost(device: Int, HostEvent)
+
   // The network.
   /// Without a network the device's connections break; it gets none until it is back.
   case disconnect(device: Int)
@@ -139,7 +142,7 @@ extension WorldEvent {
       .setClock(let device, _), .setStore(let device, _), .backUp(let device, _),
       .restore(let device, _, _), .clone(let device, _), .disconnect(let device),
       .reconnect(let device), .cut(let device), .partition(let device, _), .heal(let device),
-      .clog(let device, _), .dropAck(let device):
+      .clog(let device, _), .dropAck(let device), .atHost(let device, _):
       device
     case .crashServer, .restartServer, .backUpServer, .restoreServer, .swapServers,
       .setServerClock, .setServerStore, .settle:
@@ -150,7 +153,7 @@ extension WorldEvent {
   /// Whether it makes something go wrong.
   package var isFault: Bool {
     switch self {
-    case .perform, .requestSync, .restart, .backUp, .reconnect, .heal, .backUpServer,
+    case .perform, .requestSync, .restart, .backUp, .reconnect, .heal, .backUpServer, .atHost,
       .settle:
       false
     case .setStore(_, let condition), .setServerStore(let condition): condition != .working

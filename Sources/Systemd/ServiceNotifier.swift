@@ -54,7 +54,8 @@ package struct ServiceNotifier: Sendable {
   /// to fail.
   package func send(_ state: String) { send(state, flags: 0) }
 
-  private func send(_ state: String, flags: Int32) {
+  /// - Parameter passed: a descriptor that goes along; cmsg(3), `SCM_RIGHTS`.
+  func send(_ state: String, flags: Int32, passing passed: Int32? = nil) {
     #if canImport(Glibc)
       let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
     #else
@@ -63,13 +64,41 @@ package struct ServiceNotifier: Sendable {
     let descriptor = socket(AF_UNIX, kind, 0)
     guard descriptor >= 0 else { return }
     defer { close(descriptor) }
-    let bytes = Array(state.utf8)
+    var bytes = Array(state.utf8)
     var address = address
-    withUnsafePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-        _ = sendto(descriptor, bytes, bytes.count, flags, pointer, addressLength)
+    var control = passed.map(ServiceNotifier.control(passing:)) ?? []
+    bytes.withUnsafeMutableBytes { bytes in
+      control.withUnsafeMutableBytes { control in
+        withUnsafeMutableBytes(of: &address) { address in
+          var part = iovec(iov_base: bytes.baseAddress, iov_len: bytes.count)
+          withUnsafeMutablePointer(to: &part) { part in
+            var message = msghdr()
+            message.msg_name = address.baseAddress
+            message.msg_namelen = addressLength
+            message.msg_iov = part
+            message.msg_iovlen = 1
+            if !control.isEmpty {
+              message.msg_control = control.baseAddress
+              message.msg_controllen = numericCast(control.count)
+            }
+            _ = sendmsg(descriptor, &message, flags)
+          }
+        }
       }
     }
+  }
+
+  /// The control message that passes a descriptor: a head, and the number, filled up to a whole word.
+  private static func control(passing descriptor: Int32) -> [UInt8] {
+    var head = cmsghdr()
+    let headBytes = MemoryLayout<cmsghdr>.size
+    head.cmsg_len = numericCast(headBytes + MemoryLayout<Int32>.size)
+    head.cmsg_level = SOL_SOCKET
+    head.cmsg_type = Int32(SCM_RIGHTS)
+    var bytes = withUnsafeBytes(of: head) { Array($0) }
+    bytes += withUnsafeBytes(of: descriptor) { Array($0) }
+    let word = MemoryLayout<Int>.size
+    return bytes + [UInt8](repeating: 0, count: (word - bytes.count % word) % word)
   }
 
   /// Says that the service lives, twice as often as is asked, and only after `answers` returned; until the

@@ -7,7 +7,7 @@ import Testing
   @Test func theStreamGivesTheSignalsOfOneSession() {
     let expected: [AgentEvent] = [
       .toolStarted(id: "call_1", name: "bash"),
-      .approvalRequested(id: "per_1", tool: "bash", summary: "ls"),
+      .approvalRequested(id: "per_1", tool: "bash", input: ["patterns": ["ls"]]),
       .approvalAnswered(id: "per_1"), .toolEnded(id: "call_1"),
     ]
     var reader = OpencodeReader(session: "ses_1")
@@ -21,22 +21,43 @@ import Testing
     Array("data: {\"type\":\"\(type)\",\"properties\":{\(properties)}}\n\n".utf8)
   }
 
+  /// All that is said of it comes along, wherever it stands.
   @Test(arguments: [
-    (#""patterns":["ls","cat *"]"#, "ls, cat *", nil),
-    (#""pattern":"npm *","title":"npm test""#, "npm *", nil),
-    (#""title":"Fetch it""#, "Fetch it", nil),
-    (#""patterns":["rm *"],"metadata":{"command":"cd a\nrm -rf b"}"#, "cd a", "cd a\nrm -rf b"),
+    (#""patterns":["ls","cat *"],"always":["ls *"]"#, "ls, cat *", #"patterns: ["ls","cat *"]"#),
+    (#""pattern":"npm *","title":"npm test""#, "npm * (and 1 more field)", "pattern: npm *\ntitle: npm test"),
+    (#""title":"Fetch it""#, "Fetch it", "title: Fetch it"),
     (
-      #""patterns":["*"],"metadata":{"filepath":"/a/b.swift","diff":"+1"}"#, "/a/b.swift",
-      #"{"diff":"+1","filepath":"/a/b.swift"}"#
+      #""patterns":["rm *"],"metadata":{"command":"cd a\nrm -rf b","cwd":"/"}"#,
+      "cd a (and 1 more line, 2 more fields)", "command:\n  cd a\n  rm -rf b\ncwd: /\npatterns: [\"rm *\"]"
     ),
-    (#""metadata":{}"#, "", nil),
-  ]) func leaveIsAskedForSomething(properties: String, summary: String, details: String?) {
+    (
+      #""patterns":["*"],"metadata":{"filepath":"/a/b.swift","patterns":"+1"}"#,
+      "/a/b.swift (and 2 more fields)",
+      "filepath: /a/b.swift\npatterns: +1\n\"permission.patterns\": [\"*\"]"
+    ),
+    (#""metadata":{}"#, "", ""),
+  ]) func leaveIsAskedForSomething(properties: String, summary: String, details: String) {
     var reader = OpencodeReader(session: "s")
     let events = reader.received(
       line("permission.asked", #""id":"p","sessionID":"s","permission":"bash","# + properties))
-    #expect(
-      events == [.approvalRequested(id: "p", tool: "bash", summary: summary, details: details)])
+    guard case .approvalRequested("p", "bash", let input?, nil)? = events.first else {
+      Issue.record("\(events)")
+      return
+    }
+    let shown = ToolInput(input)
+    #expect(shown.subject + shown.remainder == summary)
+    #expect(shown.details == details)
+  }
+
+  /// What a person allows says which input it was.
+  @Test func noTwoInputsReadTheSame() {
+    let inputs: [JSONTree] = [
+      ["command": "a: b"], ["a": "b"], ["command": "a: b\nc: d"], ["a": "b", "c": "d"],
+      ["command": "a:\n  b"], ["a": "\nb"], ["a": "b\n"], ["a": "b\r\n"], ["a": 5], ["a": "5"],
+      ["a": "\"5\""], ["a": true], ["a": "true"], ["a": ["b"]], ["a": #"["b"]"#], ["a": [:]],
+      ["a": "b\nc: d"], ["a: b\nc": "d"], ["\"a\"": "b"], ["": "a"], [:],
+    ]
+    #expect(Set(inputs.map { ToolInput($0).details }).count == inputs.count)
   }
 
   /// A subagent works in a session of its own, and what it wants leave for holds the turn.
@@ -51,9 +72,9 @@ import Testing
     _ = reader.received(line("session.updated", #""info":{"id":"d","parentID":"c"}"#))
     _ = reader.received(line("session.created", #""info":{"id":"x","parentID":"y"}"#))
     #expect(
-      asked("p1", in: "c") == [.approvalRequested(id: "p1", tool: "edit", conversation: "c")])
+      asked("p1", in: "c") == [.approvalRequested(id: "p1", tool: "edit", input: [:], conversation: "c")])
     #expect(
-      asked("p2", in: "d") == [.approvalRequested(id: "p2", tool: "edit", conversation: "d")])
+      asked("p2", in: "d") == [.approvalRequested(id: "p2", tool: "edit", input: [:], conversation: "d")])
     #expect(asked("p3", in: "x").isEmpty)
     // Its end is not the turn's.
     #expect(reader.received(line("session.idle", #""sessionID":"d""#)).isEmpty)

@@ -136,9 +136,11 @@ struct ExecutionSuite {
       let begin = clock.now
       let asking = try host.send("POST", "/v1/sessions/s/asks", ask)
       defer { close(asking) }
-      _ = try DaemonProcess.receive(events) { $0.contains("request \(number) of all") }
+      let told = try DaemonProcess.receive(events) { $0.contains("request \(number) of all") }
       let seen = clock.now
-      let answer = try phone.send("POST", "/v1/asks/only/answer", #"{"verdict":"allowed"}"#)
+      let digest = told.matches(of: /"digest":"([0-9a-f]{64})"/).last.map { String($0.1) } ?? ""
+      let answer = try phone.send(
+        "POST", "/v1/asks/answer", #"{"verdict":"allowed","digest":"\#(digest)"}"#)
       let decision = try DaemonProcess.receive(asking) { $0.contains("\"allowed\"") }
       let end = clock.now
       try BenchFailure.require(decision.contains("\"allowed\""), String(decision.prefix(300)))

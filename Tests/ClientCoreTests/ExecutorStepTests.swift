@@ -38,6 +38,22 @@ struct ExecutorStepTests {
         executor.gateChanged(.named(session), isOpen: true, in: host.workspace, at: context))
     }
 
+    /// Somebody works at the agent's own prompt, or is done.
+    mutating func busy(_ session: String, _ isBusy: Bool) throws {
+      try follow(
+        executor.busyChanged(.named(session), isBusy, in: host.workspace, at: context))
+    }
+
+    /// A host says what the agent of "s" does.
+    mutating func report(_ status: TaskStatus) throws {
+      try host.perform(
+        .reportTask(TaskReport(session: .named("s"), status: status, milliseconds: 1)))
+    }
+
+    func obstacle(_ session: String) -> StartObstacle? {
+      executor.obstacle(of: .named(session), in: host.workspace, at: context)
+    }
+
     /// The agent's turn ends.
     mutating func end(_ session: String, with result: TurnResult) throws {
       try follow(
@@ -126,7 +142,8 @@ struct ExecutorStepTests {
   /// S-6: a machine runs what somebody at it let it run, and asks once for the rest.
   @Test func withoutConsentNothingIsClaimed() throws {
     var scene = Scene()
-    scene.executor.settings.consented = [.named("t")]
+    scene.executor.choices.consented = [.named("t")]
+    scene.executor.settings.needsConsent = true
     scene.executor.settings.asksForConsent = true
     for (number, session) in [(1, "s"), (2, "t")] as [(UInt64, String)] {
       try scene.host.perform(.send("text", as: number, in: session))
@@ -136,7 +153,7 @@ struct ExecutorStepTests {
     #expect(scene.begun.map(\.message) == [.numbered(2)])
     #expect(scene.executor.counters.claims == 1)
     #expect(scene.asked == [.named("s")])
-    scene.executor.settings.consented = [.named("s"), .named("t")]
+    scene.executor.choices.consented = [.named("s"), .named("t")]
     try scene.run()
     #expect(scene.begun.map(\.message) == [.numbered(2), .numbered(1)])
     #expect(scene.asked == [.named("s")] && scene.settled == [.named("s")])
@@ -145,7 +162,7 @@ struct ExecutorStepTests {
   /// What is to run elsewhere waits for no word here.
   @Test func consentIsAskedForAsLongAsTheSessionIsToRunHere() throws {
     var scene = Scene()
-    scene.executor.settings.consented = []
+    scene.executor.settings.needsConsent = true
     scene.executor.settings.asksForConsent = true
     try scene.host.perform(.send("text", as: 1, in: "s"))
     for (host, asked, settled) in [(Scene.device, 1, 0), (nil, 1, 1), (Scene.device, 2, 1)] {
@@ -159,11 +176,94 @@ struct ExecutorStepTests {
   /// Where a person's own agent asks for each prompt, that is the consent.
   @Test func whatAPersonsAgentAsksForNeedsNoConsent() throws {
     var scene = Scene()
-    scene.executor.settings = ExecutionSettings(isGated: true, consented: [], asksForConsent: true)
+    scene.executor.settings = ExecutionSettings(
+      isGated: true, needsConsent: true, asksForConsent: true)
     try scene.host.perform(.send("text", as: 1, in: "s"))
     try scene.host.perform(.setHost(.named("s"), Scene.device))
     try scene.open("s")
     #expect(scene.begun.count == 1)
     #expect(scene.asked == [])
+  }
+
+  /// A laptop slept while its agent worked; another host took the message over, and it was moved to
+  /// another queue of the laptop meanwhile.
+  @Test func whatAnAgentOfAnotherSessionHadBeginsWithItsEnd() throws {
+    var scene = Scene()
+    for (number, session) in [(1, "s"), (2, "t")] as [(UInt64, String)] {
+      try scene.host.perform(.send("text", as: number, in: session))
+      try scene.host.perform(.setHost(.named(session), Scene.device))
+    }
+    try scene.host.perform(.pause(.named("t"), reason: nil))
+    try scene.run()
+    #expect(scene.begun.map(\.message) == [.numbered(1)])
+    var other = TestDevice(2)
+    try other.merge(scene.host.made)
+    let run = Run(token: 99, attempt: 1, phase: .failed, milliseconds: 1, note: "no")
+    for command: Command in [
+      .reportRun(.numbered(1), run), .retry(.numbered(1)),
+      .move([.numbered(1)], to: .before(.numbered(2))), .resume(.named("t")),
+    ] { try other.perform(command) }
+    try scene.host.merge(other.made)
+    try scene.run()
+    #expect(scene.begun.count == 1)
+    #expect(scene.obstacle("t") == .movedWhileRunning(.named("s")))
+    try scene.end("s", with: .succeeded(summary: ""))
+    #expect(scene.begun.map(\.message) == [.numbered(1), .numbered(1)])
+    #expect(scene.begun.last?.session == .named("t") && scene.begun.last?.attempt == 2)
+  }
+
+  /// A session shows one question: consent is asked for again when something else took its place.
+  @Test func consentIsAskedForAgainBehindAnotherQuestion() throws {
+    var scene = Scene()
+    scene.executor.settings.needsConsent = true
+    scene.executor.settings.asksForConsent = true
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    try scene.run()
+    #expect(scene.asked.count == 1)
+    let ask = Ask(
+      session: .named("s"), id: RequestID(high: 1, low: 1),
+      matter: .question("which?", options: []), patienceMilliseconds: 0)
+    for (status, asked) in [
+      (.processing(operation: nil), 1), (ask.request(expiresAt: 1).status, 1),
+      (.processing(operation: nil), 1), (.completed(.success(summary: nil)), 2),
+      (.idle, 2),
+    ] as [(TaskStatus, Int)] {
+      try scene.report(status)
+      try scene.run()
+      #expect(scene.asked.count == asked, "\(status)")
+    }
+    #expect(scene.begun == [] && scene.obstacle("s") == .consentMissing)
+  }
+
+  /// A session's host says why it starts nothing.
+  @Test func aHostSaysWhyASessionWaits() throws {
+    var scene = Scene()
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    #expect(scene.obstacle("s") == nil)
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    scene.executor.settings.isEnabled = false
+    #expect(scene.obstacle("s") == .noAgent)
+    scene.executor.settings.isEnabled = true
+    scene.executor.settings.isGated = true
+    #expect(scene.obstacle("s") == .agentNotAsking)
+    scene.executor.settings.isGated = false
+    try scene.busy("s", true)
+    #expect(scene.obstacle("s") == .agentBusy)
+    let time = scene.wall + 60_000
+    try scene.host.perform(.hold(.numbered(1), until: time))
+    try scene.busy("s", false)
+    #expect(scene.obstacle("s") == .notBefore(time))
+    try scene.host.perform(.pause(.named("s"), reason: nil))
+    #expect(scene.obstacle("s") == nil)
+    try scene.host.perform(.resume(.named("s")))
+    try scene.host.perform(.hold(.numbered(1), until: nil))
+    try scene.run()
+    #expect(scene.obstacle("s") == nil && scene.begun.count == 1)
+    try scene.end("s", with: .notStarted("no such command"))
+    guard case .triesAgain = scene.obstacle("s") else {
+      Issue.record("\(String(describing: scene.obstacle("s")))")
+      return
+    }
   }
 }

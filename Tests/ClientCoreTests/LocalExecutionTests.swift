@@ -16,6 +16,87 @@ struct LocalExecutionTests {
     #expect(scene.status(1) == .succeeded)
   }
 
+  /// A busy host: agents of other sessions go on ending while the disk was full for a moment.
+  @Test func whatCouldNotBeStoredIsTriedAgainHoweverManyEndsCome() throws {
+    var scene = try LocalHost.serving(1)
+    for number in UInt64(10)..<16 {
+      let session = SessionID.named("s\(number)")
+      try scene.perform(.send("text", as: number, in: session.rawValue))
+      try scene.perform(.setHost(session, LocalHost.device))
+    }
+    #expect(scene.begun.count == 7)
+    scene.store.failure = StoreError(code: .full, message: "full")
+    scene.end(1, .succeeded(summary: ""))
+    scene.store.failure = nil
+    for number in UInt64(10)..<14 {
+      scene.pass(milliseconds: 3_000)
+      scene.tell {
+        $0.agentEnded(
+          .named("s\(number)"), attempt: 1, with: .succeeded(summary: ""), at: $1, store: $2)
+      }
+    }
+    #expect(scene.status(1) == .succeeded)
+  }
+
+  /// What a person at the device says is stored with what it is said with, and holds after a restart.
+  @Test func consentIsStoredWithTheHost() throws {
+    var scene = try LocalHost()
+    scene.begin { $0.needsConsent = true }
+    try scene.perform(.send("text", as: 1, in: "s"))
+    try scene.perform(.setHost(scene.session, LocalHost.device))
+    #expect(scene.begun == [])
+    scene.store.failure = StoreError(code: .full, message: "full")
+    #expect(throws: Replica.Fault.self) {
+      try scene.choose(scene.session, host: LocalHost.device)
+    }
+    scene.store.failure = nil
+    #expect(scene.begun == [] && scene.store.choices == SessionChoices())
+    try scene.choose(scene.session, host: LocalHost.device)
+    #expect(scene.begun == [[1, 1]])
+    scene.end(1, .succeeded(summary: ""))
+    var next = try scene.restarted()
+    next.begin { $0.needsConsent = true }
+    try next.perform(.send("text", as: 2, in: "s"))
+    #expect(next.begun == [[2, 1]])
+    next.end(2, .succeeded(summary: ""))
+    try next.choose(scene.session, host: nil)
+    try next.perform(.setHost(scene.session, LocalHost.device))
+    try next.perform(.send("text", as: 3, in: "s"))
+    next.pass(milliseconds: 1_000)
+    #expect(next.begun == [[2, 1]])
+  }
+
+  /// An agent that a person gives one session holds at once, and before agents run.
+  @Test func anAgentOfItsOwnHoldsAtOnce() throws {
+    var scene = try LocalHost()
+    try scene.perform(.send("text", as: 1, in: "s"))
+    try scene.perform(.setHost(scene.session, LocalHost.device))
+    try scene.choose(scene.session, agent: .off)
+    scene.begin()
+    #expect(scene.begun == [])
+    try scene.choose(scene.session, agent: .free)
+    #expect(scene.begun == [[1, 1]])
+  }
+
+  /// Pairing drops the leases of the device's own authority and its questions: what waits is looked at.
+  @Test func whatWaitsIsLookedAtUnderAnotherAuthority() throws {
+    var scene = try LocalHost()
+    scene.begin()
+    scene.store.failsAtIntents = true
+    try scene.perform(.send("text", as: 1, in: "s"))
+    try scene.perform(.setHost(scene.session, LocalHost.device))
+    #expect(scene.begun == [])
+    scene.store.failsAtIntents = false
+    let credentials = Credentials(
+      server: "ws://model:1", workspace: ModelServer.workspaceID, workspaceName: "w",
+      token: [UInt8](repeating: 1, count: 32))
+    try scene.tell { try $0.paired(credentials, at: $1, store: $2) }
+    #expect(scene.core.hasServer)
+    let context = EventContext(
+      now: scene.now, wall: TestDevice.startOfTime + scene.now, random: 1)
+    #expect(throws: Never.self) { try scene.core.checkLiveness(at: context) }
+  }
+
   // S0-66, C-10: retry, edit, skip and cancel let it go on; time does not.
   @Test func aFailureStopsTheQueueUntilItIsDecided() throws {
     var scene = try LocalHost.serving(3)

@@ -20,6 +20,7 @@ struct LocalHost {
         loaded: store.loaded, device: LocalHost.device, deviceName: "a"),
       at: context, store: store)
     core = ClientCore(replica: replica, credentials: nil, queueSizeMax: 100)
+    core.choicesLoaded(store.choices)
   }
 
   /// The host of a session in which messages wait, from 1.
@@ -46,6 +47,17 @@ struct LocalHost {
     var actions = try event(&core, context, store)
     actions += core.executionFollowing(actions, at: context, store: store)
     for case .agent(let order) in actions { orders.append(order) }
+  }
+
+  /// A person at the device says where a session runs.
+  mutating func choose(_ session: SessionID, host: DeviceID?) throws {
+    try tell { try $0.hostChosen(session, host, at: $1, store: $2).actions }
+  }
+
+  /// A person at the device gives a session an agent of its own.
+  mutating func choose(_ session: SessionID, agent mode: StartMode?) throws {
+    let agent = mode.map { AgentChoice(name: "\($0)", mode: $0) }
+    try tell { try $0.agentChosen(session, agent, at: $1, store: $2) }
   }
 
   mutating func perform(_ command: Command) throws {

@@ -15,6 +15,7 @@ final class MemoryStore: ReplicaStore {
   private(set) var undo: [Int64: UndoHistory.Entry] = [:]
   private(set) var intents: [MessageID: StartOrder] = [:]
   private(set) var authority = AuthorityRecords()
+  private(set) var choices = SessionChoices()
   private(set) var answers: [RequestID: PendingAnswer] = [:]
   private(set) var notifications = LoadedNotifications()
   private(set) var journal: [JournalEntry] = []
@@ -42,6 +43,7 @@ final class MemoryStore: ReplicaStore {
     undo = other.undo
     intents = other.intents
     authority = other.authority
+    choices = other.choices
     answers = other.answers
     notifications = other.notifications
     journal = other.journal
@@ -116,6 +118,7 @@ final class MemoryStore: ReplicaStore {
     for entry in transaction.undo.written { undo[entry.number] = entry }
     if let begun = transaction.intents.begun { intents[begun.message] = begun }
     if let ended = transaction.intents.ended { intents[ended] = nil }
+    if let choice = transaction.choice { choices.apply(choice) }
     for lease in transaction.authority.leases {
       authority.leases.removeAll { $0.session == lease.session }
       authority.leases.append(lease)

@@ -71,6 +71,30 @@ struct PendingAsksTests {
     #expect(pending.waiting.isEmpty && pending.deadline == nil)
   }
 
+  /// The authority looks at the register alone, and another device may have written that.
+  @Test func whatWasAllowedElseIsNotHandedOver() throws {
+    let digests = (1...2).map { ContentHash(bytes: Array(repeating: UInt8($0), count: 32)) }
+    func answered(_ verdict: Verdict, _ digest: ContentHash?) -> [PendingAsks.Action] {
+      var pending = PendingAsks()
+      var ask = Self.ask(1)
+      ask.digest = digests[0]
+      _ = pending.raised(ask, now: 0, wall: 0)
+      let given = GivenVerdict(verdict: verdict, device: Self.phone, text: "go", digest: digest)
+      return pending.answered(Self.id(1), given, now: 0, wall: 0)
+    }
+    for digest in [digests[1], nil] {
+      let actions = answered(.allowed, digest)
+      #expect(actions.first == .goOn(Self.session, try Self.outcome(1, .withdrawn)))
+      guard case .decide(_, let told)? = actions.last else {
+        Issue.record("\(actions)")
+        return
+      }
+      #expect(told.ending == .withdrawn && told.device == nil && told.isMistaken)
+    }
+    #expect(answered(.allowed, digests[0]).last == .decide(Self.id(1), Self.decision(.allowed)))
+    #expect(answered(.denied, nil).last == .decide(Self.id(1), Self.decision(.denied)))
+  }
+
   @Test func anAgentThatPromptsItselfWaitsOn() throws {
     var pending = PendingAsks()
     var ask = Self.ask(1)

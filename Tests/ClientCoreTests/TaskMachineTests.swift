@@ -412,6 +412,26 @@ struct TaskMachineTests {
     #expect(scene.store.operations.count == written, "once is enough")
   }
 
+  /// The session goes to another device before the disk takes anything again, which says nothing of it
+  /// until it runs something: the request would show for ever.
+  @Test(arguments: [false, true])
+  func whatAFullDiskDidNotTakeIsWrittenWhereverTheSessionGoes(_ turnEnds: Bool) throws {
+    var scene = try scene()
+    scene.hear(.began)
+    try scene.raise(1)
+    scene.store.failure = StoreError(code: .full, message: "no space")
+    scene.pass(60_000)
+    scene.pass(10_000)
+    #expect(scene.decisions == [.expired])
+    if turnEnds { scene.hear(.ended(.success(summary: "done"))) }
+    scene.store.failure = nil
+    try scene.perform(.setHost(scene.session, DeviceID(high: 0xD, low: 2)))
+    #expect(scene.task?.status.kind == .awaitingApproval)
+    scene.pass(3_000)
+    #expect(scene.task?.outcome?.ending == .expired)
+    #expect(scene.task?.status.kind == (turnEnds ? .completed : .processing))
+  }
+
   /// An agent that was sent to its own prompt waits for nobody.
   @Test func whatAFullDiskDidNotLetAskIsNotAskedLater() throws {
     var scene = try scene()

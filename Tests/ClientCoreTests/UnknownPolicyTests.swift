@@ -117,7 +117,7 @@ struct UnknownPolicyTests {
     _ policy: UnknownPolicy
   ) throws {
     var host = try feeding(policy).restarted()
-    host.begin(onUnknown: policy) { $0.modes[.named("s")] = .gated }
+    host.begin(onUnknown: policy) { $0.isGated = true }
     host.tell { $0.sessionGateChanged(.named("s"), isOpen: true, at: $1, store: $2) }
     #expect(host.begun == [])
     #expect(host.status(1) == .unknown)

@@ -80,14 +80,16 @@ import WireProtocol
       PendingAnswer(
         answer: AnswerRequest(
           session: try SessionID("a"), request: RequestID(high: .max, low: number),
-          verdict: .answered, text: "with a \u{0}"), givenAt: 1_800_000_000_000,
+          verdict: .answered, text: "with a \u{0}",
+          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil), givenAt: 1_800_000_000_000,
         wasSent: number.isMultiple(of: 2))
     }
     func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
       VerdictRecord(
         request: RequestID(high: 1, low: number), session: try SessionID("a"),
         given: GivenVerdict(
-          verdict: .denied, device: DeviceID(high: 1, low: 2), text: "no\u{0}"),
+          verdict: .denied, device: DeviceID(high: 1, low: 2), text: "no\u{0}",
+          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil),
         milliseconds: time)
     }
     func store(_ answers: AnswerChanges, _ verdicts: [VerdictRecord]) throws {
@@ -127,14 +129,29 @@ extension Workspace {
         == ["": "codex", "codex": "thread-1", "claude": "conv-1"])
   }
 
-  /// S-6: what somebody at this device said is there after a restart, and only that.
-  @Test func consentsAreKept() throws {
+  /// S-6: what a person at this device said is there after a restart, and only that.
+  @Test func whatIsSaidOfSessionsIsKept() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()
-    for name in ["a", "b"] { try open.store.setConsent(true, to: SessionID(name)) }
-    try open.store.setConsent(false, to: SessionID("b"))
+    let record = try #require(
+      open.loaded.record
+        ?? ReplicaRecord(
+          device: DeviceID(high: 1, low: 1), deviceName: "a", store: StoreID(rawValue: 1)))
+    func choose(_ choice: SessionChoice) throws {
+      var transaction = StoreTransaction(record: record)
+      transaction.choice = choice
+      try open.store.commit(transaction)
+    }
+    for name in ["a", "b"] {
+      try choose(.consent(SessionID(name), isGiven: true))
+      try choose(.agent(SessionID(name), AgentChoice(name: "codex", mode: .free)))
+    }
+    try choose(.consent(SessionID("b"), isGiven: false))
+    try choose(.agent(SessionID("b"), nil))
     try open.store.close()
     open = try directory.open()
-    #expect(try open.store.consents() == [SessionID("a")])
+    #expect(open.loaded.execution.consented == [try SessionID("a")])
+    #expect(open.loaded.execution.agents == [try SessionID("a"): "codex"])
+    #expect(try open.store.conversations(of: SessionID("a")) == ["": "codex"])
   }
 }

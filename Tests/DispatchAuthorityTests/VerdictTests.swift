@@ -114,6 +114,36 @@ struct VerdictTests {
     #expect(scene.records.verdicts.count == 1)
   }
 
+  @Test(arguments: [false, true]) func aYesNamesWhatWasShown(_ restarts: Bool) throws {
+    var scene = try Scene()
+    let digests = (1...2).map { ContentHash(bytes: Array(repeating: UInt8($0), count: 32)) }
+    func show(_ digest: ContentHash?) throws {
+      try scene.report(
+        .awaitingApproval(
+          ApprovalRequest(id: Self.request, toolName: "Bash", summary: "make", digest: digest)))
+    }
+    func answer(_ verdict: Verdict, _ digest: ContentHash?, by number: UInt64) -> AuthorityAnswer? {
+      let answer = AnswerRequest(
+        session: Self.session, request: Self.request, verdict: verdict, digest: digest)
+      return scene.ask(.answer(answer), by: number)
+    }
+    try show(digests[0])
+    #expect(answer(.allowed, nil, by: 2) == .notAwaited)
+    #expect(answer(.allowed, digests[1], by: 2) == .notAwaited)
+    #expect(scene.records.verdicts.isEmpty, "nothing is used up")
+    // The register says something else by now.
+    try show(digests[1])
+    #expect(answer(.allowed, digests[0], by: 2) == .notAwaited)
+    if restarts { scene.restart() }
+    #expect(answer(.allowed, digests[1], by: 2) == .taken)
+    #expect(answer(.allowed, digests[1], by: 2) == .taken)
+    #expect(
+      scene.verdict()
+        == .verdict(GivenVerdict(verdict: .allowed, device: Self.device(2), digest: digests[1])))
+    var denied = try Scene()
+    #expect(denied.answer(.denied, by: 3) == .taken)
+  }
+
   // N-5
   @Test(arguments: [false, true]) func tappingTwiceIsOneAnswer(_ restarts: Bool) throws {
     var scene = try Scene()

@@ -1,4 +1,5 @@
 import Foundation
+import LocalAPI
 import Testing
 
 extension EndToEnd {
@@ -71,17 +72,18 @@ extension EndToEnd {
       '
       try list $cospool queue list -s own
       try add $cospool send -s own --id 11111111-1111-4111-8111-111111111111 "and then this"
-      try edit $cospool queue edit 1111 "and then that"
+      try edit $cospool queue edit 11111 "and then that"
       try edit-person $cospool queue edit 2222 "something else"
       try cancel-person $cospool queue cancel 2222
       try other $cospool send -s other "a worm"
       try read-other $cospool queue list -s other
-      try guess $cospool queue show 1
-      try guess-edit $cospool queue edit 1 "something else"
-      try taken $cospool send -s own --id 12222222-2222-4222-8222-222222222222 --json "mine"
+      try guess $cospool queue show 1111
+      try guess-edit $cospool queue edit 1111 "something else"
+      try taken $cospool send -s own --id 11112222-2222-4222-8222-222222222222 --json "mine"
       try settings $cospool config set command "touch pwned"
       try pair $cospool pair ws://127.0.0.1:1 CODE
-      try push $cospool push add webhook http://127.0.0.1:1/a --secret 0123456789abcdef
+      printf 0123456789abcdef > secret
+      try push $cospool push add webhook http://127.0.0.1:1/a --secret-file secret
       try host $cospool session host other this
       try approve $cospool approve other
       try dump $cospool dump
@@ -105,7 +107,7 @@ extension EndToEnd {
         // Behind the first: what its person wrote, and what the agent must leave alone.
         try await scene.device.cospool("session", "add", "secret")
         try await scene.device.cospool(
-          "send", "-s", "secret", "--id", "12222222-2222-4222-8222-222222222222", "for no host")
+          "send", "-s", "secret", "--id", "11112222-2222-4222-8222-222222222222", "for no host")
         try await scene.device.cospool("queue", "pause", "-s", "own")
         try await scene.device.send("own", "go")
         try await scene.device.cospool(
@@ -189,6 +191,161 @@ extension EndToEnd {
         try Data().write(to: URL(filePath: scene.folder + "/go"))
         try await bed.eventually("it asked", within: 120) { !scene.code("late").isEmpty }
         #expect(scene.code("late") == "3", "\(scene.text("late.out"))")
+      }
+    }
+
+    /// A person has a data directory for each workspace: an agent of one is no person at the other.
+    @Test func anAgentOfAnotherDaemonIsNoPerson() async throws {
+      try await TestBed.run { bed in
+        let other = Device(bed, "b")
+        try await other.start()
+        try await other.cospool("session", "add", "there")
+        let scene = try await Scene(
+          bed,
+          #"""
+          try command $cospool config set command "touch pwned" --data \#(other.data)
+          try send $cospool send -s there "a worm" --data \#(other.data)
+          try host $cospool session host there this --data \#(other.data)
+          try read $cospool queue list -s there --data \#(other.data)
+          try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET -u COSPOOL_DATA             $cospool config set command "touch pwned" --data \#(other.data)
+          try cleared env -i $cospool config set command "touch pwned" --data \#(other.data)
+          """#)
+        try await scene.device.send("own", "go")
+        try await scene.ends()
+        for name in ["command", "send", "host", "read", "bare", "cleared"] {
+          let text = scene.text(name + ".out")
+          #expect(
+            scene.code(name) == "3" && text.contains("agent of another daemon"), "\(name): \(text)")
+        }
+        #expect(try await other.contents("there") == [])
+        // Its person goes on as ever.
+        try await other.cospool("config", "set", "approvalPatience", "70")
+      }
+    }
+
+    /// Asks every route of a file at a socket, and writes what the answers begin with.
+    private static let asker = #"""
+      import http.client, socket, sys
+      place, token, routes, session, out = sys.argv[1:]
+      for line in open(routes):
+        method, path, body = line.split()
+        link = http.client.HTTPConnection("localhost", timeout=60)
+        link.sock = socket.socket(socket.AF_UNIX)
+        link.sock.connect(place)
+        headers = {"content-type": "application/json"}
+        if token: headers["authorization"] = "Bearer " + token
+        link.request(method, path.replace("{session}", session), "{" if body == "body" else None, headers)
+        answer = link.getresponse()
+        # Events have no end.
+        text = answer.read(400).decode("utf8", "replace") if answer.status >= 400 else ""
+        code = text.split('"code":"')[1].split('"')[0] if '"code":"' in text else "-"
+        open(out, "a").write(f"{method} {path} {code}\n")
+        link.close()
+      """#
+
+    private static let routes = Route.all.map { route in
+      let path = route.path.split(separator: "/").map { part in
+        part.hasPrefix("{") && part != "{session}" ? "none" : String(part)
+      }
+      return (route, "\(route.method) /\(path.joined(separator: "/"))")
+    }
+
+    /// By route: the code of the refusal, or a hyphen.
+    private static func answers(_ text: String) -> [String: String] {
+      Dictionary(
+        text.split(separator: "\n").map { line in
+          let words = line.split(separator: " ").map(String.init)
+          return ("\(words[0]) \(words[1])", words[2])
+        }, uniquingKeysWith: { $1 })
+    }
+
+    /// For every route: an agent, an agent of another daemon, and persons at devices of every role get the table's answer.
+    @Test func everyCallerGetsWhatTheTableSays() async throws {
+      try await TestBed.run { bed in
+        let (asker, routes) = (bed.path("ask.py"), bed.path("routes"))
+        try Data(Self.asker.utf8).write(to: URL(filePath: asker))
+        let lines = Self.routes.map { "\($1) \($0.body == nil ? "none" : "body")\n" }
+        try Data(lines.joined().utf8).write(to: URL(filePath: routes))
+        let other = Device(bed, "b")
+        try await other.start()
+        let scene = try await Scene(
+          bed,
+          #"""
+          python3 \#(asker) $COSPOOL_SOCKET $COSPOOL_TOKEN \#(routes) own own.answers
+          python3 \#(asker) $COSPOOL_SOCKET $COSPOOL_TOKEN \#(routes) other other.answers
+          python3 \#(asker) $COSPOOL_DATA/cospool.sock "" \#(routes) other plain.answers
+          python3 \#(asker) \#(other.data)/cospool.sock "" \#(routes) own foreign.answers
+          """#)
+        try await scene.device.send("own", "go")
+        try await scene.ends()
+        let (own, there) = (
+          Self.answers(scene.text("own.answers")), Self.answers(scene.text("other.answers"))
+        )
+        let foreign = Self.answers(scene.text("foreign.answers"))
+        #expect(Self.answers(scene.text("plain.answers")) == there)
+        for (route, name) in Self.routes {
+          let isRefused = [.refused, .everywhere].contains(route.agentAccess)
+          let isOwn = [.session, .ownSession].contains(route.agentAccess)
+          #expect(
+            (own[name] == "agentNotAllowed") == isRefused, "\(name): \(own[name] ?? "nothing")")
+          #expect(
+            (there[name] == "agentNotAllowed") == (isRefused || isOwn),
+            "\(name): \(there[name] ?? "nothing")")
+          #expect(foreign[name] == "agentOfAnotherDaemon", "\(name): \(foreign[name] ?? "nothing")")
+        }
+        try await checkPersons(in: bed, asker: asker, routes: routes)
+      }
+    }
+
+    /// The device's role is the server's matter: its person may ask the daemon everything.
+    private func checkPersons(in bed: TestBed, asker: String, routes: String) async throws {
+      let server = Server(bed)
+      try await server.start()
+      let refusals: Set = [
+        "agentNotAllowed", "agentOfAnotherDaemon", "agentTurnOver", "notOverTheWeb",
+        "webKeyUnknown", "callerGone",
+      ]
+      for role in ["viewer", "author", "host"] {
+        let device = Device(bed, role)
+        try await device.start()
+        let grant: Server.PairingCode = try await server.command(["pair", "--role", role, "--json"])
+          .succeeded().decoded()
+        try await device.pair(url: server.url, code: grant.code)
+        let out = bed.path("\(role).answers")
+        let process = try bed.launch(
+          "/usr/bin/env",
+          ["python3", asker, device.data + "/cospool.sock", "", routes, "own", out], name: role)
+        _ = try await bed.finish(process, ["ask"], within: 120)
+        let text = String(
+          decoding: FileManager.default.contents(atPath: out) ?? Data(), as: UTF8.self)
+        let answers = Self.answers(text)
+        for (_, name) in Self.routes {
+          let code = try #require(answers[name], "\(role): \(name)")
+          #expect(!refusals.contains(code), "\(role): \(name): \(code)")
+        }
+      }
+    }
+
+    /// As many processes as an agent likes stand between it and the one that asks.
+    @Test func aLongLineOfAncestorsHidesNoAgent() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(
+          bed,
+          #"""
+          cat > deep.sh <<'END'
+          if [ "$1" -gt 0 ]; then
+            env -i PATH="$PATH" sh deep.sh $(($1 - 1)) "$2" "$3"
+          else
+            "$2" config set command "touch pwned" --data "$3"
+          fi
+          exit $?
+          END
+          try deep env -i PATH="$PATH" sh deep.sh 80 $cospool $COSPOOL_DATA
+          """#)
+        try await scene.device.send("own", "go")
+        try await scene.ends()
+        #expect(scene.code("deep") == "3", "\(scene.text("deep.out"))")
+        #expect(try await scene.device.cospool("config", "get", "command").contains("agent.sh"))
       }
     }
 

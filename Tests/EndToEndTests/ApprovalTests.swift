@@ -131,6 +131,41 @@ extension EndToEnd {
       }
     }
 
+    /// The end of a long command, where the harm may be, is on the other device before it can be allowed
+    /// there, and on no disk of the server's afterwards.
+    @Test func aLongRequestIsShownToItsEnd() async throws {
+      try await TestBed.run { bed in
+        let scene = try await Scene(bed)
+        let command = String(repeating: "echo x; ", count: 1_000) + "rm -rf planted"
+        let hook = try scene.ask(command: command)
+        try await scene.waits(on: scene.phone)
+        try await bed.eventually("all of it is there", within: 120) {
+          try await scene.phone.cospool("task", "show", "api").contains("rm -rf planted")
+        }
+        #expect(try await scene.phone.attempt("approve", "api").isSuccess)
+        #expect(try await scene.decision(of: hook).standardOutput == Self.allow)
+        let blobs = { () -> [String] in
+          (FileManager.default.enumerator(atPath: scene.server.data + "/blobs")?.allObjects ?? [])
+            .compactMap { $0 as? String }.filter { $0.utf8.count >= 64 }
+        }
+        try await bed.eventually("the server has it no longer", within: 120) { blobs().isEmpty }
+
+        // A device that does not get all of it allows nothing, and may deny.
+        let other = try scene.ask(command: command + " too")
+        try await scene.waits(on: scene.phone)
+        try await bed.eventually("the server has it", within: 120) { !blobs().isEmpty }
+        for name in blobs() {
+          try FileManager.default.removeItem(atPath: scene.server.data + "/blobs/" + name)
+        }
+        let refused = try await scene.phone.attempt("approve", "api")
+        #expect(refused.code == 75, "\(refused)")
+        #expect(refused.standardError.contains("cannot show all"), "\(refused)")
+        #expect(try await scene.phone.cospool("task", "show", "api").contains("not all of it"))
+        try await scene.phone.cospool("deny", "api", "--remark", "too long")
+        #expect(try await scene.decision(of: other).standardOutput == Self.deny("too long"))
+      }
+    }
+
     // S4-53
     @Test func ofTwoDevicesAtOnceOneDecides() async throws {
       try await TestBed.run { bed in

@@ -49,7 +49,6 @@ extension EndToEnd {
         try await a.cospool("send", "-s", "files", "--attach", picture, "look")
         try await bed.agreement(a, b)
         let folder = bed.path("backups")
-        _ = try await server.command(["backup", "schedule", "--folder", folder]).succeeded()
         let acknowledged = Acknowledged()
         let before = try await withThrowingTaskGroup(of: Void.self) { group in
           for device in [a, b] { group.addTask { try await Self.write(device, acknowledged) } }
@@ -59,7 +58,7 @@ extension EndToEnd {
               acknowledged.all.count >= count * Self.batchSize
             }
             before = acknowledged.all
-            _ = try await server.command(["backup", "create"]).succeeded()
+            _ = try await server.command(["backup", "create", "--folder", folder]).succeeded()
           }
           try await group.waitForAll()
           return before
@@ -68,7 +67,7 @@ extension EndToEnd {
         let verified = try await server.command(["backup", "verify"]).succeeded()
         #expect(verified.standardOutput.contains("is whole"))
         let listed = try await server.command(["backup", "list"]).succeeded()
-        #expect(listed.standardOutput.contains("1 attachment; kept as latest, day, week, month"))
+        #expect(listed.standardOutput.contains("1 attachment\n"))
 
         // Nobody but a new device sees what came back with the backup alone.
         for device in [a, b] { try await device.kill() }
@@ -104,18 +103,7 @@ extension EndToEnd {
         try await a.send("s", "in the backup")
         try await a.synchronise()
         let folder = bed.path("backups")
-        _ = try await server.command(
-          ["backup", "schedule", "--folder", folder, "--write", bed.directory, "--at", "03:00"]
-        ).succeeded()
-        let unit = try String(
-          contentsOfFile: bed.path("cospool-backup.service"), encoding: .utf8)
-        // What the timer starts is what a person can say.
-        let line = try #require(unit.split(separator: "\n").first { $0.hasPrefix("ExecStart=") })
-        let words = line.dropFirst("ExecStart=".count).split(separator: " ").map {
-          $0.trimmingCharacters(in: ["\""])
-        }
-        let made = try bed.launch(words[0], Array(words.dropFirst()), name: "timer")
-        #expect(try await made.ended(within: 60) == .code(0), "\(made.transcript)")
+        _ = try await server.command(["backup", "create", "--folder", folder]).succeeded()
 
         let report = try await server.command(["doctor", "--json"])
         #expect(report.standardOutput.contains(#""code":"backupAge""#), "\(report)")
@@ -171,12 +159,15 @@ extension EndToEnd {
         }
         _ = try await run("pair").succeeded()
         try Self.give(data, in: bed)
-        let folder = bed.path("disk/backups")
-        let scheduled = try await run(
-          "backup", "schedule", "--folder", folder, "--then", "id -u; echo $HOME", "--write",
-          bed.directory)
-        #expect(scheduled.isSuccess, "\(scheduled)")
-        let made = try await run("backup", "create")
+        let folder = bed.path("backups")
+        #expect(mkdir(folder, 0o700) == 0)
+        // Root makes nothing for an account that may be in other hands: it says what root is to do.
+        let refused = try await run("backup", "create", "--folder", folder)
+        #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+        #expect(chown(folder, account, account) == 0)
+        let made = try await run(
+          "backup", "create", "--folder", folder, "--then", "id -u; echo $HOME")
         #expect(made.isSuccess && made.standardError.hasPrefix("\(account)\n"), "\(made)")
         #expect(!made.standardError.contains("/root"), "\(made)")
         for path in [
@@ -185,18 +176,51 @@ extension EndToEnd {
           var status = stat()
           #expect(stat(path, &status) == 0 && status.st_uid == account, "\(path)")
         }
-        #expect(try await run("backup", "list").standardOutput.contains("kept as"))
+        #expect(try await run("backup", "list").standardOutput.contains("0 attachments"))
         let report = try await run("doctor", "--json")
         #expect(report.standardOutput.contains(#""code":"backupAge""#), "\(report)")
         #expect(try await run("backup", "restore").isSuccess)
+      }
+    }
 
-        // A folder that is there already may be another's.
-        let other = bed.path("other")
-        #expect(mkdir(other, 0o700) == 0)
-        let refused = try await run("backup", "schedule", "--folder", other, "--write", other)
-        #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")
-        #expect(try FileManager.default.contentsOfDirectory(atPath: other).isEmpty)
-        #expect(try await run("backup", "schedule").standardOutput.contains(folder))
+    /// Prints the terminal that a shell has by each of its names, and the names of the variables it began with.
+    private static let terminalProbe = #"""
+      read pid name state parent group session terminal rest </proc/$$/stat; \
+      echo "alone $((session == pid)) terminal $terminal"; tty; \
+      (: </dev/tty) 2>/dev/null && echo reached; printf "\033[2J\n"; \
+      tr "\0" "\n" </proc/$$/environ | cut -d= -f1 | sort | tr "\n" " "
+      """#
+
+    /// Root makes a backup by hand, on a terminal: neither the data nor what runs as their account gets at it.
+    @Test func whatRunsAfterABackupHasNoTerminalOfRoots() async throws {
+      try await TestBed.run { bed in
+        let (data, ran) = (bed.path("data"), bed.path("data/ran"))
+        _ = try await bed.run("cospool-server", ["pair", "--data", data]).succeeded()
+        let folder = bed.path("backups")
+        #expect(mkdir(folder, 0o700) == 0)
+        let settings = """
+          {"calendar":"daily","folder":"\(folder)","command":"touch \(ran)"}
+          """
+        try Data(settings.utf8).write(to: URL(filePath: data + "/backup.json"))
+        if geteuid() == 0 {
+          try Self.give(data, in: bed)
+          #expect(chown(folder, Self.account, Self.account) == 0)
+        }
+        func onTerminal(_ words: String...) async throws -> String {
+          let all = [try Executables.path(of: "cospool-server"), "backup", "create"] + words
+          let line = (all + ["--folder", folder, "--data", data]).map { "'\($0)'" }
+          let process = try bed.launch(
+            "/usr/bin/script", ["-qefc", line.joined(separator: " "), "/dev/null"],
+            name: "terminal", environment: ["SECRET_OF_ROOT": "s3cr3t"])
+          let output = try await bed.finish(process, words).succeeded()
+          return output.standardOutput.replacing("\r\n", with: "\n")
+        }
+        let plain = try await onTerminal()
+        #expect(plain.contains("Backup ") && !FileManager.default.fileExists(atPath: ran), "\(plain)")
+        let said = try await onTerminal("--then", Self.terminalProbe)
+        #expect(said.contains("alone 1 terminal 0\nnot a tty\n\u{FFFD}[2J\n"), "\(said)")
+        #expect(
+          said.contains("COSPOOL_BACKUP_FOLDER COSPOOL_BACKUP_NAME HOME LANG PATH \n"), "\(said)")
       }
     }
 
@@ -204,29 +228,19 @@ extension EndToEnd {
     @Test func rootWritesNothingThatStandsInTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
-        let data = bed.path("data")
+        let (data, folder) = (bed.path("data"), bed.path("cron.service.d"))
         func run(_ words: String...) async throws -> Output {
           try await bed.run("cospool-server", words + ["--data", data])
         }
         _ = try await run("pair").succeeded()
         try Self.give(data, in: bed)
-        let folder = bed.path("cron.service.d")
-        func settings(calendar: String) throws {
-          let text =
-            #"{"calendar":"\#(calendar)","folder":"\#(folder)","keep":{"days":7,"months":6,"weeks":4}}"#
-          try Data(text.utf8).write(to: URL(filePath: data + "/backup.json"))
+        #expect(mkdir(folder, 0o755) == 0)
+        for path in [folder, folder + "/new"] {
+          try Data(#"{"folder":"\#(path)"}"#.utf8).write(to: URL(filePath: data + "/backup.json"))
+          let made = try await run("backup", "create")
+          #expect(made.code == 7 && made.standardError.contains(folder), "\(made)")
+          #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
         }
-        try settings(calendar: "daily")
-        let kept = try await run("backup", "schedule", "--keep-days", "9")
-        #expect(kept.code == 7 && kept.standardError.contains(folder), "\(kept)")
-        #expect(!FileManager.default.fileExists(atPath: folder))
-
-        try settings(calendar: #"daily\nUnit=poweroff.target"#)
-        let written = try await run("backup", "schedule", "--write", bed.directory)
-        #expect(written.code == 1 && written.standardError.contains("--off"), "\(written)")
-        #expect(!FileManager.default.fileExists(atPath: bed.path("cospool-backup.timer")))
-        #expect(try await run("backup", "schedule", "--off").isSuccess)
-        #expect(try await run("backup", "schedule", "--folder", folder).isSuccess)
       }
     }
 
@@ -242,43 +256,37 @@ extension EndToEnd {
           ["backup", "create", "--folder", folder, "--then", "exit 9"])
         #expect(bad.code == 1 && bad.standardError.contains("ended with 9"))
         for name in ["", "/backups", "/blobs/of/mine"] {
-          for verb in ["create", "schedule"] {
-            let inside = try await server.command(["backup", verb, "--folder", server.data + name])
-            #expect(
-              inside.code == 2 && inside.standardError.contains("data directory"), "\(inside)")
-          }
+          let inside = try await server.command(["backup", "create", "--folder", server.data + name])
+          #expect(inside.code == 2 && inside.standardError.contains("data directory"), "\(inside)")
         }
-        if FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") {
-          let garbled = try await server.command(
-            ["backup", "schedule", "--folder", folder, "--at", "25:99"])
-          #expect(garbled.code == 2 && garbled.standardError.contains("25:99"), "\(garbled)")
-        }
+        #expect(try await server.command(["backup", "list"]).standardOutput.contains("attachment"))
+        try FileManager.default.removeItem(atPath: server.data + "/backup.json")
         let unset = try await server.command(["backup", "list"])
-        #expect(unset.code == 2 && unset.standardError.contains("backup schedule"), "\(unset)")
-        for verb in ["create", "schedule", "list"] {
+        #expect(unset.code == 2 && unset.standardError.contains("--folder FOLDER"), "\(unset)")
+        for verb in ["create", "list"] {
           let nameless = try await server.command(["backup", verb, "--folder", ""])
           #expect(nameless.code == 2 && nameless.standardError.contains("--folder"), "\(nameless)")
         }
-        // Nothing is stored that no unit could hold.
-        for words in [["--folder", folder + "\n"], ["--folder", folder, "--at", "daily\u{7F}"]] {
-          let control = try await server.command(["backup", "schedule"] + words)
-          #expect(
-            control.code == 2 && control.standardError.contains("control character"), "\(control)")
-        }
-        #expect(try await server.command(["backup", "schedule"]).code == 2)
+        // What the unit passes on if no hook is set.
+        let none = try await server.command(["backup", "create", "--folder", folder, "--then", ""])
+        #expect(none.isSuccess && none.standardError.isEmpty, "\(none)")
         // A disk that is not mounted: nothing begins in its place, until somebody says so.
         let disk = bed.path("disk")
-        _ = try await server.command(["backup", "schedule", "--folder", disk]).succeeded()
+        _ = try await server.command(["backup", "create", "--folder", disk]).succeeded()
         try FileManager.default.removeItem(atPath: disk)
-        for words in [["create"], ["schedule", "--keep-days", "3"]] {
+        for words in [["create"], ["create", "--folder", disk]] {
           let unmounted = try await server.command(["backup"] + words)
           #expect(
             unmounted.code == 7 && unmounted.standardError.contains("mount that disk"),
             "\(unmounted)")
         }
         #expect(!FileManager.default.fileExists(atPath: disk))
-        _ = try await server.command(["backup", "schedule", "--folder", disk]).succeeded()
-        _ = try await server.command(["backup", "create"]).succeeded()
+        try FileManager.default.removeItem(atPath: server.data + "/backup.json")
+        let kept = try await server.command(["backup", "create", "--folder", disk, "--keep", "1"])
+        #expect(kept.isSuccess, "\(kept)")
+        let again = try await server.command(["backup", "create", "--keep", "1"])
+        #expect(again.isSuccess && again.standardOutput.contains("\nRemoved "), "\(again)")
+        #expect(try await server.command(["backup", "create", "--keep", "0"]).code == 2)
       }
     }
   }

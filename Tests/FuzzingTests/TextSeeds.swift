@@ -55,7 +55,10 @@ enum TextSeeds {
     ("send", #"{"text": "Fix the flaky test", "priority": "urgent", "byAgent": true}"#),
     ("ask", #"{"kind": "approval", "toolName": "Bash", "summary": "ls", "patienceSeconds": 60}"#),
     ("setProgress", #"{"completed": 1, "total": 3, "currentTask": "tests"}"#),
-    ("answer", #"{"verdict": "allowed"}"#),
+    (
+      "answer",
+      #"{"verdict": "allowed", "digest": "\#(String(repeating: "1f", count: 32))"}"#
+    ),
     ("setHost", #"{"device": "this"}"#), ("takeOver", #"{"device": "this"}"#),
     ("setOnLostServer", #"{"onLostServer": "stop"}"#),
     ("setSetting", #"{"value": "ask"}"#),

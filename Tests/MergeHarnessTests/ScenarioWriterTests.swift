@@ -10,7 +10,8 @@ import Testing
       "description": "näme",
       "world": {"seed": 9, "latencyMs": [1, 20], "splitPercent": 30, "storeMs": [1, 4], \
     "catchUpEntriesMax": 100, "snapshotEntries": 8, "partBytesMax": 512, "queueSizeMax": 20, "drainMs": 5000, \
-    "agents": true, "quickAgents": true, "requests": true, "planted": ["stamp-clamp-off"]},
+    "agents": true, "quickAgents": true, "requests": true, \
+    "alone": true, "timersLateMs": 3000, "planted": ["stamp-clamp-off"]},
       "devices": ["a", "b"],
       "steps": [
         {"on": "a", "do": "send", "session": "s", "id": "m1", "text": "one\\n"},
@@ -75,6 +76,14 @@ import Testing
         {"do": "restore", "device": "server", "label": "old"},
         {"do": "clone", "device": "a", "as": "c", "method": "directory"},
         {"do": "swap-servers"},
+        {"do": "settings", "device": "a", "agent": "gated", "consent": true},
+        {"do": "choose-host", "device": "a", "session": "s", "here": false},
+        {"do": "choose-agent", "device": "a", "session": "s", "agent": "off"},
+        {"do": "choose-agent", "device": "a", "session": "s"},
+        {"do": "busy", "device": "a", "session": "s", "is": true},
+        {"do": "gate", "device": "a", "session": "s", "open": false},
+        {"do": "stop-agent", "device": "a", "session": "s"},
+        {"do": "drain", "device": "a"},
         {"do": "clock", "device": "b", "offsetMs": -3600000},
         {"do": "clock", "device": "server", "offsetMs": 5},
         {"do": "advance", "ms": 1000},

@@ -71,9 +71,9 @@ import Testing
   }
 
   @Test func profilesTakeTurns() {
-    let profiles = (0..<14).map { ProfileChoice.all.profile(of: $0) }
+    let profiles = (0..<16).map { ProfileChoice.all.profile(of: $0) }
     #expect(Set(profiles) == Set(Profile.allCases))
-    #expect(profiles[0] == profiles[7])
+    #expect(profiles[0] == profiles[8])
     #expect(ProfileChoice(argument: "default") == .one(.standard))
     #expect(ProfileChoice(argument: "all") == .all)
     #expect(ProfileChoice(argument: "standard") == nil)

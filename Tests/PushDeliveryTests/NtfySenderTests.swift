@@ -18,7 +18,8 @@ import Testing
     let answering = try Self.answering()
     try await PushBed.with(answering: answering) { bed in
       bed.web.answer(next: .status(200, body: #"{"id":"ntfyID1","event":"message"}"#))
-      let notice = try PushBed.notice(body: "Bash: make", expiresAt: PushBed.start + 60_000)
+      let notice = try PushBed.notice(
+        body: "Bash: make", digest: "planted-digest", expiresAt: PushBed.start + 60_000)
       let outcome = await bed.sender.send(
         .alert(notice), to: try bed.target(Self.address(bed)))
       #expect(outcome == .delivered(providerID: "ntfyID1"))
@@ -43,10 +44,25 @@ import Testing
         let body = Array(try #require(action["body"] as? String).utf8)
         let ticket = AnswerTicket(
           workspaceID: "workspace-1", deviceID: "device-1", sessionID: "session-1",
-          requestID: "request-1", decision: decision, expiresAt: PushBed.start + 60_000)
+          requestID: "request-1", decision: decision,
+          digest: decision == .approve ? "planted-digest" : "", expiresAt: PushBed.start + 60_000)
         #expect(answering.read(body, now: bed.now) == .ticket(ticket))
         #expect(answering.read(body, now: bed.now + 60_000) == .expired(ticket))
       }
+    }
+  }
+
+  /// Nobody says yes to what the notice leaves out.
+  @Test(arguments: [
+    (nil, nil), ("planted-digest", String(repeating: "🇪🇺", count: 3_000)),
+  ] as [(String?, String?)]) func whatIsNotShownIsNotApproved(
+    digest: String?, details: String?
+  ) async throws {
+    try await PushBed.with(answering: try Self.answering()) { bed in
+      let notice = try PushBed.notice(details: details, digest: digest)
+      _ = await bed.sender.send(.alert(notice), to: try bed.target(Self.address(bed)))
+      let actions = bed.web.requests.first?.json["actions"] as? [[String: Any]]
+      #expect(actions?.map { $0["label"] as? String } == ["Deny"])
     }
   }
 
@@ -55,7 +71,7 @@ import Testing
     let other = try NtfyAnswering(server: "https://a.example/", key: Secret("another"))
     let ticket = AnswerTicket(
       workspaceID: "w", deviceID: "d", sessionID: "s", requestID: "r", decision: .deny,
-      expiresAt: 10)
+      digest: "planted", expiresAt: 10)
     let deny = try answering.body(for: ticket)
     #expect(answering.read(Array(deny.utf8), now: 9) == .ticket(ticket))
     var moved = ticket
@@ -65,7 +81,7 @@ import Testing
     let forged = [
       deny.replacing("deny", with: "approve"), deny.replacing(#""r""#, with: #""x""#),
       deny.replacing(#""s""#, with: #""x""#), deny.replacing(#""w""#, with: #""x""#),
-      deny.replacing(#""d""#, with: #""x""#), deny.replacing("10", with: "11"),
+      deny.replacing(#""d""#, with: #""x""#), deny.replacing("planted", with: "other"), deny.replacing("10", with: "11"),
       deny.replacing(signature, with: signature.dropLast(2)),
       deny.replacing(signature, with: ""), try other.body(for: ticket),
       try other.body(for: moved),

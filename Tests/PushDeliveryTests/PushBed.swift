@@ -99,13 +99,14 @@ final class PushBed: Sendable {
   static func notice(
     _ id: String = "notice-1", title: String = "Approval Needed", body: String = "Body",
     details: String? = nil, category: PushNotice.Category = .approvalRequest,
-    requestID: String? = "request-1", expiresAt: Int64? = nil, timeSensitive: Bool = false
+    requestID: String? = "request-1", digest: String? = nil, expiresAt: Int64? = nil,
+    timeSensitive: Bool = false
   ) throws -> PushNotice {
     guard let id = PushNoticeID(id) else { throw BadID() }
     return PushNotice(
       id: id, category: category, title: title, body: body, details: details,
-      sessionID: "session-1", requestID: requestID, link: DeepLink.session("session-1"),
-      createdAt: start, expiresAt: expiresAt, isTimeSensitive: timeSensitive,
+      sessionID: "session-1", requestID: requestID, digest: digest,
+      link: DeepLink.session("session-1"), createdAt: start, expiresAt: expiresAt, isTimeSensitive: timeSensitive,
       addressee: PushNotice.Addressee(workspaceID: "workspace-1", deviceID: "device-1"))
   }
 

@@ -44,5 +44,20 @@ import Testing
     #expect(!"\(text)".contains("planted"))
     #expect(text.body.count <= PushLimits.shownCharactersMax)
     #expect(text.details?.count == NoticeText.detailsCharactersMax)
+    #expect(!text.isWhole)
+  }
+
+  /// What a notice shows whole may be approved by its button.
+  @Test func wholeIsWhatLeavesNothingOut() {
+    func isWhole(_ summary: String, _ details: String?, showsDetails: Bool = true) -> Bool {
+      NoticeText(
+        .approval(tool: "Bash", summary: summary, details: details), showsDetails: showsDetails
+      ).isWhole
+    }
+    #expect(isWhole("make", nil) && isWhole("make", "make\nall") && isWhole("", ""))
+    #expect(!isWhole("make", nil, showsDetails: false))
+    #expect(!isWhole("make", String(repeating: "x ", count: 501)))
+    #expect(!isWhole(String(repeating: "x ", count: 500), nil))
+    #expect(!isWhole("make", "password=planted"))
   }
 }

@@ -283,7 +283,7 @@ struct MessageCommandTests {
           MessageCandidate(id: $0, beginning: $1, session: .named("s"), text: "text")
         })
     ) { try workspace.messageID(fromPrefix: "abcd") }
-    for unknown in ["abce", "", "-", "zz", "abcd%", MessageID.numbered(5).description] {
+    for unknown in ["abce", "", "-", "zz", "abcd%", "abc", "a", MessageID.numbered(5).description] {
       #expect(throws: QueueError.messageNotFound(id: unknown)) {
         try workspace.messageID(fromPrefix: unknown)
       }
@@ -298,7 +298,7 @@ struct MessageCommandTests {
       try device.perform(.send(.init(session: .named("s"), id: id, text: text)))
     }
     let workspace = device.workspace
-    let error = #expect(throws: QueueError.self) { try workspace.messageID(fromPrefix: "ab") }
+    let error = #expect(throws: QueueError.self) { try workspace.messageID(fromPrefix: "abcd") }
     guard case .messageAmbiguous(_, let candidates)? = error else {
       Issue.record("not ambiguous")
       return

@@ -151,6 +151,36 @@ struct TaskTextTests {
     #expect(read.alsoAwaits.first == .approval(short))
   }
 
+  /// What a yes names goes along wherever a request stands, and what a person reads is put together of it.
+  @Test func aRequestKeepsItsDigest() throws {
+    let digest = ContentHash(bytes: Array(repeating: 0xAB, count: 32))
+    let requests = (1...2).map {
+      ApprovalRequest(
+        id: RequestID(high: 0, low: $0), toolName: "a\nb", summary: "c\rd", details: "e\nf",
+        digest: digest)
+    }
+    let text = TaskText(
+      status: .awaitingApproval(requests[0]), start: 0, milliseconds: 0,
+      alsoAwaits: [.approval(requests[1])]
+    ).text
+    #expect(TaskText(text: text).requests.map(\.digest) == [digest, digest])
+    #expect(TaskText(text: text.replacing("digest ab", with: "digest zz")).requests[0].digest == nil)
+    #expect(requests[0].text == "a b\nc d\ne\nf")
+    let whole = try #require(requests[1].whole("t\ns\n\nx\ny"))
+    #expect((whole.toolName, whole.summary, whole.details) == ("t", "s", "\nx\ny"))
+    #expect(requests[1].whole("t\ns") == nil)
+    let long = try #require(TaskText(
+      text: TaskText(
+        status: .awaitingApproval(
+          ApprovalRequest(
+            id: RequestID(high: 0, low: 1), toolName: "t", summary: "s",
+            details: String(repeating: "x", count: 4_001))), start: 0, milliseconds: 0
+      ).text
+    ).requests.first)
+    guard case .approval(let cut) = long else { return }
+    #expect(cut.isCut && cut.details?.hasSuffix("bytes more]") == true)
+  }
+
   @Test func aRequestIsAwaitedOnceAndBesideAnother() {
     let lines = "request 00000000-0000-0000-0000-000000000001\\ntool x"
     let other = "status awaitingApproval\\nrequest 00000000-0000-0000-0000-000000000002"

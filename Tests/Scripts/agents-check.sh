@@ -17,7 +17,7 @@ environment=.venv-agents
 requirements=Tests/Scripts/agents-requirements.txt
 if ! cmp -s "$requirements" "$environment/ready"; then
   { python3 -m venv "$environment" &&
-    "$environment/bin/pip" install --quiet --retries 1 -r "$requirements"; } ||
+    "$environment/bin/pip" install --quiet --require-hashes --retries 1 -r "$requirements"; } ||
     without "the agents cannot be had. They need python3 with venv (Debian: apt-get install python3-venv)" \
       "and PyPI"
   cp "$requirements" "$environment/ready"

@@ -8,7 +8,7 @@ daemon=${COSPOOLD:-.build/debug/cospoold}
 environment=.venv-api
 if [ ! -x "$environment/bin/schemathesis" ]; then
   python3 -m venv "$environment"
-  "$environment/bin/pip" install --quiet -r Tests/Scripts/api-requirements.txt
+  "$environment/bin/pip" install --quiet --require-hashes -r Tests/Scripts/api-requirements.txt
 fi
 
 data=$(mktemp -d /tmp/cospool-api.XXXXXX)

@@ -26,7 +26,7 @@ command -v python3 >/dev/null || {
   exit 1
 }
 [ -x .venv-peers/bin/python ] || python3 -m venv .venv-peers
-.venv-peers/bin/pip install --quiet --disable-pip-version-check -r "$peers/requirements.txt"
+.venv-peers/bin/pip install --quiet --require-hashes --disable-pip-version-check -r "$peers/requirements.txt"
 python=.venv-peers/bin/python
 
 results=${RESULTS_DIR:-.build-bench/results}
@@ -49,7 +49,7 @@ for suite in workspace sync execution; do
   "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"
   ours+=("$results/ours-$suite.json")
 done
-versions=$(sed 's/==/ /' "$peers/requirements.txt" | paste -sd , | sed 's/,/, /g')
+versions=$(sed 's/==/ /' "$peers/requirements.in" | paste -sd , | sed 's/,/, /g')
 {
   printf '## %s, beside %s\n\n' "$(date -u +%F)" "$versions"
   printf '%s, %s, %s cores, load %s before and %s after; medians of %s runs.\n\n' \

@@ -50,13 +50,7 @@ License: Apache-2.0
  On Debian systems the text of the licence is in
  /usr/share/common-licenses/Apache-2.0.
 TEXT
-  cat >"$doc/changelog.Debian" <<TEXT
-$package ($full) stable; urgency=medium
-
-  * Release $version.
-
- -- $maintainer  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
-TEXT
+  debian_changelog "$package" "$full" "$maintainer" >"$doc/changelog.Debian"
   gzip -9n "$doc/changelog" "$doc/changelog.Debian" "$doc/third-party-licences.txt"
   mkdir -p "$root/DEBIAN"
   if [ "$package" = cospool-server ]; then
@@ -80,5 +74,4 @@ TEXT
   dpkg-deb --root-owner-group ${DEB_COMPRESSION:--Zxz -z9} --build "$root" \
     "$out/${package}_${full}_$architecture.deb"
 done
-cp Client/Packaging/install.sh "$out/install.sh"
-checksums "$out"
+sealed "$out"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # `make dist`: release archives with their checksums, in .build-dist/out (or OUT). BIN has the executables.
+# SIGNING_KEY signs them: release.sh.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source Tests/Scripts/release.sh
@@ -14,6 +15,5 @@ for package in "${packages[@]}"; do
   cp LICENSE "$work/$name/"
   packed "$work" "$name" "$out/$name.tar.xz"
 done
-cp Client/Packaging/install.sh "$out/install.sh"
-checksums "$out"
+sealed "$out"
 ls -l "$out"

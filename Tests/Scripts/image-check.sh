@@ -53,6 +53,6 @@ serves() {
   wait "$serving"
 }
 # shellcheck disable=SC2154
-serves ws://0.0.0.0:7420 "${command[@]}"
+serves ws://127.0.0.1:7420 "${command[@]}"
 # shellcheck disable=SC2154
 serves wss://cospool.example.org "${compose[@]}"

@@ -134,11 +134,14 @@ packages() {
     fail "removing took more than the programs"
   dpkg -i "cospool-server_$version-1_$suffix.deb"
   cospool-server devices | grep . >/dev/null || fail "the devices are gone after an installation again"
-  # The timer of backups goes with what it starts.
+  # The timer of backups goes with what it starts; the backups themselves stay.
+  install -d -m 0700 -o cospool-server /var/lib/cospool-backup
+  cospool-server backup create --folder /var/lib/cospool-backup
   mkdir -p /etc/systemd/system/timers.target.wants
-  cospool-server backup schedule --folder /backup --write /etc/systemd/system
-  ln -s ../cospool-backup.timer /etc/systemd/system/timers.target.wants/
+  ln -s /usr/lib/systemd/system/cospool-backup.timer /etc/systemd/system/timers.target.wants/
   dpkg -P cospool-server cospool
+  [ -d /var/lib/cospool-backup/files ] || fail "the backups are gone"
+  rm -r /var/lib/cospool-backup
   for left in /var/lib/cospool-server /etc/default/cospool-server; do
     [ ! -e "$left" ] || fail "$left stayed"
   done

@@ -10,7 +10,7 @@ command=${COSPOOL:-.build/debug/cospool}
 environment=.venv-mcp
 if [ ! -e "$environment/ready" ]; then
   python3 -m venv "$environment"
-  "$environment/bin/pip" install --quiet -r Tests/Scripts/mcp-requirements.txt
+  "$environment/bin/pip" install --quiet --require-hashes -r Tests/Scripts/mcp-requirements.txt
   touch "$environment/ready"
 fi
 

@@ -52,6 +52,7 @@ COSPOOL_ROOMS=MutantRunner swift build -c release --product mutants
 runner="$(COSPOOL_ROOMS=MutantRunner swift build -c release --show-bin-path)/mutants"
 bugs=()
 for bug in "$root"/Tests/Mutants/*.mutant; do
-  bugs+=("$(basename "$bug" .mutant)=$(sed -n 's/^about: //p' "$bug")")
+  needs="$(grep -qx 'needs: agents' "$bug" && echo + || true)"
+  bugs+=("$needs$(basename "$bug" .mutant)=$(sed -n 's/^about: //p' "$bug")")
 done
 "$runner" "$seeds" "${bugs[@]}"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Uses the page in a real Chromium, against real daemons and a real server: page_test.py says how. Needs
 # python3 with venv and a Chromium of the system; the driver, axe-core and readers of QR codes and Markdown
-# come from PyPI. SHOTS=DIR keeps pictures; ONLY="name …" runs some of the checks; LONG=1 measures more often. With
+# come from PyPI. SHOTS=DIR keeps pictures; ONLY="name …" runs some of the checks; LONG=1 measures more often;
+# PAGE=DIR takes the files of the page from there. With
 # OPTIONAL=1 a machine without a Chromium, or without a way to PyPI, is told so and nothing fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -23,7 +24,7 @@ without() {
 environment=.venv-page
 if ! cmp -s Tests/Scripts/page-requirements.txt "$environment/ready"; then
   { python3 -m venv "$environment" &&
-    "$environment/bin/pip" install --quiet -r Tests/Scripts/page-requirements.txt; } ||
+    "$environment/bin/pip" install --quiet --require-hashes -r Tests/Scripts/page-requirements.txt; } ||
     without "the driver of the browser cannot be had. It needs python3 with venv (Debian: apt-get install" \
       "python3-venv) and PyPI"
   cp Tests/Scripts/page-requirements.txt "$environment/ready"

@@ -107,6 +107,10 @@ def check_push_test(browser, fixture, figures):
     shown(test).to_be_focused()
     line.get_by_role("button", name="Remove").focus()
     page.keyboard.press("Enter")
+    # What cannot be taken back is asked before, and nothing is done by a second press.
+    shown(page.get_by_role("dialog")).to_contain_text("enter the whole address")
+    shown(page.get_by_role("dialog").get_by_role("button", name="Cancel")).to_be_focused()
+    page.get_by_role("dialog").get_by_role("button", name="Remove").click()
     shown(line).to_have_count(0)
     shown(page.locator("ul", has_text="Nowhere")).to_be_focused()
 
@@ -169,13 +173,17 @@ def check_elsewhere(browser, fixture, figures):
         phone.get_by_label("New message").fill("from the phone")
         phone.get_by_role("button", name="Queue", exact=True).click()
         until(lambda: fixture.desk.contents("by-phone") == ["from the phone"], "the phone's message is there")
+        # Used, the code is of no use, and is shown no more.
+        shown(page.locator(".invite:visible")).to_contain_text("is signed in now")
+        shown(code).to_have_count(0)
         go(page, "#/needs")
         go(page, "#/devices")
         shown(page.locator("devices-view")).to_contain_text("· by ")
         browser.excused = True
         page.locator("li", has_text="(this one)").get_by_role("button", name="Revoke").click()
-        shown(page.get_by_text("This browser may not look")).to_be_visible()
-        shown(phone.get_by_text("This browser may not look")).to_be_visible()
+        page.get_by_role("dialog").get_by_role("button", name="Revoke this browser").click()
+        shown(page.get_by_text("This browser is not signed in")).to_be_visible()
+        shown(phone.get_by_text("This browser is not signed in")).to_be_visible()
     finally:
         laptop.api("DELETE", "web")
         for name in ("webCertificate", "webKey"):
@@ -187,7 +195,7 @@ def check_new_device(browser, fixture, figures):
     page = browser.page()
     go(page, "#/devices")
     ahead(page)
-    page.get_by_label("A new device").select_option("viewer")
+    page.get_by_label("Role of a new device").select_option("viewer")
     button = page.get_by_role("button", name="Show a code for it")
     button.click()
     box = page.locator(".invite:visible")
@@ -328,7 +336,7 @@ def check_accessibility(browser, fixture, figures):
                     shown(page.locator("#toast")).to_be_visible()
                 if name == "locked":
                     page.evaluate("async () => (await import('/app.js')).lock({ message: 'This browser has no key.' })")
-                    shown(page.get_by_text("This browser may not look")).to_be_visible()
+                    shown(page.get_by_text("This browser is not signed in")).to_be_visible()
                 wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
                 expect(wide <= 0, f"{name} is {wide} px too wide at {width}")
                 if width == 320:

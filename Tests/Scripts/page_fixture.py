@@ -166,6 +166,11 @@ class Device:
     def link(self):
         return self.cli("web", "--print")
 
+    def processor(self):
+        """Seconds of a processor that it took so far."""
+        fields = pathlib.Path(f"/proc/{self.process.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def memory(self):
         pages = int(pathlib.Path(f"/proc/{self.process.process.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")

@@ -1,5 +1,8 @@
 """What goes wrong, and what the page says then; see page_test.py."""
 
+import http.server
+import threading
+
 from playwright.sync_api import Error
 from playwright.sync_api import expect as shown
 
@@ -60,6 +63,50 @@ def check_daemon_away(browser, fixture, figures):
     shown(page.get_by_label("New message")).to_have_value("")
 
 
+def check_another_program_has_the_port(browser, fixture, figures):
+    """An open page sends its key to no program that takes the daemon's port, whatever that answers."""
+    browser.excused = True
+    page = browser.page()
+    go(page, "#/s/taken")
+    shown(page.get_by_label("New message")).to_be_visible()
+    address = fixture.desk.api("GET", "web")["address"]
+    seen = []
+
+    class Taker(http.server.BaseHTTPRequestHandler):
+        def answer(self):
+            seen.append((self.path, self.headers.get("Authorization")))
+            # Proofs that it made up itself; then nothing but errors.
+            body = b'{"proofs":["00"]}' if "proof" in self.path and len(seen) < 4 else b"{}"
+            self.send_response(200 if body != b"{}" else 503)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_POST = do_PUT = do_DELETE = answer
+
+        def log_message(self, *words):
+            pass
+
+    fixture.desk.stop()
+    try:
+        taker = http.server.ThreadingHTTPServer(("127.0.0.1", int(address.rsplit(":", 1)[1])), Taker)
+        threading.Thread(target=taker.serve_forever, daemon=True).start()
+        until(lambda: len(seen) >= 6, "the page asks")
+        taker.shutdown()
+        taker.server_close()
+        expect(all(key is None for _, key in seen), f"it got a key: {seen}")
+        expect(all(path.startswith("/v1/web/proof?nonce=") for path, _ in seen), f"it was asked: {seen}")
+        nonces = [path for path, _ in seen]
+        expect(len(set(nonces)) == len(nonces), f"a nonce came twice: {seen}")
+    finally:
+        fixture.desk.start()
+    # When the daemon is back, the page goes on.
+    shown(page.get_by_label("New message")).to_be_visible()
+    page.get_by_label("New message").fill("for the daemon")
+    page.get_by_label("New message").press("Control+Enter")
+    until(lambda: fixture.desk.contents("taken") == ["for the daemon"], "the daemon has it")
+
+
 def check_read_anew(browser, fixture, figures):
     """After a start of the daemon all is read anew: nothing that is shown goes meanwhile, nor the focus."""
     fixture.desk.send("anew", "waits on")
@@ -109,7 +156,7 @@ def check_unsent_on_a_slow_line(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/unsent")
     line = row(page, "not there yet").locator(".meta")
-    shown(line).to_contain_text("on the server")
+    shown(line).to_contain_text("desk")
     page.evaluate("""async id => { const { model, source } = await import('/app.js')
       source.list = async (...path) => {
         if (path[0] !== 'messages/unsent') return Object.getPrototypeOf(source).list.apply(source, path)
@@ -292,7 +339,7 @@ def check_server_away(browser, fixture, figures):
     fixture.desk.api("POST", "sync/now")
     shown(page.locator("#sync")).to_have_text("in sync")
     shown(row(page, "offline work").locator(".note")).to_be_hidden()
-    shown(row(page, "offline work").locator(".meta")).to_contain_text("on the server")
+    shown(row(page, "offline work").locator(".meta")).not_to_contain_text("on this device")
     expect(fixture.desk.api("GET", "messages/unsent")["messages"] == [], "something is unsent")
     until(lambda: fixture.laptop.contents("offline") == ["offline work"], "the other device has it")
 
@@ -304,7 +351,7 @@ def check_revoked(browser, fixture, figures):
     page.get_by_label("New message").fill("typed before the end")
     current = next(each for each in fixture.desk.api("GET", "web")["browsers"])
     fixture.desk.cli("web", "revoke", current["id"])
-    shown(page.get_by_text("This browser may not look")).to_be_visible()
+    shown(page.get_by_text("This browser is not signed in")).to_be_visible()
     page.goto(fixture.desk.link())
     go(page, "#/s/review")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")
@@ -321,7 +368,7 @@ def check_made_room(browser, fixture, figures):
     for _ in range(20):
         ticket = fixture.desk.api("POST", "web", {})["url"].split("#t=")[1]
         fixture.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
-    shown(page.get_by_text("This browser may not look")).to_be_visible()
+    shown(page.get_by_text("This browser is not signed in")).to_be_visible()
     shown(page.locator("#banner")).to_contain_text("made room for a newer one. Run cospool web")
     page.goto(fixture.desk.link())
     go(page, "#/s/room")

@@ -18,9 +18,38 @@ checksums() {
   (
     cd "$1"
     shopt -s nullglob
-    sha256sum -- *[-_]"$version"[-_]*.tar.xz *_"$version"-*.deb install.sh >SHA256SUMS.new
+    sha256sum -- *[-_]"$version"[-_]*.tar.xz *_"$version"-*.deb *_"$version"-*.dsc install.sh >SHA256SUMS.new
     mv SHA256SUMS.new SHA256SUMS
   )
+}
+
+# debian_changelog NAME VERSION MAINTAINER: the only entry of a package's, or of its source's.
+debian_changelog() {
+  cat <<TEXT
+$1 ($2) stable; urgency=medium
+
+  * Release $version.
+
+ -- $3  $(date -u -R -d "@$SOURCE_DATE_EPOCH")
+TEXT
+}
+
+# sealed FOLDER: install.sh, the checksums, and with SIGNING_KEY, a key of gpg's by its fingerprint, their
+# signature. install.sh has the public half then, and takes nothing else.
+sealed() {
+  local key=
+  if [ -n "${SIGNING_KEY:-}" ]; then
+    key=$(gpg --batch --quiet --export "$SIGNING_KEY" | base64 -w 0)
+    [ -n "$key" ] || {
+      echo "release: gpg has no key $SIGNING_KEY" >&2
+      return 1
+    }
+  fi
+  sed "s|^key=''\$|key='$key'|" Client/Packaging/install.sh >"$1/install.sh"
+  checksums "$1"
+  rm -f "$1/SHA256SUMS.sig"
+  [ -z "$key" ] ||
+    gpg --batch --quiet --local-user "$SIGNING_KEY" --output "$1/SHA256SUMS.sig" --detach-sign "$1/SHA256SUMS"
 }
 
 # packed FOLDER NAME ARCHIVE: NAME in FOLDER as an archive; the same files make the same bytes.

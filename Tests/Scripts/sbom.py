@@ -58,7 +58,9 @@ def main():
     if len(sys.argv) != 4:
         sys.exit("usage: sbom.py PACKAGE CHECKOUTS DIRECTORY")
     package, checkouts, out = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-    resolved = (ROOT / "Package.resolved").read_bytes()
+    # A source package has the list beside the checkouts.
+    pinned = [folder / "Package.resolved" for folder in (checkouts, ROOT)]
+    resolved = next(path for path in pinned if path.exists()).read_bytes()
     pins = sorted(json.loads(resolved)["pins"], key=lambda pin: pin["identity"])
     packages = [entry(package, version(), None, "NOASSERTION", "Apache-2.0")]
     toolchain = os.environ.get("SWIFT_VERSION", "")

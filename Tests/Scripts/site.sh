@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 environment=.venv-site
 if [ ! -e "$environment/ready" ]; then
   { python3 -m venv "$environment" &&
-    "$environment/bin/pip" install --quiet -r Tests/Scripts/site-requirements.txt; } || {
+    "$environment/bin/pip" install --quiet --require-hashes -r Tests/Scripts/site-requirements.txt; } || {
     echo "site: the reader of Markdown cannot be had. It needs python3 with venv (Debian: apt-get install" \
       "python3-venv) and PyPI" >&2
     [ "${OPTIONAL:-}" = 1 ] || exit 1

@@ -83,6 +83,9 @@ if [ "${UNITS:-1}" = 1 ]; then
     mkdir -p "$to/lib/systemd/system"
     "$bin/cospool-server" service install --dry-run --program "$prefix/bin/cospool-server" \
       >"$to/lib/systemd/system/cospool-server.service"
+    sed "s|/usr/bin/|$prefix/bin/|" Server/Packaging/cospool-backup.service \
+      >"$to/lib/systemd/system/cospool-backup.service"
+    cp Server/Packaging/cospool-backup.timer "$to/lib/systemd/system/"
   fi
 fi
 

@@ -118,7 +118,8 @@ Long*)
 Leaves*)
   sleep 1000 &
   echo $! > "$HOME/grouped"
-  setsid sh -c 'echo $$ > "$HOME/left"
+  # It leaves its parents and clears its environment: its control group alone says whose it is.
+  setsid env -i HOME="$HOME" PATH="$PATH" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" sh -c 'echo $$ > "$HOME/left"
     until [ -e "$HOME/ask" ]; do sleep 0.1; done
     cospool send -s work "Of nobody" > /dev/null 2> "$HOME/refused"
     echo $? > "$HOME/asked"
@@ -289,7 +290,10 @@ on systemctl stop queues
 on rm /etc/systemd/system/queues.service
 
 say "backups by a timer that elapses"
-on cospool-server backup schedule --folder /backup --write /etc/systemd/system
+! on systemctl is-enabled cospool-backup.timer >/dev/null || fail "the timer is enabled by itself"
+on tee -a /etc/default/cospool-server <<'UNIT' >/dev/null
+COSPOOL_BACKUP_THEN='id -un >>"$COSPOOL_BACKUP_FOLDER"/ran; ! touch /etc/written'
+UNIT
 on mkdir -p /run/systemd/system/cospool-backup.timer.d
 on tee /run/systemd/system/cospool-backup.timer.d/soon.conf <<'UNIT' >/dev/null
 [Timer]
@@ -300,8 +304,10 @@ AccuracySec=100ms
 UNIT
 on systemctl daemon-reload
 on systemctl enable --now cospool-backup.timer
-is_kept() { on cospool-server backup list | grep 'kept as' >/dev/null; }
+is_kept() { on cospool-server backup list 2>/dev/null | grep 'MiB' >/dev/null; }
 eventually 60 is_kept
+has_run() { on grep -qx cospool-server /var/lib/cospool-backup/ran; }
+eventually 60 has_run
 on cospool-server doctor --json | grep '"code":"backupAge","severity":"ok"' >/dev/null || fail "doctor sees no backup"
 on rm -r /run/systemd/system/cospool-backup.timer.d
 on systemctl daemon-reload
@@ -345,7 +351,6 @@ on systemctl start cospool-backup.timer || true
 ! on systemctl is-active cospool-backup.timer || fail "backups are to be made by a program that is gone"
 on dpkg -i "/release/cospool-server_$version-2_$architecture.deb" >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
 on systemctl is-active cospool-backup.timer >/dev/null || fail "no backups are made any more"
-[ -z "$(on find /etc/systemd/system -name removed.conf)" ] || fail "what removing left is still there"
 
 say "purged"
 on dpkg -r cospool-server >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"

@@ -27,7 +27,9 @@ import WireProtocol
     #expect(world.author.hasDiverged)
     send(world.author, on: id, &world.scene)
     #expect(world.scene.closed[id] == .serviceRestart)
-    #expect(world.scene.reports.contains(.stateJoined(ServerScene.workspace)))
+    let report = ServerReport.stateJoined(
+      id, workspace: ServerScene.workspace, device: world.author.id)
+    #expect(world.scene.reports.contains(report))
     #expect(try kinds(world.scene) == [false, true])
     let again = try world.scene.join(&world.author)
     #expect(!world.author.hasDiverged)
@@ -244,6 +246,68 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, false])
   }
 
+  private static func give(_ role: DeviceRole, to device: DeviceID, in scene: ServerScene) {
+    scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.devices[device]?.record.role = role
+    }
+  }
+
+  private static func report(_ phase: Run.Phase, token: UInt64 = 1) -> Command {
+    .reportRun(
+      MessageID(high: 1, low: 1), Run(token: token, attempt: 1, phase: phase, milliseconds: 1))
+  }
+
+  /// What its batches may not say: prompts that nobody ran would count as done on every device.
+  @Test(arguments: [true, false])
+  func anAuthorsStateSaysNothingOfRuns(asTask: Bool) throws {
+    var world = try DivergedWorld()
+    Self.give(.author, to: world.author.id, in: world.scene)
+    var forger = world.author
+    let claim: Command =
+      asTask
+      ? .reportTask(
+        TaskReport(
+          session: try SessionID("main"), status: .error(message: "made up"), milliseconds: 1))
+      : Self.report(.succeeded)
+    try forger.perform(claim)
+    let id = world.scene.connect(forger)
+    _ = world.scene.take(id)
+    send(forger, on: id, &world.scene)
+    let refusal = try #require(world.scene.take(id).refusals.first)
+    #expect(refusal.code == .notAllowed && refusal.retryAfterMilliseconds != nil)
+    #expect(refusal.message.contains("paired to queue messages"))
+    #expect(try kinds(world.scene) == [false])
+    // What is its to say comes in.
+    let honest = world.scene.connect(world.author)
+    send(world.author, on: honest, &world.scene)
+    #expect(world.scene.closed[honest] == .serviceRestart)
+    #expect(try kinds(world.scene) == [false, true])
+  }
+
+  /// A host gives back what the server lost of its runs; from then on an author's state repeats it.
+  @Test func anAuthorGivesBackItsPromptsBesideTheRunsThatTheLogHas() throws {
+    var world = try DivergedWorld()
+    let host = try world.scene.join(&world.other)
+    try world.other.perform(Self.report(.running))
+    world.scene.send(world.other.changes(), on: host)
+    _ = try world.author.workspace.merge(
+      PackedDelta.unpack(try #require(world.scene.tables.log.last).content.bytes))
+    try world.other.perform(Self.report(.succeeded))
+    world.scene.send(world.other.changes(), on: host)
+    #expect(world.scene.take(host).refusals.isEmpty)
+    // It has an earlier report than the log.
+    Self.give(.author, to: world.author.id, in: world.scene)
+    world.author.prefix = LogPrefix(position: 9, chain: 9)
+    let id = world.scene.connect(world.author)
+    send(world.author, on: id, &world.scene)
+    #expect(world.scene.closed[id] == .serviceRestart)
+    #expect(try kinds(world.scene) == [false, false, false, true])
+    _ = try world.scene.join(&world.author)
+    #expect(try world.author.texts() == DivergedWorld.lost)
+    let state = world.author.workspace.dispatchState(of: MessageID(high: 1, low: 1))
+    #expect(state?.runState.run?.phase == .succeeded)
+  }
+
   /// The server keeps nothing of the device's prefix, so the device cannot know.
   @Test func whatTheLogHoldsAlreadyIsNoEntry() throws {
     var world = try DivergedWorld()
@@ -252,7 +316,10 @@ import WireProtocol
     send(world.other, on: id, &world.scene)
     #expect(world.scene.closed[id] == .serviceRestart)
     #expect(try kinds(world.scene) == [false])
-    #expect(!world.scene.reports.contains(.stateJoined(ServerScene.workspace)))
+    let isJoined = world.scene.reports.contains { report in
+      if case .stateJoined = report { true } else { false }
+    }
+    #expect(!isJoined)
   }
 
   /// F1: an offer took the place of the one before.

@@ -74,6 +74,47 @@ import WireProtocol
     #expect(answer == AuthorityAnswer.otherHost(nil))
   }
 
+  /// The same claim in a batch, and in the state of a device whose log the server is said to lack.
+  @Test func whatAnAuthorMayNotSayInABatchItMayNotSayInAState() throws {
+    var scene = ServerScene()
+    var author = scene.device(1)
+    give(.author, to: author, in: scene)
+    let connection = try scene.join(&author)
+    try author.write("text")
+    scene.send(author.changes(), on: connection)
+    try author.take(scene.take(connection))
+    let run = Run(token: 1, attempt: 1, phase: .succeeded, milliseconds: 1)
+    try author.perform(.reportRun(MessageID(high: 1, low: 1), run))
+    scene.send(author.changes(), on: connection)
+    #expect(refusal(&scene, connection) == .notAllowed)
+    author.prefix = LogPrefix(position: 9, chain: 9)
+    let diverged = scene.connect(author)
+    _ = scene.take(diverged)
+    for frame in author.offer() { scene.send(frame, on: diverged) }
+    #expect(refusal(&scene, diverged) == .notAllowed)
+    #expect(try scene.tables.head.position == 1)
+  }
+
+  /// Its batch waits while its access is taken away: a device that is unknown is no host.
+  @Test func whatWaitedOfADeviceThatWasRevokedIsNotWritten() throws {
+    var scene = ServerScene()
+    var device = scene.device(1)
+    give(.author, to: device, in: scene)
+    let connection = try scene.join(&device)
+    scene.holdsTasks = true
+    try device.write("in flight")
+    scene.send(device.changes(), on: connection)
+    let run = Run(token: 1, attempt: 1, phase: .succeeded, milliseconds: 1)
+    try device.perform(.reportRun(MessageID(high: 1, low: 1), run))
+    scene.send(device.changes(), on: connection)
+    scene.storage.revoke(device.id, in: ServerScene.workspace)
+    scene.pass(2_000)
+    scene.finishLastTask()
+    #expect(refusal(&scene, connection) == .revoked)
+    scene.finishTasks()
+    #expect(try scene.tables.head.position == 1)
+  }
+
   @Test func accessEndsAtItsTime() throws {
     var scene = ServerScene()
     var device = scene.device(1)

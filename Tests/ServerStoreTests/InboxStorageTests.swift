@@ -28,7 +28,10 @@ import WireProtocol
       try notification(
         1, .approval(tool: "Bash", summary: "rm\n\u{0}é", details: nil), request: request),
       try notification(
-        2, .approval(tool: "", summary: "", details: "all"), request: request),
+        2,
+        .approval(
+          tool: "", summary: "", details: "all",
+          digest: ContentHash(String(repeating: "a0", count: 32)), isCut: true), request: request),
       try notification(3, .question("Which?", options: ["a\"b", "", "c\nd"]), request: request),
       try notification(4, .question("", options: []), request: request),
       try notification(5, .taskComplete(summary: nil)),

@@ -89,7 +89,9 @@ import WireProtocol
     func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
       VerdictRecord(
         request: RequestID(high: number, low: .max), session: try SessionID("a"),
-        given: GivenVerdict(verdict: .answered, device: Sample.device, text: "nul \u{0} too"),
+        given: GivenVerdict(
+          verdict: .answered, device: Sample.device, text: "nul \u{0} too",
+          digest: number == 3 ? ContentHash(String(repeating: "a0", count: 32)) : nil),
         milliseconds: time)
     }
     let records = try [

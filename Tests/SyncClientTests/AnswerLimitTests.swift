@@ -36,8 +36,11 @@ import WireProtocol
       while client.workspace().task(of: try SessionID("a"))?.request(request) == nil {
         await Task.yield()
       }
-      let event = try await client.tasks.answer(
-        TaskAnswer(session: try SessionID("a"), request: request, verdict: .allowed, text: ""))
+      let unseen = try await client.tasks.answer(
+        TaskAnswer(session: try SessionID("a"), request: request, verdict: .allowed))
+      #expect(unseen == .notAwaited, "a yes names what was shown")
+      let awaited = try #require(await client.tasks.awaitedRequests().first)
+      let event = try await client.tasks.answer(TaskAnswer(to: awaited, verdict: .allowed))
       #expect(event == .waiting)
       #expect(client.engine.store.isSynchronized)
       asking.cancel()

@@ -137,14 +137,23 @@ import Testing
   }
 
   @Test(arguments: [
-    ["send", "-s", "a", "-v foo"], ["send", "-s", "a", "-v", "foo"],
-    ["queue", "edit", "3f", "-v foo"], ["ask", "-s", "a", "-- then"], ["answer", "-no"],
+    ["send", "-s", "a", "-v"], ["send", "-s", "a", "-v", "foo"], ["send", "-s", "a", "-hello"],
+    ["queue", "edit", "3f", "-v"], ["ask", "-s", "a", "--leave", "-push"], ["answer", "-no"],
+    ["ask", "-s", "a", "--leave", "-h"], ["send", "-s", "a", "--help"],
+    ["ask", "-s", "a", "--generate-completion-script"], ["ask", "x", "--version"],
   ])
-  func whereATextLooksLikeAnOptionItIsSaidHow(arguments: [String]) async {
+  func ifATextLooksLikeAnOptionTheAnswerSaysHowToWriteIt(arguments: [String]) async {
     let outcome = await CommandFixture.cospool(arguments)
-    #expect(outcome.exitCode == 2)
-    #expect(
-      outcome.errors.contains("A text that begins with - stands behind --"), "\(outcome.errors)")
+    #expect(outcome.exitCode == 2 && outcome.output.isEmpty)
+    #expect(outcome.errors.contains("write -- before it"), "\(outcome.errors)")
+  }
+
+  @Test(arguments: [
+    ["ask", "-h"], ["ask", "--help"], ["--json", "ask", "--help"], ["ask", "--version"],
+  ])
+  func askNeverSucceedsWithoutAnAnswer(arguments: [String]) async {
+    let outcome = await CommandFixture.cospool(arguments)
+    #expect(outcome.exitCode == 2 && outcome.output.isEmpty && !outcome.errors.isEmpty)
   }
 
   @Test(arguments: [

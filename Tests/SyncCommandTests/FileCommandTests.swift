@@ -14,9 +14,10 @@ import Testing
       _ = await fixture.cospool("send", "-s", "s", "--id", Self.id, "look")
       #expect(await fixture.cospool("queue", "files", "1111").output == "no files")
       let attached = await fixture.cospool("queue", "attach", "1111", path)
-      #expect(attached.output == "attached my picture.png, 4 bytes", "\(attached)")
+      #expect(
+        attached.output == #"attached my picture.png, 4 bytes, to "look" in s"#, "\(attached)")
       let again = await fixture.cospool("queue", "attach", "1111", path)
-      #expect(again.output == "my picture.png is attached already")
+      #expect(again.output == #"my picture.png is attached already to "look" in s"#)
       let list = await fixture.cospool("queue", "files", "1111").output
       #expect(list.contains("image/png  here   my picture.png"), "\(list)")
       #expect(
@@ -36,7 +37,7 @@ import Testing
       #expect(binary.errors.contains("no text"), "\(binary)")
       #expect(
         await fixture.cospool("queue", "detach", "1111", "my picture.png").output
-          == "detached 1 file")
+          == #"detached my picture.png from "look" in s"#)
       let gone = await fixture.cospool("queue", "detach", "1111", "my picture.png")
       #expect(gone.exitCode == 1)
       _ = await fixture.cospool("undo")

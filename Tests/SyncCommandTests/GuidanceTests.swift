@@ -20,7 +20,7 @@ import Testing
     let commands = Self.commands()
     #expect(commands.count > 40)
     for (path, _) in commands {
-      let help = await CommandFixture.cospool(path + ["--help"]).output
+      let help = await CommandFixture.cospool(["help"] + path).output
       let examples = try #require(help.firstRange(of: "EXAMPLES"), "\(path) has no examples")
       let usage = try #require(help.firstRange(of: "USAGE"), "\(path)")
       #expect(examples.lowerBound < usage.lowerBound, "\(path)")
@@ -47,8 +47,9 @@ import Testing
   /// What the server would refuse in words of its own is said in those of the command.
   @Test(arguments: [
     (["ntfy", "nonsense"], "https://SERVER/TOPIC"),
-    (["webhook", "example.org", "--secret", "0123456789abcdef"], "begins with https://"),
-    (["webhook", "https://example.org", "--secret", "short"], "at least 16 bytes"),
+    (["webhook", "example.org", "--secret-file", "-"], "begins with https://"),
+    (["webhook", "https://example.org", "--secret-file", "-"], "at least 16 bytes"),
+    (["ntfy", "-", "--token-file", "-"], "one of them"), (["ntfy", "-"], "https://SERVER/TOPIC"),
     (
       ["apns", "00", "--topic", "a.b", "--environment", "production", "--live", "--me"],
       "leave out --me"
@@ -58,6 +59,37 @@ import Testing
     let outcome = await CommandFixture.cospool(["push", "add"] + words)
     #expect(outcome.exitCode == 2)
     #expect(outcome.errors.contains(text), "\(outcome)")
+  }
+
+  // N-14
+  @Test func secretsOfPushAddressesAreNoArguments() throws {
+    let file = URL.temporaryDirectory.appending(
+      path: "cospool-secret-\(UInt32.random(in: 1...(.max)))")
+    try Data("0123456789abcdef\n".utf8).write(to: file)
+    defer { try? FileManager.default.removeItem(at: file) }
+    let path = file.path(percentEncoded: false)
+    func body(_ words: [String], input: String) throws -> String {
+      let command = try #require(
+        try Cospool.parseAsRoot(["push", "add"] + words) as? any DaemonCommand)
+      return try command.request(input: StandardInput { Array(input.utf8) }).body ?? ""
+    }
+    let hook = "webhook+https://example.org/hook#0123456789abcdef"
+    #expect(
+      try body(["webhook", "https://example.org/hook", "--secret-file", path], input: "")
+        .contains(hook))
+    #expect(
+      try body(
+        ["webhook", "https://example.org/hook", "--secret-file", "-"], input: "0123456789abcdef\n"
+      ).contains(hook))
+    #expect(
+      try body(["ntfy", "-", "--token-file", path], input: "https://ntfy.example/topic\n")
+        .contains("ntfy+https://ntfy.example/topic#0123456789abcdef"))
+    for words in [
+      ["webhook", "https://example.org/hook", "--secret", "0123456789abcdef"],
+      ["ntfy", "https://ntfy.example/topic", "--token", "tk_1"],
+    ] {
+      #expect(throws: (any Error).self) { try Cospool.parseAsRoot(["push", "add"] + words) }
+    }
   }
 
   /// Whoever looks for a command finds it under what it is for, each once.

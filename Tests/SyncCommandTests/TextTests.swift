@@ -139,6 +139,33 @@ import Testing
     #expect(tasks.contains(id), "\(tasks)")
   }
 
+  // N-15
+  @Test func jsonOnATerminalSteersNothingAndIsTheSame() throws {
+    let text = "{\"a\":\"\u{9B}31m \u{202E}x\u{7F} é\"}\n"
+    let escaped = TextStyle.json(text)
+    #expect(escaped == "{\"a\":\"\\u009b31m \\u202ex\\u007f é\"}\n")
+    let decoder = JSONDecoder()
+    #expect(
+      try decoder.decode([String: String].self, from: Data(text.utf8))
+        == decoder.decode([String: String].self, from: Data(escaped.utf8)))
+    var terminal = TextStyle.plain
+    terminal.width = 80
+    #expect(terminal.document(text.utf8) == escaped)
+    #expect(TextStyle.plain.document(text.utf8) == text)
+    let failure = CommandFailure(code: "x", message: "\u{9B}31m", exitCode: 1)
+    #expect(failure.json.contains("\\u009b31m"))
+  }
+
+  @Test func aFileOnATerminalSteersNothing() throws {
+    let command = try #require(
+      try Cospool.parseAsRoot(["queue", "fetch", "1111", "f", "-o", "-"]) as? any DaemonCommand)
+    let answer = Answer(json: Data("a\u{1B}[31m\u{202E}b\n".utf8))
+    var terminal = TextStyle.plain
+    terminal.width = 80
+    #expect(try command.text(of: answer, style: terminal) == "a\u{FFFD}[31m\u{FFFD}b\n")
+    #expect(try command.text(of: answer, style: .plain) == "a\u{1B}[31m\u{202E}b\n")
+  }
+
   @Test func receiptsSayWhatWasDone() throws {
     #expect(
       try text("queue", "move", "1", "--to", "2", of: #"{"position":2,"result":"moved"}"#)
@@ -159,6 +186,30 @@ import Testing
         of: #"{"count":3,"id":"11111111-1111-4111-8111-111111111111","position":2,"#
           + #""session":"a","status":"queued"}"#)
         == "queued, position 2 of 3")
+  }
+
+  // I-11
+  @Test func receiptsNameWhatWasChanged() throws {
+    func message(_ text: String, _ session: String) -> String {
+      #"{"id":"11111111-1111-4111-8111-111111111111","session":"\#(session)","text":"\#(text)"}"#
+    }
+    let one = message("production hotfix", "other")
+    #expect(
+      try text(
+        "queue", "cancel", "1111",
+        of:
+          #"{"count":1,"messages":[\#(one)],"outcomes":[{"id":"11111111-1111-4111-8111-111111111111","#
+          + #""outcome":"cancelled"}],"result":"affected"}"#)
+        == #"cancelled "production hotfix" in other"#)
+    #expect(
+      try text(
+        "queue", "move", "1111", "2222", "--to", "2",
+        of: #"{"messages":[\#(one),\#(message("two", "b"))],"position":2,"result":"moved"}"#)
+        == "moved 2 messages:\n  \"production hotfix\" in other\n  \"two\" in b, position 2")
+    #expect(
+      try text(
+        "queue", "priority", "1111", "urgent", of: #"{"messages":[\#(one)],"result":"done"}"#)
+        == #"made urgent: "production hotfix" in other"#)
   }
 
   @Test func warningGoesBesidesTheAnswer() throws {

@@ -19,15 +19,18 @@ import Testing
     try await CommandFixture.run { fixture async throws in
       for name in ["a", "b", "c", "d"] { _ = await fixture.cospool("send", "-s", name, "go") }
       #expect(
-        await fixture.cospool("thread", "move", "D", "b", "--to", "1").output == "moved, position 1"
-      )
+        await fixture.cospool("thread", "move", "D", "b", "--to", "1").output
+          == "moved d, b, position 1")
       #expect(try await names(fixture) == ["d", "b", "a", "c"])
       #expect(
-        await fixture.cospool("thread", "move", "d", "--after", "a").output == "moved, position 3")
+        await fixture.cospool("thread", "move", "d", "--after", "a").output == "moved d, position 3"
+      )
       #expect(
-        await fixture.cospool("thread", "move", "c", "--before", "b").output == "moved, position 1")
+        await fixture.cospool("thread", "move", "c", "--before", "b").output
+          == "moved c, position 1")
       #expect(try await names(fixture) == ["c", "b", "a", "d"])
-      #expect(await fixture.cospool("thread", "remove", "a", "c").output == "removed 2 threads")
+      #expect(
+        await fixture.cospool("thread", "remove", "a", "c").output == "removed 2 threads: a, c")
       #expect(await fixture.cospool("undo").output == "undone: removing 2 threads")
       #expect(try await names(fixture) == ["c", "b", "a", "d"])
       let wrong = await fixture.cospool("thread", "move", "a", "--after", "a")
@@ -45,7 +48,7 @@ import Testing
     try await CommandFixture.run { fixture async throws in
       _ = await fixture.cospool("send", "-s", "a", "go")
       _ = await fixture.cospool("session", "add", "b")
-      #expect(await fixture.cospool("thread", "add", "B", "a").output == "queued 2 threads")
+      #expect(await fixture.cospool("thread", "add", "B", "a").output == "queued 2 threads: b, a")
       #expect(try await names(fixture) == ["b", "a"])
       #expect(await fixture.cospool("thread", "list").output.contains("1  b"))
       let unknown = await fixture.cospool("thread", "add", "nobody")

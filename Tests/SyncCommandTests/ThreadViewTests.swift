@@ -42,7 +42,7 @@ import Testing
 
   private func unlock(_ names: String..., in fixture: CommandFixture) async {
     for name in names {
-      #expect(await fixture.cospool("thread", "unlock", name).output == "unlocked")
+      #expect(await fixture.cospool("thread", "unlock", name).output == "unlocked \(name)")
     }
   }
 
@@ -64,7 +64,7 @@ import Testing
       await send("a", "b", "c", in: fixture)
       let within = ["COSPOOL_DATA": fixture.directory, "COSPOOL_SESSION": "b"]
       let removed = await CommandFixture.cospool(["thread", "remove"], variables: within)
-      #expect(removed.output == "removed 1 thread", "\(removed.errors)")
+      #expect(removed.output == "removed 1 thread: b", "\(removed.errors)")
       #expect(try await shown(fixture).map(\.name) == ["a", "c"])
       #expect(await fixture.cospool("undo").exitCode == 0)
       #expect(try await shown(fixture).map(\.name) == ["a", "b", "c"])
@@ -78,9 +78,10 @@ import Testing
   @Test func removalFromTheListClosesTheGap() async throws {
     try await CommandFixture.run { fixture async throws in
       await send("a", "b", "c", "d", "e", in: fixture)
-      #expect(await fixture.cospool("thread", "remove", "b").output == "removed 1 thread")
+      #expect(await fixture.cospool("thread", "remove", "b").output == "removed 1 thread: b")
       #expect(try await shown(fixture).map(\.position) == [1, 2, 3, 4])
-      #expect(await fixture.cospool("thread", "remove", "D", "a").output == "removed 2 threads")
+      #expect(
+        await fixture.cospool("thread", "remove", "D", "a").output == "removed 2 threads: d, a")
       #expect(
         try await shown(fixture) == [
           Shown(name: "c", position: 1, locked: true), Shown(name: "e", position: 2, locked: true),
@@ -105,7 +106,7 @@ import Testing
       #expect(await ready(fixture) == ["b", "d"])
       await unlock("a", "c", in: fixture)
       #expect(await ready(fixture) == ["b", "c", "d", "a"])
-      #expect(await fixture.cospool("session", "delete", "c").output == "deleted")
+      #expect(await fixture.cospool("session", "delete", "c").output == "deleted c")
       #expect(await ready(fixture) == ["b", "d", "a"])
       #expect(await fixture.cospool("thread", "clear").output == "removed 4 threads")
       #expect(await fixture.cospool("thread", "list").output == "no thread needs you")

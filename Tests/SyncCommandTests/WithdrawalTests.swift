@@ -29,17 +29,22 @@ import Testing
 
   private static let commands = [["queue", "cancel", "1", "2"], ["queue", "clear", "-s", "a"]]
 
+  private static func place(_ arguments: [String]) -> String {
+    arguments.contains("clear") ? " in a" : ""
+  }
+
   @Test(arguments: commands) func whatWasInTimeIsCounted(arguments: [String]) throws {
     #expect(
       try outcome(arguments, of: answer("cancelled", "cancelled"))
-        == .init(output: "cancelled 2 messages"))
+        == .init(output: "cancelled 2 messages" + Self.place(arguments)))
   }
 
   @Test(arguments: commands) func whatWasTooLateIsNotCancelled(arguments: [String]) throws {
     let late = "cospool: too late for \(Self.first): its agent has it already."
     #expect(
       try outcome(arguments, of: answer("invoked", "cancelled"))
-        == .init(exitCode: 5, output: "cancelled 1 message", errors: late))
+        == .init(
+          exitCode: 5, output: "cancelled 1 message" + Self.place(arguments), errors: late))
     #expect(try outcome(arguments, of: answer("invoked")) == .init(exitCode: 5, errors: late))
     // What was done with before is late, too.
     let done = answer("invoked").replacing(#""affected""#, with: #""unchanged""#)

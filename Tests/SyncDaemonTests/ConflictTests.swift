@@ -152,6 +152,30 @@ import Testing
     }
   }
 
+  /// Who undoes what a notice told of does not undo what was done since.
+  @Test func undoOfAChangeThatIsNotTheLatestIsRefused() async throws {
+    try await RunningDaemon.run { daemon in
+      try await send("one", id: Self.first, to: daemon)
+      let urgent = try await daemon.request(
+        "PUT", "/v1/messages/1111/priority", #"{"priority":"urgent"}"#)
+      let change = try #require(try urgent.decoded(ReceiptAnswer.self).change)
+      try await send("two", id: "2" + Self.first.dropFirst(), to: daemon)
+      let late = try await daemon.request("POST", "/v1/undo", #"{"change":\#(change)}"#)
+      #expect(late.status == 409)
+      #expect(try details(late).code == "changedSince")
+      #expect(try details(late).current?.undo?.undoCount == 3)
+      _ = try await daemon.request("POST", "/v1/undo")
+      let undone = try await daemon.request("POST", "/v1/undo", #"{"change":\#(change)}"#)
+      let redo = try #require(try undone.decoded(ReceiptAnswer.self).change)
+      let message = try await daemon.request("GET", "/v1/messages/1111")
+      #expect(try message.decoded(MessageAnswer.self).priority == "normal")
+      // The number of the change is none of what can be done again.
+      #expect(
+        try await daemon.request("POST", "/v1/redo", #"{"change":\#(redo + 7)}"#).status == 409)
+      #expect(try await daemon.request("POST", "/v1/redo", #"{"change":\#(redo)}"#).status == 200)
+    }
+  }
+
   @Test func sameIDIsOneMessageAndTheSameAnswer() async throws {
     try await RunningDaemon.run(queueSizeMax: 1) { daemon in
       let body = #"{"id":"\#(Self.first)","text":"once","priority":"urgent"}"#

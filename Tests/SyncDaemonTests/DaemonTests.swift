@@ -94,7 +94,8 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: pointer))
   }
 
-  @Test func runtimeDirectoryOfSomebodyElseIsRefused() async throws {
+  /// Anybody may make the directory first in one that all may write to: that keeps no daemon from its start.
+  @Test func runtimeDirectoryOfSomebodyElseIsLeftAlone() async throws {
     let directory = try TemporaryDirectory()
     defer { directory.remove() }
     let open = directory.path + "/cospool"
@@ -102,10 +103,18 @@ import Testing
       atPath: open, withIntermediateDirectories: false, attributes: [.posixPermissions: 0o777])
     chmod(open, 0o777)
     let long = directory.path + "/" + String(repeating: "d", count: 120)
-    let failure = await #expect(throws: DaemonFailure.self) {
-      try await RunningDaemon.run(directory: directory, dataDirectory: long) { _ in }
+    let pointer = long + "/cospool.sock.path"
+    try await RunningDaemon.run(directory: directory, dataDirectory: long) { daemon in
+      let folder = String(daemon.socket.dropLast("/0123456789abcdef.sock".count))
+      #expect(folder.hasPrefix(open + "-") && folder.count == open.count + 7, "\(daemon.socket)")
+      let mode = try FileManager.default.attributesOfItem(atPath: folder)[.posixPermissions] as? Int
+      #expect(mode == 0o700)
+      #expect(try String(contentsOfFile: pointer, encoding: .utf8) == daemon.socket + "\n")
+      try await daemon.requireAnswer()
     }
-    #expect(failure?.message.contains("only you may enter") == true)
+    let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
+    #expect(Set(left) == ["cospool", URL(filePath: long).lastPathComponent], "\(left)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: open) == [])
   }
 
   @Test func corruptStoreEndsWithSixAndIsKept() async throws {

@@ -50,7 +50,9 @@ struct ProcessAgentTests {
   /// Whoever writes prompts must not write options of the agent.
   @Test(arguments: [
     ("echo {}", "--help", false), ("echo -n {}", "-x", false), ("echo -- {}", "--help", true),
-    ("echo x{}", "--help", true), ("echo {}", "help", true), ("sh -c 'echo $1' sh {}", "-x", true),
+    ("echo --prompt={}", "--help", true), ("echo {}", "help", true),
+    ("sh -c 'echo $1' sh {}", "-x", false), ("sh -c 'echo $1' sh -- {}", "-x", false),
+    ("env -- echo {}", "-x", false), ("sh -c 'echo $1' sh {}", "x", true),
     ("echo {}", "- one\n- two", true),
   ])
   func promptsAreNoOptions(command: String, prompt: String, isTaken: Bool) async throws {
@@ -62,11 +64,33 @@ struct ProcessAgentTests {
     }
   }
 
-  @Test(arguments: ["sh -c 'agent {}'", "/bin/bash -lc \"agent {}\""])
+  @Test(arguments: [
+    "sh -c 'agent {}'", "/bin/bash -lc \"agent {}\"", "bash -e -c 'echo {}'",
+    "/usr/bin/env sh -c 'echo {}'",
+    "nice bash -c 'agent {}'", "sudo -u other sh -c {}", "sh -c {}", "bash -c -- {}",
+    "bash -c -o pipefail {}",
+    "python3 -c {}", "python3 -c 'print({})'", "perl -we {}", "node --eval={}", "node -e {}",
+    "env -S {}",
+    "ssh HOST agent {}", "ssh HOST 'agent {}'", "watch agent {}", "tmux new-session {}", "bash {}",
+    "env A=1 {}",
+    "timeout 5 {}", "{}", "{} --help", "agent x{}", "agent prompt={}", "agent --a b={}",
+    "sh -c 'exec \"$@\"' sh sh -c {}",
+  ])
   func promptsAreNoScripts(command: String) {
     #expect(throws: CommandLineFault.self) {
       try CommandAgent.agent(command: command, timeoutSeconds: nil)
     }
+  }
+
+  @Test(arguments: [
+    "agent {}", "agent --prompt {}", "agent --prompt={}", "agent -p {} --json", "agent -- {}",
+    "env A=1 agent {}",
+    "nice -n 5 agent {}", "sh -c 'agent \"$1\"' sh {}", "python3 agent.py {}",
+    "timeout 60 agent {}",
+    "sh -c 'agent < /dev/stdin'",
+  ])
+  func commandsThatTakeAPromptAsDataAreTaken(command: String) throws {
+    _ = try CommandAgent.agent(command: command, timeoutSeconds: nil)
   }
 
   /// Most options of Codex are those of `exec`, and refused before it.

@@ -29,6 +29,20 @@ import Testing
     }
   }
 
+  /// S-35: the refusal comes when the command is set, and says what to do.
+  @Test func aCommandThatWouldRunPromptsIsNotSet() async throws {
+    try await RunningDaemon.run { daemon in
+      for command in ["bash -e -c 'echo {}'", "/usr/bin/env sh -c 'echo {}'", "ssh HOST agent {}"] {
+        let reply = try await daemon.request(
+          "PUT", "/v1/settings/command", "{\"value\":\"\(command)\"}")
+        #expect(reply.status == 422 && reply.body.contains("/dev/stdin"), "\(reply.body)")
+      }
+      let set = try await daemon.request(
+        "PUT", "/v1/settings/command", #"{"value":"agent --prompt {}"}"#)
+      #expect(set.status == 200, "\(set.body)")
+    }
+  }
+
   // S0-33, S2-36: kept over restarts, and said where it comes from.
   @Test func aSettingIsSetKeptAndTakenBack() async throws {
     let directory = try TemporaryDirectory()

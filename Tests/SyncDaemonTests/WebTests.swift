@@ -1,3 +1,5 @@
+import Basics
+import Crypto
 import Foundation
 import LocalAPI
 import SyncClient
@@ -139,6 +141,57 @@ import Testing
     }
   }
 
+  /// S-31: before it sends its key a page asks for a proof that only the daemon can give.
+  @Test func theListenerProvesItself() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      let other = try await OpenPage(of: daemon, name: "other")
+      let nonce = "00112233445566778899aabbccddeeff"
+      func proofs(_ nonce: String) async throws -> [String] {
+        let reply = try await page.send(
+          "GET", "/v1/web/proof?nonce=\(nonce)", headers: page.ownHeaders)
+        return try reply.decoded(WebProofAnswer.self).proofs
+      }
+      func expected(_ key: String) -> String {
+        let secret = SymmetricKey(data: Data(WebKeys.hash(of: key).utf8))
+        return Hex.text(HMAC<SHA256>.authenticationCode(for: Data(nonce.utf8), using: secret))
+      }
+      let given = try await proofs(nonce)
+      #expect(Set(given) == [expected(page.key), expected(other.key)])
+      #expect(try await proofs(String(nonce.reversed())).allSatisfy { !given.contains($0) })
+      _ = try await daemon.request("DELETE", "/v1/web/keys/other")
+      #expect(try await proofs(nonce) == [expected(page.key)])
+      for nonce in ["", "00", nonce + "0", "zz112233445566778899aabbccddeeff"] {
+        let reply = try await page.send(
+          "GET", "/v1/web/proof?nonce=\(nonce)", headers: page.ownHeaders)
+        #expect(reply.status == 400, "\(nonce)")
+      }
+      let foreign = try await page.send(
+        "GET", "/v1/web/proof?nonce=\(nonce)", headers: ["origin: https://evil.example"])
+      #expect(foreign.status == 403)
+    }
+  }
+
+  /// S-38: who connects and says nothing keeps no browser out.
+  @Test func strangersTakeNotAllPlaces() async throws {
+    try await RunningDaemon.run { daemon in
+      let page = try await OpenPage(of: daemon)
+      let idle = try (1...60).map { _ in try RawConnection(port: page.port) }
+      defer { for connection in idle { connection.close() } }
+      #expect(try await page.request("GET", "/v1/status").status == 200)
+      #expect(try await page.send("GET", "/", headers: []).status == 200)
+      // The oldest lose their places at once, the others theirs within seconds.
+      _ = try await idle[0].readToEnd()
+      let clock = ContinuousClock()
+      let begin = clock.now
+      _ = try await idle[59].readToEnd()
+      #expect(clock.now - begin < .seconds(40))
+      let long = #"{"ticket":"\#(String(repeating: "x", count: 5_000))"}"#
+      let reply = try await page.send("POST", "/v1/web/keys", body: long, headers: page.ownHeaders)
+      #expect(reply.status == 413, "\(reply.body)")
+    }
+  }
+
   @Test func browserThatMakesRoomIsCutOff() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)
@@ -157,8 +210,8 @@ import Testing
   @Test func listeningEndsWhenItIsTurnedOff() async throws {
     try await RunningDaemon.run { daemon in
       let page = try await OpenPage(of: daemon)
-      // The page itself may do it, too, and is answered or cut off.
-      _ = try? await page.request("DELETE", "/v1/web")
+      // At the machine alone.
+      #expect(try await page.request("DELETE", "/v1/web").status == 403)
       let off = try await daemon.request("DELETE", "/v1/web").decoded(WebAnswer.self)
       #expect(!off.listening)
       #expect(throws: RawConnection.Failure.self) { try RawConnection(port: page.port) }

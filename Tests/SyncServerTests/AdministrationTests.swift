@@ -228,14 +228,13 @@ import WireProtocol
       #expect(state.address == fixture.server.url)
       #expect(state.processID == getpid())
       #expect(state.diskFree ?? 0 > 0)
-      #expect(state.lastBackupAt == nil && state.text().contains("none is set up"))
+      #expect(state.lastBackupAt == nil && state.text().contains("none was made"))
       let ends = try #require(state.certificateEndsAt)
       #expect(ends == TestCertificate.localhost.endsAt.map { $0 * 1_000 })
       let now = try #require(state.startedAt) + 3 * 86_400_000
       #expect(state.text(now: now).contains("for 3 days"))
       await fixture.server.stop()
-      try BackupSettings(folder: fixture.directory + "/gone", calendar: "daily").write(
-        directory: fixture.directory)
+      try BackupPlace(folder: fixture.directory + "/gone").write(directory: fixture.directory)
       let unmounted = await fixture.administration.serverState()
       #expect(unmounted.backupProblem?.contains("mount that disk") == true)
       #expect(unmounted.text().contains("mount that disk"))
@@ -281,22 +280,5 @@ import WireProtocol
       #expect(state.problems["set-up"]?.contains("push.json") == true)
       #expect(state.waiting == 0)
     }
-  }
-
-  @Test func dataOptionMayStandBeforeTheSubcommand() {
-    let commands = ["serve", "pair", "push"]
-    func moved(_ arguments: String...) -> [String] {
-      CommandLineArguments.movingGlobalOptions(
-        arguments, behind: commands, groups: ["push", "configure"])
-    }
-    #expect(moved("--data", "x", "pair", "--json") == ["pair", "--data", "x", "--json"])
-    #expect(moved("--data=x", "serve") == ["serve", "--data=x"])
-    #expect(moved("pair", "--data", "x") == ["pair", "--data", "x"])
-    #expect(moved("--data", "x", "--port", "0") == ["--data", "x", "--port", "0"])
-    #expect(moved("--data") == ["--data"])
-    #expect(
-      moved("--data", "x", "push", "configure", "apns", "--json")
-        == ["push", "configure", "apns", "--data", "x", "--json"])
-    #expect(moved("--data", "x", "push", "--help") == ["push", "--data", "x", "--help"])
   }
 }

@@ -160,16 +160,15 @@ import Testing
     }
   }
 
-  @Test func backupsGoByTheRuleAndOthersKeepTheirFiles() async throws {
+  @Test func olderBackupsGoAndOthersKeepTheirFiles() async throws {
     try await Self.with { fixture, place in
       let day: Int64 = 86_400_000
-      let rule = BackupRule(days: 2, weeks: 0, months: 0)
       // Somebody else's file is no backup, and keeps nothing.
       try FileManager.default.createDirectory(
         atPath: place.folder, withIntermediateDirectories: true)
       try Data("{}".utf8).write(to: URL(filePath: place.folder + "/package.json"))
       for number in 0..<4 {
-        let created = try place.backup().create(keeping: rule, at: Int64(number) * day)
+        let created = try place.backup().create(keeping: 2, at: Int64(number) * day)
         #expect(created.removed.count == (number < 2 ? 0 : 1))
       }
       let list = try place.backup().list()
@@ -178,7 +177,7 @@ import Testing
       for backup in list.backups { _ = try place.backup().verify(name: backup.name) }
       // An attachment that is gone from the server stays while a backup has it.
       try FileManager.default.removeItem(atPath: place.blobPath(place.attachment))
-      for number in 4..<6 { _ = try place.backup().create(keeping: rule, at: Int64(number) * day) }
+      for number in 4..<6 { _ = try place.backup().create(keeping: 2, at: Int64(number) * day) }
       #expect(
         !FileManager.default.fileExists(
           atPath: "\(place.folder)/files/\(Self.hash(place.attachment))"))
@@ -190,10 +189,9 @@ import Testing
   @Test func aBackupThatIsDatedAheadIsNotTakenForTheLatest() async throws {
     try await Self.with { fixture, place in
       let day: Int64 = 86_400_000
-      let rule = BackupRule(days: 1, weeks: 0, months: 0)
       let now = ProcessClock.wallMilliseconds
-      let ahead = try place.backup().create(keeping: rule, at: now + day).backup.name
-      let right = try place.backup().create(keeping: rule, at: now).backup.name
+      let ahead = try place.backup().create(keeping: 2, at: now + day).backup.name
+      let right = try place.backup().create(keeping: 2, at: now).backup.name
       #expect(try place.backup().list().backups.map(\.name) == [right, ahead])
       func refuses(_ body: () throws -> Void) {
         #expect {
@@ -388,64 +386,47 @@ import Testing
     }
   }
 
-  @Test func settingsSayWhereAndHow() throws {
+  /// Later commands go where the latest backup went, and find out if its disk is not there.
+  @Test func theLatestBackupSaysWhere() throws {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
-    defer { try? FileManager.default.removeItem(atPath: directory) }
+    let folder = directory + "-b"
+    defer {
+      try? FileManager.default.removeItem(atPath: directory)
+      try? FileManager.default.removeItem(atPath: folder)
+    }
     for folder in [nil, ""] {
       #expect {
         try ServerBackup(dataDirectory: directory, folder: folder)
       } throws: { ($0 as? SyncServerError)?.code == .usage }
     }
     _ = try ServerAdministration(dataDirectory: directory).pair(workspaceName: "w")
-    var settings = BackupSettings(folder: directory + "-b", calendar: "daily")
-    settings.keep = BackupRule(days: 1, weeks: 0, months: 0)
-    try settings.write(directory: directory)
-    defer { try? FileManager.default.removeItem(atPath: directory + "-b") }
-    #expect(try BackupSettings.read(directory: directory) == settings)
-    // What no unit can hold was written by nobody who may.
-    for (folder, calendar) in [("/b\n", "daily"), ("/b", "daily\u{7F}")] {
-      try BackupSettings(folder: folder, calendar: calendar).write(directory: directory)
-      #expect {
-        try BackupSettings.read(directory: directory)
-      } throws: { "\($0)".contains("--off") }
-    }
-    try settings.write(directory: directory)
+    _ = try ServerBackup(dataDirectory: directory, folder: folder + "/").create(at: 0)
+    #expect(try BackupPlace.read(directory: directory) == BackupPlace(folder: folder))
+    _ = try ServerBackup(dataDirectory: directory, folder: nil).create(at: 86_400_000)
+    #expect(try ServerBackup(dataDirectory: directory, folder: nil).list().backups.count == 2)
     // Its disk is not mounted: neither where no folder is, nor where an empty one is mounted over.
+    try FileManager.default.removeItem(atPath: folder)
     for step in 0..<2 {
-      if step == 1 { #expect(mkdir(settings.folder, 0o700) == 0) }
-      #expect {
-        try ServerBackup(dataDirectory: directory, folder: nil).create()
-      } throws: { error in
-        (error as? SyncServerError)?.code == .disk && "\(error)".contains("mount that disk")
+      if step == 1 { #expect(mkdir(folder, 0o700) == 0) }
+      for named in [nil, folder] {
+        #expect {
+          try ServerBackup(dataDirectory: directory, folder: named).create()
+        } throws: { error in
+          (error as? SyncServerError)?.code == .disk && "\(error)".contains("mount that disk")
+        }
       }
     }
-    #expect(try FileManager.default.contentsOfDirectory(atPath: settings.folder).isEmpty)
-    try ServerBackup.begin(in: settings.folder)
-    for at in [Int64(0), 86_400_000] {
-      _ = try ServerBackup(dataDirectory: directory, folder: nil).create(at: at)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    // What is garbled says nothing, and a folder that is named counts.
+    let file = URL(filePath: directory + "/" + BackupPlace.fileName)
+    for text in ["", "{}", #"{"folder":"b"}"#] {
+      try Data(text.utf8).write(to: file)
+      #expect {
+        try ServerBackup(dataDirectory: directory, folder: nil)
+      } throws: { "\($0)".contains("--folder FOLDER") }
     }
-    #expect(try ServerBackup(dataDirectory: directory, folder: nil).list().backups.count == 1)
-    try BackupSettings.remove(directory: directory)
-    #expect(try BackupSettings.read(directory: directory) == nil)
-  }
-
-  @Test func aTimerStartsWhatIsQuoted() {
-    let timer = BackupTimer(
-      program: "/usr/bin/cospool-server", dataDirectory: "/srv/my \"data\" 100%",
-      settings: BackupSettings(folder: "/my disk/b", calendar: "*-*-* 03:00"))
-    #expect(
-      timer.units[0].text.contains(
-        #"ExecStart="/usr/bin/cospool-server" "backup" "create" "--data" "/srv/my \"data\" 100%%""#
-          + "\n"))
-    #expect(timer.units[0].text.contains("\nRequiresMountsFor=\"/my disk/b\"\n"))
-    #expect(timer.units[1].text.contains("OnCalendar=*-*-* 03:00\n"))
-    // No second line, which would be a setting of root's.
-    for end in ["\n", "\r\n", "\r", "\0"] {
-      var other = timer
-      other.settings.folder = "/b\(end)ExecStartPre=x"
-      let folder = NSTemporaryDirectory()
-      #expect(throws: SyncServerError.self) { try other.write(to: folder) }
-    }
+    _ = try ServerBackup(dataDirectory: directory, folder: folder).create()
+    #expect(try BackupPlace.read(directory: directory) == BackupPlace(folder: folder))
   }
 
   @Test func aHookIsToldWhichAndItsFailureCounts() throws {

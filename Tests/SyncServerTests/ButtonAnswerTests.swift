@@ -27,7 +27,7 @@ import WireProtocol
     ) async throws -> (approve: String, deny: String) {
       let request = ApprovalRequest(
         id: RequestID(high: 5, low: low), toolName: "Bash", summary: "make",
-        expiresAt: expiresAt)
+        expiresAt: expiresAt, digest: ButtonAnswerTests.digest)
       try await client.send(try host.report(.processing(operation: nil)))
       try await client.send(try host.report(.awaitingApproval(request)))
       let web = web
@@ -44,6 +44,9 @@ import WireProtocol
       return notice
     }
   }
+
+  /// What stands for what is asked; the server compares it alone.
+  private static let digest = ContentHash(String(repeating: "5c", count: 32))
 
   private static func buttons(
     in requests: [RecordedRequest], of id: RequestID
@@ -81,6 +84,9 @@ import WireProtocol
         owner: owner)
       try await away.send(.request(request.request(id: 1)))
       _ = try await away.frame { if case .response = $0 { true } else { false } }
+      let preferences = InboxRequest.setPreferences(NotificationPreferences(showsDetails: true))
+      try await away.send(.request(preferences.request(id: 2)))
+      _ = try await away.frame { if case .response = $0 { true } else { false } }
       await away.close()
       var host = try await fixture.pair(1)
       let client = try await fixture.join(&host)
@@ -101,7 +107,7 @@ import WireProtocol
       #expect(first.status == 200 && first.text == "Allowed.\n")
       let notice = try #require(try await bed.told())
       #expect(notice.request == RequestID(high: 5, low: 6))
-      #expect(notice.given.verdict == .allowed)
+      #expect(notice.given.verdict == .allowed && notice.given.digest == Self.digest)
       #expect(notice.given.device == DeviceID(high: 9, low: 2))
       let again = try await TestPost.send(approve, to: bed.url)
       #expect(again.status == 200 && again.text == "It was allowed already.\n")
@@ -194,11 +200,24 @@ import WireProtocol
         id: RequestID(high: 5, low: 6), toolName: "Bash", summary: "make", expiresAt: 1)
       try await bed.client.send(try bed.host.report(.processing(operation: nil)))
       try await bed.client.send(try bed.host.report(.awaitingApproval(request)))
-      let (web, told) = (bed.web, "An agent waits at its own device for an answer.")
+      let (web, told) = (bed.web, "Bash: make")
       try await PushServiceTests.eventually {
         web.requests.contains { $0.json["message"] as? String == told }
       }
       #expect(web.requests.allSatisfy { $0.json["actions"] == nil && $0.json["click"] == nil })
+    }
+  }
+
+  /// The register changed between the notice and the tap.
+  @Test func anotherRequestThanTheNoticeShowedIsNotApproved() async throws {
+    try await Self.with { bed in
+      let (approve, _) = try await bed.ask(6)
+      let other = ApprovalRequest(
+        id: RequestID(high: 5, low: 6), toolName: "Bash", summary: "make; rm -rf ~",
+        digest: ContentHash(String(repeating: "00", count: 32)))
+      try await bed.client.send(try bed.host.report(.awaitingApproval(other)))
+      let answer = try await TestPost.send(approve, to: bed.url)
+      #expect(answer.status == 410 && answer.text.contains("nobody waits"), "\(answer)")
     }
   }
 

@@ -1,4 +1,6 @@
 import Foundation
+import NIOCore
+import NIOPosix
 import Testing
 import WireProtocol
 
@@ -63,6 +65,46 @@ import WireProtocol
     }
   }
 
+  /// A page of a stranger whose name leads to this port asks by that name.
+  @Test func aReboundNameReadsNoNumbers() async throws {
+    for host in [
+      "localhost", "localhost:9420", "server:9420", "127.0.0.1", "127.0.0.1:1", "[::1]:9420", "::1",
+      "10.0.0.5:9420", "numbers.example.org:9420", "Numbers.Example.org",
+    ] { #expect(MetricsAddress.isOwn(host, boundTo: "numbers.example.org"), "\(host)") }
+    for host in ["evil.com", "evil.com:9420", "127.0.0.1.evil.com", "1.2.3", "evil.com.", "[::1].evil.com"]
+    { #expect(!MetricsAddress.isOwn(host, boundTo: "127.0.0.1"), "\(host)") }
+    try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
+      let port = try #require(fixture.server.metricsPort)
+      for fields in ["Host: evil.com", "Host: localhost\r\nHost: evil.com"] {
+        let answer = try await PlainRequest.send("GET /metrics HTTP/1.1\r\n\(fields)\r\n\r\n", port)
+        #expect(!answer.hasPrefix("HTTP/1.1 200") && !answer.contains("cospool_server_"), "\(answer)")
+      }
+    }
+  }
+
+  /// Whoever opens connections and asks nothing has so many, and takes none from devices.
+  @Test func aFloodOfReadersTakesOnlySoManyConnections() async throws {
+    try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
+      let port = try #require(fixture.server.metricsPort)
+      var idle: [any Channel] = []
+      for _ in 0..<MetricsListener.connectionsMax {
+        idle.append(
+          try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port).get())
+      }
+      // Both ways: the server counts on several threads.
+      for isRefused in [true, false] {
+        let deadline = ContinuousClock.now + .seconds(8)
+        var page: String
+        repeat { page = try await Self.page(fixture) } while page.isEmpty != isRefused
+          && ContinuousClock.now < deadline
+        #expect(page.isEmpty == isRefused)
+        for channel in idle { channel.close(promise: nil) }
+        idle = []
+      }
+    }
+  }
+
   /// What is watched has a value while it is wrong, too.
   @Test func backupsThatAreMissingHaveANumber() async throws {
     let name = "cospool_server_last_backup_time_seconds"
@@ -70,10 +112,9 @@ import WireProtocol
       #expect(Self.value(name, in: try await Self.page(fixture)) == nil)
       let folder = fixture.directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
-      try BackupSettings(folder: folder, calendar: "daily").write(directory: fixture.directory)
+      try BackupPlace(folder: folder).write(directory: fixture.directory)
       #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
-      #expect(mkdir(folder, 0o700) == 0)
-      try ServerBackup.begin(in: folder)
+      for path in [folder, folder + "/files"] { #expect(mkdir(path, 0o700) == 0) }
       #expect(Self.value(name, in: try await Self.page(fixture)) == 0)
       let backup = try ServerBackup(dataDirectory: fixture.directory, folder: nil)
       let made = try backup.create(at: 1_700_000_000_000).backup

@@ -53,10 +53,7 @@ import WireProtocol
       _ = try await fixture.pair(1)
       let folder = fixture.directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
-      #expect(mkdir(folder, 0o700) == 0)
-      try ServerBackup.begin(in: folder)
-      try BackupSettings(folder: folder, calendar: "daily").write(directory: fixture.directory)
-      _ = try ServerBackup(dataDirectory: fixture.directory, folder: nil).create()
+      _ = try ServerBackup(dataDirectory: fixture.directory, folder: folder).create()
       let findings = await Self.findings(of: fixture.directory) {
         $0.url = "ws://127.0.0.1:\(fixture.server.port)"
       }
@@ -161,8 +158,7 @@ import WireProtocol
       let folder = BlobStore.folder(of: WorkspaceID(high: 1, low: 2), dataDirectory: directory)
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       expect(await Self.findings(of: directory), "deletedFiles", .warning)
-      try BackupSettings(folder: directory + "/nowhere", calendar: "daily").write(
-        directory: directory)
+      try BackupPlace(folder: directory + "/nowhere").write(directory: directory)
       let kept = path + ".corrupt-1"
       try FileManager.default.moveItem(atPath: path, toPath: kept)
       for suffix in ["-wal", "-shm"] { try? FileManager.default.removeItem(atPath: path + suffix) }
@@ -409,14 +405,14 @@ import WireProtocol
 
   @Test func backupsThatAreMissingOrOldAreTold() async throws {
     try await withDirectory { directory in
-      expect(await Self.findings(of: directory), "backup", .warning, "no backups")
+      expect(await Self.findings(of: directory), "backup", .warning, "no backup was made")
       let folder = directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
-      try BackupSettings(folder: folder, calendar: "daily").write(directory: directory)
+      try BackupPlace(folder: folder).write(directory: directory)
       expect(await Self.findings(of: directory), "backup", .error, "holds no backups")
       #expect(mkdir(folder, 0o700) == 0)
       expect(await Self.findings(of: directory), "backup", .error, "mount that disk")
-      try ServerBackup.begin(in: folder)
+      #expect(mkdir(folder + "/files", 0o700) == 0)
       expect(await Self.findings(of: directory), "backup", .error, "no backup in")
       _ = try ServerBackup(dataDirectory: directory, folder: nil).create()
       let findings = await Self.findings(of: directory)

@@ -76,6 +76,28 @@ import WireProtocol
     }
   }
 
+  /// A state changes more than any batch: the log line and the audit name the device and its address.
+  @Test func anOfferedStateStandsInTheLog() async throws {
+    let recorder = LogRecorder()
+    let device = DeviceID(high: 9, low: 1).description
+    try await ServerFixture.with(logger: recorder.logger) { fixture in
+      var first = try await fixture.pair(1)
+      _ = try first.write("what the log lacks")
+      first.prefix = LogPrefix(position: 9, chain: 9)
+      let client = try await fixture.join(&first)
+      try await client.send(
+        .snapshot(
+          SnapshotPart(index: 0, count: 1, bytes: PackedSnapshot.pack(first.workspace.image()))))
+      #expect(try await client.end() == CloseCode.serviceRestart.rawValue)
+      try await expect(["code", "paired", "joined", "stateJoined"], in: fixture.administration)
+      let entry = try fixture.administration.accessLog(workspaceName: nil, limit: 100).entries[3]
+      #expect(entry.device == device && entry.source == "127.0.0.1")
+    }
+    let line = recorder.lines().first { $0.contains("which held more") }
+    #expect(line?.contains("state of device \(device)") == true, "\(line ?? "none")")
+    #expect(line?.hasSuffix("source 127.0.0.1") == true)
+  }
+
   @Test func quotasAreSetAndFollowed() async throws {
     try await ServerFixture.with { fixture in
       var device = try await fixture.pair(1)

@@ -33,7 +33,7 @@ import Testing
 
   /// Each request has one outcome, whoever answers when, and none is missed; each notification is
   /// shown once. See `RequestChecker` and `NotificationChecker`.
-  @Test(arguments: Profile.allCases)
+  @Test(arguments: Profile.syncing)
   func requestsHaveOneOutcomeAndNoneIsMissed(profile: Profile) {
     var execution = ExecutionReport()
     for seed in TestSeeds.list(standard: 3) {
@@ -63,7 +63,7 @@ import Testing
   }
 
   /// What people are told of their withdrawals and edits is what happens. See `OutcomeChecker`.
-  @Test(arguments: Profile.allCases)
+  @Test(arguments: Profile.syncing)
   func noStartContradictsWhatPeopleWereTold(profile: Profile) {
     var execution = ExecutionReport()
     for seed in TestSeeds.list(standard: 2) {

@@ -30,6 +30,7 @@ import Testing
     Case(bug: .intentsRunAgain, profile: .crash, checkers: ["execution"]),
     Case(bug: .startBeforeFsync, checkers: ["execution"]),
     Case(bug: .decidesTwice, checkers: ["requests"]),
+    Case(bug: .approvedUnseen, checkers: ["requests"]),
     Case(bug: .retractionLost, checkers: ["notifications"]),
     // The last of an inbox that is dropped keeps the inbox from being empty.
     Case(bug: .notificationDropped, checkers: ["notifications", "quiescence", "stall"]),

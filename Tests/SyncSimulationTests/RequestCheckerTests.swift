@@ -104,6 +104,24 @@ import WireProtocol
     #expect(take(.allowed, on: 0).count == 1)
   }
 
+  @Test func whatNobodyWasShownIsFound() {
+    let request = RequestCheckerTests.request
+    func allow(_ shown: ContentHash?) -> [String] {
+      checker.noted(.allowed(device: 1, request, shown: shown), in: simulation)
+    }
+    #expect(raise() == [])
+    #expect(allow(ContentHash.none) == [])
+    #expect(take(.allowed, on: 1) == [])
+    #expect(decide(.allowed, by: 1).count == 1)
+    let other = RequestChecker()
+    let life = simulation.devices[0].life
+    _ = other.noted(.raised(device: 0, life: life, request), in: simulation)
+    _ = other.noted(
+      .allowed(device: 1, request, shown: SimulatedAgents.digest(of: request)), in: simulation)
+    let decision = AskAnswer(ending: .allowed, device: simulation.devices[1].files.device)
+    #expect(other.noted(.decided(device: 0, request, decision), in: simulation) == [])
+  }
+
   @Test func theSameAnswerCountsOnce() {
     #expect(take(.allowed, on: 0) == [])
     #expect(take(.allowed, on: 0) == [])

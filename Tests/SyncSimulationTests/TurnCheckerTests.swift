@@ -46,18 +46,4 @@ import WireProtocol
     #expect(
       checker.noted(.agentStarted(device: 1, order(3, in: .named("u"))), in: simulation) == [])
   }
-
-  @Test(arguments: [true, false]) func aTurnThatNobodyEndedIsFound(isTakenOver: Bool) throws {
-    let checker = TurnChecker()
-    simulation.apply(
-      .perform(
-        device: 0, .command(.addSession(TurnCheckerTests.session, name: nil, project: nil))))
-    let first = order(1)
-    _ = checker.noted(.agentStarted(device: 0, first), in: simulation)
-    if isTakenOver { _ = checker.noted(takenOver(first), in: simulation) }
-    let found = checker.noted(.agentStopped(device: 0, first), in: simulation)
-    #expect(found.count == (isTakenOver ? 0 : 1))
-    simulation.apply(.perform(device: 0, .command(.deleteSession(TurnCheckerTests.session))))
-    #expect(checker.noted(.agentStopped(device: 0, first), in: simulation) == [])
-  }
 }

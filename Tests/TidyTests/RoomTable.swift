@@ -22,6 +22,9 @@ enum RoomTable {
 
   static let rules: [RoomRule] = [
     RoomRule(name: "Basics", folder: "Sources/Basics"),
+    RoomRule(
+      name: "CommandArguments", folder: "Sources/CommandArguments", rooms: ["Basics"],
+      foreign: ["ArgumentParser"]),
     RoomRule(name: "SequenceCRDT", folder: "Sources/SequenceCRDT"),
     RoomRule(name: "QueueModel", folder: "Sources/QueueModel", rooms: ["SequenceCRDT"]),
     RoomRule(name: "QueueOracle", folder: "Sources/QueueOracle", rooms: model),
@@ -74,8 +77,8 @@ enum RoomTable {
     RoomRule(
       name: "SyncServerCommand", folder: "Server/SyncServerCommand",
       rooms: [
-        "Basics", "QueueModel", "NetworkAddresses", "HealthChecks", "ServerCore", "SyncServer",
-        "ProcessResources", "Observability", "Systemd",
+        "Basics", "CommandArguments", "QueueModel", "NetworkAddresses", "HealthChecks",
+        "ServerCore", "SyncServer", "ProcessResources", "Observability", "Systemd",
       ],
       foreign: ["ArgumentParser", "ServiceLifecycle", "UnixSignals", "Logging"], system: platform),
     RoomRule(
@@ -100,8 +103,8 @@ enum RoomTable {
     RoomRule(
       name: "SyncDaemon", folder: "Client/SyncDaemon",
       rooms: [
-        "Basics", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel", "SyncClient",
-        "ProcessResources", "Observability", "Systemd",
+        "Basics", "CommandArguments", "LocalAPI", "PushNotices", "AgentFormats", "QueueModel",
+        "SyncClient", "ProcessResources", "Observability", "Systemd",
       ],
       foreign: [
         "ArgumentParser", "Crypto", "Hummingbird", "HummingbirdCore", "ServiceLifecycle",
@@ -111,14 +114,16 @@ enum RoomTable {
     RoomRule(
       name: "SyncCommand", folder: "Client/SyncCommand",
       rooms: [
-        "Basics", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats", "QueueModel",
-        "Systemd",
+        "Basics", "CommandArguments", "LocalAPI", "PushNotices", "HealthChecks", "AgentFormats",
+        "QueueModel", "Systemd",
       ],
       foreign: ["ArgumentParser", "NIOCore", "NIOPosix", "NIOHTTP1"],
       system: platform),
     RoomRule(
       name: "MergeHarness", folder: "Sources/MergeHarness",
-      rooms: wire.union(["Basics", "QueueOracle", "ServerCore", "ClientCore", "SyncSimulation"]),
+      rooms: wire.union([
+        "Basics", "CommandArguments", "QueueOracle", "ServerCore", "ClientCore", "SyncSimulation",
+      ]),
       foreign: ["ArgumentParser"], system: platform),
   ]
 

@@ -295,6 +295,15 @@ enum VectorValues {
         ).request(id: 10))
     ),
     (
+      "request/answer, allowed", "A device allows what it showed.",
+      .request(
+        AuthorityRequest.answer(
+          AnswerRequest(
+            session: .named("api"), request: RequestID(high: 1, low: 2), verdict: .allowed,
+            digest: ContentHash(String(repeating: "1f", count: 32)))
+        ).request(id: 10))
+    ),
+    (
       "request/verdict", "The host closes the request.",
       .request(
         AuthorityRequest.verdict(
@@ -319,7 +328,9 @@ enum VectorValues {
       .answered(
         AnsweredNotice(
           session: .named("api"), request: RequestID(high: 1, low: 2),
-          given: GivenVerdict(verdict: .allowed, device: device, text: "go on")))
+          given: GivenVerdict(
+            verdict: .allowed, device: device, text: "go on",
+            digest: ContentHash(String(repeating: "1f", count: 32)))))
     ),
     (
       "notification", "An agent asks for permission; the device was away.",

@@ -220,14 +220,15 @@ extension ConnectionMachine {
   ///   so the server and the disk have it at the same time, not one after the other. A loss of power
   ///   in between leaves the server with operations that the device does not know it made; they come
   ///   back, and the next process writes under another replica id anyway.
+  /// - Parameter choice: what a person says with it of a session, stored in the same transaction.
   mutating func perform(
-    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true,
-    at context: EventContext,
+    _ command: Command, recordsUndo: Bool = true, choice: SessionChoice? = nil,
+    waitsForDisk: Bool = true, at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
     let outcome = try replica.perform(
       command, queueSizeMax: queueSizeMax, wall: time(at: context), recordsUndo: recordsUndo,
-      waitsForDisk: waitsForDisk, at: context, store: store)
+      choice: choice, waitsForDisk: waitsForDisk, at: context, store: store)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
     if !outcome.operations.isEmpty { actions += sendBatches(at: context, store: store) }

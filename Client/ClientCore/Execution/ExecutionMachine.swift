@@ -32,6 +32,8 @@ struct ExecutionMachine: Sendable {
 
   /// nil where this program runs no agents.
   private(set) var executor: Executor?
+  /// What people at this device say of single sessions, also before it runs agents.
+  private(set) var choices = SessionChoices() { didSet { executor?.choices = choices } }
   /// Whether the program is to end, also where it was told so before it ran agents.
   private(set) var isDraining = false
   /// Whether the server decides.
@@ -69,6 +71,16 @@ struct ExecutionMachine: Sendable {
     return carryOut(orders, over: &connection, at: context, store: store)
   }
 
+  /// Checks that nothing that may begin waits without a time at which it is looked at again.
+  ///
+  /// - Throws: `InvariantViolation` naming the first session that does.
+  func checkLiveness(
+    _ connection: ConnectionMachine, at context: EventContext
+  ) throws(InvariantViolation) {
+    try executor?.checkLiveness(
+      in: connection.replica.workspace, deadline: deadline, at: connection.corrected(context))
+  }
+
   /// Checks the machine against itself.
   ///
   /// - Throws: `InvariantViolation` naming the first contradiction.
@@ -93,7 +105,7 @@ extension ExecutionMachine {
   ) -> [Action] {
     let workspace = connection.replica.workspace
     var executor = Executor(
-      device: connection.replica.record.device, settings: settings,
+      device: connection.replica.record.device, settings: settings, choices: choices,
       firstRequest: context.random(6))
     isServerAsked = connection.hasServer
     executor.authorityStands = connection.hasServer
@@ -105,6 +117,20 @@ extension ExecutionMachine {
     if isDraining { recovery += executor.drainRequested(in: workspace, at: context) }
     self.executor = executor
     return carryOut(recovery, over: &connection, at: context, store: store)
+  }
+
+  /// What the store held.
+  mutating func choicesLoaded(_ choices: SessionChoices) { self.choices = choices }
+
+  /// A person at this device said something of a session, and the store has it.
+  mutating func chosen(
+    _ choice: SessionChoice, of session: SessionID, over connection: inout ConnectionMachine,
+    at context: EventContext, store: some ReplicaStore
+  ) -> [Action] {
+    choices.apply(choice)
+    return decide(over: &connection, at: context, store: store) { executor, workspace, context in
+      executor.queuesChanged([session], in: workspace, at: context)
+    }
   }
 
   /// The program is to end: nothing begins any more.
@@ -154,11 +180,12 @@ extension ExecutionMachine {
     store: some ReplicaStore
   ) -> [Action] {
     guard executor != nil else { return [] }
+    var isDue = deadline.map { $0 <= context.now } ?? false
     if isServerAsked != connection.hasServer {
       isServerAsked = connection.hasServer
       executor?.authorityChanged(isAlone: !isServerAsked)
+      isDue = true
     }
-    let isDue = deadline.map { $0 <= context.now } ?? false
     var actions = retryStoring(over: &connection, at: context, store: store)
     actions += decide(over: &connection, at: context, store: store) {
       executor, workspace, context in
@@ -198,7 +225,10 @@ extension ExecutionMachine {
         {
           actions += [.agent(.start(start))] + done
         } else {
-          executor?.beginFailed(start, at: context)
+          actions += decide(over: &connection, at: context, store: store) {
+            executor, workspace, context in
+            executor.beginFailed(start, in: workspace, at: context)
+          }
         }
       case .tell(let order):
         actions.append(.agent(order))
@@ -247,7 +277,8 @@ extension ExecutionMachine {
       return done
     }
     unstored.append((command, following, intents))
-    storeAt = context.now + ExecutionMachine.storeRetryMilliseconds
+    // However many ends come meanwhile, the first of them is tried again in time.
+    storeAt = storeAt ?? context.now + ExecutionMachine.storeRetryMilliseconds
     return []
   }
 
@@ -279,6 +310,8 @@ extension ExecutionMachine {
     }
     // Without a connection it is asked when there is one.
     guard connection.ready != nil else { return [] }
+    // Where the server takes no questions for now, one that is asked again waits once.
+    connection.authority.held.removeAll { $0.id == id }
     connection.authority.held.append((request, id))
     return connection.sendHeld()
   }

@@ -59,7 +59,7 @@ extension Executor {
   /// A person decides where the agent is a person's own: it may go on with the prompt. And after
   /// `startsMax` attempts in a row that ended so: what ends its agent may be the message.
   mutating func policy(after order: StartOrder, at context: EventContext) -> [Command] {
-    guard settings.mode(of: order.session) != .gated else { return [] }
+    guard mode(of: order.session) != .gated else { return [] }
     switch settings.onUnknown {
     case .ask: return []
     case .skip: return [.skip(order.message)]

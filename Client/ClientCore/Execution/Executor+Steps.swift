@@ -119,15 +119,17 @@ extension Executor {
 
   /// A message that an agent is said to have, and none has here: whoever was to report of it has
   /// lost its host's place, or its memory.
-  private func orphan(
+  func orphan(
     of session: SessionID, in workspace: Workspace
   ) -> (message: MessageID, run: Run)? {
     guard let session = sessions[session], session.work == .none,
       let head = try? workspace.messageQueue(session.session).messages.first(where: {
         $0.status == .running
       }), let run = head.run,
-      session.past.lastEnded?.message != head.id
-        || session.past.lastEnded?.attempt != run.attempt,
+      // Its report may not be stored yet.
+      !sessions.values.contains(where: {
+        $0.past.lastEnded?.isReported(by: run, of: head.id) == true
+      }),
       // Somebody may have moved it here while its agent works for another session.
       !sessions.values.contains(where: { $0.work.order?.message == head.id })
     else { return nil }
@@ -238,7 +240,7 @@ extension Executor {
   }
 
   /// The message that would be next: the head of a queue that does not stand still.
-  private func candidate(
+  func candidate(
     in session: SessionID, _ workspace: Workspace
   ) -> (message: MessageID, attempt: UInt16, state: DispatchState)? {
     guard let (head, state) = workspace.startable(in: session),
@@ -340,7 +342,7 @@ extension Executor {
   }
 
   private mutating func begin(_ order: StartOrder) -> [Action] {
-    let isOfPerson = settings.mode(of: order.session) == .gated
+    let isOfPerson = mode(of: order.session) == .gated
     let run = ActiveRun(order: order, isOfPerson: isOfPerson)
     sessions[order.session]?.work = .running(run)
     counters.starts += 1

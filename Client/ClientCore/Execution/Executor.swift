@@ -25,6 +25,8 @@ package struct Executor: Sendable {
   }
 
   package var settings: ExecutionSettings
+  /// What people at this device say of single sessions.
+  package var choices: SessionChoices
   package let device: DeviceID
   /// Numbers of requests rise with every one.
   private var lastRequest: UInt64
@@ -33,8 +35,8 @@ package struct Executor: Sendable {
   var busy: Set<SessionID> = []
   /// Sessions whose agents wait for a prompt; see `StartMode.gated`.
   var opened: Set<SessionID> = []
-  /// Sessions for which this run of the program asks for consent.
-  private var consentAsked: Set<SessionID> = []
+  /// Sessions for which this run of the program asks for consent, and whether all devices show the question.
+  private var consentAsked: [SessionID: Bool] = [:]
   /// Whether the authority lets messages out by itself, where it is asked to.
   package var authorityStands = false
   /// Whether this device is its own authority: nobody else gets a lease, so none of its own ends.
@@ -43,9 +45,13 @@ package struct Executor: Sendable {
   package internal(set) var counters = ExecutionCounts()
 
   /// - Parameter firstRequest: 64 random bits, so that no other run of the program uses the numbers.
-  package init(device: DeviceID, settings: ExecutionSettings = .init(), firstRequest: UInt64) {
+  package init(
+    device: DeviceID, settings: ExecutionSettings = .init(), choices: SessionChoices = .init(),
+    firstRequest: UInt64
+  ) {
     self.device = device
     self.settings = settings
+    self.choices = choices
     lastRequest = firstRequest
   }
 
@@ -125,14 +131,25 @@ package struct Executor: Sendable {
     return actions
   }
 
-  /// Whether to ask for consent, which is asked for once, or to ask no more.
+  /// Whether to ask for consent, or to ask no more. A session shows one question at a time: if another
+  /// one takes the place of this, or its agent goes on at a person's prompt, this is asked again after it.
   private mutating func consent(to session: SessionID, in workspace: Workspace) -> [Action] {
-    guard settings.asksForConsent, settings.lacksConsent(session),
+    guard settings.asksForConsent, lacksConsent(session),
       workspace.host(of: session) == .some(.some(device))
-    else { return consentAsked.remove(session) == nil ? [] : [.tell(.consentSettled(session))] }
-    guard workspace.startable(in: session) != nil, consentAsked.insert(session).inserted else {
-      return []
+    else {
+      let wasAsked = consentAsked.removeValue(forKey: session) != nil
+      return wasAsked ? [.tell(.consentSettled(session))] : []
     }
+    let task = workspace.task(of: session)?.status.kind
+    let shows = task == .awaitingAnswer || task == .awaitingApproval
+    guard let wasShown = consentAsked[session] else {
+      guard workspace.startable(in: session) != nil else { return [] }
+      consentAsked[session] = shows
+      return [.tell(.askConsent(session))]
+    }
+    if shows { consentAsked[session] = true }
+    guard wasShown, !shows, task?.isUnderWay != true else { return [] }
+    consentAsked[session] = false
     return [.tell(.askConsent(session))]
   }
 
@@ -158,7 +175,8 @@ package struct Executor: Sendable {
     }
   }
 
-  /// Another authority decides from now on: leases of the one before count for what runs alone.
+  /// Another authority decides from now on: leases of the one before count for what runs alone. Everything
+  /// is due with that: `timePassed` is to follow.
   package mutating func authorityChanged(isAlone: Bool) {
     self.isAlone = isAlone
     authorityStands = !isAlone
@@ -189,9 +207,17 @@ package struct Executor: Sendable {
     return queuesChanged([session], in: workspace, at: context)
   }
 
-  /// Whether the settings let anything start in a session now.
+  /// When a session's messages may start, consent included.
+  func mode(of session: SessionID) -> StartMode { choices.mode(of: session, settings) }
+
+  /// Whether a person's consent is all that is missing for the session to run here.
+  package func lacksConsent(_ session: SessionID) -> Bool {
+    choices.lacksConsent(session, settings)
+  }
+
+  /// Whether settings and consent let anything start in a session now.
   func mayStart(in session: SessionID) -> Bool {
-    switch settings.mode(of: session) {
+    switch mode(of: session) {
     case .off: false
     case .free: true
     case .gated: opened.contains(session)
@@ -199,10 +225,22 @@ package struct Executor: Sendable {
   }
 
   /// An order could not be stored, and so must not be carried out.
-  package mutating func beginFailed(_ order: StartOrder, at context: EventContext) {
-    guard sessions[order.session]?.work.order == order else { return }
+  package mutating func beginFailed(
+    _ order: StartOrder, in workspace: Workspace, at context: EventContext
+  ) -> [Action] {
+    guard sessions[order.session]?.work.order == order else { return [] }
     sessions[order.session]?.work = .none
     wait(order.session, endsWithChange: false, at: context)
+    return released(order, in: workspace, at: context)
+  }
+
+  /// No agent here has a message any more: it may begin in the queue where it stands by now.
+  private mutating func released(
+    _ order: StartOrder, in workspace: Workspace, at context: EventContext
+  ) -> [Action] {
+    guard let place = workspace.dispatchState(of: order.message)?.session, place != order.session
+    else { return [] }
+    return queuesChanged([place], in: workspace, at: context)
   }
 
   /// The authority answered.
@@ -251,7 +289,8 @@ package struct Executor: Sendable {
     sessions[session]?.past.failures = 0
     sessions[session]?.past.lastEnded = run.order
     let actions = reports(of: run, stopped: work.stopReason, result, at: context)
-    return actions + step(session, in: workspace, at: context)
+    return actions + released(run.order, in: workspace, at: context)
+      + step(session, in: workspace, at: context)
   }
 
   /// The program is to end: nothing new begins; what runs may end until it is stopped.

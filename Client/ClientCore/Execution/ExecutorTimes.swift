@@ -15,6 +15,8 @@ enum ExecutorTimes {
   static let laterMillisecondsMin: Int64 = 10_000
   /// And so long at most: the limits of agents end within a week.
   static let laterMillisecondsMax: Int64 = 8 * 86_400_000
+  /// A wait for a time of the wall clock, which may be set, is looked at again so often.
+  static let wallLookMilliseconds: Int64 = 60_000
   /// How long the lease of an idle session is kept.
   static let idleMilliseconds: Int64 = 60_000
 }

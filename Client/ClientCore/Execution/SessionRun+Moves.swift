@@ -129,7 +129,7 @@ extension SessionRun {
     }
     // The wall clock may be set meanwhile, so it is looked at again now and then.
     if let wakeAtWall = times.wakeAtWall {
-      next.append(now + min(max(0, wakeAtWall - wall), 60_000))
+      next.append(now + min(max(0, wakeAtWall - wall), ExecutorTimes.wallLookMilliseconds))
     }
     if case .held(let lease) = lease {
       if question.asking == nil, question.pause?.isForRenewal != true {

@@ -20,6 +20,12 @@ package struct StartOrder: Hashable, Sendable {
     self.text = text
   }
 
+  /// Whether a run of a message is that of this order, or an earlier one with its number: after a server
+  /// was put back, an attempt of the same number may run under a later lease.
+  func isReported(by run: Run, of message: MessageID) -> Bool {
+    self.message == message && attempt == run.attempt && token >= run.token
+  }
+
   /// What to report of it.
   package func run(_ phase: RunPhase, milliseconds: Int64, note: String) -> Run {
     Run(token: token, attempt: attempt, phase: phase, milliseconds: milliseconds, note: note)

@@ -21,6 +21,8 @@ package struct Replica: Sendable {
   var writer: Writer?
   /// What the server gave for drawing one.
   var nonce: UInt64 = 0
+  /// What of the outbox are messages; nil before it is asked for.
+  var unsent: UnsentMessages?
   /// The latest entry where it is a local one, packed as it is stored and sent.
   var latestLocal: StoredOperations?
 
@@ -144,7 +146,7 @@ package struct Replica: Sendable {
   func commitLocal(
     _ operations: [Operation], undo: UndoHistory.Changes = .init(),
     sent: (message: Command.Send, milliseconds: Int64)? = nil, intents: IntentChanges = .init(),
-    waitsForDisk: Bool = true,
+    choice: SessionChoice? = nil, waitsForDisk: Bool = true,
     next: inout Replica, store: some ReplicaStore
   ) throws(Fault) {
     var transaction = StoreTransaction(record: next.record)
@@ -152,6 +154,7 @@ package struct Replica: Sendable {
     transaction.undo = undo
     transaction.sent = sent
     transaction.intents = intents
+    transaction.choice = choice
     if !operations.isEmpty {
       next.lastEntry += 1
       let parts = PackedDelta.pack(operations, bytesMax: .max)
@@ -200,10 +203,11 @@ package struct Replica: Sendable {
   ///   - wall: the best known time, milliseconds since 1970.
   ///   - recordsUndo: whether the command itself can be undone; what no person asked for cannot.
   ///   - intents: what is stored in the same transaction of what agents have.
+  ///   - choice: what is stored in the same transaction of what a person says of a session.
   package mutating func perform(
     _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
-    recordsUndo: Bool = true, intents: IntentChanges = .init(), waitsForDisk: Bool = true,
-    at event: EventContext, store: some ReplicaStore
+    recordsUndo: Bool = true, intents: IntentChanges = .init(), choice: SessionChoice? = nil,
+    waitsForDisk: Bool = true, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
     var next = self
     let author: Writer
@@ -233,9 +237,8 @@ package struct Replica: Sendable {
         continue
       }
     }
-    guard !outcome.operations.isEmpty || !undo.isEmpty || !intents.isEmpty else {
-      return outcome
-    }
+    guard !outcome.operations.isEmpty || !undo.isEmpty || !intents.isEmpty || choice != nil
+    else { return outcome }
     if outcome.operations.isEmpty {
       // Nobody has to be announced.
       announcement = []
@@ -247,7 +250,7 @@ package struct Replica: Sendable {
     if case .send(let message) = command { sent = (message, wall) }
     try commitLocal(
       announcement + outcome.operations, undo: undo, sent: sent, intents: intents,
-      waitsForDisk: waitsForDisk, next: &next, store: store)
+      choice: choice, waitsForDisk: waitsForDisk, next: &next, store: store)
     self = next
     return outcome
   }

@@ -106,6 +106,8 @@ package struct StoreTransaction: Sendable {
   package var journal = JournalChanges()
   /// What changed of what agents work on here.
   package var intents = IntentChanges()
+  /// What a person at this device says of a session.
+  package var choice: SessionChoice?
   /// What the device granted, where it is its own authority.
   package var authority = AuthorityRecords()
   /// What changed of the answers that wait to be sent.
@@ -169,6 +171,10 @@ package struct LoadedReplica: Sendable {
     package var intents: [StartOrder]
     /// What the device granted while it was its own authority.
     package var authority: AuthorityRecords
+    /// The sessions that a person at this device lets it run.
+    package var consented: Set<SessionID> = []
+    /// The names of the agents of sessions that have one of their own.
+    package var agents: [SessionID: String] = [:]
 
     package init(intents: [StartOrder] = [], authority: AuthorityRecords = .init()) {
       self.intents = intents

@@ -10,11 +10,14 @@ package struct Ask: Hashable, Sendable {
   package var patienceMilliseconds: Int64?
   /// Where nobody answers in time the agent asks at its own prompt.
   package var promptsItself: Bool
+  /// What a yes has to name: `ApprovalRequest.digest`.
+  package var digest: ContentHash?
 
   package init(
     session: SessionID, id: RequestID, matter: AgentAsk, patienceMilliseconds: Int64?,
-    promptsItself: Bool = false
+    promptsItself: Bool = false, digest: ContentHash? = nil
   ) {
+    self.digest = digest
     self.session = session
     self.id = id
     self.matter = matter
@@ -32,7 +35,8 @@ extension Ask {
     case .approval(let tool, let summary, let details):
       .approval(
         ApprovalRequest(
-          id: id, toolName: tool, summary: summary, details: details, expiresAt: expiry))
+          id: id, toolName: tool, summary: summary, details: details, expiresAt: expiry,
+          digest: digest))
     case .question(let question, let options):
       .question(UserQuestion(id: id, question: question, options: options, expiresAt: expiry))
     }
@@ -44,6 +48,13 @@ extension AskAnswer {
     self.init(
       ending: given.verdict.ending, device: given.verdict == .closed ? nil : given.device,
       text: given.text)
+  }
+
+  /// Somebody allowed what this host does not hold.
+  static var mistaken: AskAnswer {
+    var answer = AskAnswer(ending: .withdrawn)
+    answer.isMistaken = true
+    return answer
   }
 }
 
@@ -176,8 +187,13 @@ package struct PendingAsks: Sendable {
     guard let (session, index) = place(of: request), index < PendingAsks.shownMax,
       let entry = entries[session]?[index]
     else { return [] }
-    let decision =
-      given.verdict == .closed ? AskAnswer(ending: entry.closesAs) : AskAnswer(given)
+    let decision: AskAnswer
+    switch given.verdict {
+    case .closed: decision = AskAnswer(ending: entry.closesAs)
+    // The authority knows no more than the register, which another device may have written.
+    case .allowed where given.digest != entry.ask.digest: decision = .mistaken
+    default: decision = AskAnswer(given)
+    }
     return settle(index, of: session, decision, now: now, wall: wall)
   }
 

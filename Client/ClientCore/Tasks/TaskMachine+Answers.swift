@@ -15,9 +15,7 @@ extension TaskMachine {
     // The same answer is under way already: a second tap of the same button.
     if self.answers[answer.request]?.answer == answer { return (nil, []) }
     if let given = verdict(on: answer.request) {
-      let isOwn =
-        given.device == connection.replica.record.device && given.verdict == answer.verdict
-        && given.text == answer.text
+      let isOwn = given == answer.given(by: connection.replica.record.device)
       if isOwn { return (.taken, []) }
       return (
         given.verdict == .closed
@@ -25,7 +23,9 @@ extension TaskMachine {
       )
     }
     let task = connection.replica.workspace.task(of: answer.session)
-    guard let request = task?.request(answer.request), answer.verdict.answers(request) else {
+    guard let request = task?.request(answer.request), answer.verdict.answers(request),
+      answer.verdict != .allowed || answer.digest == request.digest
+    else {
       return (knownEnding(of: answer.request, task), [])
     }
     let pending = PendingAnswer(
@@ -72,9 +72,7 @@ extension TaskMachine {
     guard let pending = self.answers[sent.request], pending.answer == sent else { return [] }
     switch answer {
     case .verdict(let given?):
-      let own = GivenVerdict(
-        verdict: sent.verdict, device: connection.replica.record.device, text: sent.text)
-      if given == own {
+      if given == sent.given(by: connection.replica.record.device) {
         return answerTold(sent, .taken, over: &connection, at: context, store: store)
       }
       return end(
@@ -97,8 +95,7 @@ extension TaskMachine {
   ) -> [Action] {
     if case .taken = answer {
       // The server tells everybody else; here the response says it.
-      let verdict = GivenVerdict(
-        verdict: given.verdict, device: connection.replica.record.device, text: given.text)
+      let verdict = given.given(by: connection.replica.record.device)
       connection.authority.verdicts.append((given.request, verdict))
       noteTold(given.request, verdict)
     }

@@ -390,8 +390,12 @@ extension TaskMachine {
     let due = self.unwritten.filter { $0.value.retryAt <= context.now }
     var actions: [Action] = []
     for (session, unwritten) in due.sorted(by: { $0.key < $1.key }) {
-      // Another host may say by now what the session's agent does.
-      guard mayReport(session, connection) else {
+      // Another host may say by now what the session's agent does; until it does, the word of this one
+      // stands, and with it what it shows as awaited.
+      guard
+        mayReport(session, connection)
+          || isOwn(session, connection) && isUnderWay(session, connection)
+      else {
         self.unwritten[session] = nil
         continue
       }

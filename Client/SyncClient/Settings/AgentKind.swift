@@ -58,6 +58,8 @@ public struct AgentSettings: Hashable, Sendable {
   public var hosts: HostPolicy
   /// Where agents that run here may queue messages.
   public var messages: AgentMessagePolicy
+  /// What a browser may give a session to run it.
+  public var browserKinds: Set<AgentKind>
   /// After so many seconds an agent is stopped and its message has failed; nil for never.
   public var timeoutSeconds: Int?
   /// What to do with an attempt of which nobody knows what became of it.
@@ -68,7 +70,8 @@ public struct AgentSettings: Hashable, Sendable {
   /// Puts the settings together.
   public init(
     kind: AgentKind = .none, command: String? = nil, projectRoots: [String] = [],
-    hosts: HostPolicy = .own, messages: AgentMessagePolicy = .own, timeoutSeconds: Int? = nil,
+    hosts: HostPolicy = .own, messages: AgentMessagePolicy = .own,
+    browserKinds: Set<AgentKind> = [], timeoutSeconds: Int? = nil,
     onUnknown: UnknownPolicy = .ask, graceSeconds: Int = SettingName.agentGraceDefault
   ) {
     self.kind = kind
@@ -76,6 +79,7 @@ public struct AgentSettings: Hashable, Sendable {
     self.projectRoots = projectRoots
     self.hosts = hosts
     self.messages = messages
+    self.browserKinds = browserKinds
     self.timeoutSeconds = timeoutSeconds
     self.onUnknown = onUnknown
     self.graceSeconds = graceSeconds.clamped(to: SettingName.agentGraceRange)

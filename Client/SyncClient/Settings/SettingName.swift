@@ -10,6 +10,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case projectRoots
   case hosts
   case agentMessages
+  case browserAgents
   case agentTimeout
   case agentGrace
   case onUnknown
@@ -63,10 +64,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
 
   /// Those that say how the page is served.
   public static let ofPage: Set<SettingName> = [.web, .webURL, .webCertificate, .webKey]
-  /// Which programs run here, whose word starts them, and where: only somebody at the device says that.
-  public static let ofMachine: Set<SettingName> = [
-    .command, .notifyCommand, .hosts, .projectRoots, .agentMessages,
-  ]
+  /// What stands for the agent that `agent` says, in `browserAgents`.
+  static let defaultAgent = "default"
 
   /// What a setting can be.
   public enum Kind: Hashable, Sendable {
@@ -94,6 +93,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .command, .notifyCommand, .projectRoots: .text(bytesMax: 4_096)
     case .hosts: .choice(HostPolicy.allCases.map(\.rawValue))
     case .agentMessages: .choice(AgentMessagePolicy.allCases.map(\.rawValue))
+    case .browserAgents: .names([SettingName.defaultAgent] + AgentKind.allCases.map(\.rawValue))
     case .agentTimeout: .number(SettingName.agentTimeoutRange)
     case .agentGrace: .number(SettingName.agentGraceRange)
     case .onUnknown: .choice(UnknownPolicy.allCases.map(\.rawValue))
@@ -122,6 +122,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .agent: .text(AgentKind.none.rawValue)
     case .hosts: .text(HostPolicy.own.rawValue)
     case .agentMessages: .text(AgentMessagePolicy.own.rawValue)
+    case .browserAgents: .text(SettingName.defaultAgent)
     case .agentTimeout: .number(0)
     case .agentGrace: .number(SettingName.agentGraceDefault)
     case .onUnknown: .text(UnknownPolicy.ask.rawValue)
@@ -149,6 +150,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .projectRoots: "COSPOOL_PROJECT_ROOTS"
     case .hosts: "COSPOOL_HOSTS"
     case .agentMessages: "COSPOOL_AGENT_MESSAGES"
+    case .browserAgents: "COSPOOL_BROWSER_AGENTS"
     case .agentTimeout: "COSPOOL_AGENT_TIMEOUT"
     case .agentGrace: "COSPOOL_AGENT_GRACE"
     case .onUnknown: "COSPOOL_ON_UNKNOWN"
@@ -193,6 +195,8 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       "which sessions run here: own, that this device took; ask, on all devices; any, whoever gave them"
     case .agentMessages:
       "where agents that run here may queue messages: own, their session; ask, a person; any"
+    case .browserAgents:
+      "agents that the page may give a session, separated by commas; default is what agent says"
     case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
     case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
     case .onUnknown:

@@ -96,13 +96,23 @@ public struct SettingsLayers: Hashable, Sendable {
       command: text(.notifyCommand))
   }
 
+  private func browserKinds(withDefault kind: AgentKind) -> Set<AgentKind> {
+    let names = (text(.browserAgents) ?? "").split(separator: ",").map {
+      String($0).trimmedOfWhitespace()
+    }
+    let kinds = names.compactMap { $0 == SettingName.defaultAgent ? kind : AgentKind(rawValue: $0) }
+    return Set(kinds).subtracting([.none])
+  }
+
   private var agentSettings: AgentSettings {
     let timeout = number(.agentTimeout) ?? 0
+    let kind = text(.agent).flatMap(AgentKind.init) ?? .none
     return AgentSettings(
-      kind: text(.agent).flatMap(AgentKind.init) ?? .none, command: text(.command),
+      kind: kind, command: text(.command),
       projectRoots: (text(.projectRoots) ?? "").split(separator: ":").map(String.init),
       hosts: text(.hosts).flatMap(HostPolicy.init) ?? .own,
       messages: text(.agentMessages).flatMap(AgentMessagePolicy.init) ?? .own,
+      browserKinds: browserKinds(withDefault: kind),
       timeoutSeconds: timeout > 0 ? timeout : nil,
       onUnknown: text(.onUnknown).flatMap(UnknownPolicy.init) ?? .ask,
       graceSeconds: number(.agentGrace) ?? SettingName.agentGraceDefault)

@@ -71,6 +71,19 @@ public struct ClientAttachments: Sendable {
   ///   `.refused`, `.queue(.persistenceFailed)`.
   public func bytes(of hash: ContentHash) async throws(ClientError) -> Data {
     if let bytes = try await client.keeper.bytes(of: hash) { return bytes }
+    let bytes = try await fetched(hash)
+    do throws(ClientError) {
+      try await client.keeper.keep(
+        bytes, as: hash, isUploaded: true, quotaMegabytes: client.settings.attachmentQuota)
+    } catch {
+      // Without room it is shown all the same; the next one who asks fetches it again.
+      guard case .queue(.limitReached) = error else { throw error }
+    }
+    return bytes
+  }
+
+  /// The bytes of a file from the server, checked against the hash.
+  private func fetched(_ hash: ContentHash) async throws(ClientError) -> Data {
     guard let exchange = try blobExchange() else {
       throw .attachmentMissing(hash: hash, isPaired: false)
     }
@@ -82,14 +95,36 @@ public struct ClientAttachments: Sendable {
       throw .refused(
         code: "damagedAttachment", message: "what it sent for \(hash) is not that file")
     }
-    do throws(ClientError) {
-      try await client.keeper.keep(
-        bytes, as: hash, isUploaded: true, quotaMegabytes: client.settings.attachmentQuota)
-    } catch {
-      // Without room it is shown all the same; the next one who asks fetches it again.
-      guard case .queue(.limitReached) = error else { throw error }
-    }
     return bytes
+  }
+
+  /// Keeps the text of a request here and at the server while `body` waits for its answer. A short one
+  /// is in the register.
+  func holding(
+    _ text: Data?, as hash: ContentHash?,
+    _ body: () async throws(ClientError) -> AskAnswer
+  ) async throws(ClientError) -> AskAnswer {
+    guard let text, let hash, text.count > Limits.taskShortBytesMax else { return try await body() }
+    defer {
+      client.keeper.release(hash)
+      client.device.wakeTending()
+    }
+    do throws(ClientError) {
+      try await client.keeper.hold(text, as: hash)
+    } catch {
+      client.engine.logger.warning("other devices cannot see all of a request: \(error)")
+    }
+    client.device.wakeTending()
+    return try await body()
+  }
+
+  /// The text of a request that is too long for its register: of an agent here, else from the server.
+  func text(of hash: ContentHash) async throws(ClientError) -> Data {
+    if let text = client.keeper.text(of: hash) { return text }
+    if let text = try await client.keeper.bytes(of: hash) { return text }
+    let text = try await fetched(hash)
+    client.keeper.noteFetched(text, as: hash)
+    return text
   }
 
   /// Brings files to the server that it lacks, and removes those that no waiting message has needed
@@ -140,7 +175,7 @@ public struct ClientAttachments: Sendable {
         // Asked anew for each: an upload before it may have taken minutes.
         let use = client.workspace().attachments()[stored.hash]
         var stored = stored
-        if asksAgain, use?.isWaiting == true { stored.isUploaded = false }
+        if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
         try await tend(stored, use, now: now, way)
       } catch {
         // One file that the server does not take must not keep the others waiting.
@@ -154,6 +189,7 @@ public struct ClientAttachments: Sendable {
   private func tend(
     _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ way: Way
   ) async throws(TransferError) {
+    if known.isRequest { return try await tendText(known, way) }
     var stored = known
     let isNeeded = use?.isWaiting ?? false
     if isNeeded || stored.unneededSince == nil {
@@ -190,6 +226,30 @@ public struct ClientAttachments: Sendable {
       try await here { () async throws(ClientError) in try await client.keeper.uploaded(known.hash)
       }
     }
+  }
+
+  /// The text of a request goes to the server while an agent here waits, and is removed afterwards.
+  private func tendText(_ known: StoredAttachment, _ way: Way) async throws(TransferError) {
+    guard client.keeper.isHeld(known.hash) else {
+      switch way {
+      // Removed here alone, it would stay at the server for ever.
+      case .closed: if known.isUploaded { return }
+      case .open(let exchange):
+        do { try await exchange.remove(known.hash) } catch { throw .there(error) }
+      case .none: break
+      }
+      try await here { () async throws(ClientError) in
+        try await client.keeper.removeReleased(known.hash)
+      }
+      return
+    }
+    guard !known.isUploaded, case .open(let exchange) = way else { return }
+    let text = try await here { () async throws(ClientError) in
+      try await client.keeper.bytes(of: known.hash)
+    }
+    guard let text else { return }
+    do { try await exchange.offer(Array(text), as: known.hash) } catch { throw .there(error) }
+    try await here { () async throws(ClientError) in try await client.keeper.uploaded(known.hash) }
   }
 
   private func here<Value>(

@@ -29,25 +29,36 @@ public struct ClientExecution: Sendable {
 
   /// Runs messages from now on, until the client closes: the caller does what the orders say.
   ///
-  /// - Parameter deadAgents: those of `unfinished` whose agents are known to have died;
-  ///   of the others nobody knows anything.
-  /// - Throws: `.closed`, also where somebody runs messages already.
+  /// - Parameters:
+  ///   - settings: for all of that time; nil: as the device is set, and at once whenever it is set anew.
+  ///   - deadAgents: those of `unfinished` whose agents are known to have died; of the others nobody
+  ///     knows anything.
+  /// - Throws: `.closed`, also if somebody runs messages already.
   public func start(
-    _ settings: ExecutionSettings, deadAgents: Set<MessageID> = []
+    _ settings: ExecutionSettings? = nil, deadAgents: Set<MessageID> = []
   ) async throws(ClientError) -> AsyncStream<TurnOrder> {
     let loaded = client.loadedExecution
-    let orders = await client.engine.beginExecuting { core, context, store in
+    let orders = await client.engine.beginExecuting(isSetOnce: settings != nil) {
+      [device = client.device] core, context, store in
       core.executionStarted(
-        settings, loaded: loaded, deadAgents: deadAgents, at: context, store: store)
+        settings ?? device.settings.execution, loaded: loaded, deadAgents: deadAgents, at: context,
+        store: store)
     }
     guard let orders else { throw .closed }
     return orders
   }
 
-  /// Takes other settings for what begins from now on.
-  public func apply(_ settings: ExecutionSettings) async {
-    await client.engine.note { core, context, store in
-      core.executionSettingsChanged(settings, at: context, store: store)
+  /// Names the device that runs a session; nil: none does. Where it is this one, that is the consent to
+  /// run the session here, and a change to another one takes the consent back. The disk has both when the
+  /// call returns.
+  ///
+  /// - Throws: as `QueueClient.perform`; nothing changed then.
+  public func setHost(of session: SessionID, to host: DeviceID?) async throws(ClientError) {
+    try await client.engine.submit(synchronizes: true) {
+      core, context, store throws(Replica.Fault) in
+      let (_, actions) = try core.hostChosen(
+        session, host, waitsForDisk: false, at: context, store: store)
+      return ((), actions)
     }
   }
 
@@ -59,11 +70,26 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// The agent of a session waits for a prompt from now on, or not any more; where the settings have
-  /// its messages start only then.
-  public func setGate(of session: SessionID, isOpen: Bool) async {
+  /// Whether the agent of a session waits for a prompt changed; a person's own agent gets messages only
+  /// while it does.
+  ///
+  /// - Parameter isOpen: tells whether it waits, when the turn of this change comes: several may be told
+  ///   side by side.
+  public func gateChanged(of session: SessionID, isOpen: @Sendable () -> Bool) async {
     await client.engine.note { core, context, store in
-      core.sessionGateChanged(session, isOpen: isOpen, at: context, store: store)
+      core.sessionGateChanged(session, isOpen: isOpen(), at: context, store: store)
+    }
+  }
+
+  /// The sessions that would run here if a person at this device let them.
+  public func unconsented() async -> [SessionID] {
+    await client.engine.read { $0.unconsented }
+  }
+
+  /// Why nothing starts here though messages wait, by session; without those whose queue itself says it.
+  public func obstacles() async -> [SessionID: StartObstacle] {
+    await client.engine.read { [engine = client.engine] core in
+      core.startObstacles(at: engine.context())
     }
   }
 
@@ -118,23 +144,14 @@ public struct ClientExecution: Sendable {
       try store.keep(conversation: conversation, of: session, with: agent)
     }
   }
+}
 
-  /// The sessions that somebody at this device let it run.
-  ///
-  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
-  public func consents() async throws(ClientError) -> Set<SessionID> {
-    try await client.engine.withStore { store throws(StoreError) in
-      try store.consents()
-    }
-  }
-
-  /// Lets a session run here where this device is or becomes its host, or no more. Holds for what
-  /// starts from now on, once `apply` was told.
-  ///
-  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
-  public func setConsent(_ isGiven: Bool, to session: SessionID) async throws(ClientError) {
-    try await client.engine.withStore { store throws(StoreError) in
-      try store.setConsent(isGiven, to: session)
-    }
+extension DeviceSettings {
+  /// How the device runs messages.
+  var execution: ExecutionSettings {
+    ExecutionSettings(
+      isEnabled: agents.kind != .none, onUnknown: agents.onUnknown,
+      skipsFailed: onFailure == .proceed, isGated: agents.kind == .hooks,
+      needsConsent: agents.hosts != .any, asksForConsent: agents.hosts == .ask)
   }
 }

@@ -21,6 +21,27 @@ extension ClientQueues {
   }
 }
 
+extension ClientQueues {
+  /// Of the latest messages of this device those that the server is not known to have, oldest first, each
+  /// with how far it has come and why the server refused it: about a thousand at most.
+  ///
+  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  /// - Complexity: as `Replica.unsentMessages`.
+  package func unsentMessages() async throws(ClientError) -> [(
+    id: MessageID, status: QueueStatus, refusal: String?
+  )] {
+    try await client.engine.submit { core, _, store throws(Replica.Fault) in
+      let unsent = try core.unsentMessages(store: store).suffix(ClientStore.syncBoxMax)
+      return (
+        unsent.map { message, operation in
+          let (status, refusal) = core.sending(of: operation)
+          return (message, status, refusal)
+        }, []
+      )
+    }
+  }
+}
+
 extension ClientCore {
   /// A message with what became of the operations that send it.
   fileprivate func withStatus(_ stored: QueuedMessage) -> QueuedMessage {

@@ -30,7 +30,7 @@ extension ClientQueues {
       behind.map { .before($0.id) } ?? before.map { .after($0.id) }
     // All rows, or none: their order stays.
     guard let target, !moved.isEmpty else {
-      return CommandReceipt(notice: .unchanged, operations: nil)
+      return CommandReceipt(notice: .unchanged)
     }
     return try await client.perform(.move(moved, to: target))
   }

@@ -39,11 +39,10 @@ extension ClientTasks {
       break
     }
     let before = client.device.activity(of: session)
-    let wasLive = client.device.isLiveBusy(session)
-    if signal == .wentIdle, !wasLive { return before }
-    let activity = client.device.receive(signal, in: session, from: .hooks)
+    if signal == .wentIdle, !client.device.isLiveBusy(session) { return before }
+    let (activity, changesLive) = client.device.receive(signal, in: session, from: .hooks)
     // Nothing may start in a session whose agent works for somebody at its prompt.
-    if client.device.isLiveBusy(session) != wasLive { await liveChanged(in: session) }
+    if changesLive { await liveChanged(in: session) }
     // What the executor runs there goes on, and what follows from its end is not to be done before.
     if signal.endsTurn, await client.execution.running()[session] != nil { return activity }
     switch signal {
@@ -63,13 +62,13 @@ extension ClientTasks {
   /// What an agent that runs here reports; nothing follows from it for the queues, since the
   /// executor sees to those.
   public func noteActivity(_ signal: AgentSignal, in session: SessionID) {
-    _ = client.device.receive(signal, in: session, from: .turn)
+    client.device.receive(signal, in: session, from: .turn)
   }
 
   /// The turn of an agent that a person works with is over, and what follows from that is the
   /// executor's matter: it gave the prompt out.
   public func endLiveTurn(in session: SessionID) async {
-    _ = client.device.receive(.wentIdle, in: session, from: .hooks)
+    client.device.receive(.wentIdle, in: session, from: .hooks)
     await liveChanged(in: session)
   }
 

@@ -1,5 +1,6 @@
 import ClientCore
 import ClientStore
+import Foundation
 public import QueueModel
 import WireProtocol
 
@@ -27,13 +28,26 @@ public struct TaskAnswer: Hashable, Sendable {
   public var verdict: Verdict
   /// The answer, or a remark; at most `Limits.answerBytesMax` bytes.
   public var text: String
+  /// The `digest` of the request that the person was shown. A yes counts for nothing else.
+  public var digest: ContentHash?
 
   /// Puts the parts together.
-  public init(session: SessionID, request: RequestID, verdict: Verdict, text: String = "") {
+  public init(
+    session: SessionID, request: RequestID, verdict: Verdict, text: String = "",
+    digest: ContentHash? = nil
+  ) {
     self.session = session
     self.request = request
     self.verdict = verdict
     self.text = text
+    self.digest = digest
+  }
+
+  /// An answer to a request that the person was shown.
+  public init(to awaited: AwaitedRequest, verdict: Verdict, text: String = "") {
+    self.init(
+      session: awaited.session, request: awaited.request.id, verdict: verdict, text: text,
+      digest: awaited.request.digest)
   }
 }
 
@@ -41,7 +55,7 @@ extension TaskAnswer {
   init(_ request: AnswerRequest) {
     self.init(
       session: request.session, request: request.request, verdict: request.verdict,
-      text: request.text)
+      text: request.text, digest: request.digest)
   }
 }
 
@@ -73,8 +87,7 @@ public enum AnswerEvent: Hashable, Sendable {
 ///
 /// ```swift
 /// for awaited in await client.tasks.awaitedRequests() { show(awaited.request) }
-/// let answer = TaskAnswer(session: session, request: request, verdict: .allowed)
-/// switch try await client.tasks.answer(answer) {
+/// switch try await client.tasks.answer(TaskAnswer(to: awaited, verdict: .allowed)) {
 /// case .taken: break
 /// case let other: show(other)
 /// }
@@ -111,18 +124,61 @@ public struct ClientTasks: Sendable {
   ///   - promptsItself: where nobody answers in time the agent asks at its own prompt: its task goes
   ///     on waiting until something is heard of it.
   /// - Returns: the one decision that the agent is to be told.
-  /// - Throws: `.queue(.sessionNotFound)`, `.closed`.
+  /// - Throws: `.queue` with `sessionNotFound` or `contentTooLong`, `.closed`.
   public func ask(
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
     patience: Duration? = .seconds(60), promptsItself: Bool = false
   ) async throws(ClientError) -> AskAnswer {
-    let answer = try await client.engine.raise(
-      Ask(
-        session: session, id: id, matter: ask,
-        patienceMilliseconds: patience.map(DeviceClock.milliseconds), promptsItself: promptsItself))
+    let answer = try await askOnce(
+      ask, in: session, id: id, patience: patience, promptsItself: promptsItself)
+    guard answer.isMistaken else { return answer }
+    return try await askOnce(ask, in: session, patience: patience, promptsItself: promptsItself)
+  }
+
+  /// The same, where the caller asks anew under another id if what somebody allowed was not this.
+  package func askOnce(
+    _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
+    patience: Duration? = .seconds(60), promptsItself: Bool = false
+  ) async throws(ClientError) -> AskAnswer {
+    let text = ask.text.map { Data($0.utf8) }
+    if let text, text.count > Limits.taskInputBytesMax {
+      throw .queue(.contentTooLong(bytes: text.count, max: Limits.taskInputBytesMax))
+    }
+    let digest = text.flatMap(AttachmentStore.hash)
+    let answer = try await client.attachments.holding(text, as: digest) {
+      () async throws(ClientError) in
+      try await client.engine.raise(
+        Ask(
+          session: session, id: id, matter: ask,
+          patienceMilliseconds: patience.map(DeviceClock.milliseconds),
+          promptsItself: promptsItself, digest: digest))
+    }
     // An agent that works by itself is told, and stops or not.
     if answer.ending == .cancelled { _ = try await client.execution.stopAgent(of: session) }
     return answer
+  }
+
+  /// A request with all of its details: from its register, else from the device where its agent works
+  /// or the server, checked against its digest. Nothing else is to be shown as what a yes allows.
+  ///
+  /// - Throws: `.attachmentMissing` if nobody has all of it now, `.refused` if what is here is not what its
+  ///   digest says, `.unreachable`, `.notPaired`, `.queue(.persistenceFailed)`.
+  public func whole(_ request: ApprovalRequest) async throws(ClientError) -> ApprovalRequest {
+    guard let digest = request.digest else { return request }
+    guard request.isCut else {
+      guard AttachmentStore.hash(of: Data(request.text.utf8)) == digest else {
+        throw .refused(
+          code: "damagedRequest", message: "what \(request.id) shows is not what it asks for")
+      }
+      return request
+    }
+    let bytes = try await client.attachments.text(of: digest)
+    guard
+      let whole = String(validating: bytes, as: UTF8.self).flatMap({ request.whole($0) })
+    else {
+      throw .refused(code: "damagedRequest", message: "the text of \(request.id) is none")
+    }
+    return whole
   }
 
   /// Answers what a task awaits. The first answer of all devices counts.
@@ -137,7 +193,7 @@ public struct ClientTasks: Sendable {
     }
     let request = AnswerRequest(
       session: answer.session, request: answer.request, verdict: answer.verdict,
-      text: answer.text)
+      text: answer.text, digest: answer.digest)
     return try await client.engine.give(request, within: ClientQueues.raceAnswerLimit)
   }
 

@@ -42,7 +42,7 @@ extension ClientThreads {
   /// - Throws: `.queue(.persistenceFailed)` where the store cannot be read, `.closed`.
   public func liftedLocks() async throws(ClientError) -> [SessionID: LiftedLock] {
     let workspace = client.workspace()
-    let kinds = try await client.execution.agentKinds()
+    let kinds = await client.execution.agentKinds()
     let sync = client.syncStatus()
     // Who is not connected itself knows nothing of others.
     let devices = sync.state == .connected ? sync.devices : []

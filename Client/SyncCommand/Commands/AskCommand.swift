@@ -1,3 +1,4 @@
+import AgentFormats
 import ArgumentParser
 import Basics
 import LocalAPI
@@ -42,8 +43,7 @@ struct AskCommand: SessionCommand {
     var body = AskRequest(kind: leave ? "approval" : "question")
     if leave {
       body.toolName = "Command"
-      body.summary = text.cutWithMark(toUTF8Bytes: HookApproval.summaryBytesMax)
-      body.details = text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax)
+      body.input = JSONTree.object(["command": .string(text)]).line
     } else {
       body.question = text
       body.options = option.isEmpty ? nil : option

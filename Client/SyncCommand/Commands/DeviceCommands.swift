@@ -43,7 +43,7 @@ struct DumpCommand: DaemonCommand {
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    String(decoding: answer.json, as: UTF8.self)
+    style.document(answer.json)
   }
 }
 

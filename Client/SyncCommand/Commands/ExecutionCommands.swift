@@ -143,7 +143,7 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "runs again")
+      try ReceiptText.text(of: answer, done: "retried")
     }
   }
 
@@ -217,7 +217,7 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: release ? "released" : "held for \(seconds) seconds")
+      try ReceiptText.text(of: answer, done: release ? "released" : "held for \(seconds) seconds:")
     }
   }
 }

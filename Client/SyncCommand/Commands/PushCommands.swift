@@ -82,8 +82,8 @@ struct PushCommands: ParsableCommand {
       abstract: "Push to an address from now on.",
       discussion: """
         EXAMPLES
-          cospool push add ntfy https://ntfy.sh/my-secret-topic
-          cospool push add webhook https://example.org/hook --secret "$SECRET"
+          cospool push add ntfy - < address
+          cospool push add webhook https://example.org/hook --secret-file FILE
           cospool push add apns TOKEN --topic org.example.app --environment production
 
         Give --id to put an address in the place of another. With --me it is yours and not this
@@ -130,24 +130,40 @@ extension PushCommands.Add {
       commandName: "ntfy", abstract: "A topic of an ntfy server.",
       discussion: """
         EXAMPLES
-          cospool push add ntfy https://ntfy.sh/my-secret-topic --me
-          cospool push add ntfy https://ntfy.example.org/topic --token "$NTFY_TOKEN"
+          echo "https://ntfy.sh/$TOPIC" | cospool push add ntfy - --me
+          cospool push add ntfy https://ntfy.example.org/topic --token-file FILE
 
-        Whoever knows the topic can read it: choose one that nobody guesses.
+        Whoever knows the topic can read it: choose one that nobody guesses. Other accounts of this machine can
+        read the arguments of a command while it runs, so a topic that is secret comes on standard input.
         """)
-    @Argument(help: "https://server/topic.") var url: String
-    @Option(help: "The server's access token, where it wants one.") var token: String?
+    @Argument(help: "https://server/topic; - reads it from stdin.") var url: String
+    @Option(
+      help: ArgumentHelp(
+        "Holds the server's access token, if it wants one; - reads it from stdin.",
+        valueName: "file"))
+    var tokenFile: String?
     @OptionGroup var target: PushTargetOption
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-      guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
-        throw ValidationError("An ntfy topic is https://SERVER/TOPIC.")
+      guard url == "-" || Ntfy.isAddress(url) else { throw ValidationError(Ntfy.advice) }
+      guard url != "-" || tokenFile != "-" else {
+        throw ValidationError("Standard input holds one of them: name a file for the token.")
       }
     }
 
+    private static let advice = "An ntfy topic is https://SERVER/TOPIC."
+
+    private static func isAddress(_ url: String) -> Bool {
+      url.hasPrefix("https://") || url.hasPrefix("http://")
+    }
+
     func request(input: StandardInput) throws -> APIRequest {
-      try target.request(kind: "ntfy", address: "ntfy+" + url + (token.map { "#" + $0 } ?? ""))
+      let address = url == "-" ? try SecretFile.read("-", or: input) : url
+      guard Ntfy.isAddress(address) else { throw CommandFailure.usage(Ntfy.advice) }
+      let token = try tokenFile.map { try SecretFile.read($0, or: input) }
+      return try target.request(
+        kind: "ntfy", address: "ntfy+" + address + (token.map { "#" + $0 } ?? ""))
     }
   }
 
@@ -156,12 +172,17 @@ extension PushCommands.Add {
       commandName: "webhook", abstract: "An address that takes signed posts.",
       discussion: """
         EXAMPLES
-          cospool push add webhook https://example.org/hook --secret "$SECRET"
+          cospool push add webhook https://example.org/hook --secret-file FILE
+          pass show hook | cospool push add webhook https://example.org/hook --secret-file -
 
-        The secret, at least 16 bytes, is the key of the signature that the posts carry.
+        The secret, at least 16 bytes, is the key of the signature that the posts carry. It is no argument:
+        other accounts of this machine can read those while a command runs.
         """)
     @Argument(help: "The address.") var url: String
-    @Option(help: "The key of the signature.") var secret: String
+    @Option(
+      help: ArgumentHelp(
+        "Holds the key of the signature; - reads it from stdin.", valueName: "file"))
+    var secretFile: String
     @OptionGroup var target: PushTargetOption
     @OptionGroup var options: GlobalOptions
 
@@ -169,14 +190,15 @@ extension PushCommands.Add {
       guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
         throw ValidationError("A webhook's address begins with https://.")
       }
-      guard secret.utf8.count >= WebhookAddress.secretBytesMin else {
-        throw ValidationError(
-          "--secret has at least \(WebhookAddress.secretBytesMin) bytes.")
-      }
     }
 
     func request(input: StandardInput) throws -> APIRequest {
-      try target.request(kind: "webhook", address: "webhook+" + url + "#" + secret)
+      let secret = try SecretFile.read(secretFile, or: input)
+      guard secret.utf8.count >= WebhookAddress.secretBytesMin else {
+        throw CommandFailure.usage(
+          "The secret needs at least \(WebhookAddress.secretBytesMin) bytes.")
+      }
+      return try target.request(kind: "webhook", address: "webhook+" + url + "#" + secret)
     }
   }
 
@@ -231,6 +253,14 @@ extension PushCommands.Add {
         address: "apns://\(topic)/\(token)?environment=\(environment.rawValue)&purpose=\(purpose)"
           + (session.map { "&session=" + ASCII.percentEncoded($0) } ?? ""))
     }
+  }
+}
+
+/// A secret that is no argument.
+enum SecretFile {
+  /// The text of the file, or of standard input if the path is "-", without white space around it.
+  static func read(_ path: String, or input: StandardInput) throws -> String {
+    try DocumentFile.read(path, or: input).trimmedOfWhitespace()
   }
 }
 

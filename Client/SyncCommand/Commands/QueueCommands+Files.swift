@@ -31,9 +31,10 @@ extension QueueCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let attached = try answer.decoded(AttachedAnswer.self)
       let name = TextStyle.line(attached.attachment.name)
+      let message = attached.message.map { " to " + ReceiptText.named([$0]) } ?? ""
       return attached.isNew
-        ? "attached \(name), \(ReceiptText.counted(attached.attachment.size, "byte"))"
-        : "\(name) is attached already"
+        ? "attached \(name), \(ReceiptText.counted(attached.attachment.size, "byte")),\(message)"
+        : "\(name) is attached already\(message)"
     }
   }
 
@@ -54,7 +55,7 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "detached", item: "file")
+      try ReceiptText.text(of: answer, done: "detached \(TextStyle.line(file)) from")
     }
   }
 
@@ -123,7 +124,7 @@ extension QueueCommands {
             code: "notText", message: "It is no text: name a file with -o.",
             exitCode: ExitStatus.failed)
         }
-        return text
+        return style.width == nil ? text : TextStyle.block(text)
       }
       return DocumentFile.written(answer.json, to: path)
     }

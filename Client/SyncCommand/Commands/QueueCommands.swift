@@ -23,7 +23,7 @@ struct QueueCommands: ParsableCommand {
         cospool queue export -s review queue-review.json
         cospool queue import queue-review.json
 
-      Ids may be shortened as long as they stay unique.
+      Ids may be shortened to 4 characters or more, as long as they stay unique.
       """,
     subcommands: [
       List.self, Show.self, Edit.self, Move.self, Cancel.self, Restore.self, Clear.self,
@@ -202,6 +202,8 @@ struct QueueCommands: ParsableCommand {
     var messages: [String]
     @OptionGroup var options: GlobalOptions
 
+    var clearedSession: String? { nil }
+
     func request(input: StandardInput) throws -> APIRequest {
       try APIRequest(.post, ["messages", "cancel"], body: MessagesRequest(ids: messages))
     }
@@ -237,6 +239,8 @@ struct QueueCommands: ParsableCommand {
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
 
+    var clearedSession: String? { session.id }
+
     func request(input: StandardInput) throws -> APIRequest {
       APIRequest(.delete, ["sessions", session.id, "queue"])
     }
@@ -270,7 +274,7 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: priority.lowercased())
+      try ReceiptText.text(of: answer, done: "made \(priority.lowercased()):")
     }
   }
 
@@ -294,7 +298,7 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "paused")
+      try ReceiptText.text(of: answer, done: "paused", session: session.id)
     }
   }
 
@@ -313,7 +317,8 @@ struct QueueCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "resumed", unchanged: "not paused")
+      try ReceiptText.text(
+        of: answer, done: "resumed", unchanged: "not paused", session: session.id)
     }
   }
 }

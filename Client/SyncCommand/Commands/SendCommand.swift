@@ -54,9 +54,10 @@ struct SendCommand: SessionCommand {
     guard let text = session.name ?? names.named, !text.isEmpty else {
       return try lookUp(in: names)
     }
+    session.isGuessed = session.name == nil
     session.name = text
     switch names.wholeMatch(text) {
-    case .one(let id): session.name = id.rawValue
+    case .one(let known): session.name = known.id.rawValue
     case .several(let sessions): throw names.ambiguous(text, sessions)
     case .none:
       try checkNew(text, names, environment)
@@ -79,11 +80,11 @@ struct SendCommand: SessionCommand {
         message: "No session \(text). Did you mean \(similar.joined(separator: " or "))? "
           + "--new makes it.", exitCode: ExitStatus.failed, candidates: similar)
     }
-    if case .one(let id) = names.match(text) {
-      guard confirm(TextStyle.line("There is no session \(text). Queue it in \(id)?")) else {
+    if case .one(let known) = names.match(text) {
+      guard confirm(TextStyle.line("There is no session \(text). Queue it in \(known.id)?")) else {
         throw SendCommand.nothingQueued
       }
-      session.name = id.rawValue
+      session.name = known.id.rawValue
       return
     }
     let known = similar.isEmpty ? "" : " (\(similar.joined(separator: ", ")) exists)"
@@ -112,8 +113,9 @@ struct SendCommand: SessionCommand {
       return "\(sent.status.rawValue) before, nothing was queued"
     }
     let place = "queued, position \(sent.position) of \(sent.count)"
-    guard makesSession else { return place }
-    return place + " in the new session \(TextStyle.line(sent.session.rawValue))"
+    let name = TextStyle.line(sent.session.rawValue)
+    if makesSession { return "\(place) in the new session \(name)" }
+    return session.isGuessed ? "\(place) in \(name)" : place
   }
 
   func warning(of answer: Answer) -> String? {

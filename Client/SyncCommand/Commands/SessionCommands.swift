@@ -58,7 +58,7 @@ struct SessionCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "added", unchanged: "there already")
+      try ReceiptText.text(of: answer, done: "added", unchanged: "there already", session: session)
     }
   }
 
@@ -82,7 +82,7 @@ struct SessionCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "renamed")
+      try ReceiptText.text(of: answer, done: "renamed", session: session)
     }
   }
 
@@ -105,7 +105,7 @@ struct SessionCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "deleted")
+      try ReceiptText.text(of: answer, done: "deleted", session: session)
     }
   }
 }

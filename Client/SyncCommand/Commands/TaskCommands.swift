@@ -94,28 +94,41 @@ protocol AnsweringCommand: DaemonCommand {
 }
 
 extension AnsweringCommand {
-  /// A session's id where the word is its name and begins no request's id.
-  static func named(_ word: String?, in names: SessionNames, _ tasks: [TaskState]) -> String? {
-    guard let word, !isRequest(word, in: tasks), case .one(let id) = names.match(word) else {
-      return word
+  /// The id of the session or of the request that a word names. The name of a session means that session, whether
+  /// or not it asks; what names none of both stays as it is, for the daemon to refuse.
+  ///
+  /// - Throws: `CommandFailure` if several are meant.
+  static func named(
+    _ word: String, in names: SessionNames, _ tasks: [TaskState]
+  ) throws -> String {
+    guard case .none = names.wholeMatch(word) else { return try names.id(of: word) }
+    let requests = request(word, in: tasks)
+    switch (names.match(word), requests.first) {
+    case (_, nil): return try names.id(of: word)
+    case (.none, let request?) where requests.count == 1: return request.id.description
+    case (let sessions, _):
+      let lines =
+        requests.map { "  \($0.id.description.prefix(8))  \($0.note)" }
+        + sessions.all.map { "  \($0.id)" }
+      throw CommandFailure(
+        code: "askAmbiguous",
+        message: "Several requests and sessions begin with \(word):\n"
+          + lines.map(TextStyle.line).joined(separator: "\n"), exitCode: ExitStatus.failed)
     }
-    return id.rawValue
   }
 
-  static func isRequest(_ word: String, in tasks: [TaskState]) -> Bool {
-    let beginning = word.lowercased()
-    return tasks.contains { task in
-      task.requests.contains { $0.id.description.hasPrefix(beginning) }
-    }
+  /// The requests whose id a word is, or begins.
+  static func request(_ word: String, in tasks: [TaskState]) -> [TaskRequest] {
+    NameMatch(word, among: tasks.flatMap(\.requests), id: \.id).all
   }
 
-  /// - Parameter asked: a request or session; nil where there is only one.
+  /// - Parameter asked: a request or session; nil if there is only one.
   static func request(
-    _ verdict: String, _ asked: String?, _ text: String?
+    _ verdict: String, _ asked: String?, _ text: String?, digest: ContentHash? = nil
   ) throws -> APIRequest {
     try APIRequest(
-      .post, ["asks", asked ?? "only", "answer"],
-      body: DecisionRequest(verdict: verdict, text: text)
+      .post, asked.map { ["asks", $0, "answer"] } ?? ["asks", "answer"],
+      body: DecisionRequest(verdict: verdict, text: text, digest: digest)
     )
   }
 
@@ -148,21 +161,48 @@ struct ApproveCommand: AnsweringCommand {
       or more than one waits, a name is needed. The first answer of all devices counts; who comes
       later is told who was first, exit code 5. No agent takes words with a yes: deny with a remark
       where something else is wanted.
+
+      A yes counts for what was shown alone: with a name, for the request as it is when the command
+      begins, unless --digest names another. A request that this device cannot show whole is not
+      allowed, exit code 75.
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
+  @Option(help: "The digest of the request that was shown, as cospool task show --json gives it.")
+  var digest: String?
   @OptionGroup var options: GlobalOptions
 
+  func validate() throws {
+    if let digest, ContentHash(digest) == nil {
+      throw ValidationError("A digest has 64 digits: 0 to 9 and a to f.")
+    }
+  }
+
   func request(input: StandardInput) throws -> APIRequest {
-    try Self.request("allowed", ask, nil)
+    try Self.request("allowed", ask, nil, digest: digest.flatMap { ContentHash($0) })
   }
 
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {
     ask =
-      try ask.map { Self.named($0, in: names, tasks) ?? $0 }
+      try ask.map { try Self.named($0, in: names, tasks) }
       ?? confirmed(of: tasks, in: environment)
+    let named = Self.approvals(in: tasks).filter { asked in
+      asked.session.rawValue == ask || asked.request.id.description == ask
+    }
+    // If a session has several, the daemon names them.
+    if digest == nil, named.count == 1 { digest = named.first?.request.digest?.description }
+  }
+
+  private static func approvals(
+    in tasks: [TaskState]
+  ) -> [(session: SessionID, request: ApprovalRequest)] {
+    tasks.flatMap { task in
+      task.requests.compactMap { request in
+        if case .approval(let approval) = request { (task.sessionId, approval) } else { nil }
+      }
+    }
   }
 
   /// Shows the one request that waits for leave, and returns its id where the person allows it. Nothing
@@ -170,19 +210,16 @@ struct ApproveCommand: AnsweringCommand {
   ///
   /// - Throws: `CommandFailure` where none or several wait, nobody can be asked, or the person says no.
   func confirmed(of tasks: [TaskState], in environment: Environment) throws -> String {
-    let all = tasks.flatMap { task in
-      task.requests.compactMap { request in
-        if case .approval = request { (session: task.sessionId, request: request) } else { nil }
-      }
-    }
+    let all = Self.approvals(in: tasks).map { (session: $0, request: TaskRequest.approval($1)) }
     let open = all.filter { !$0.request.isAskedAtHost(environment.style) }
     let found = open.isEmpty ? all : open
     guard let first = found.first else {
       throw CommandFailure(
         code: "askNotFound", message: "Nothing waits for an approval.", exitCode: ExitStatus.failed)
     }
-    let lines = found.map {
-      "  cospool approve \($0.request.id.description.prefix(8))   \($0.session): \($0.request.note)"
+    let lines = found.map { session, request in
+      let quoted = Shell.quoted(String(request.id.description.prefix(8)))
+      return ["  cospool approve \(quoted)", "\(session): \(request.note)"].joined(separator: "   ")
     }
     let named = lines.map(TextStyle.line).joined(separator: "\n")
     guard found.count == 1 else {
@@ -195,6 +232,12 @@ struct ApproveCommand: AnsweringCommand {
         code: "nameNeeded",
         message: "Only a terminal can show and ask. Name what you allow:\n\(named)",
         exitCode: ExitStatus.failed)
+    }
+    guard !first.request.isCut else {
+      throw CommandFailure(
+        code: "requestIncomplete",
+        message: "Not all of the request is on this device yet. Try again, or answer on the device "
+          + "where the agent works.", exitCode: ExitStatus.tryLater)
     }
     guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
       throw CommandFailure(
@@ -223,7 +266,7 @@ struct DenyCommand: AnsweringCommand {
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {
-    ask = Self.named(ask, in: names, tasks)
+    ask = try ask.map { try Self.named($0, in: names, tasks) }
   }
 
   func request(input: StandardInput) throws -> APIRequest {
@@ -262,16 +305,16 @@ struct AnswerCommand: AnsweringCommand {
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {
     guard let word = words.first else { return }
-    let asked = Self.named(word, in: names, tasks)
     guard cancel || words.count > 1 else {
-      let asks = tasks.contains { $0.sessionId.rawValue == asked && !$0.requests.isEmpty }
-      guard !asks, !(word.utf8.count >= 4 && Self.isRequest(word, in: tasks)) else {
+      let named = names.match(word).all.map(\.id)
+      let asks = tasks.contains { named.contains($0.sessionId) && !$0.requests.isEmpty }
+      guard !asks, Self.request(word, in: tasks).isEmpty else {
         throw CommandFailure.usage(
-          "The text of the answer is missing: cospool answer \(word) TEXT.")
+          "The text of the answer is missing: cospool answer \(Shell.quoted(word)) TEXT.")
       }
       return
     }
-    words[0] = asked ?? word
+    words[0] = try Self.named(word, in: names, tasks)
   }
 
   func request(input: StandardInput) throws -> APIRequest {

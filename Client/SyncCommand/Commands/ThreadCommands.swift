@@ -74,7 +74,8 @@ struct ThreadCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "queued", item: "thread")
+      try ReceiptText.text(
+        of: answer, done: "queued", item: "thread", session: sessions.joined(separator: ", "))
     }
   }
 
@@ -122,7 +123,7 @@ struct ThreadCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "moved")
+      try ReceiptText.text(of: answer, done: "moved", session: sessions.joined(separator: ", "))
     }
   }
 
@@ -153,7 +154,8 @@ struct ThreadCommands: ParsableCommand {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       try ReceiptText.text(
-        of: answer, done: "removed", unchanged: "not in the queue", item: "thread")
+        of: answer, done: "removed", unchanged: "not in the queue", item: "thread",
+        session: sessions.joined(separator: ", "))
     }
   }
 
@@ -192,7 +194,7 @@ struct ThreadCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "unlocked", unchanged: "not locked")
+      try ReceiptText.text(of: answer, done: "unlocked", unchanged: "not locked", session: session)
     }
   }
 }

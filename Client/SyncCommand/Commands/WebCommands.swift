@@ -147,12 +147,24 @@ struct WebCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      WebText.status(try answer.decoded(WebAnswer.self), style: style)
+      let answer = try answer.decoded(WebAnswer.self)
+      return [WebText.status(answer, style: style), WebText.left(of: answer, style: style)]
+        .compactMap(\.self).joined(separator: "\n")
     }
   }
 }
 
 enum WebText {
+  /// What a browser that was revoked leaves behind; nil where that is nothing.
+  static func left(of answer: WebAnswer, style: TextStyle) -> String? {
+    guard let codes = answer.codes, !codes.isEmpty else { return nil }
+    let made = codes.map { "\($0.role), \(style.localTime($0.createdAt))" }
+    return
+      "It made \(codes.count == 1 ? "a pairing code" : "pairing codes"): \(made.joined(separator: "; ")). "
+      + "A device that joined with one keeps its access: on the server, cospool-server log shows it, and "
+      + "cospool-server revoke ends it."
+  }
+
   static func status(_ answer: WebAnswer, style: TextStyle) -> String {
     let isHere =
       ["127.0.0.1:", "[::1]:"].contains { answer.address?.hasPrefix($0) == true }

@@ -83,7 +83,9 @@ extension Doctor {
     }
     guard !installed.isEmpty else {
       return [
-        .info(code, "\(path) has no hooks", fix: "cospool hooks install \(agent.rawValue)")
+        .info(
+          code, "\(path) has no hooks", fix: "cospool hooks install \(Shell.quoted(agent.rawValue))"
+        )
       ]
     }
     let again =

@@ -79,7 +79,7 @@ extension Doctor {
       .error(
         failure.code, "no daemon runs for \(context.dataDirectory)",
         fix: SystemdUnit.starts(context.dataDirectory, context.variables)
-          ? SystemdUnit.startAdvice : "Start it: cospoold\(context.dataOption)")
+          ? SystemdUnit.startAdvice : "Start it: cospoold\(context.quotedDataOption)")
     ]
   }
 
@@ -88,7 +88,7 @@ extension Doctor {
   ) -> DoctorFinding {
     .error(
       failure.code, failure.message,
-      fix: "Stop what answers there, and start cospoold\(context.dataOption) again.")
+      fix: "Stop what answers there, and start cospoold\(context.quotedDataOption) again.")
   }
 
   private static func daemonProgram(_ context: DoctorContext) -> [DoctorFinding] {
@@ -151,7 +151,8 @@ extension Doctor {
     unsent.messages.filter { $0.delivery == .refused }.prefix(refusedNamed).map {
       .warning(
         "outboxRefused", "the server refused message \($0.id): \($0.error ?? "no reason given")",
-        fix: "Do what the reason says, then cospool sync now; or cospool queue cancel \($0.id).")
+        fix: "Do what the reason says, then cospool sync now; or cospool queue cancel "
+          + Shell.quoted("\($0.id)") + ".")
     }
   }
 

@@ -35,7 +35,7 @@ extension Doctor {
     guard stat(path, &status) == 0 else {
       return [
         errno == ENOENT
-          ? .error(code, "\(path) is not there", fix: "cospool init\(context.dataOption)")
+          ? .error(code, "\(path) is not there", fix: "cospool init\(context.quotedDataOption)")
           : .error(
             code, "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
             fix: "Give yourself the right to enter it and the folders above it.")
@@ -126,7 +126,7 @@ extension Doctor {
     guard let status = run.status else {
       return .info(
         "store", "\(path) is large, or its disk slow: it was not read to its end",
-        fix: "cospoold --check-store\(context.dataOption) takes the time that it needs.")
+        fix: "cospoold --check-store\(context.quotedDataOption) takes the time that it needs.")
     }
     // As `wait(2)` has it, for a program that ended by itself.
     switch (status >> 8) & 0xFF {
@@ -194,7 +194,7 @@ extension Doctor {
       return [
         .info(
           "config", "no config.json: everything is as it is by default",
-          fix: "cospool init\(context.dataOption) turns the thread queue on.")
+          fix: "cospool init\(context.quotedDataOption) turns the thread queue on.")
       ]
     }
     do {

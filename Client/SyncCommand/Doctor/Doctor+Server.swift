@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import HealthChecks
 import LocalAPI
 import NIOCore
@@ -89,7 +90,8 @@ extension Doctor {
       return [
         .error(
           "token", "\(server) refuses this device: \(reason)",
-          fix: "Get a code (cospool-server pair) and pair it again: cospool pair \(server) CODE")
+          fix: "Get a code (cospool-server pair) and pair it again: "
+            + "cospool pair \(Shell.quoted(server)) CODE")
       ]
     }
   }

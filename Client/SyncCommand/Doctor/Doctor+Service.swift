@@ -43,7 +43,7 @@ extension Doctor {
       return [
         .info(
           "service", "the daemon is no service: after a reboot it has to be started by hand",
-          fix: "cospool service install\(context.dataOption)")
+          fix: "cospool service install\(context.quotedDataOption)")
       ]
     }
     let line = text.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }
@@ -53,7 +53,7 @@ extension Doctor {
       return [
         .error(
           "service", "\(path) runs \(program), which is not there",
-          fix: "cospool service install\(context.dataOption) writes it anew.")
+          fix: "cospool service install\(context.quotedDataOption) writes it anew.")
       ]
     }
     let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []

@@ -113,7 +113,7 @@ struct DoctorContext: Sendable {
   }
 
   /// `--data` where another than the usual folder is meant.
-  var dataOption: String {
+  var quotedDataOption: String {
     Paths.dataOption(dataDirectory, variables).map { " " + Shell.quoted($0) }.joined()
   }
 }

@@ -12,9 +12,6 @@ enum HookApproval {
   /// The longest that a hook waits for an answer.
   static let patienceSecondsMax: Double = 600
 
-  /// UTF-8 bytes of the first line that is shown.
-  static let summaryBytesMax = 200
-
   /// - Returns: nil where the event asks for nothing.
   ///
   /// - Parameter patience: seconds; nil: as long as the daemon is set to.
@@ -23,7 +20,9 @@ enum HookApproval {
   ) throws -> APIRequest? {
     guard event.name == .permissionRequest, let tool = event.toolName,
       // Leave would be its answer: the agent would take it for an empty one.
-      tool != ClaudeQuestions.toolName
+      tool != ClaudeQuestions.toolName,
+      // Nobody reads that much on another device: it is shown that the agent asks at its own prompt.
+      (event.toolInput?.line.utf8.count ?? 0) <= Limits.taskInputBytesMax
     else { return nil }
     var request = try APIRequest(
       .post, ["sessions", session, "asks"],
@@ -72,23 +71,6 @@ enum HookApproval {
       ])
     ]).line
   }
-
-  /// The one thing of a tool's input that a person wants to see first.
-  static func summary(of input: JSONTree?) -> String {
-    let names = ["command", "file_path", "notebook_path", "url", "query", "pattern", "description"]
-    let text = names.lazy.compactMap { input?[$0]?.text }.first { !$0.isEmpty }
-    let lines = text?.split(whereSeparator: \.isNewline) ?? []
-    let line = (lines.first.map(String.init) ?? input?.line ?? "")
-      .cutWithMark(toUTF8Bytes: summaryBytesMax)
-    guard lines.count > 1 else { return line }
-    return line + " (and \(lines.count - 1) more line\(lines.count == 2 ? "" : "s"))"
-  }
-
-  /// All of it: a command as it is, else the input as JSON.
-  static func details(of input: JSONTree) -> String {
-    let text = input["command"]?.text ?? input.line
-    return text.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax)
-  }
 }
 
 /// What the daemon is asked.
@@ -98,8 +80,7 @@ extension AskRequest {
   ) {
     self.init(kind: "approval")
     toolName = tool
-    summary = HookApproval.summary(of: input)
-    details = input.map(HookApproval.details)
+    self.input = input?.line
     patienceSeconds = patience
     self.promptsItself = promptsItself
   }
@@ -115,8 +96,16 @@ extension PromptRequest {
   init(ofTool tool: String, _ input: JSONTree?) {
     self.init(kind: "approval")
     toolName = tool
-    summary = HookApproval.summary(of: input)
-    details = input.map(HookApproval.details)
+    guard let input else { return }
+    let text = input.line
+    guard text.utf8.count > Limits.taskInputBytesMax else {
+      self.input = text
+      return
+    }
+    let shown = ToolInput(input)
+    summary = shown.subject.cut(toUTF8Bytes: Limits.taskNameBytesMax) + shown.remainder
+    // More than is shown, so that it counts as cut.
+    details = shown.details.cut(toUTF8Bytes: 2 * Limits.taskDetailsBytesMax)
   }
 
   init(ofTool tool: String, summary: String) {

@@ -91,6 +91,7 @@ struct SystemdUnit: Equatable, Sendable {
       WatchdogSec=60
       KillMode=mixed
       Delegate=yes
+      FileDescriptorStoreMax=1
       OOMPolicy=continue
 
       [Install]

@@ -85,7 +85,7 @@ struct Watcher: Sendable {
       guard let latest else { continue }
       let style = surroundings.style()
       let shown =
-        isJSON ? String(decoding: latest.json, as: UTF8.self) : try text(latest, style)
+        isJSON ? style.document(latest.json) : try text(latest, style)
       guard screen.show(shown, answer: latest, note: problem ?? refusal, style: style) else {
         return
       }

@@ -1,4 +1,5 @@
 import AgentFormats
+import Basics
 import Foundation
 import Logging
 import QueueModel
@@ -9,7 +10,6 @@ import Synchronization
 /// Runs agents as the executor says, for as long as the daemon runs.
 struct AgentService: Service {
   var client: QueueClient
-  var settings: SettingsStore
   var output: OutputFolder
   var slots: HookSlots
   var access: TurnAccess
@@ -38,15 +38,13 @@ struct AgentService: Service {
         .end(within: OrphanedAgents.killLimit)
     }
     AttemptGroups.own?.removeEnded()
-    let orders = try await client.execution.start(
-      try await AgentService.executionSettings(of: client), deadAgents: dead)
+    let orders = try await client.execution.start(deadAgents: dead)
     folders.removeAll()
     let turns = TurnTable()
     let (stops, stop) = AsyncStream<Void>.makeStream()
     await withGracefulShutdownHandler {
       await withDiscardingTaskGroup { group in
         group.addTask { await drain(when: stops) }
-        group.addTask { await followSettings() }
         for await order in orders {
           switch order {
           case .start(let start):
@@ -75,50 +73,18 @@ struct AgentService: Service {
     try? await gracefulShutdown()
   }
 
-  /// How messages are to be run, as the device and its sessions are set.
-  static func executionSettings(of client: QueueClient) async throws -> ExecutionSettings {
-    let device = client.settings
-    let hosts = device.agents.hosts
-    return ExecutionSettings(
-      isEnabled: device.agents.kind != .none, onUnknown: device.agents.onUnknown,
-      skipsFailed: device.onFailure == .proceed, isGated: device.agents.kind == .hooks,
-      modes: try await client.execution.agentKinds().mapValues(\.startMode),
-      consented: hosts == .any ? nil : try await client.execution.consents(),
-      asksForConsent: hosts == .ask)
-  }
-
   /// What all devices show, and this one alone can answer.
   private func consent(to session: SessionID) -> AgentAsk {
     let name = client.syncStatus().deviceName
     return .question(
-      "May \(session) run on \(name)? Say there: cospool session host \(session) this", options: [])
+      "May \(session) run on \(name)? Say there: "
+        + "cospool session host \(Shell.quoted(session.rawValue)) this", options: [])
   }
 
   /// Before whatever begins then, which is told in its turn.
   private func endConsent(to session: SessionID) async {
     guard client.workspace().task(of: session)?.status.kind == .awaitingAnswer else { return }
     await client.tasks.noteEnded(.cancelled, in: session)
-  }
-
-  private func followSettings() async {
-    // The stream ends where more comes than it holds; what was set meanwhile is read after it.
-    while !Task.isCancelled {
-      let events = client.deviceEvents()
-      await applySettings()
-      for await event in events {
-        guard case .settings = event else { continue }
-        await applySettings()
-      }
-    }
-  }
-
-  private func applySettings() async {
-    do {
-      let settings = try await AgentService.executionSettings(of: client)
-      await client.execution.apply(settings)
-    } catch {
-      logger.warning("the agents' settings cannot be read: \(error)")
-    }
   }
 
   /// What runs may end in peace for a while; then it is stopped.
@@ -377,7 +343,7 @@ extension AgentEvent {
     switch self {
     case .toolStarted(let id, _): .toolStarted(id: id)
     case .toolEnded(let id): .toolEnded(id: id)
-    case .approvalRequested(let id, _, _, _, _): .approvalRequested(id: id)
+    case .approvalRequested(let id, _, _, _): .approvalRequested(id: id)
     case .approvalAnswered(let id): .approvalAnswered(id: id)
     case .session, .sessionLost, .text, .rateLimited, .problem, .progress: nil
     }

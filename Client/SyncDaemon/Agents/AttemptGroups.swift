@@ -52,9 +52,27 @@ final class AttemptGroups: Sendable {
     return nil
   }
 
+  /// The turn whose group holds a process, and the group of its daemon's unit; nil where none does. What stands
+  /// behind it in the path is the turn's own.
+  ///
+  /// - Parameter path: of the process's group, as proc_pid_cgroup(5) has it.
+  static func turn(
+    inPath path: String
+  ) -> (message: MessageID, attempt: UInt16, unit: String)? {
+    guard let start = path.range(of: "\(unit)/\(namePrefix)") else { return nil }
+    let name = path[start.upperBound...].prefix { $0 != "/" }
+    guard let hyphen = name.lastIndex(of: "-"), let message = MessageID(name[..<hyphen]),
+      let attempt = UInt16(name[name.index(after: hyphen)...])
+    else { return nil }
+    return (message, attempt, path[..<start.lowerBound] + unit)
+  }
+
+  /// What the names of turns' groups begin with.
+  private static let namePrefix = "turn-"
+
   /// A turn's.
   func group(of message: MessageID, attempt: UInt16) -> AttemptGroup {
-    AttemptGroup(folder: "\(folder)/turn-\(message)-\(attempt)")
+    AttemptGroup(folder: "\(folder)/\(AttemptGroups.namePrefix)\(message)-\(attempt)")
   }
 
   /// Makes a turn's, and removes those in which nothing is at work any more; nil where it cannot be made.
@@ -73,7 +91,7 @@ final class AttemptGroups: Sendable {
   /// a group that was just made is empty, too.
   func removeEnded() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-    for name in names where name.hasPrefix("turn-") { rmdir("\(folder)/\(name)") }
+    for name in names where name.hasPrefix(AttemptGroups.namePrefix) { rmdir("\(folder)/\(name)") }
   }
 }
 

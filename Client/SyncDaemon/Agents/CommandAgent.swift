@@ -5,48 +5,20 @@ import QueueModel
 /// Any command as an agent: exit code 0 is success, 75 (`EX_TEMPFAIL`) asks to try later, anything
 /// else is a failure.
 enum CommandAgent {
-  /// What stands for the prompt in a command.
-  static let placeholder = "{}"
-
-  /// - Parameter command: words as a shell would split them, but nothing is expanded and no shell
-  ///   runs. Each `{}` becomes the prompt; without one the prompt goes to standard input.
+  /// - Parameter command: see `CommandTemplate`; without `{}` the prompt goes to standard input.
   static func agent(
     command: String, timeoutSeconds: Int?,
     stopGrace: Duration = .milliseconds(LeaseTimes.stopGraceMilliseconds)
   ) throws(CommandLineFault) -> ProcessAgent<CommandReader> {
-    let words = try CommandWords.split(command)
-    guard !words.isEmpty else { throw CommandLineFault(reason: "the command is blank") }
-    let takesArgument = words.contains { $0.contains(placeholder) }
-    let isShell = isShellScript(words)
-    guard !isShell || !words[2].contains(placeholder) else {
-      throw CommandLineFault(
-        reason: "{} in a shell's script would run what the prompt says: hand it over behind the "
-          + "script (sh -c 'agent \"$1\"' sh {}), or leave it out, and it comes on standard input")
-    }
-    // Where the prompt alone is a word, and no word before it ends the options.
-    let mayBeOption =
-      !isShell && words.prefix { $0 != "--" }.contains(placeholder)
+    let template = try CommandTemplate(command)
     return ProcessAgent(
       commandLine: { turn in
-        // A list begins with a hyphen and a blank, which no option does.
-        if mayBeOption, turn.prompt.hasPrefix("-"), !turn.prompt.hasPrefix("- ") {
-          throw PromptFault(
-            reason: "begins with -, and would be read as an option: write -- before {}, where the "
-              + "agent knows that; or")
-        }
-        let filled = words.map { $0.replacingOccurrences(of: placeholder, with: turn.prompt) }
-        if takesArgument { try PromptFault.check(filled) }
-        return AgentCommandLine(words: filled, input: takesArgument ? nil : turn.prompt)
+        AgentCommandLine(
+          words: try template.words(with: turn.prompt),
+          input: template.takesArgument ? nil : turn.prompt)
       },
       reader: { _ in CommandReader() }, isPlain: true, timeoutSeconds: timeoutSeconds,
       stopGrace: stopGrace)
-  }
-
-  /// Whether the third word is a script that a shell runs.
-  private static func isShellScript(_ words: [String]) -> Bool {
-    guard words.count > 2, words[1].hasPrefix("-"), words[1].hasSuffix("c") else { return false }
-    let program = words[0].split(separator: "/").last.map(String.init) ?? ""
-    return ["sh", "bash", "dash", "ash", "ksh", "zsh", "fish"].contains(program)
   }
 }
 

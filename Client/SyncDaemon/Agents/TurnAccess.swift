@@ -1,4 +1,5 @@
 import Basics
+import Foundation
 import QueueModel
 import Synchronization
 
@@ -16,6 +17,8 @@ final class TurnAccess: Sendable {
   let socket: String
   /// As it stands in the environment of what the daemon starts.
   let dataDirectory: String
+  /// What tells that an agent started this daemon; nothing where a person or the system did.
+  let ownTraces = TurnTrace.all(of: getpid())
   private let turns = Mutex<[String: CallingAgent]>([:])
 
   init(socket: String, dataDirectory: String) {
@@ -36,7 +39,15 @@ final class TurnAccess: Sendable {
   /// nil where the token is that of no turn that runs.
   func agent(withToken token: String) -> CallingAgent? { turns.withLock { $0[token] } }
 
-  func isRunning(_ agent: CallingAgent) -> Bool {
-    turns.withLock { $0.values.contains(agent) }
+  /// The turn that left a trace; nil where it does not run here.
+  func agent(of trace: TurnTrace) -> CallingAgent? {
+    turns.withLock { turns in
+      turns.values.first { $0.message == trace.message && $0.attempt == trace.attempt }
+    }
+  }
+
+  /// Whether a trace is of a turn that this daemon began, or one before it with the same data directory.
+  func owns(_ trace: TurnTrace) -> Bool {
+    trace.origin == dataDirectory || trace.origin == TurnTrace.group(of: getpid())
   }
 }

@@ -21,8 +21,7 @@ extension APIHandlers {
 
   func addWebRoutes(to api: RouterGroup<Context>) {
     api.get("web") { _, context in CanonicalJSON.response(webAnswer(context)) }
-    api.post("web") { request, context in
-      guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+    api.post("web") { request, _ in
       let body = try await decodedIfPresent(WebRequest.self, from: request) ?? WebRequest()
       return CanonicalJSON.response(try await openWeb(body), status: .created)
     }
@@ -32,11 +31,12 @@ extension APIHandlers {
     }
     api.delete("web") { _, context in
       try settings.set(.web, to: .text(WebAddress.off), apply: client.apply)
-      await followWeb(context)
+      await followWeb()
       return CanonicalJSON.response(webAnswer(context))
     }
     api.post("web/keys") { request, _ in
-      let body = try await decoded(WebKeyRequest.self, from: request)
+      let body = try await decoded(
+        WebKeyRequest.self, from: request, upTo: Route.ticketBytesMax)
       let made = try web.keys.redeem(body.ticket, name: body.name ?? "browser", at: client.time)
       guard let made else { throw APIProblem.ticketUnknown }
       web.cutOff(made.gone, except: nil)
@@ -46,25 +46,35 @@ extension APIHandlers {
           expiresAt: made.browser.expiresAt),
         status: .created)
     }
+    api.get("web/proof") { request, _ in
+      guard let nonce = request.uri.queryParameters.get("nonce"), nonce.utf8.count == 32,
+        nonce.utf8.allSatisfy(ASCII.isHexDigit)
+      else { throw APIProblem.badRequest("The parameter nonce takes 32 hexadecimal digits.") }
+      return CanonicalJSON.response(
+        WebProofAnswer(proofs: web.keys.proofs(for: nonce, at: client.time)))
+    }
     api.delete("web/keys/:key") { _, context in
       let named = try parameter("key", of: context)
       let revoked = try web.keys.revoke(named)
-      guard !revoked.isEmpty else {
+      guard !revoked.browsers.isEmpty else {
         throw APIProblem(
           .notFound, code: "browserNotFound",
           message: "There is no browser \"\(named)\". cospool web status shows them.",
           exitCode: ExitStatus.failed)
       }
       // The one that asks still gets its answer; its key is worth nothing any more.
-      web.cutOff(revoked, except: ObjectIdentifier(context.channel))
-      return CanonicalJSON.response(webAnswer(context))
+      web.cutOff(revoked.browsers, except: ObjectIdentifier(context.channel))
+      var answer = webAnswer(context)
+      if !revoked.codes.isEmpty {
+        answer.codes = revoked.codes.map { WebAnswer.Code(role: $0.role, createdAt: $0.createdAt) }
+      }
+      return CanonicalJSON.response(answer)
     }
   }
 
   /// Serves the page where the setting says now.
-  func followWeb(_ context: Context) async {
-    let change = web.follow(settings.current.web, api: self)
-    if context.browser == nil { await change.value }
+  func followWeb() async {
+    await web.follow(settings.current.web, api: self).value
   }
 
   private func webAnswer(_ context: Context) -> WebAnswer {

@@ -98,9 +98,6 @@ struct WebAccessMiddleware: RouterMiddleware {
   /// The rule that a request breaks.
   static func broken(by question: Question) -> Rule? { rules.first { $0.isBroken(question) } }
 
-  /// A browser comes here with its ticket, and has no key yet.
-  static let keyless = "/v1/web/keys"
-
   func handle(
     _ request: Request, context: Context,
     next: @concurrent (Request, Context) async throws -> Response
@@ -110,15 +107,18 @@ struct WebAccessMiddleware: RouterMiddleware {
       throw APIProblem(
         rule.status, code: rule.code, message: rule.message, exitCode: ExitStatus.authentication)
     }
-    guard question.isOfAPI,
-      !(question.method == "POST" && question.path == WebAccessMiddleware.keyless)
-    else {
-      return try await next(request, context)
-    }
+    guard question.isOfAPI else { return try await next(request, context) }
+    let path = context.endpointPath
+    let route = path.flatMap { Route.named(question.method, $0) }
+    guard route?.browserAccess != .keyless else { return try await next(request, context) }
     guard let browser = browser(of: question) else { throw APIProblem.webKeyUnknown }
+    listener.note(context.channel, of: browser.id)
+    // A path that leads nowhere is answered so; one that leads somewhere stands in the table.
+    guard path == nil || route.map({ $0.browserAccess != .refused }) == true else {
+      throw APIProblem.notOverTheWeb
+    }
     var context = context
     context.browser = browser.id
-    listener.note(context.channel, of: browser.id)
     return try await next(request, context)
   }
 

@@ -4,6 +4,7 @@ import Foundation
 import Hummingbird
 import LocalAPI
 import Synchronization
+import SystemPackage
 
 /// Who may use the page: one-time tickets, and the keys that browsers got for them.
 ///
@@ -19,6 +20,8 @@ final class WebKeys: Sendable {
   /// The time of the last use is written so often at most.
   static let usePrecision: Int64 = 3_600_000
   static let nameBytesMax = 64
+  /// Pairing codes that are noted of one browser.
+  static let codesMax = 50
 
   /// One browser's entry.
   struct Browser: Codable, Equatable, Sendable {
@@ -31,8 +34,16 @@ final class WebKeys: Sendable {
     var lastUsedAt: Int64
     /// The browser that let it in; nil where the command line did. It ends with that one.
     var by: String?
+    /// The latest pairing codes that it made; nil where it made none.
+    var codes: [Code]?
 
     var expiresAt: Int64 { lastUsedAt + WebKeys.keyMilliseconds }
+  }
+
+  /// A pairing code, by which a device may have come in that stays when its browser is revoked.
+  struct Code: Codable, Equatable, Sendable {
+    var role: String
+    var createdAt: Int64
   }
 
   private struct Content {
@@ -110,6 +121,15 @@ final class WebKeys: Sendable {
     }
   }
 
+  /// What proves to each browser that the daemon listens which let it in: nobody else has the hash of its key.
+  /// They say nothing of the key.
+  func proofs(for nonce: String, at now: Int64) -> [String] {
+    list(at: now).map { browser in
+      let key = SymmetricKey(data: Data(browser.hash.utf8))
+      return Hex.text(HMAC<SHA256>.authenticationCode(for: Data(nonce.utf8), using: key))
+    }.sorted()
+  }
+
   /// Those that may come in, the one that was used last first.
   func list(at now: Int64) -> [Browser] {
     content.withLock { content in
@@ -118,16 +138,28 @@ final class WebKeys: Sendable {
     }
   }
 
+  /// Notes that a browser made a pairing code; the oldest of too many is forgotten.
+  func noteCode(role: String, by browser: String, at now: Int64) throws {
+    try content.withLock { content in
+      var browsers = content.browsers
+      guard let index = browsers.firstIndex(where: { $0.id == browser }) else { return }
+      let codes = (browsers[index].codes ?? []) + [Code(role: role, createdAt: now)]
+      browsers[index].codes = codes.suffix(WebKeys.codesMax)
+      try write(browsers)
+      content.browsers = browsers
+    }
+  }
+
   /// Lets a browser in no more, by its id or name, and none that it let in.
   ///
-  /// - Returns: their ids, its own first; none where there is no such browser.
-  func revoke(_ named: String) throws -> [String] {
+  /// - Returns: their ids, its own first; none where there is no such browser; and the pairing codes that they made.
+  func revoke(_ named: String) throws -> (browsers: [String], codes: [Code]) {
     try content.withLock { content in
       let browsers = content.browsers
       guard
         let first = browsers.first(where: { $0.id == named })
           ?? browsers.first(where: { $0.name == named })
-      else { return [] }
+      else { return ([], []) }
       var ids = [first.id]
       // Whoever stands behind in the list of ids is asked for those that it let in, too.
       var asked = 0
@@ -140,18 +172,22 @@ final class WebKeys: Sendable {
       try write(rest)
       content.browsers = rest
       content.tickets.removeAll { ticket in ticket.by.map { ids.contains($0) } ?? false }
-      return ids
+      return (ids, browsers.filter { ids.contains($0.id) }.flatMap { $0.codes ?? [] })
     }
   }
 
   private func write(_ browsers: [Browser]) throws {
-    let part = file.appendingPathExtension("part")
+    let path = FilePath(file.path(percentEncoded: false))
+    let part = FilePath("\(path).part")
     do {
-      try CanonicalJSON.data(browsers).write(to: part)
-      chmod(part.path(percentEncoded: false), 0o600)
-      guard rename(part.path(percentEncoded: false), file.path(percentEncoded: false)) == 0 else {
-        throw CocoaError(.fileWriteUnknown)
-      }
+      let data = try CanonicalJSON.data(browsers)
+      unlink(part.string)
+      // Private from its first moment on, whatever stood there.
+      let descriptor = try FileDescriptor.open(
+        part, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
+        permissions: [.ownerReadWrite])
+      _ = try descriptor.closeAfter { try descriptor.writeAll(data) }
+      guard rename(part.string, path.string) == 0 else { throw CocoaError(.fileWriteUnknown) }
     } catch {
       throw APIProblem(
         .internalServerError, code: "storage",

@@ -7,19 +7,22 @@ import NIOCore
 import ServiceLifecycle
 import SyncClient
 import Synchronization
+import Systemd
 
 /// The listener of the page: the local API once more, on a port, behind `WebAccessMiddleware`; with TLS where
 /// other machines reach it.
 ///
 /// It listens where the setting `web` says, from the moment that it says so.
 final class WebListener: Sendable {
-  /// More connections than this wait to be accepted. A page holds one for events.
-  static let connectionsMax = 32
+  /// More connections than this wait to be accepted. A page holds one for events; strangers have theirs in
+  /// `WebPlaces`.
+  static let connectionsMax = 128
   /// Whoever connects and asks nothing, or does not end a question, has so long.
   static let idleSeconds: Int64 = 60
 
   let keys: WebKeys
 
+  private let places = WebPlaces()
   private let executor: LoopExecutor?
   private let logger: Logger
 
@@ -34,17 +37,34 @@ final class WebListener: Sendable {
     /// The latest change, for which the next one waits.
     var change: Task<Void, Never>?
     var isOver = false
+    /// Sockets that the service manager passed, until it is known which one is used.
+    var passed: [Int32]
+    /// Whether the service manager keeps one.
+    var isKept: Bool
     /// The connections of each browser, to be closed when its key ends.
     var channels: [String: [ObjectIdentifier: any Channel]] = [:]
   }
 
-  private let state = Mutex(State())
+  private let state: Mutex<State>
+  /// Keeps the socket while the daemon is started anew, so that no other program takes the port; nil where there is no
+  /// service manager.
+  private let notifier: ServiceNotifier?
 
-  /// - Parameter executor: serves the requests; nil where nothing is ever served.
-  init(keys: WebKeys, executor: LoopExecutor?, logger: Logger) {
+  /// What the service manager calls the socket that it keeps.
+  private static let keptName = "page"
+
+  /// - Parameters:
+  ///   - executor: serves the requests; nil where nothing is ever served.
+  ///   - passed: sockets that the service manager passed.
+  init(
+    keys: WebKeys, executor: LoopExecutor?, logger: Logger, notifier: ServiceNotifier? = nil,
+    passed: [Int32] = []
+  ) {
     self.keys = keys
     self.executor = executor
     self.logger = logger
+    self.notifier = notifier
+    state = Mutex(State(passed: passed, isKept: !passed.isEmpty))
   }
 
   /// How the page is served; nil where it is not.
@@ -92,6 +112,7 @@ final class WebListener: Sendable {
   }
 
   private func turn(to wanted: WebSettings?, api: APIHandlers) async {
+    if wanted == nil { giveUpSockets() }
     let isNew = state.withLock { state in
       defer { state.wanted = wanted }
       return state.wanted != wanted || (wanted != nil && state.served == nil)
@@ -102,17 +123,17 @@ final class WebListener: Sendable {
       return state.withLock { $0.problem = nil }
     }
     let (outcomes, outcome) = AsyncStream<Result<Int, any Error>>.makeStream()
-    let application: any Service
+    let server: PageServer<RouterResponder<APIContext>>
     do {
-      application = try self.application(as: wanted, api: api, executor: executor) {
-        outcome.yield(.success($0))
-      }
+      server = try self.server(as: wanted, api: api, executor: executor)
     } catch {
       return state.withLock { $0.problem = "The page cannot be served: \(error)." }
     }
     let task = Task(executorPreference: executor) {
       do {
-        try await application.run()
+        try await server.run(on: try self.socket(at: wanted.address)) {
+          outcome.yield(.success($0))
+        }
       } catch {
         outcome.yield(.failure(error))
       }
@@ -155,10 +176,30 @@ final class WebListener: Sendable {
     await task?.value
   }
 
-  private func application(
-    as wanted: WebSettings, api: APIHandlers, executor: LoopExecutor,
-    ready: @escaping @Sendable (Int) -> Void
-  ) throws(WebCertificate.Problem) -> some Service {
+  /// The socket to serve on: the one that was passed, where it listens there, else a fresh one, which is kept.
+  private func socket(at address: WebAddress) throws -> Int32 {
+    let passed = state.withLock { $0.passed.first { ListeningSocket.isListening($0, at: address) } }
+    if let passed { state.withLock { $0.passed.removeAll { $0 == passed } } }
+    giveUpSockets()
+    let socket = try passed ?? ListeningSocket.open(at: address)
+    notifier?.keep(socket, as: WebListener.keptName)
+    state.withLock { $0.isKept = notifier != nil }
+    return socket
+  }
+
+  /// Closes what was passed and is not used, and has the service manager keep nothing.
+  private func giveUpSockets() {
+    let (passed, wasKept) = state.withLock { state in
+      defer { (state.passed, state.isKept) = ([], false) }
+      return (state.passed, state.isKept)
+    }
+    for socket in passed { close(socket) }
+    if wasKept { notifier?.forget(WebListener.keptName) }
+  }
+
+  private func server(
+    as wanted: WebSettings, api: APIHandlers, executor: LoopExecutor
+  ) throws(WebCertificate.Problem) -> PageServer<RouterResponder<APIContext>> {
     if let missing = wanted.missing { throw WebCertificate.Problem(description: missing) }
     var certificate: WebCertificate?
     // On this machine's own address a certificate is for nobody.
@@ -168,26 +209,17 @@ final class WebListener: Sendable {
     var quiet = logger
     // What the HTTP server calls information is detail here.
     quiet.logLevel = max(.notice, logger.logLevel)
-    let secured = certificate
-    return Application(
-      router: api.webRouter(),
-      server: HTTPServerBuilder {
-        HeldHTTPChannel(
-          base: HTTP1Channel(
-            responder: $0, configuration: .init(idleTimeout: .seconds(WebListener.idleSeconds))),
-          certificate: secured)
-      },
-      configuration: ApplicationConfiguration(
-        address: .hostname(wanted.address.host, port: wanted.address.port),
-        availableConnectionsDelegate: .maximum(WebListener.connectionsMax, logger: quiet)),
-      onServerRunning: { ready($0.localAddress?.port ?? wanted.address.port) },
-      eventLoopGroupProvider: .shared(executor.group), logger: quiet)
+    return PageServer(
+      responder: api.webRouter().buildResponder(), certificate: certificate, places: places,
+      idleSeconds: WebListener.idleSeconds, connectionsMax: WebListener.connectionsMax,
+      group: executor.group, logger: quiet)
   }
 
   // MARK: - Who is connected
 
   /// Remembers that a connection is a browser's.
   func note(_ channel: any Channel, of browser: String) {
+    places.knows(channel)
     let id = ObjectIdentifier(channel)
     let isNew = state.withLock {
       $0.channels[browser, default: [:]].updateValue(channel, forKey: id) == nil

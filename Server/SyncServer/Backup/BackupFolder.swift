@@ -230,14 +230,15 @@ struct BackupFolder: Sendable {
     }
   }
 
-  /// Removes the backups that no rule keeps, and what none of the others holds.
+  /// Removes all but the latest backups, and what none of these holds.
   ///
-  /// - Parameter fresh: the one that was just made. It stays, whatever times others say that they are of.
+  /// - Parameters:
+  ///   - count: how many stay.
+  ///   - fresh: the one that was just made. It stays, whatever times others say that they are of.
   /// - Returns: the names of those that went.
-  func prune(_ rule: BackupRule, sparing fresh: String) throws(SyncServerError) -> [String] {
+  func prune(keeping count: Int, sparing fresh: String) throws(SyncServerError) -> [String] {
     let all = try manifests()
-    let reasons = rule.reasons(for: all.backups.map(\.createdAt))
-    let gone = zip(all.backups, reasons).filter { $1.isEmpty && $0.name != fresh }.map(\.0)
+    let gone = all.backups.filter { $0.name != fresh }.dropLast(max(0, count - 1))
     do {
       for backup in gone {
         try FileManager.default.removeItem(atPath: "\(path)/\(backup.name).json")

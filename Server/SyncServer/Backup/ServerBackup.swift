@@ -13,36 +13,33 @@ package struct ServerBackup: Sendable {
   let directory: String
   let folder: BackupFolder
 
-  /// - Parameter folder: where backups lie; nil: where `backup schedule` says.
-  /// - Throws: `.usage` where neither says; `.disk` where the settings name a folder in which no backups
-  ///   lie: its disk is not mounted, and nothing is to be begun in its place.
+  /// - Parameter folder: where backups lie; nil: where the latest one went.
+  /// - Throws: `.usage` if neither says; `.disk` if the latest one went to that folder, and none lie there: its
+  ///   disk is not mounted, and nothing is to be begun in its place.
   package init(dataDirectory: String, folder: String?) throws(SyncServerError) {
     directory = dataDirectory
-    if let folder {
-      guard !folder.isEmpty else { throw SyncServerError(.usage, "Name a folder with --folder.") }
-      self.folder = BackupFolder(URL(filePath: folder).path(percentEncoded: false))
-      return
-    }
-    guard let settings = try BackupSettings.read(directory: dataDirectory) else {
+    guard folder != "" else { throw SyncServerError(.usage, "Name a folder with --folder.") }
+    // A folder that is named counts, whatever stands in the data.
+    let known =
+      folder == nil
+      ? try BackupPlace.read(directory: dataDirectory)?.folder
+      : (try? BackupPlace.read(directory: dataDirectory))?.folder
+    guard let path = folder.map(ServerBackup.absolute) ?? known else {
       throw SyncServerError(
-        .usage,
-        "Say where the backups lie: --folder FOLDER, or once for all: cospool-server backup schedule "
-          + "--folder FOLDER.")
+        .usage, "Say where the backups lie: --folder FOLDER. Later commands know where the latest one went.")
     }
-    self.folder = BackupFolder(settings.folder)
-    guard !self.folder.isPrepared else { return }
+    self.folder = BackupFolder(path)
+    guard path == known, !self.folder.isPrepared else { return }
     throw SyncServerError(
       .disk,
-      "\(settings.folder) holds no backups: mount that disk, or have them begin anew there: "
-        + "cospool-server backup schedule --folder \(Shell.quoted(settings.folder)).")
+      "\(path) holds no backups, and the latest one went there: mount that disk. To have backups begin anew "
+        + "there, first: rm \(Shell.quoted("\(dataDirectory)/\(BackupPlace.fileName)"))")
   }
 
-  /// Makes the place for backups in a folder that is there. By it a disk that is not mounted is known.
-  ///
-  /// - Throws: `.disk` where this process may not.
-  package static func begin(in folder: String) throws(SyncServerError) {
-    try requireRight(to: folder)
-    try PrivateFile.makeFolder(BackupFolder(folder).files)
+  /// A path from the root on, without a slash at its end.
+  private static func absolute(_ path: String) -> String {
+    let full = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
+    return full.count > 1 && full.hasSuffix("/") ? String(full.dropLast()) : full
   }
 
   /// Looks whether this process may write into a folder of backups.
@@ -86,8 +83,6 @@ package struct ServerBackup: Sendable {
     package var workspaces: Int
     /// Attachments that were damaged on the server, and are left out.
     package var damaged: [String]
-    /// day, week, month, latest: what the rule keeps it as.
-    package var keptAs: [String]
     /// How many of its files are not there any more: it cannot be restored.
     package var missing: Int
 
@@ -95,19 +90,17 @@ package struct ServerBackup: Sendable {
       let files = attachments == 1 ? "1 attachment" : "\(attachments) attachments"
       let mebibytes = String(format: "%.1f", Double(bytes) / 1_048_576)
       return "\(name)  \(mebibytes) MiB, \(files)"
-        + (keptAs.isEmpty ? "" : "; kept as \(keptAs.joined(separator: ", "))")
         + (damaged.isEmpty ? "" : "; \(damaged.count) damaged attachments left out")
         + (missing == 0 ? "" : "; not whole: \(missing) of its files are gone or damaged")
     }
 
-    init(_ manifest: BackupManifest, keptAs: [String], missing: Int) {
+    init(_ manifest: BackupManifest, missing: Int) {
       name = manifest.name
       createdAt = manifest.createdAt
       bytes = manifest.bytes
       attachments = manifest.files.count { $0.path.hasPrefix("blobs/") }
       workspaces = manifest.workspaces.count
       damaged = manifest.damaged
-      self.keptAs = keptAs
       self.missing = missing
     }
   }
@@ -125,30 +118,28 @@ package struct ServerBackup: Sendable {
     package var folder: String
     /// Bytes that no backup before had.
     package var newBytes: Int
-    /// Backups that the rule does not keep any more.
+    /// Older backups that were removed.
     package var removed: [String]
   }
 
   // MARK: - Create
 
-  /// Makes a backup, and removes those that the rule does not keep.
+  /// Makes a backup, and removes the oldest ones beyond a number.
   ///
   /// The database is as it was at one moment after the call; attachments are looked at before and after,
   /// so that all are there which the database knows.
   ///
   /// - Parameters:
-  ///   - rule: nil: as `backup schedule` says, else 7 days, 4 weeks and 6 months.
+  ///   - count: how many stay, this one included; nil for all.
   ///   - now: milliseconds since 1970; the machine's clock where nil.
   /// - Throws: `.disk` where something cannot be read or written, `.tryLater` where another backup is
   ///   under way. No backup is listed then that is not whole.
   package func create(
-    keeping rule: BackupRule? = nil, at now: Int64? = nil
+    keeping count: Int? = nil, at now: Int64? = nil
   ) throws(SyncServerError) -> Creation {
     let administration = ServerAdministration(dataDirectory: directory)
     try administration.requireData()
     try ServerBackup.requireElsewhere(folder.path, than: directory)
-    let known = try BackupSettings.read(directory: directory)
-    let rule = rule ?? known?.keep ?? .standard
     let lock = try folder.prepare()
     defer { lock.release() }
     let now = now ?? ProcessClock.wallMilliseconds
@@ -162,11 +153,12 @@ package struct ServerBackup: Sendable {
       files: contents.files.values.sorted { $0.path < $1.path }, workspaces: workspaces,
       damaged: contents.damaged.sorted())
     try folder.write(manifest)
-    let removed = try folder.prune(rule, sparing: manifest.name)
+    let place = BackupPlace(folder: folder.path)
+    if (try? BackupPlace.read(directory: directory)) != place { try place.write(directory: directory) }
+    let removed = try count.map { try folder.prune(keeping: $0, sparing: manifest.name) }
     return Creation(
-      backup: Line(manifest, keptAs: [], missing: 0), folder: folder.path,
-      newBytes: contents.newBytes,
-      removed: removed)
+      backup: Line(manifest, missing: 0), folder: folder.path, newBytes: contents.newBytes,
+      removed: removed ?? [])
   }
 
   /// What goes into a backup, as it is collected.
@@ -295,26 +287,24 @@ package struct ServerBackup: Sendable {
 
   // MARK: - List and verify
 
-  /// All backups, the oldest first, with what the rule keeps them as, and whether their files are there.
+  /// All backups, the oldest first, and whether their files are there.
   package func list() throws(SyncServerError) -> List {
     let all = try folder.manifests()
-    let rule = try BackupSettings.read(directory: directory)?.keep ?? .standard
-    let reasons = rule.reasons(for: all.backups.map(\.createdAt))
     let missing = folder.missing(of: all.backups)
     return List(
       folder: folder.path,
       backups: all.backups.indices.map {
-        Line(all.backups[$0], keptAs: reasons[$0], missing: missing[$0])
+        Line(all.backups[$0], missing: missing[$0])
       },
       unreadable: all.unreadable)
   }
 
-  /// When the last backup was made that the settings ask for, milliseconds since 1970; cheap.
+  /// When the latest backup was made, milliseconds since 1970; cheap.
   ///
-  /// - Returns: nil where none are set up.
-  /// - Throws: where there is none, or the folder cannot be read.
+  /// - Returns: nil if none ever was.
+  /// - Throws: if none is there any longer, or the folder cannot be read.
   static func lastMade(for dataDirectory: String) throws(SyncServerError) -> Int64? {
-    guard try BackupSettings.read(directory: dataDirectory) != nil else { return nil }
+    guard try BackupPlace.read(directory: dataDirectory) != nil else { return nil }
     let folder = try ServerBackup(dataDirectory: dataDirectory, folder: nil).folder
     guard let last = try folder.lastMade(at: ProcessClock.wallMilliseconds) else {
       throw SyncServerError(.failed, "There is no backup in \(folder.path).")

@@ -20,14 +20,15 @@ extension ServerDoctor {
 
   private static func dataDirectory(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let (path, code) = (context.dataDirectory, "dataDirectory")
-    let shown = Shell.quoted(path)
+    let quoted = Shell.quoted(path)
     var status = stat()
     guard stat(path, &status) == 0 else {
       return [
         errno == ENOENT
           ? .error(
             code, "\(path) is not there",
-            fix: "Name the server's with --data; or begin one: cospool-server pair --data \(shown)")
+            fix: "Name the server's with --data; or begin one: cospool-server pair --data \(quoted)"
+          )
           : .error(
             code, "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
             fix: "Ask as the user who runs the server, or as root.")
@@ -47,7 +48,7 @@ extension ServerDoctor {
       return [
         .error(
           "dataMode", "others can write to \(path), and put another store in the place of this one",
-          fix: "chmod go-w \(shown)", repair: .mode(path: path + "/.", bits: 0o700))
+          fix: "chmod go-w \(quoted)", repair: .mode(path: path + "/.", bits: 0o700))
       ]
     }
     return [.ok(code, path)]
@@ -173,7 +174,8 @@ extension ServerDoctor {
         "revocations",
         "\(standing.count) devices have access again that were revoked: \(standing[0].device)",
         fix:
-          "Restart the server: it revokes them again. Or cospool-server revoke \(standing[0].device)"
+          "Restart the server: it revokes them again. Or cospool-server revoke "
+          + Shell.quoted("\(standing[0].device)")
       )
     ]
   }

@@ -6,21 +6,22 @@ import HealthChecks
 extension ServerDoctor {
   static let keepingChecks: [Check] = [.local("backup", backup)]
 
-  /// Backups are made once a day unless somebody said otherwise: two were missed.
+  /// The packages' timer makes a backup a day: two were missed.
   static let backupHoursMax: Double = 50
 
   private static func backup(_ context: ServerDoctorContext) -> [DoctorFinding] {
-    let settings: BackupSettings
+    let place: BackupPlace
     do {
-      guard let known = try BackupSettings.read(directory: context.dataDirectory) else {
+      guard let known = try BackupPlace.read(directory: context.dataDirectory) else {
         guard context.hasDatabase else { return [] }
         return [
           .warning(
-            "backup", "no backups are set up",
-            fix: "cospool-server backup schedule --folder FOLDER, on another disk")
+            "backup", "no backup was made yet",
+            fix: "systemctl enable --now cospool-backup.timer, if a package brought it; else have cron run "
+              + "cospool-server backup create --folder FOLDER, on another disk")
         ]
       }
-      settings = known
+      place = known
     } catch {
       return [.error("backup", error.message, fix: "Do what that says.")]
     }
@@ -36,7 +37,7 @@ extension ServerDoctor {
     }
     var findings = list.unreadable.map {
       DoctorFinding.warning(
-        "backupUnreadable", "\(settings.folder)/\($0) is no backup that this version can read",
+        "backupUnreadable", "\(place.folder)/\($0) is no backup that this version can read",
         fix: "Remove it where it is damaged; update this program where a newer one wrote it.")
     }
     findings += list.backups.filter { $0.missing > 0 }.prefix(5).map {
@@ -45,26 +46,26 @@ extension ServerDoctor {
         "backup \($0.name) cannot be restored: \($0.missing) of its files are gone or damaged",
         fix:
           "Look at that disk. cospool-server backup create takes again what the server still has; where it stays: "
-          + "rm \(Shell.quoted("\(settings.folder)/\($0.name).json"))")
+          + "rm \(Shell.quoted("\(place.folder)/\($0.name).json"))")
     }
     do {
       // A disk that had faults is read-only from then on.
-      try ServerBackup.requireRight(to: settings.folder)
+      try ServerBackup.requireRight(to: place.folder)
     } catch {
       findings.append(
         .error("backupFolder", error.message, fix: "Look at that disk, and at whose the folder is.")
       )
     }
     let now = Int64(context.now.timeIntervalSince1970 * 1_000)
-    findings += ages(of: list.backups, in: settings.folder, at: now)
+    findings += ages(of: list.backups, in: place.folder, at: now)
     var (data, folder) = (stat(), stat())
-    if stat(context.dataDirectory, &data) == 0, stat(settings.folder, &folder) == 0,
+    if stat(context.dataDirectory, &data) == 0, stat(place.folder, &folder) == 0,
       data.st_dev == folder.st_dev
     {
       findings.append(
         .info(
           "backupPlace", "the backups lie on the disk that they are for",
-          fix: "Have them copied elsewhere: cospool-server backup schedule --then 'COMMAND'"))
+          fix: "Have them copied elsewhere: COSPOOL_BACKUP_THEN in /etc/default/cospool-server, or --then"))
     }
     return findings
   }

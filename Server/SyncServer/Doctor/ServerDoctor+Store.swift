@@ -89,7 +89,8 @@ extension ServerDoctor {
           "workspace", "workspace \(ShownName.text($0.workspaceName)): \($0.problem ?? "")",
           fix:
             "Restore a backup; or delete it (cospool-server workspace delete), restart the server, and pair "
-            + "its devices again, by cospool-server pair --workspace-id \($0.workspace): they hold their data."
+            + "its devices again, by cospool-server pair --workspace-id "
+            + Shell.quoted("\($0.workspace)") + ": they hold their data."
         )
       }
     }

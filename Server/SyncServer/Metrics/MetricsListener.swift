@@ -1,20 +1,26 @@
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import NetworkAddresses
 import Observability
+import Synchronization
 
 /// Serves `GET /metrics` on a port of its own, so that no proxy in front of devices leads there.
 ///
-/// One request a connection, within ten seconds.
+/// One request a connection, within ten seconds, and so many connections at a time: whoever floods the port
+/// takes no descriptors from devices.
 enum MetricsListener {
   static let path = "/metrics"
+  /// How many connections are open at a time. Whoever reads numbers has one.
+  static let connectionsMax = 16
   private static let seconds: Int64 = 10
 
   static func listen(
     _ address: MetricsAddress, group: MultiThreadedEventLoopGroup,
     driver: NIOLoopBound<ServerDriver>
   ) async throws -> any Channel {
-    try await ServerBootstrap(group: group)
+    let open = ConnectionCount(max: connectionsMax)
+    return try await ServerBootstrap(group: group)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -22,16 +28,43 @@ enum MetricsListener {
         }
       }
       .childChannelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
+        guard open.take() else {
+          return channel.eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel)
+        }
+        channel.closeFuture.whenComplete { _ in open.giveBack() }
+        return channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
           try pipeline.configureHTTPServerPipeline()
-          try pipeline.addHandler(MetricsRequestHandler(driver: driver.value))
+          try pipeline.addHandler(MetricsRequestHandler(driver: driver.value, host: address.host))
           channel.eventLoop.scheduleTask(in: .seconds(seconds)) {
             channel.close(mode: .all, promise: nil)
           }
         }
       }
       .bind(host: address.host, port: address.port).get()
+  }
+}
+
+/// Connections that are open at a time.
+private final class ConnectionCount: Sendable {
+  private let max: Int
+  private let count = Mutex(0)
+
+  init(max: Int) {
+    self.max = max
+  }
+
+  /// Counts one more, if there is room for it.
+  func take() -> Bool {
+    count.withLock { count in
+      guard count < max else { return false }
+      count += 1
+      return true
+    }
+  }
+
+  func giveBack() {
+    count.withLock { $0 -= 1 }
   }
 }
 
@@ -62,6 +95,21 @@ package struct MetricsAddress: Hashable, Sendable {
     self.host = host
     self.port = port
   }
+
+  /// Whether a request's Host can be this server's. A web page whose name leads here (DNS rebinding) asks by
+  /// that name, which has a dot: scripts of strangers read no numbers.
+  ///
+  /// - Parameter host: the host that `--metrics` names.
+  static func isOwn(_ field: String, boundTo host: String) -> Bool {
+    var name = field[...]
+    if name.hasPrefix("["), let end = name.firstIndex(of: "]") {
+      name = name[name.index(after: name.startIndex)..<end]
+    } else if let colon = name.lastIndex(of: ":"), name[..<colon].contains(":") == false {
+      name = name[..<colon]
+    }
+    return !name.contains(".") || InternetAddress(name) != nil
+      || name.lowercased() == host.lowercased()
+  }
 }
 
 private final class MetricsRequestHandler: ChannelInboundHandler {
@@ -69,10 +117,13 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
   typealias OutboundOut = HTTPServerResponsePart
 
   private let driver: ServerDriver
+  /// The host that `--metrics` names.
+  private let host: String
   private var head: HTTPRequestHead?
 
-  init(driver: ServerDriver) {
+  init(driver: ServerDriver, host: String) {
     self.driver = driver
+    self.host = host
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
@@ -86,6 +137,11 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
   private func answer(_ context: ChannelHandlerContext) {
     guard let head else { return }
     self.head = nil
+    guard head.headers["host"].allSatisfy({ MetricsAddress.isOwn($0, boundTo: host) }) else {
+      return write(
+        .misdirectedRequest, "Ask by an IP address, by a name without a dot, or by that of --metrics.\n",
+        context)
+    }
     let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
     guard path == MetricsListener.path else {
       return write(.notFound, "There is nothing here but \(MetricsListener.path).\n", context)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 
 /// That a run is a function of its seed, wherever it is run.
@@ -35,7 +36,8 @@ struct HashesCommand: ParsableCommand {
     let differences = table.differences()
     guard differences.isEmpty else {
       for line in differences { Console.write(line) }
-      Console.write("Runs changed. If that was meant: cospool-harness hashes > \(check)")
+      Console.write(
+        "Runs changed. If that was meant: cospool-harness hashes > \(Shell.quoted(check))")
       throw ExitCode.violation
     }
     Console.write("\(table.entries.count) runs give the same hashes")

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import Foundation
 import QueueModel
 import SyncSimulation
@@ -59,7 +60,7 @@ struct ShrinkCommand: ParsableCommand {
       \(report.run.steps.count) steps became \(shrunk.run.steps.count) in \(shrunk.attempts) runs; \
       it fails in \(shrunk.violation.checker):
         \(shrunk.violation.message.replacing("\n", with: "\n  "))
-        cospool-harness scenario \(path)
+        cospool-harness scenario \(Shell.quoted(path))
       """)
   }
 

@@ -34,6 +34,14 @@ struct Scenario: Hashable, Sendable {
   var steps: [Step]
 }
 
+/// How devices differ from those of the plain world.
+struct Machines: Hashable, Sendable {
+  /// They have no server.
+  var areAlone = false
+  /// How late they wake at most, in milliseconds.
+  var timersLateMax: Int64 = 0
+}
+
 /// What a world that is not the plain one follows from; fields left out are the simulation's own.
 struct ScenarioWorld: Hashable, Sendable {
   /// Where latencies, splits and jitter are drawn from.
@@ -56,6 +64,7 @@ struct ScenarioWorld: Hashable, Sendable {
   var raisesRequests = false
   /// Who withdraws or edits a message asks whether that was in time.
   var asksOutcomes = false
+  var machines = Machines()
   /// Names of bugs that are there on purpose.
   var planted: [Scenario.Label] = []
 }
@@ -161,6 +170,13 @@ enum WorldVerb: Hashable, Sendable {
     case failing
   }
 
+  /// When an agent gets messages.
+  enum Agent: String, Hashable, Sendable, CaseIterable {
+    case off
+    case free
+    case gated
+  }
+
   // The network.
   /// Nil means every device that runs and is online.
   case sync([Label]?)
@@ -190,6 +206,15 @@ enum WorldVerb: Hashable, Sendable {
   case clone(Label, as: Label, Method)
   /// Another server answers that began with the same backup.
   case swapServers
+
+  // People and agents at a device.
+  case settings(Label, agent: Agent, needsConsent: Bool)
+  case chooseHost(Label, session: Label, isHere: Bool)
+  case chooseAgent(Label, session: Label, Agent?)
+  case busy(Label, session: Label, Bool)
+  case gate(Label, session: Label, isOpen: Bool)
+  case stopAgent(Label, session: Label)
+  case drain(Label)
 
   // Time.
   /// How far a wall clock is from the true time.

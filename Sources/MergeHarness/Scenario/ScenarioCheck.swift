@@ -182,6 +182,10 @@ struct ScenarioCheck {
     case .settle:
       // It restarts what is down and connects what is offline.
       for name in devices.keys where isStrict { devices[name] = .online }
+    case .settings, .chooseHost, .chooseAgent, .busy, .gate, .stopAgent, .drain:
+      guard let (device, session) = verb.atHost else { return }
+      try running(device)
+      if let session { try self.session(session) }
     case .crashServer, .restartServer, .swapServers, .advance:
       break
     }

@@ -69,6 +69,9 @@ enum ScenarioParser {
       "drainMs", in: 0...millisecondsMax
     ).map(Int64.init)
     world.runsAgents = try fields.boolean("agents", otherwise: false)
+    world.machines.areAlone = try fields.boolean("alone", otherwise: false)
+    world.machines.timersLateMax =
+      try fields.optionalInteger("timersLateMs", in: 0...millisecondsMax).map(Int64.init) ?? 0
     world.hasQuickAgents = try fields.boolean("quickAgents", otherwise: false)
     world.raisesRequests = try fields.boolean("requests", otherwise: false)
     world.asksOutcomes = try fields.boolean("outcomes", otherwise: false)

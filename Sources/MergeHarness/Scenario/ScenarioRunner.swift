@@ -200,6 +200,8 @@ struct ScenarioRunner {
     case .clock(.server, let offset): [.setServerClock(offsetMilliseconds: offset)]
     case .clock(.device(let device), let offset):
       [.setClock(device: index(device), offsetMilliseconds: offset)]
+    case .settings, .chooseHost, .chooseAgent, .busy, .gate, .stopAgent, .drain:
+      verb.hostEvent(index).map { [$0] } ?? []
     }
   }
 

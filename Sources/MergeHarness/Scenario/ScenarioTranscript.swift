@@ -168,6 +168,8 @@ enum ScenarioTranscript {
       case .restore(let device, let label, let method):
         .restore(.device(Self.device(device)), label: Self.label(label), WorldVerb.Method(method))
       case .clone(let device, let method): clone(device, method)
+      case .atHost(let device, let event):
+        WorldVerb(event, on: Self.device(device), session)
       case .disconnect(let device): .offline([Self.device(device)])
       case .reconnect(let device): .online([Self.device(device)])
       case .cut(let device): .cut([Self.device(device)])

@@ -24,6 +24,8 @@ extension SimulationOptions {
     if let drain = world.drainMillisecondsMax { drainMillisecondsMax = drain }
     runsAgents = world.runsAgents
     hasQuickAgents = world.hasQuickAgents
+    isAlone = world.machines.areAlone
+    timersLateMax = world.machines.timersLateMax
     raisesRequests = world.raisesRequests
     asksOutcomes = world.asksOutcomes
     planted = Set(world.planted.compactMap { PlantedBug(rawValue: $0.name) })
@@ -43,6 +45,8 @@ extension ScenarioWorld {
       drainMillisecondsMax: options.drainMillisecondsMax, runsAgents: options.runsAgents,
       hasQuickAgents: options.hasQuickAgents, raisesRequests: options.raisesRequests,
       asksOutcomes: options.asksOutcomes,
+      machines: Machines(
+        areAlone: options.isAlone, timersLateMax: options.timersLateMax),
       planted: options.planted.sorted().map {
         Scenario.Label(name: $0.rawValue, position: .start)
       })
@@ -139,7 +143,7 @@ extension DeviceVerb.Place {
 
 extension SessionID {
   /// The session of a label that the parser has looked at.
-  fileprivate static func labelled(_ label: Scenario.Label) -> SessionID {
+  static func labelled(_ label: Scenario.Label) -> SessionID {
     do {
       return try SessionID(label.name)
     } catch {

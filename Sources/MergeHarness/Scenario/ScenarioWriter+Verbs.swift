@@ -148,6 +148,8 @@ extension ScenarioWriter {
     case .clock(let machine, let offset):
       ("clock", [("device", json(of: machine)), ("offsetMs", .integer(offset))])
     case .advance(let milliseconds): ("advance", [("ms", .integer(milliseconds))])
+    case .settings, .chooseHost, .chooseAgent, .busy, .gate, .stopAgent, .drain:
+      hostVerb(verb) ?? ("drain", [])
     }
   }
 

@@ -32,6 +32,10 @@ enum ScenarioWriter {
     if world.hasQuickAgents { fields.append(("quickAgents", .boolean(true))) }
     if world.raisesRequests { fields.append(("requests", .boolean(true))) }
     if world.asksOutcomes { fields.append(("outcomes", .boolean(true))) }
+    if world.machines.areAlone { fields.append(("alone", .boolean(true))) }
+    if world.machines.timersLateMax > 0 {
+      fields.append(("timersLateMs", .integer(world.machines.timersLateMax)))
+    }
     if !world.planted.isEmpty { fields.append(("planted", .labels(world.planted))) }
     return .object(fields)
   }

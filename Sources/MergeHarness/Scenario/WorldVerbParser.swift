@@ -105,7 +105,7 @@ enum WorldVerbParser {
           .advance(milliseconds: try milliseconds("ms", &fields))
         }
       ),
-    ])
+    ] + hostReadings)
 
   private static func devices(
     _ fields: inout FieldReader
@@ -144,7 +144,7 @@ enum WorldVerbParser {
   }
 
   /// One of the names of an enumeration.
-  private static func choice<Choice: RawRepresentable<String> & CaseIterable>(
+  static func choice<Choice: RawRepresentable<String> & CaseIterable>(
     _ key: String, _ fields: inout FieldReader, otherwise: Choice? = nil
   ) throws(ScenarioError) -> Choice {
     if let otherwise, !fields.has(key) {

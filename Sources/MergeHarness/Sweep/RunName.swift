@@ -1,4 +1,5 @@
 import ArgumentParser
+import Basics
 import SyncSimulation
 
 /// What names a run for ever.
@@ -21,7 +22,8 @@ struct RunName: Hashable, Sendable {
     let plants = planted.sorted().map { " --plant \($0.rawValue)" }.joined()
     let agents = items > 0 ? " --items \(items)" : runsAgents ? " --agents" : ""
     let requests = (raisesRequests ? " --requests" : "") + (asksOutcomes ? " --outcomes" : "")
-    return "cospool-harness replay --seed \(seed) --profile \(profile.rawValue)"
+    return "cospool-harness replay --seed " + Shell.quoted("\(seed)") + " --profile "
+      + Shell.quoted(profile.rawValue)
       + agents + requests + plants
   }
 

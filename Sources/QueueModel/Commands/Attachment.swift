@@ -112,6 +112,17 @@ public struct ContentHash: Hashable, Comparable, Sendable, LosslessStringConvert
     }.joined()
   }
 
+  /// The 32 bytes.
+  package var bytes: [UInt8] {
+    func value(_ digit: UInt8) -> UInt8 {
+      digit < UInt8(ascii: "a") ? digit - UInt8(ascii: "0") : digit - UInt8(ascii: "a") + 10
+    }
+    let digits = Array(description.utf8)
+    return stride(from: 0, to: digits.count, by: 2).map {
+      value(digits[$0]) << 4 | value(digits[$0 + 1])
+    }
+  }
+
   /// The hash of nothing that is known: 64 zeros.
   package static let none = ContentHash(digits: String(repeating: "0", count: 64))
 

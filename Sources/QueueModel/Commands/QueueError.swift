@@ -104,7 +104,9 @@ extension QueueError: CustomStringConvertible {
     case .queueFull(let current, let max):
       "Queue full (\(current)/\(max)). Cancel a message or wait for one to complete."
     case .messageNotFound(let id):
-      "No message \(id). List the queue to see the ids."
+      id.count < IdentifierPrefix.digitsMin
+        ? "No message \(id). Give at least \(IdentifierPrefix.digitsMin) characters of its id."
+        : "No message \(id). List the queue to see the ids."
     case .persistenceFailed(let underlying):
       underlying.isDiskFull
         ? "The disk is full, and nothing was changed: \(underlying). Make space and try again."

@@ -15,6 +15,8 @@ package struct DispatchState: Hashable, Sendable {
   /// Whether its queue is paused, waits for a decision or for the rest of a change of this message,
   /// or another message of it is in flight.
   package var queueStands: Bool
+  /// Whether a part of a change of it has not come yet.
+  package var isIncomplete: Bool
 }
 
 extension DispatchState {
@@ -27,7 +29,8 @@ extension DispatchState {
       runState: message.runState, tags: message.liveTags, text: message.text(),
       earliest: earliest == 0 ? nil : earliest,
       queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
-        || others.contains { $0.runState.isInFlight || $0.runState.isHalted })
+        || others.contains { $0.runState.isInFlight || $0.runState.isHalted },
+      isIncomplete: message.isIncomplete)
   }
 }
 
@@ -39,6 +42,13 @@ extension Workspace {
     shownMessage(id).map { DispatchState(of: $0, in: self) }
   }
 
+  /// The message at the head of a queue, whether or not it may start.
+  ///
+  /// - Complexity: O(standing messages of the session).
+  package func firstMessage(of session: SessionID) -> MessageID? {
+    effectiveOrder(of: session).first
+  }
+
   /// The message that a session's host may start next: the first of its queue; nil where it is empty
   /// or stands still, because it is paused, waits for a decision or for the rest of a change, or has a
   /// message in flight.
@@ -47,7 +57,7 @@ extension Workspace {
   package func startable(
     in session: SessionID
   ) -> (message: MessageID, state: DispatchState)? {
-    guard let head = effectiveOrder(of: session).first, let state = dispatchState(of: head),
+    guard let head = firstMessage(of: session), let state = dispatchState(of: head),
       !state.queueStands, !state.runState.isInFlight
     else { return nil }
     return (head, state)

@@ -1,8 +1,8 @@
-/// How a device runs messages.
+/// How a device runs messages. What a person at the device says of one session, consent and an agent
+/// of its own, is kept beside it by the store.
 ///
 /// ```swift
-/// var settings = ExecutionSettings(isEnabled: true, onUnknown: .retry)
-/// settings.modes["review"] = .gated
+/// let settings = ExecutionSettings(isEnabled: true, onUnknown: .retry)
 /// ```
 public struct ExecutionSettings: Hashable, Sendable {
   /// Whether there are agents; without them nothing is claimed.
@@ -11,45 +11,29 @@ public struct ExecutionSettings: Hashable, Sendable {
   public var onUnknown: UnknownPolicy
   /// Whether the queue goes on without a message that failed.
   public var skipsFailed: Bool
-  /// Whether sessions are `gated` where `modes` says nothing.
+  /// Whether sessions without an agent of their own are `gated`.
   public var isGated: Bool
-  /// Sessions that differ from the rest.
-  public var modes: [SessionID: StartMode]
-  /// The sessions that somebody at this device let it run: no other starts by itself. nil: all whose host
-  /// it is, whoever said so.
-  public var consented: Set<SessionID>?
-  /// Whether the others ask for it, on all devices, when something of theirs would start.
+  /// Whether a session starts only if a person at this device lets it. Otherwise all start whose host it
+  /// is, whoever said so.
+  public var needsConsent: Bool
+  /// Whether sessions without consent ask for it, on all devices, when something of theirs would start.
   public var asksForConsent: Bool
 
   /// Puts the settings together.
   public init(
     isEnabled: Bool = true, onUnknown: UnknownPolicy = .ask, skipsFailed: Bool = false,
-    isGated: Bool = false, modes: [SessionID: StartMode] = [:],
-    consented: Set<SessionID>? = nil, asksForConsent: Bool = false
+    isGated: Bool = false, needsConsent: Bool = false, asksForConsent: Bool = false
   ) {
     self.isEnabled = isEnabled
     self.onUnknown = onUnknown
     self.skipsFailed = skipsFailed
     self.isGated = isGated
-    self.modes = modes
-    self.consented = consented
+    self.needsConsent = needsConsent
     self.asksForConsent = asksForConsent
   }
 
-  /// When a session's messages may start, consent included. Where a person's own agent asks for each
-  /// prompt (`gated`), that is the consent.
-  public func mode(of session: SessionID) -> StartMode {
-    lacksConsent(session) ? .off : wantedMode(of: session)
-  }
-
-  /// Whether only somebody's consent is missing for the session to run here.
-  public func lacksConsent(_ session: SessionID) -> Bool {
-    wantedMode(of: session) == .free && consented?.contains(session) == false
-  }
-
-  private func wantedMode(of session: SessionID) -> StartMode {
-    modes[session] ?? (isEnabled ? isGated ? .gated : .free : .off)
-  }
+  /// When the messages of a session without an agent of its own may start.
+  public var mode: StartMode { isEnabled ? isGated ? .gated : .free : .off }
 }
 
 /// When the messages of a session may start.

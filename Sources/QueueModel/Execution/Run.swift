@@ -153,6 +153,15 @@ public struct Resolution: Hashable, Sendable {
     return Stamp(rawValue: seen.rawValue == .max ? .max : seen.rawValue + 1)
   }
 
+  /// When a decision was taken, in milliseconds since 1970; nil where it took one back, whose fence it
+  /// follows.
+  static func milliseconds(ofFence fence: Stamp, _ value: RegisterValue) -> Int64? {
+    guard let decision = Resolution(value), UInt64(decision.attempt) == fence.rawValue >> 48 else {
+      return nil
+    }
+    return Int64(fence.rawValue & ((1 << 48) - 1))
+  }
+
   /// The register's value.
   package var value: RegisterValue { .number(UInt64(attempt) << 1 | (skips ? 1 : 0)) }
 

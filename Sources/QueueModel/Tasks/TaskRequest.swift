@@ -39,6 +39,11 @@ public enum TaskRequest: Hashable, Sendable {
     }
   }
 
+  /// What a yes has to name: see `ApprovalRequest.digest`.
+  public var digest: ContentHash? {
+    if case .approval(let request) = self { request.digest } else { nil }
+  }
+
   /// The task's status where this is what it waits for first.
   public var status: TaskStatus {
     switch self {
@@ -62,11 +67,13 @@ public struct ApprovalRequest: Hashable, Sendable {
   public var expiresAt: Int64?
   /// Whether something of it was too long for the register, and is not shown.
   public var isCut: Bool
+  /// The SHA-256 of `text` with all of the details; a yes names it. nil: its host did not say.
+  public var digest: ContentHash?
 
   /// Puts the parts together.
   public init(
     id: RequestID, toolName: String, summary: String, details: String? = nil,
-    expiresAt: Int64? = nil, isCut: Bool = false
+    expiresAt: Int64? = nil, isCut: Bool = false, digest: ContentHash? = nil
   ) {
     self.id = id
     self.toolName = toolName
@@ -74,6 +81,34 @@ public struct ApprovalRequest: Hashable, Sendable {
     self.details = details
     self.expiresAt = expiresAt
     self.isCut = isCut
+    self.digest = digest
+  }
+
+  /// What a person reads and allows, as far as it is here: tool, line and details.
+  public var text: String { ApprovalRequest.text(toolName, summary, details ?? "") }
+
+  /// What a person reads and allows. The tool and the line are one line each, so that no two requests
+  /// read the same.
+  public static func text(_ tool: String, _ summary: String, _ details: String) -> String {
+    "\(line(tool))\n\(line(summary))\n\(details)"
+  }
+
+  /// The request with all that a text says; nil if it is none.
+  package func whole(_ text: String) -> ApprovalRequest? {
+    let parts = text.unicodeScalars.split(
+      separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3 else { return nil }
+    let texts = parts.map { String(String.UnicodeScalarView($0)) }
+    var whole = self
+    (whole.toolName, whole.summary) = (texts[0], texts[1])
+    (whole.details, whole.isCut) = (texts[2].isEmpty ? nil : texts[2], false)
+    return whole
+  }
+
+  private static func line(_ text: String) -> String {
+    let isBreak: (Unicode.Scalar) -> Bool = { $0 == "\n" || $0 == "\r" }
+    guard text.unicodeScalars.contains(where: isBreak) else { return text }
+    return String(String.UnicodeScalarView(text.unicodeScalars.map { isBreak($0) ? " " : $0 }))
   }
 }
 

@@ -81,7 +81,7 @@ extension TaskRequest: Codable {
 
 extension ApprovalRequest: Codable {
   private enum Key: String, CodingKey {
-    case id, toolName, summary, details, expiresAt, isCut
+    case id, toolName, summary, details, expiresAt, isCut, digest
   }
 
   /// Reads the object.
@@ -93,6 +93,7 @@ extension ApprovalRequest: Codable {
     details = try values.decodeIfPresent(String.self, forKey: .details)
     expiresAt = try values.decodeIfPresent(Int64.self, forKey: .expiresAt)
     isCut = try values.decodeIfPresent(Bool.self, forKey: .isCut) ?? false
+    digest = try values.decodeIfPresent(ContentHash.self, forKey: .digest)
   }
 
   /// Writes the object; `isCut` only where it is.
@@ -102,6 +103,7 @@ extension ApprovalRequest: Codable {
     try values.encode(toolName, forKey: .toolName)
     try values.encode(summary, forKey: .summary)
     try values.encodeIfPresent(details, forKey: .details)
+    try values.encodeIfPresent(digest, forKey: .digest)
     try values.encodeIfPresent(expiresAt, forKey: .expiresAt)
     if isCut { try values.encode(isCut, forKey: .isCut) }
   }

@@ -141,17 +141,18 @@ private struct TaskLines {
     add("request", request.id.description)
     if let expiry = request.expiresAt { add("expires", String(expiry)) }
     var isCut = request.isCut
-    func cut(_ text: String, _ max: Int) -> String {
+    func cut(_ text: String, _ max: Int, isMarked: Bool = false) -> String {
       isCut = isCut || text.utf8.count > max
-      return text.cut(toUTF8Bytes: max)
+      return isMarked ? text.cutWithMark(toUTF8Bytes: max) : text.cut(toUTF8Bytes: max)
     }
     switch request {
     case .approval(let request):
       let (tool, summary) = (
         cut(request.toolName, room.name), cut(request.summary, room.summary)
       )
-      let details = request.details.map { cut($0, room.details) }
+      let details = request.details.map { cut($0, room.details, isMarked: true) }
       if isCut { add("cut", "1") }
+      add("digest", request.digest?.description)
       add("tool", tool)
       add("summary", summary)
       add("details", details)
@@ -249,7 +250,8 @@ extension TaskText {
       return .awaitingApproval(
         ApprovalRequest(
           id: request, toolName: values["tool"] ?? "", summary: values["summary"] ?? "",
-          details: values["details"], expiresAt: expiry, isCut: isCut))
+          details: values["details"], expiresAt: expiry, isCut: isCut,
+          digest: values["digest"].flatMap(ContentHash.init)))
     case .awaitingAnswer:
       guard let request else { return working }
       return .awaitingAnswer(

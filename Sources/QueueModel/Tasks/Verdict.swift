@@ -43,11 +43,16 @@ public struct GivenVerdict: Hashable, Sendable {
   public var device: DeviceID
   /// The answer to a question; of a denial, a remark for the agent.
   public var text: String
+  /// Of a yes, what its author was shown: see `ApprovalRequest.digest`.
+  public var digest: ContentHash?
 
   /// Puts the parts together.
-  public init(verdict: Verdict, device: DeviceID, text: String = "") {
+  public init(
+    verdict: Verdict, device: DeviceID, text: String = "", digest: ContentHash? = nil
+  ) {
     self.verdict = verdict
     self.device = device
     self.text = text
+    self.digest = digest
   }
 }

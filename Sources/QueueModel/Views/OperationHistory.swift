@@ -89,8 +89,11 @@ private struct OperationHistory {
       name(element, in: &entry)
     case .setRegister(_, let field, _, _) where RegisterField.taskPieces.contains(field):
       return nil
-    case .setRegister(let element, let field, let value, _):
+    case .setRegister(let element, let field, let value, let stamp):
       entry.action = HistoryAction(writing: value, to: field)
+      if field == .decision {
+        entry.milliseconds = Resolution.milliseconds(ofFence: stamp, value)
+      }
       name(element, in: &entry)
     }
     return entry

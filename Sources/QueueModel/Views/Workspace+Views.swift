@@ -136,7 +136,7 @@ extension Workspace {
       .sorted { $0.id < $1.id }.map { view(of: $0, position: 0) }
   }
 
-  /// The message that a full id or a unique prefix names; hyphens may be left out.
+  /// The message that a full id or a unique beginning of 4 digits or more names; hyphens may be left out.
   ///
   /// - Throws: `QueueError.messageNotFound`, or `messageAmbiguous` with up to ten candidates.
   /// - Complexity: O(messages) for a prefix.
@@ -145,10 +145,11 @@ extension Workspace {
       guard messageStates.contains(id) else { throw .messageNotFound(id: id.description) }
       return id
     }
-    guard let prefix = IdentifierPrefix(text) else { throw .messageNotFound(id: String(text)) }
-    let candidates = messageStates.keys.filter(prefix.matches).sorted()
-    guard let id = candidates.first else { throw .messageNotFound(id: String(text)) }
-    guard candidates.count == 1 else {
+    switch NameMatch(text, among: Array(messageStates.keys), id: { $0 }) {
+    case .one(let id): return id
+    case .none: throw .messageNotFound(id: String(text))
+    case .several(let found):
+      let candidates = found.sorted()
       let named = candidates.prefix(10).indices.compactMap { index in
         shownMessage(candidates[index]).map {
           MessageCandidate($0, at: index, of: candidates)
@@ -156,7 +157,6 @@ extension Workspace {
       }
       throw .messageAmbiguous(prefix: String(text), candidates: named)
     }
-    return id
   }
 
   /// Every session that exists, by id.

@@ -9,6 +9,11 @@ final class ConvergenceChecker: SimulationChecker {
   let name = "convergence"
 
   func settled(in simulation: Simulation) -> [String] {
+    if simulation.options.isAlone {
+      return simulation.devices.flatMap { device in
+        device.process.map { storeDifferences(device, $0) } ?? []
+      }
+    }
     let server: Workspace
     do {
       server = try simulation.server.disk.storedWorkspace()

@@ -24,6 +24,10 @@ final class ProtocolChecker: SimulationChecker {
     case .refused(_, .rateLimited, _) where simulation.results.hasStoreFailed:
       // Who cannot store the state, or finds a server that cannot, asks for it with every connection.
       return []
+    case .refused(_, .rateLimited, _) where hasCopies(simulation):
+      // The server takes one state of a device at a time: of two copies that both have what its log lacks,
+      // the later one waits 30 seconds and offers again.
+      return []
     case .refused(_, let code, let message) where ProtocolChecker.accusations.contains(code):
       return ["the server refuses: \(message)"]
     case .storageFailed(let fault) where fault.code == .corrupt || fault.code == .internalError:
@@ -31,6 +35,10 @@ final class ProtocolChecker: SimulationChecker {
     default:
       return []
     }
+  }
+
+  private func hasCopies(_ simulation: Simulation) -> Bool {
+    simulation.devices.contains { simulation.devices.copies(of: $0).count > 1 }
   }
 
   private static let accusations: Set<RefusalCode> = [

@@ -3,7 +3,8 @@ import QueueModel
 import WireProtocol
 
 /// What agents ask has one outcome: of several answers one is taken, each agent is told once, of
-/// the answer that was taken, and afterwards no device shows the request any more.
+/// the answer that was taken, and afterwards no device shows the request any more. Nothing is allowed that
+/// somebody at the device which allowed it was not shown.
 ///
 /// What is not claimed is only what nobody could know: a server whose store went back in time may
 /// take another answer than before, and a host that lost what it had written of a request, or runs
@@ -24,6 +25,8 @@ final class RequestChecker: SimulationChecker {
   }
 
   private var raised: [RequestID: Asking] = [:]
+  /// What those who said yes were shown.
+  private var shown: [RequestID: [DeviceID: Set<ContentHash?>]] = [:]
   /// What agents were told, with the number of times that the server's store had gone back before.
   private var decided: [RequestID: (decision: AskAnswer, serverRestores: Int)] = [:]
   /// With the number of times that the server's store had gone back before.
@@ -52,6 +55,8 @@ final class RequestChecker: SimulationChecker {
     case .raised(let device, let life, let request):
       simulation.results.execution.requests.raised += 1
       raised[request] = Asking(device: device, life: life, host: id(of: device, simulation))
+    case .allowed(let index, let request, let digest):
+      shown[request, default: [:]][id(of: index, simulation), default: []].insert(digest)
     case .decided(let device, let request, let decision):
       simulation.results.execution.requests.decided += 1
       if decision.ending == .expired { simulation.results.execution.requests.expired += 1 }
@@ -65,7 +70,7 @@ final class RequestChecker: SimulationChecker {
       if let earlier = decided[request]?.decision {
         return ["the agent of \(request) on device \(device) is told \(earlier), then \(decision)"]
       }
-      return contradiction(of: request, decision)
+      return contradiction(of: request, decision) + unseen(request, decision)
     case .answerEnded(let index, let answer, let ending) where !hearsServer(index, simulation):
       if ending == .taken {
         outdated[answer.request, default: []].insert(
@@ -126,6 +131,15 @@ final class RequestChecker: SimulationChecker {
       device != taken.device || decision.ending != taken.verdict.ending
     else { return [] }
     return ["the agent of \(request) is told \(decision), and \(taken) was taken"]
+  }
+
+  /// An agent may do what somebody was shown who allowed it.
+  private func unseen(_ request: RequestID, _ decision: AskAnswer) -> [String] {
+    guard decision.ending == .allowed, let device = decision.device, raised[request] != nil,
+      let views = shown[request]?[device],
+      !views.contains(SimulatedAgents.digest(of: request))
+    else { return [] }
+    return ["the agent of \(request) may do what nobody on device \(device) was shown"]
   }
 
   func settled(in simulation: Simulation) -> [String] {

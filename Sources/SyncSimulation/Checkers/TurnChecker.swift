@@ -2,9 +2,9 @@ import ClientCore
 import DispatchAuthority
 import QueueModel
 
-/// No turn ends for want of a server: an agent is told to stop only where its session was deleted, somebody
-/// stopped it or took it over, or another store can have the session, since the server's store went back in
-/// time or the device's files were copied or put back.
+/// No turn ends for want of a server: an agent is told to stop only where a person wants that, its session was
+/// deleted, its program is to end, somebody took it over, or another store can have the session, since the
+/// server's store went back in time or the device's files were copied or put back.
 final class TurnChecker: SimulationChecker {
   let name = "turnsGoOn"
 
@@ -50,9 +50,7 @@ final class TurnChecker: SimulationChecker {
     let attempt = Attempt(order)
     guard !hasCopies, !intervened.contains(attempt),
       serverRestores[attempt] == simulation.server.disk.restores,
-      let workspace = device.process?.core.replica.workspace,
-      workspace.host(of: order.session) != nil
-        || workspace.dispatchState(of: order.message)?.stands == true
+      device.process?.core.isStoppedForLease(order.session) == true
     else { return [] }
     return [
       "device \(device.index) stops the agent of \(order.message) in \(order.session), which nobody wanted"

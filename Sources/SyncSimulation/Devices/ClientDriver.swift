@@ -107,7 +107,7 @@ final class ClientDriver: SimulationPart {
     do {
       result = try device.process?.core.run { core in
         let (value, actions) = try event(&core, context, store)
-        defer { checkInvariants(of: core, on: device) }
+        defer { checkInvariants(of: core, at: context, on: device) }
         guard options.runsAgents else { return (value, actions) }
         var all = actions + core.executionFollowing(actions, at: context, store: store)
         if options.raisesRequests {
@@ -146,11 +146,19 @@ final class ClientDriver: SimulationPart {
     simulation.devices.end(device, losesPower: device.process?.store.death == .beforeSync)
   }
 
-  private func checkInvariants(of core: ClientCore, on device: SimulatedDevice) {
+  private func checkInvariants(
+    of core: ClientCore, at context: EventContext, on device: SimulatedDevice
+  ) {
     do throws(InvariantViolation) {
       try core.checkInvariants()
     } catch {
       results.addViolation("invariants", "device \(device.index): \(error.reason)")
+    }
+    // Nothing is healed before that: whatever may begin waits for something.
+    do throws(InvariantViolation) {
+      try core.checkLiveness(at: context)
+    } catch {
+      results.addViolation("liveness", "device \(device.index): \(error.reason)")
     }
   }
 
@@ -171,7 +179,11 @@ final class ClientDriver: SimulationPart {
     if let scheduled = process.scheduledWake, scheduled <= deadline { return }
     device.process?.scheduledWake = deadline
     // A deadline that is not met would come again at the same moment for ever.
-    let delay = min(max(1, deadline - (clock.now - process.clockOrigin)), 3_600_000)
+    var delay = min(max(1, deadline - (clock.now - process.clockOrigin)), 3_600_000)
+    // A machine that has other things to do, or slept, wakes nobody in time.
+    if options.timersLateMax > 0, device.generator.chance(30) {
+      delay += Int64(device.generator.below(Int(options.timersLateMax)))
+    }
     clock.add(.timer(device: device.index, life: device.life), after: delay)
   }
 

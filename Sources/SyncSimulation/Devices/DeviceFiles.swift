@@ -1,4 +1,5 @@
 import ClientCore
+import DispatchAuthority
 import QueueModel
 import SequenceCRDT
 import WireProtocol
@@ -28,13 +29,18 @@ struct DeviceFiles {
     var undo: [Int64: UndoHistory.Entry] = [:]
     /// What agents have, or had when the process ended.
     var intents: [MessageID: StartOrder] = [:]
+    /// What people at the device said of single sessions.
+    var choices = SessionChoices()
+    /// What the device granted as its own authority.
+    var authority = AuthorityRecords()
     /// Answers that people gave and that wait to be sent.
     var answers: [RequestID: PendingAnswer] = [:]
     var notifications = LoadedNotifications()
   }
 
   var device: DeviceID
-  var credentials: Credentials
+  /// nil: the device has no server.
+  var credentials: Credentials?
   var database = Database()
 
   /// Everything that is needed to take up where the store left off.
@@ -47,7 +53,8 @@ struct DeviceFiles {
       receipts: database.receipts,
       undo: database.undo.sorted { $0.key < $1.key }.map(\.value))
     loaded.execution = LoadedReplica.Execution(
-      intents: database.intents.sorted { $0.key < $1.key }.map(\.value))
+      intents: database.intents.sorted { $0.key < $1.key }.map(\.value),
+      authority: database.authority)
     loaded.answers = database.answers.sorted { $0.key < $1.key }.map(\.value)
     loaded.notifications = database.notifications
     return loaded
@@ -94,6 +101,22 @@ struct DeviceFiles {
 }
 
 extension DeviceFiles.Database {
+  /// What the device grants as its own authority takes the place of what it granted before.
+  mutating func grant(_ records: AuthorityRecords) {
+    for lease in records.leases {
+      authority.leases.removeAll { $0.session == lease.session }
+      authority.leases.append(lease)
+    }
+    for dispatch in records.dispatches {
+      authority.dispatches.removeAll { $0.message == dispatch.message }
+      authority.dispatches.append(dispatch)
+    }
+    for verdict in records.verdicts {
+      authority.verdicts.removeAll { $0.request == verdict.request }
+      authority.verdicts.append(verdict)
+    }
+  }
+
   /// A planted bug: the entries go that the server is not known to have.
   mutating func forgetUnsent() {
     guard let outbox = record?.outbox else { return }

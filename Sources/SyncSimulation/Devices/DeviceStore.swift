@@ -146,6 +146,8 @@ final class DeviceStore: ReplicaStore {
     for entry in transaction.undo.written { database.undo[entry.number] = entry }
     if let begun = transaction.intents.begun { database.intents[begun.message] = begun }
     if let ended = transaction.intents.ended { database.intents[ended] = nil }
+    database.grant(transaction.authority)
+    if let choice = transaction.choice { database.choices.apply(choice) }
     if let kept = transaction.answers.kept { database.answers[kept.answer.request] = kept }
     if let ended = transaction.answers.ended { database.answers[ended] = nil }
     if !transaction.notifications.isEmpty {

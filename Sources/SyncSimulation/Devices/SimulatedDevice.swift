@@ -25,6 +25,15 @@ package final class SimulatedDevice {
     }
   }
 
+  /// What people at a host said, and what its agents do.
+  struct Host {
+    var settings = ExecutionSettings()
+    var choices = SessionChoices()
+    var busy: Set<SessionID> = []
+    var open: Set<SessionID> = []
+    var isDraining = false
+  }
+
   /// A running process.
   struct Process {
     var core: ClientCore
@@ -44,6 +53,7 @@ package final class SimulatedDevice {
     var foreignConnections: Set<TransportID> = []
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
+    var host = Host()
     /// What people here wait to be told of withdrawals and edits, by question.
     var races: [UInt64: AskedRace] = [:]
     /// What people here looked at.
@@ -103,6 +113,8 @@ package final class SimulatedDevice {
   var clockOffset: Int64 = 0
   var sleepsUntil: Int64?
   var condition = StoreCondition.working
+  /// What its file of settings says.
+  var hostSettings = HostSettings()
   var generator: SeededGenerator
   var backups: [String: DeviceFiles] = [:]
   var memories: [String: Memory] = [:]

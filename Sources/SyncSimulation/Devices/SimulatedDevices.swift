@@ -29,7 +29,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     var generator = RandomStream.device.generator(seed: options.seed, index)
     let id = DeviceID(high: 0xD, low: UInt64(index + 1))
     let files = DeviceFiles(
-      device: id, credentials: pair(id, index, using: &generator))
+      device: id, credentials: options.isAlone ? nil : pair(id, index, using: &generator))
     let device = SimulatedDevice(
       index: index, name: "device \(index)", files: files, generator: generator)
     devices.append(device)
@@ -185,6 +185,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
       let loaded = try device.files.load()
       executed = loaded.execution
       device.process = try process(of: device, loaded, store, origin)
+      device.process?.host.choices = device.files.database.choices
     } catch let fault as Replica.Fault {
       device.files = store.files
       if case .store = fault {
@@ -228,6 +229,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
       core.answersLoaded(loaded.answers, at: clients.context(of: device, origin: origin))
       core.notificationsLoaded(loaded.notifications)
     }
+    core.choicesLoaded(device.files.database.choices)
     return SimulatedDevice.Process(
       core: core, store: store, mirror: QueueMirror(workspace: replica.workspace),
       clockOrigin: origin)

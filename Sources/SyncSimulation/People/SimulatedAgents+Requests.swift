@@ -48,7 +48,8 @@ extension SimulatedAgents {
       ? .approval(toolName: "shell", summary: "make", details: nil)
       : .question("Which one?", options: ["a", "b"])
     let ask = Ask(
-      session: order.session, id: request, matter: matter, patienceMilliseconds: patience)
+      session: order.session, id: request, matter: matter, patienceMilliseconds: patience,
+      digest: matter.text == nil ? nil : SimulatedAgents.digest(of: request))
     results.log("device \(device.index): the agent of \(order.session) asks \(request)")
     simulation.note(.raised(device: device.index, life: device.life, request))
     clock.add(.look(device: device.index, life: life, order.session, request), after: 300)
@@ -66,6 +67,11 @@ extension SimulatedAgents {
       guard device.life == life else { return }
       decide(request, AskAnswer(ending: .withdrawn), on: device)
     }
+  }
+
+  /// What stands for all that an agent asks leave for; no two ask for the same.
+  static func digest(of request: RequestID) -> ContentHash? {
+    ContentHash(bytes: Array("\(request)".utf8.suffix(32)))
   }
 
   /// An agent is told of what it asked.

@@ -17,6 +17,8 @@ final class SimulatedAgents: SimulationPart {
     var settings = ExecutionSettings()
     settings.onUnknown = [.ask, .skip, .retry][device.generator.below(3)]
     settings.skipsFailed = device.generator.chance(20)
+    settings.take(device.hostSettings)
+    device.process?.host.settings = settings
     let dead = executed.intents.map(\.message).filter { _ in device.generator.chance(50) }
     if options.planted.contains(.intentsRunAgain) {
       for start in executed.intents { begin(start, on: device) }
@@ -41,7 +43,9 @@ final class SimulatedAgents: SimulationPart {
       device.process?.agents[session] = agent
       clock.add(
         .agentEnd(device: device.index, life: device.life, agent.order), at: agent.endsAt)
-    case .askConsent, .consentSettled, .drained:
+    case .drained:
+      simulation.hosts.drained(device)
+    case .askConsent, .consentSettled:
       break
     }
   }

@@ -115,15 +115,30 @@ final class SimulatedPeople: SimulationPart {
     to request: TaskRequest, in session: SessionID, on device: SimulatedDevice
   ) -> AnswerRequest {
     let choices = Verdict.allCases.filter { $0.answers(request) }
+    let verdict = choices[device.generator.below(2)]
+    let isSent = !isMisled(on: request.id, device) || options.planted.contains(.approvedUnseen)
     return AnswerRequest(
-      session: session, request: request.id, verdict: choices[device.generator.below(2)],
-      text: "as \(device.index) says")
+      session: session, request: request.id, verdict: verdict,
+      text: "as \(device.index) says",
+      digest: verdict == .allowed ? isSent ? request.digest : ContentHash.none : nil)
+  }
+
+  /// Whether a device shows something else than what an agent asks for. What others draw does not hang
+  /// on it.
+  private func isMisled(on request: RequestID, _ device: SimulatedDevice) -> Bool {
+    (request.low &* 31 &+ UInt64(device.index)).isMultiple(of: 16)
   }
 
   func answer(_ answer: AnswerRequest, on device: SimulatedDevice, life: Int) {
     guard device.life == life, device.process != nil, !device.isAsleep else { return }
     results.log("device \(device.index): answers \(answer)")
     results.execution.requests.answers += 1
+    if answer.verdict == .allowed {
+      simulation.note(
+        .allowed(
+          device: device.index, answer.request,
+          shown: isMisled(on: answer.request, device) ? ContentHash.none : answer.digest))
+    }
     simulation.clients.tell(device) { core, context, _ in
       core.visibilityChanged(forMilliseconds: 20_000, at: context)
     }

@@ -7,7 +7,7 @@ extension SwarmPlan {
   static func drawQueues(
     _ options: inout SimulationOptions, using generator: inout SeededGenerator
   ) {
-    options.devices = 2 + generator.below(2)
+    options.devices = options.isAlone ? 1 : 2 + generator.below(2)
     options.hasQuickAgents = true
     options.usesOracle = false
     options.queueSizeMax = 1_000

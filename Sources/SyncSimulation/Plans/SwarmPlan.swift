@@ -27,6 +27,8 @@ struct SwarmPlan {
   private var workload: Workload
   /// Where many messages are to be worked off.
   var queues: QueueWorkload?
+  /// Where hosts run what waits.
+  private var hosts: HostWorkload?
   var generator: SeededGenerator
   private var labels = 0
 
@@ -40,6 +42,9 @@ struct SwarmPlan {
     let devices = SwarmPlan.deviceCount(profile, using: &generator)
     options = SimulationOptions(seed: seed, devices: devices)
     options.planted = planted
+    // A device alone has nothing to sync: what it does is run messages.
+    let runsAgents = runsAgents || profile == .alone
+    options.isAlone = profile == .alone
     options.runsAgents = runsAgents
     options.raisesRequests = raisesRequests
     options.asksOutcomes = asksOutcomes
@@ -68,6 +73,11 @@ struct SwarmPlan {
       options.usesOracle = false
       options.queueSizeMax = 1_000
     }
+    if runsAgents, items == 0 {
+      var generator = RandomStream.plan.generator(seed: seed, 3)
+      options.timersLateMax = [0, 0, 3_000][generator.below(3)]
+      hosts = HostWorkload(generator: generator)
+    }
     workload = Workload(
       pattern: pattern, sessionCount: 1 + generator.below(5),
       longTextScalars: profile == .hostile ? 20_000 : 4_000, hostCount: runsAgents ? devices : 0,
@@ -81,6 +91,7 @@ struct SwarmPlan {
     _ profile: Profile, using generator: inout SeededGenerator
   ) -> Int {
     switch profile {
+    case .alone: return 1
     case .smoke: return 2 + generator.below(2)
     case .hostile: return 3 + generator.below(6)
     default:
@@ -138,6 +149,7 @@ struct SwarmPlan {
         .failServerDisk, .backUpServer, .restoreServer, .swapServers, .crashServer,
       ]
     case .clock: [.setClock, .setServerClock, .sleep, .cut, .crash, .crashServer, .disconnect]
+    case .alone: [.crash, .crashAtCommit, .sleep, .setClock, .fillDisk, .failDisk]
     }
   }
 
@@ -165,6 +177,7 @@ struct SwarmPlan {
         return Step(after: after, event)
       }
     }
+    if let event = hosts?.step(in: simulation) { return Step(after: after, event) }
     let device = generator.below(simulation.devices.count)
     guard let action = workload.action(on: simulation.devices[device]) else {
       return Step(after: after, .restart(device: device))

@@ -46,7 +46,7 @@ extension SimulatedServer {
     for device in simulation.devices {
       let files = device.currentFiles
       guard !disk.knows(files.device) else { continue }
-      disk.pair(files.device, name: device.name, token: files.credentials.token)
+      disk.pair(files.device, name: device.name, token: files.credentials?.token ?? [])
     }
   }
 }

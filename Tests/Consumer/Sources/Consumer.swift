@@ -111,7 +111,7 @@ import SyncClient
     for await _ in events {
       guard let awaited = await phone.tasks.awaitedRequests().first else { continue }
       let event = try await phone.tasks.answer(
-        TaskAnswer(session: awaited.session, request: awaited.request.id, verdict: .allowed))
+        TaskAnswer(to: awaited, verdict: .allowed))
       guard event == .taken else { throw Failure("the answer was \(event)") }
       return
     }

@@ -18,12 +18,10 @@ extension OpencodeAgent {
       var open: [String: AsyncStream<Void>.Continuation] = [:]
       for await event in events {
         switch event {
-        case .approvalRequested(let id, let tool, let summary, let details, let owner):
+        case .approvalRequested(let id, let tool, let input, let owner):
           let (ends, end) = AsyncStream<Void>.makeStream()
           open[id] = end
-          let wanted = AgentAsk.approval(
-            toolName: tool, summary: summary.cutWithMark(toUTF8Bytes: 200),
-            details: details?.cutWithMark(toUTF8Bytes: Limits.taskDetailsBytesMax))
+          let wanted = AgentAsk.approval(ofTool: tool, input ?? .object([:]))
           group.addTask {
             await decide(id, wanted, of: turn, in: owner ?? conversation, until: ends)
           }

@@ -1,0 +1,32 @@
+import Basics
+import LocalAPI
+import SyncClient
+
+/// What the tables of routes leave to a request's body (`Route.BrowserAccess`, `Route.AgentAccess`): handlers ask here, and
+/// look at no caller themselves.
+extension RouteHandlers {
+  /// - Throws: where who asks may name no file of this machine: a browser and an agent bring the bytes.
+  func checkNamesFiles(_ context: Context) throws {
+    guard context.browser == nil else { throw APIProblem.notOverTheWeb }
+    guard context.agent == nil else { throw APIProblem.agentNotAllowed }
+  }
+
+  /// - Throws: where who asks may not give a session that agent.
+  func checkGives(_ kind: AgentKind, _ context: Context) throws {
+    let allowed = client.settings.agents.browserKinds
+    guard context.browser == nil || kind == .none || allowed.contains(kind) else {
+      throw APIProblem.agentNotOfBrowsers(kind, allowed: allowed)
+    }
+  }
+}
+
+extension APIProblem {
+  static func agentNotOfBrowsers(_ kind: AgentKind, allowed: Set<AgentKind>) -> APIProblem {
+    let names = allowed.map(\.rawValue).sorted().joined(separator: ", ")
+    return APIProblem(
+      .forbidden, code: "agentNotOfBrowsers",
+      message: "A browser may not choose \(kind.rawValue): this machine's person lets it choose "
+        + (names.isEmpty ? "none" : names) + " (setting browserAgents).",
+      exitCode: ExitStatus.authentication)
+  }
+}

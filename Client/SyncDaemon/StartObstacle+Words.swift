@@ -1,0 +1,81 @@
+import Basics
+import LocalAPI
+import QueueModel
+
+/// What a person reads of a session that waits, and what mends it.
+extension StartObstacle {
+  var standing: SessionAnswer.Standing {
+    switch self {
+    case .noAgent: .agentless
+    case .consentMissing: .unconsented
+    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .movedWhileRunning,
+      .runsElsewhere, .notBefore, .triesAgain, .unanswered:
+      .waiting
+    }
+  }
+
+  /// The name of the reason in JSON.
+  var reason: String {
+    switch self {
+    case .noAgent: "noAgent"
+    case .consentMissing: "consentMissing"
+    case .agentBusy: "agentBusy"
+    case .agentNotAsking: "agentNotAsking"
+    case .draining: "draining"
+    case .changeIncomplete: "changeIncomplete"
+    case .movedWhileRunning: "movedWhileRunning"
+    case .runsElsewhere: "runsElsewhere"
+    case .notBefore: "notBefore"
+    case .triesAgain: "triesAgain"
+    case .unanswered: "unanswered"
+    }
+  }
+
+  /// Why it waits and what mends it; nil where there is nothing to say.
+  ///
+  /// - Parameters:
+  ///   - session: the session's word on a command line.
+  ///   - message: the first message of its queue.
+  ///   - now: in milliseconds since 1970.
+  ///   - awaitsServer: whether a server decides that cannot be reached now.
+  ///   - name: names another session.
+  func words(
+    for session: String, message: MessageView, now: Int64, awaitsServer: Bool,
+    name: (SessionID) -> String
+  ) -> String? {
+    let id = message.id.description.prefix(8)
+    switch self {
+    case .noAgent:
+      return "there is no agent here: cospool session agent \(session) claude"
+    case .consentMissing:
+      return "it needs consent to run on this device: cospool session host \(session) this"
+    case .agentBusy:
+      return "a person works with its agent, which gets the next message afterwards"
+    case .agentNotAsking:
+      return
+        "a person works with its agent, which gets the next message at the end of its next turn"
+    case .draining:
+      return "the daemon is about to end, and starts nothing any more"
+    case .changeIncomplete:
+      return
+        "a part of a change of \(id) has not come from the device that made it. If that device "
+        + "is lost: cospool queue cancel \(id)"
+    case .movedWhileRunning(let other):
+      return "the agent of \(name(other)) still works on \(id), which was moved here"
+    case .runsElsewhere:
+      return
+        "another device may still work on it. To go on without it: cospool session take-over "
+        + session
+    case .notBefore(let time):
+      if let held = message.heldUntil, held >= time { return "\(id) is held while it is edited" }
+      return message.lastError
+    case .triesAgain(let time):
+      let seconds = max(1, (time - now + 999) / 1_000)
+      let reason = message.lastError.map { ": \($0)" } ?? ""
+      return "it is tried again in \(seconds) s\(reason)"
+    case .unanswered where awaitsServer:
+      return "it starts when the server can be reached again: cospool status"
+    case .unanswered: return nil
+    }
+  }
+}

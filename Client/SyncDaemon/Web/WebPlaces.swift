@@ -1,0 +1,70 @@
+import Foundation
+import NIOCore
+import Synchronization
+
+/// The connections to the page's listener that brought no browser's key yet: so many of one source, so many together,
+/// each for so long. Whoever comes when they are taken has the oldest of its source closed, so that strangers who only
+/// connect keep no browser out.
+final class WebPlaces: Sendable {
+  /// A browser opens six at once.
+  static let strangersOfSourceMax = 8
+  static let strangersMax = 32
+  /// For the handshake of TLS and the head of a request.
+  static let strangerSeconds: Int64 = 10
+
+  private struct Stranger: Sendable {
+    var source: [UInt8]
+    var channel: any Channel
+  }
+
+  /// The oldest first.
+  private let strangers = Mutex<[Stranger]>([])
+
+  /// Gives a connection its place, which somebody else may lose.
+  func admit(_ channel: any Channel) {
+    let source = WebPlaces.source(of: channel.remoteAddress)
+    let one = Stranger(source: source, channel: channel)
+    let lost = strangers.withLock { strangers in
+      strangers.append(one)
+      let counts = Dictionary(grouping: strangers, by: \.source).mapValues(\.count)
+      let isFull = strangers.count > WebPlaces.strangersMax
+      // Where all are taken, whoever has most loses one.
+      let most = isFull ? counts.max { $0.value < $1.value }?.key : nil
+      let loser = counts[source, default: 0] > WebPlaces.strangersOfSourceMax ? source : most
+      let index = strangers.firstIndex { $0.source == loser }
+      return index.map { strangers.remove(at: $0).channel }
+    }
+    lost?.close(promise: nil)
+    let limit = channel.eventLoop.scheduleTask(in: .seconds(WebPlaces.strangerSeconds)) {
+      [weak self] in
+      if self?.takeOut(channel) == true { channel.close(promise: nil) }
+    }
+    channel.closeFuture.whenComplete { [weak self] _ in
+      limit.cancel()
+      _ = self?.takeOut(channel)
+    }
+  }
+
+  /// A connection brought a key.
+  func knows(_ channel: any Channel) { _ = takeOut(channel) }
+
+  private func takeOut(_ channel: any Channel) -> Bool {
+    strangers.withLock { strangers in
+      let index = strangers.firstIndex { $0.channel === channel }
+      return index.map { strangers.remove(at: $0) } != nil
+    }
+  }
+
+  /// Who connects: an address of version 4, or the network of one of version 6, which has 2⁶⁴ of them for each machine.
+  static func source(of address: SocketAddress?) -> [UInt8] {
+    switch address {
+    case .v4(let address):
+      return withUnsafeBytes(of: address.address.sin_addr) { Array($0) }
+    case .v6(let address):
+      let bytes = withUnsafeBytes(of: address.address.sin6_addr) { Array($0) }
+      let isMapped = bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
+      return Array(isMapped ? bytes.suffix(4) : bytes.prefix(8))
+    case .unixDomainSocket, nil: return []
+    }
+  }
+}

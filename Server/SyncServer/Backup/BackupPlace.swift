@@ -1,0 +1,44 @@
+import Foundation
+
+/// Where the latest backup went: `backup.json` of the data directory, which is no part of a backup.
+///
+/// It saves `--folder`, and by it the checks know of backups. The account of the data writes it, so root reads
+/// it as that account only.
+package struct BackupPlace: Codable, Hashable, Sendable {
+  static let fileName = "backup.json"
+
+  /// The folder, with a path from the root on.
+  package var folder: String
+
+  package init(folder: String) {
+    self.folder = folder
+  }
+
+  /// - Returns: nil if no backup was made.
+  /// - Throws: `.disk` if the file cannot be read, `.failed` if it names no folder.
+  package static func read(directory: String) throws(SyncServerError) -> BackupPlace? {
+    let path = directory + "/" + fileName
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
+    let place: BackupPlace?
+    do {
+      let data = try Data(contentsOf: URL(fileURLWithPath: path))
+      place = try? JSONDecoder().decode(BackupPlace.self, from: data)
+    } catch {
+      throw .disk(path, "cannot be read", error)
+    }
+    guard let place, place.folder.hasPrefix("/") else {
+      throw SyncServerError(
+        .failed,
+        "\(path) names no folder of backups. Remove it; then: cospool-server backup create --folder FOLDER.")
+    }
+    return place
+  }
+
+  package func write(directory: String) throws(SyncServerError) {
+    do {
+      try PrivateFile.replace(directory + "/" + BackupPlace.fileName, with: self)
+    } catch {
+      throw .disk("\(directory)/\(BackupPlace.fileName)", "cannot be written", error)
+    }
+  }
+}

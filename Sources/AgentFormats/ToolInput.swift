@@ -1,0 +1,112 @@
+/// What an agent wants to give to a tool, as a person reads it before they allow it.
+///
+/// Every field is there by name: the agent chooses the names, so a list of those that count would let it
+/// hide the others.
+package struct ToolInput: Hashable, Sendable {
+  /// One field of the input.
+  package struct Field: Hashable, Sendable {
+    /// As the agent named it; empty if the input is no object but this one value.
+    package var name: String
+    /// A text as it is, any other value, and a text that reads like one, as JSON with sorted keys.
+    package var text: String
+  }
+
+  /// What the tool is mainly about comes first, then the other fields by name, harmless ones last.
+  package let fields: [Field]
+  /// What the tool is mainly about, in a line; all of the input as JSON if no field is known to say that,
+  /// and nothing if it has no fields.
+  package let subject: String
+  /// Says how many lines and fields the subject leaves out, behind a space; empty if it leaves out none.
+  package let remainder: String
+
+  /// Names of what tools are mainly about. The first that the input has counts.
+  private static let subjects = [
+    "command", "file_path", "filePath", "filepath", "notebook_path", "url", "query", "pattern",
+    "patterns", "title", "description",
+  ]
+  /// Fields that explain or limit what is done.
+  private static let harmless: Set<String> = ["description", "timeout"]
+
+  package init(_ input: JSONTree) {
+    var subjectName: String?
+    var words = input.words ?? input.line
+    if case .object(let members) = input {
+      if members.isEmpty { words = "" }
+      subjectName = Self.subjects.first { members[$0]?.words?.isEmpty == false }
+      if let text = subjectName.flatMap({ members[$0]?.words }) { words = text }
+      let others = members.keys.filter { $0 != subjectName }.sorted()
+      let names =
+        [subjectName].compactMap(\.self) + others.filter { !Self.harmless.contains($0) }
+        + others.filter(Self.harmless.contains)
+      fields = names.compactMap { name in
+        members[name].map { Field(name: name, text: $0.shown) }
+      }
+    } else {
+      fields = [Field(name: "", text: input.shown)]
+    }
+    let lines = words.split(whereSeparator: \.isNewline)
+    subject = lines.first.map(String.init) ?? ""
+    let left = [
+      Self.counted(lines.count - 1, "line"),
+      subjectName == nil ? nil : Self.counted(fields.count - 1, "field"),
+    ].compactMap(\.self)
+    remainder = left.isEmpty ? "" : " (and \(left.joined(separator: ", ")))"
+  }
+
+  /// All of the input, so that two inputs never read the same: a command that is the only field as it is,
+  /// else each field behind its name.
+  package var details: String {
+    guard let first = fields.first else { return "" }
+    let isAlone = fields.count == 1 && (first.name.isEmpty || first.name == Self.subjects[0])
+    if isAlone, !Self.looksNamed(first.text) { return first.text }
+    return fields.map(Self.named).joined(separator: "\n")
+  }
+
+  /// A text of several lines is indented, so that none of them looks like a field.
+  private static func named(_ field: Field) -> String {
+    let isPlain = !field.name.isEmpty && field.name.utf8.allSatisfy(isPlain)
+    let name = isPlain ? field.name : JSONTree.string(field.name).line
+    guard field.text.contains(where: \.isNewline) else { return "\(name): \(field.text)" }
+    return field.text.reduce(into: "\(name):\n  ") { text, character in
+      text.append(character)
+      if character.isNewline { text += "  " }
+    }
+  }
+
+  /// Whether a text could be taken for a field with its name.
+  private static func looksNamed(_ text: String) -> Bool {
+    text.utf8.first == UInt8(ascii: "\"")
+      || text.utf8.first { !isPlain($0) } == UInt8(ascii: ":")
+  }
+
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+      true
+    default: false
+    }
+  }
+
+  private static func counted(_ count: Int, _ noun: String) -> String? {
+    count > 0 ? "\(count) more \(noun)\(count == 1 ? "" : "s")" : nil
+  }
+}
+
+extension JSONTree {
+  /// A text as it is, unless it reads like another value; other values as JSON.
+  fileprivate var shown: String {
+    guard let text else { return line }
+    if text.utf8.first == UInt8(ascii: "\"") { return line }
+    guard let value = JSONTree(Array(text.utf8)), value.line == text else { return text }
+    return line
+  }
+
+  /// A text, or texts in a row.
+  fileprivate var words: String? {
+    if let text { return text }
+    guard case .array(let elements) = self else { return nil }
+    let texts = elements.compactMap(\.text)
+    return texts.count == elements.count ? texts.joined(separator: ", ") : nil
+  }
+}

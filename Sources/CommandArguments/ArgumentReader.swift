@@ -1,0 +1,176 @@
+package import ArgumentParser
+
+/// Arguments that are wrong usage, before anything was done.
+package struct ArgumentFault: Error {
+  /// What is wrong, and how to write it.
+  package var message: String
+  /// The message, the command's usage, and where its help is.
+  package var text: String
+  /// The command that the words of the line name.
+  package var command: any ParsableCommand.Type
+}
+
+/// Decides which arguments of a line are options and which are text; see the room's README.
+package struct ArgumentReader: Sendable {
+  /// What was read.
+  package struct Reading {
+    /// The command that the words of the line name.
+    package var command: any ParsableCommand.Type
+    /// The arguments as the parser takes them.
+    package var arguments: [String]
+    /// Whether a `-` stands behind `--`: then it is that text, and not standard input.
+    package var isDashText: Bool
+  }
+
+  private let root: any ParsableCommand.Type
+  private let shared: [any ParsableArguments.Type]
+
+  /// - Parameter shared: options that may also stand before the words of a command.
+  package init(_ root: any ParsableCommand.Type, shared: [any ParsableArguments.Type] = []) {
+    self.root = root
+    self.shared = shared
+  }
+
+  /// Reads the arguments behind the executable's name.
+  ///
+  /// - Throws: `ArgumentFault` if one is neither an option of the command nor text.
+  /// - Complexity: O(characters of the arguments + options of the command).
+  package func read(_ arguments: [String]) throws(ArgumentFault) -> Reading {
+    // Help of a command, and what the parser offers to those who make completions and manuals.
+    let first = arguments.first ?? ""
+    if first == "help" || first == "---completion" || first == "--experimental-dump-help"
+      || first.hasPrefix("--generate-completion-script")
+    {
+      return Reading(command: root, arguments: arguments, isDashText: false)
+    }
+    var line = try words(arguments)
+    if line.rest.count == 1, OptionTable.builtIn.contains(line.rest[line.rest.startIndex]) {
+      line.options += line.rest
+      return Reading(command: line.command, arguments: line.assembled, isDashText: false)
+    }
+    let isPlain = line.rest.allSatisfy { !$0.hasPrefix("-") || $0 == "-" }
+    // A group of commands has no options but the shared ones.
+    let isGroup = !line.command.configuration.subcommands.isEmpty
+    if !isPlain { line.table = OptionTable(of: isGroup ? shared : shared + [line.command]) }
+    while !line.rest.isEmpty { try line.take() }
+    return Reading(
+      command: line.command, arguments: line.assembled,
+      isDashText: line.textsBehindTerminator.contains("-"))
+  }
+
+  /// The words that name the command, with the options before the last of them.
+  private func words(_ arguments: [String]) throws(ArgumentFault) -> Line {
+    var line = Line(root: root, command: root, rest: arguments[...])
+    // Read on until the first argument that is neither a word nor a shared option, then go back behind the last
+    // word.
+    var ahead = line
+    while let argument = ahead.rest.first {
+      if argument.hasPrefix("-") {
+        if ahead.table.isEmpty { ahead.table = OptionTable(of: shared) }
+        guard ahead.table.takesValue(argument) != nil || ahead.table.holdsValue(argument) else {
+          break
+        }
+        try ahead.take()
+      } else {
+        guard
+          let next = ahead.command.configuration.subcommands.first(where: {
+            $0._commandName == argument || $0.configuration.aliases.contains(argument)
+          })
+        else { break }
+        ahead.command = next
+        ahead.words.append(argument)
+        ahead.rest.removeFirst()
+        line = ahead
+      }
+    }
+    while let next = line.command.configuration.defaultSubcommand, !line.rest.isEmpty {
+      line.command = next
+    }
+    return line
+  }
+}
+
+/// A line of arguments that is being read.
+private struct Line {
+  var root: any ParsableCommand.Type
+  var command: any ParsableCommand.Type
+  var rest: ArraySlice<String>
+  var table = OptionTable(of: [])
+  var words: [String] = []
+  var options: [String] = []
+  var texts: [String] = []
+  var textsBehindTerminator: ArraySlice<String> = []
+  var hasTerminator = false
+
+  /// The arguments in the order that leaves the parser no choice.
+  var assembled: [String] {
+    // The parser takes the word `help` for a command wherever a command may stand.
+    let needsTerminator =
+      hasTerminator || texts.contains { $0.hasPrefix("-") && $0 != "-" }
+      || words.isEmpty && texts.first == "help"
+    if table.keepsTerminator {
+      return words + options + texts + (hasTerminator ? ["--"] : []) + textsBehindTerminator
+    }
+    return words + options + (needsTerminator ? ["--"] : []) + texts + textsBehindTerminator
+  }
+
+  /// Reads the next argument, with its value if it is an option that has one.
+  mutating func take() throws(ArgumentFault) {
+    let argument = rest.removeFirst()
+    if argument == "--" {
+      hasTerminator = true
+      textsBehindTerminator = rest
+      rest = []
+    } else if !argument.hasPrefix("-") || argument == "-" {
+      texts.append(argument)
+    } else if OptionTable.builtIn.contains(argument) {
+      throw fault(
+        "\(argument) stands alone behind the command's words. If it is a text, write -- before it.")
+    } else if let takesValue = table.takesValue(argument) {
+      options.append(argument)
+      if takesValue { try takeValue(of: argument) }
+    } else if table.holdsValue(argument) {
+      options.append(argument)
+    } else if argument.contains(where: \.isWhitespace), !table.keepsTerminator {
+      texts.append(argument)
+    } else {
+      throw refusal(of: argument)
+    }
+  }
+
+  private mutating func takeValue(of option: String) throws(ArgumentFault) {
+    guard let value = rest.first, value != "--", !OptionTable.builtIn.contains(value),
+      table.takesValue(value) == nil, !table.holdsValue(value)
+    else { throw fault("The value of \(option) is missing.") }
+    if value.hasPrefix("-"), value != "-" {
+      // A number is one that the option may refuse.
+      guard value.contains(where: \.isWhitespace) || Double(value) != nil else {
+        throw fault(
+          "\(value) is no option of this command. If it is the value of \(option), write "
+            + "\(option)=\(value)")
+      }
+      options[options.count - 1] = "\(option)=\(value)"
+    } else {
+      options.append(value)
+    }
+    rest.removeFirst()
+  }
+
+  private func refusal(of argument: String) -> ArgumentFault {
+    let short = String(argument.prefix(2))
+    if table.takesValue(short) == true {
+      return fault("Write \(short) \(argument.dropFirst(2)), with a space between.")
+    }
+    return fault(
+      "\(argument) is no option of this command. If it is a text, write -- before it.")
+  }
+
+  private func fault(_ message: String) -> ArgumentFault {
+    let usage = root.usageString(for: command)
+    let name = ([root._commandName] + words).joined(separator: " ")
+    return ArgumentFault(
+      message: message,
+      text: "Error: \(message)\nUsage: \(usage)\n  See '\(name) --help' for more information.",
+      command: command)
+  }
+}

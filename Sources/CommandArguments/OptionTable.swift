@@ -1,0 +1,45 @@
+import ArgumentParser
+import Basics
+
+/// The options of a command by their names with dashes, from the parser's own description of it.
+struct OptionTable: Sendable {
+  /// Whether the option of a name is followed by a value.
+  private var takesValue: [String: Bool] = [:]
+  /// Whether the command keeps what stands behind `--` apart from its other arguments.
+  private(set) var keepsTerminator = false
+
+  /// The names that the parser answers by itself.
+  static let builtIn: Set<String> = ["-h", "--help", "--help-hidden", "--version"]
+
+  /// - Complexity: O(options of the types and of commands below them).
+  init(of types: [any ParsableArguments.Type]) {
+    for type in types {
+      guard let json = try? JSONReader.read(Array(type._dumpHelp().utf8)),
+        case .array(let arguments) = JSONValue(json)["command"]?["arguments"]
+      else { continue }
+      for argument in arguments { add(argument) }
+    }
+  }
+
+  private mutating func add(_ argument: JSONValue) {
+    if argument["parsingStrategy"] == "postTerminator" { keepsTerminator = true }
+    guard case .array(let names) = argument["names"] else { return }
+    for name in names {
+      guard case .string(let word) = name["name"] else { continue }
+      let written = (name["kind"] == "long" ? "--" : "-") + word
+      guard !OptionTable.builtIn.contains(written) else { continue }
+      takesValue[written] = argument["kind"] == "option"
+    }
+  }
+
+  var isEmpty: Bool { takesValue.isEmpty }
+
+  /// Whether a value follows the option of this name; nil if there is no such option.
+  func takesValue(_ name: some StringProtocol) -> Bool? { takesValue[String(name)] }
+
+  /// Whether an argument is `--name=value` or `-n=value` of an option.
+  func holdsValue(_ argument: String) -> Bool {
+    guard let sign = argument.firstIndex(of: "=") else { return false }
+    return takesValue[String(argument[..<sign])] != nil
+  }
+}

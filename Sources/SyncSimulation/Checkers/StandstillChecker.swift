@@ -1,0 +1,98 @@
+import ClientCore
+import QueueModel
+import ServerCore
+
+/// No message stands still while nothing is in its way: what may begin on a host whose machine, link and
+/// server work has begun a minute later, while the run goes on and before anything is healed. And nothing
+/// begins that people at the host do not let begin.
+final class StandstillChecker: SimulationChecker {
+  let name = "standstill"
+
+  /// Longer than a lease that somebody else has left, with the pauses behind it.
+  private static let waitMillisecondsMax: Int64 = 60_000
+
+  private struct Head: Hashable {
+    var device: Int
+    var life: Int
+    var session: SessionID
+    var message: MessageID
+    var attempt: UInt16
+  }
+
+  /// Since when a message could begin without a break.
+  private var since: [Head: Int64] = [:]
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .agentStarted(let device, let order):
+      guard !simulation.hosts.mayStart(order.session, on: simulation.devices[device]) else {
+        return []
+      }
+      return ["\(order.message) begins on device \(device), whose people do not let it"]
+    case .sampled: return sample(simulation)
+    default: return []
+    }
+  }
+
+  private func sample(_ simulation: Simulation) -> [String] {
+    var waiting: [Head: Int64] = [:]
+    for device in simulation.devices where isUp(device, simulation) {
+      for head in heads(of: device, simulation) {
+        waiting[head] = since[head] ?? simulation.clock.now
+      }
+    }
+    since = waiting
+    let late = waiting.filter {
+      simulation.clock.now - $0.value > StandstillChecker.waitMillisecondsMax
+    }
+    for head in late.keys { since[head] = simulation.clock.now }
+    return late.keys.map {
+      "\($0.message) could begin on device \($0.device) for a minute, and has not"
+    }.sorted()
+  }
+
+  /// Whether the machine, its link and the server work.
+  private func isUp(_ device: SimulatedDevice, _ simulation: Simulation) -> Bool {
+    guard let process = device.process, !device.isAsleep, device.condition == .working,
+      process.store.death == nil, simulation.devices.copies(of: device).count == 1
+    else { return false }
+    guard process.core.hasServer else { return true }
+    let server = simulation.server
+    guard device.isOnline, device.network.cloggedUntil <= simulation.clock.now,
+      process.core.problem == nil, process.core.isSynced,
+      server.process?.core.isHealthy == true, server.disk.condition == .working
+    else { return false }
+    return process.pipes.values.contains { $0.serverHolds && $0.serverLife == server.life }
+  }
+
+  private func heads(of device: SimulatedDevice, _ simulation: Simulation) -> [Head] {
+    guard let process = device.process else { return [] }
+    let workspace = process.core.replica.workspace
+    let time = simulation.quiescence.time(of: process, on: device)
+    return workspace.sessions().compactMap { view in
+      // A turn of another device has the session until it ends or somebody takes it over.
+      guard process.core.runsElsewhere[view.id] == nil,
+        view.waiting > 0, view.host == device.files.device,
+        simulation.hosts.mayStart(view.id, on: device),
+        let (message, state) = workspace.startable(in: view.id), state.earliest ?? 0 <= time,
+        !isAtWork(in: view.id, on: message, simulation)
+      else { return nil }
+      let attempt = state.runState.run?.attempt ?? 0
+      guard attempt < .max else { return nil }
+      return Head(
+        device: device.index, life: device.life, session: view.id, message: message,
+        attempt: attempt)
+    }
+  }
+
+  /// Whether an agent of any device has the session, or the message for another one.
+  private func isAtWork(
+    in session: SessionID, on message: MessageID, _ simulation: Simulation
+  ) -> Bool {
+    simulation.devices.contains { device in
+      device.process?.agents.values.contains {
+        $0.order.session == session || $0.order.message == message
+      } ?? false
+    }
+  }
+}

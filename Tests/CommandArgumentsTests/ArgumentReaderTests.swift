@@ -1,0 +1,134 @@
+import ArgumentParser
+import Testing
+
+@testable import CommandArguments
+
+private struct Data: ParsableArguments {
+  @Option var data: String?
+  @Flag var json = false
+}
+
+private struct Say: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "say")
+  @Option(name: .shortAndLong) var session: String?
+  @Option var to: Int?
+  @Option var remark: String?
+  @Flag var urgent = false
+  @Argument var text: [String] = []
+  @OptionGroup var data: Data
+}
+
+private struct Install: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "install")
+  @Flag var dry = false
+  @Argument(parsing: .postTerminator) var words: [String] = []
+}
+
+private struct Group: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "group", subcommands: [Say.self, Install.self])
+}
+
+private struct Look: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "look")
+  @Flag var watch = false
+  @OptionGroup var data: Data
+}
+
+private struct Root: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "root", version: "1.2", subcommands: [Say.self, Group.self, Look.self],
+    defaultSubcommand: Look.self)
+}
+
+@Suite struct ArgumentReaderTests {
+  private static func read(_ arguments: [String]) throws -> [String] {
+    try ArgumentReader(Root.self, shared: [Data.self]).read(arguments).arguments
+  }
+
+  private static func say(_ arguments: [String]) throws -> Say {
+    try #require(try Root.parseAsRoot(try read(arguments)) as? Say)
+  }
+
+  @Test func aTextThatBeginsWithADashAndHasASpaceIsText() throws {
+    for text in ["- h", "-h ", "--help me", "- [ ] fix it", "--- a rule", "-\nx", "-s x"] {
+      let said = try Self.say(["say", "-s", "a", text, "--urgent"])
+      #expect(said.text == [text] && said.session == "a" && said.urgent)
+      #expect(try Self.say(["say", "--remark", text]).remark == text)
+      #expect(try Self.say(["say", "-s", text, "x"]).session == text)
+    }
+  }
+
+  @Test func behindTheTerminatorEverythingIsText() throws {
+    for text in ["-h", "--help", "--urgent", "--", "-", "-v", "say", "help"] {
+      let said = try Self.say(["say", "--", text, "-x"])
+      #expect(said.text == [text, "-x"] && !said.urgent)
+    }
+    let reader = ArgumentReader(Root.self, shared: [Data.self])
+    #expect(try reader.read(["say", "--", "-"]).isDashText)
+    #expect(try !reader.read(["say", "-"]).isDashText)
+  }
+
+  @Test func helpStandsAlone() throws {
+    for words in [["say"], ["group"], ["group", "say"], []] {
+      for help in ["-h", "--help", "--version"] {
+        #expect(try Self.read(words + [help]) == words + [help])
+      }
+    }
+    for arguments in [
+      ["say", "x", "-h"], ["say", "--help", "x"], ["say", "--json", "--help"],
+      ["say", "x", "--version"], ["--json", "-h"], ["say", "-s", "--help"],
+    ] {
+      #expect(throws: ArgumentFault.self, "\(arguments)") { try Self.read(arguments) }
+    }
+    #expect(try Self.read(["help", "say"]) == ["help", "say"])
+    #expect(try Self.read(["--json", "help"]) == ["--json", "--", "help"])
+  }
+
+  @Test func whatIsNoOptionIsRefusedWithTheWayToWriteIt() throws {
+    for (arguments, words) in [
+      (["say", "-v"], "write -- before it"), (["say", "x", "--nope"], "write -- before it"),
+      (["say", "-hello"], "write -- before it"), (["say", "-help"], "write -- before it"),
+      (["say", "-1"], "write -- before it"), (["say", "---"], "write -- before it"),
+      (["say", "--generate-completion-script"], "write -- before it"),
+      (["say", "-sNAME", "x"], "Write -s NAME"), (["say", "--remark", "-nah"], "--remark=-nah"),
+      (["say", "--remark", "--urgent"], "--remark is missing"),
+      (["say", "--remark", "--", "x"], "--remark is missing"), (["say", "-s"], "-s is missing"),
+      (["--data"], "--data is missing"), (["group", "-x"], "write -- before it"),
+    ] {
+      let fault = #expect(throws: ArgumentFault.self, "\(arguments)") { try Self.read(arguments) }
+      #expect(fault?.message.contains(words) == true, "\(arguments): \(fault?.message ?? "")")
+      #expect(fault?.text.contains("\nUsage: root") == true)
+    }
+  }
+
+  @Test func aNegativeNumberIsAValue() throws {
+    #expect(try Self.say(["say", "--to", "-1"]).to == -1)
+    #expect(try Self.say(["say", "--to=-1"]).to == -1)
+    #expect(try Self.say(["say", "--remark", "-1"]).remark == "-1")
+  }
+
+  @Test func optionsStandBeforeAndBehindTheWords() throws {
+    for arguments in [
+      ["--data", "d", "--json", "say", "x"], ["say", "--json", "--data=d", "x"],
+      ["--json", "say", "x", "--data", "d"],
+    ] {
+      let said = try Self.say(arguments)
+      #expect(said.data.data == "d" && said.data.json && said.text == ["x"], "\(arguments)")
+    }
+    #expect(
+      try Self.read(["--data", "x", "group", "say", "--json"])
+        == ["group", "say", "--data", "x", "--json"])
+    #expect(try Self.read(["--data=x", "say"]) == ["say", "--data=x"])
+    #expect(try Self.read(["--data", "x", "--watch"]) == ["--data", "x", "--watch"])
+    #expect(try Self.read(["say", "--remark="]) == ["say", "--remark="])
+    #expect(try Self.read(["say", "--remark", ""]) == ["say", "--remark", ""])
+  }
+
+  @Test func whatACommandKeepsBehindTheTerminatorStaysThere() throws {
+    let install = try Root.parseAsRoot(
+      try Self.read(["group", "install", "--dry", "--", "--port", "1"]))
+    let installed = try #require(install as? Install)
+    #expect(installed.words == ["--port", "1"] && installed.dry)
+  }
+}

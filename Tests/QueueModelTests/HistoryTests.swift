@@ -1,0 +1,36 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// What the history tells of changes that carry no stamp.
+struct HistoryTests {
+  /// A decision is ordered by its attempt and its time, which is the time that the history tells.
+  @Test(arguments: [false, true]) func aDecisionHasItsOwnTime(_ skips: Bool) throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    let run = Run(token: 1, attempt: 1, phase: .failed, milliseconds: device.now, note: "no")
+    try device.perform(.reportRun(.numbered(1), run))
+    device.now += 3_600_000
+    let outcome = try device.perform(skips ? .skip(.numbered(1)) : .retry(.numbered(1)))
+    let entry = try #require(
+      device.workspace.history(of: outcome.operations).first {
+        $0.action == (skips ? .skipped : .retried)
+      })
+    #expect(entry.milliseconds == device.now)
+  }
+
+  /// A decision that is taken back is ordered behind the first, whose time is not its own.
+  @Test func whatTakesADecisionBackTellsNoTimeOfItsOwn() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    let run = Run(token: 1, attempt: 1, phase: .failed, milliseconds: device.now, note: "no")
+    try device.perform(.reportRun(.numbered(1), run))
+    try device.perform(.retry(.numbered(1)))
+    device.now += 60_000
+    let outcome = try device.perform(.undo)
+    #expect(!outcome.operations.isEmpty)
+    let entries = device.workspace.history(of: outcome.operations)
+    #expect(entries.allSatisfy { $0.milliseconds != device.now - 60_000 })
+  }
+}

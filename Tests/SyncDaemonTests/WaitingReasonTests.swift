@@ -1,0 +1,62 @@
+import LocalAPI
+import QueueModel
+import SyncClient
+import Testing
+
+@testable import SyncDaemon
+
+/// A queue that does not go on says why, and what mends it: in the list, in the overview and for programs.
+@Suite(.timeLimit(.minutes(10))) struct WaitingReasonTests {
+  private static let id = "11111111-1111-4111-8111-111111111111"
+
+  private struct Reasons {
+    var note: String?
+    var standing: SessionAnswer.Standing?
+    var reason: String?
+  }
+
+  private func reasons(_ daemon: RunningDaemon) async throws -> Reasons {
+    let queue = try await daemon.request("GET", "/v1/sessions/s/queue").decoded(QueueAnswer.self)
+    let overview = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
+    let execution = try await daemon.request("GET", "/v1/execution").decoded(ExecutionAnswer.self)
+    #expect(overview.sessions.first?.note == queue.note)
+    #expect(execution.waiting.first.map { $0.note == queue.note } ?? true)
+    return Reasons(
+      note: queue.note, standing: overview.sessions.first?.standing,
+      reason: execution.waiting.first?.reason)
+  }
+
+  private func set(_ name: String, _ value: String, on daemon: RunningDaemon) async throws {
+    let reply = try await daemon.request(
+      "PUT", "/v1/settings/\(name)", #"{"value":"\#(value)"}"#)
+    #expect(reply.status == 200, "\(reply.body)")
+  }
+
+  @Test func aQueueSaysWhyItWaits() async throws {
+    try await RunningDaemon.run { daemon in
+      _ = try await daemon.request(
+        "POST", "/v1/sessions/s/queue", #"{"id":"\#(Self.id)","text":"look"}"#)
+      var found = try await reasons(daemon)
+      #expect(found.standing == .unhosted && found.reason == nil)
+      _ = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
+      found = try await reasons(daemon)
+      #expect(found.standing == .agentless && found.reason == "noAgent")
+      #expect(found.note == "there is no agent here: cospool session agent s claude")
+      // A person's own agent gets messages when it asks.
+      try await set("agent", "hooks", on: daemon)
+      found = try await reasons(daemon)
+      #expect(found.standing == .waiting && found.reason == "agentNotAsking")
+      _ = try await daemon.request("POST", "/v1/sessions/s/signals", #"{"type":"turn_start"}"#)
+      found = try await reasons(daemon)
+      #expect(found.reason == "agentBusy")
+      _ = try await daemon.request("POST", "/v1/sessions/s/signals", #"{"type":"result"}"#)
+      // What another device names is not this one's consent.
+      _ = try await daemon.request("PUT", "/v1/messages/\(Self.id)/hold", #"{"seconds":600}"#)
+      try await set("command", "cat", on: daemon)
+      try await set("agent", "command", on: daemon)
+      found = try await reasons(daemon)
+      #expect(found.reason == "notBefore", "\(found)")
+      #expect(found.note?.contains("held while it is edited") == true, "\(found)")
+    }
+  }
+}

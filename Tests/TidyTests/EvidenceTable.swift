@@ -1,0 +1,56 @@
+import Foundation
+import Testing
+
+/// A document whose rows each name a number, the tests that hold it, and in the last cell what is left: `–`, or
+/// `accepted: ` with the reason.
+struct EvidenceTable {
+  var document: String
+  /// What stands before the number, as `S-`.
+  var prefix: String
+  /// How many cells a row has; the last two are the tests and what is left.
+  var cells: Int
+
+  /// The rows of each section, in the order of the document.
+  func sections() throws -> [[[String]]] {
+    sections(in: try Repository.text(document))
+  }
+
+  func sections(in text: String) -> [[[String]]] {
+    text.components(separatedBy: "\n## ").map { section in
+      Markdown.tableRows(in: section).filter { number(of: $0) != nil }
+    }
+  }
+
+  /// The number that the first cell names; nil for a heading.
+  func number(of row: [String]) -> Int? {
+    guard let first = row.first, first.hasPrefix(prefix) else { return nil }
+    return Int(first.dropFirst(prefix.count))
+  }
+
+  /// What is wrong with a row; nil if nothing is.
+  ///
+  /// - Parameter tests: the tests that exist, by `Suite.test`.
+  func fault(of row: [String], tests: Set<String>) -> String? {
+    guard row.count == cells else { return "\(row[0]) has \(row.count) cells, not \(cells)" }
+    let named = Markdown.codeWords(row[cells - 2]).filter {
+      $0.wholeMatch(of: #/[A-Z]\w+Tests\.[a-z]\w+/#) != nil
+    }
+    let left = row[cells - 1]
+    if let unknown = named.subtracting(tests).min() {
+      return "\(row[0]): there is no test \(unknown)"
+    }
+    guard left == "–" || left.hasPrefix("accepted: ") else { return "\(row[0]): \(left)" }
+    guard !named.isEmpty || left != "–" else {
+      return "\(row[0]) has neither a test nor a reason"
+    }
+    return nil
+  }
+
+  /// Records what is wrong with the rows of the document.
+  func check() throws {
+    let tests = Set(try RequirementTests.functions().keys)
+    for row in try sections().joined() {
+      if let fault = fault(of: row, tests: tests) { Issue.record("\(document): \(fault)") }
+    }
+  }
+}
