@@ -39,6 +39,18 @@ extension ClientCore {
   /// What agents work on here, by session.
   package var running: [SessionID: StartOrder] { execution.running }
 
+  /// The attempts that keep sessions of this device on another one, as the authority said last.
+  package var runsElsewhere: [SessionID: AttemptElsewhere] {
+    execution.executor?.runsElsewhere ?? [:]
+  }
+
+  /// Whether the agent of a session is being stopped though no person stopped it, nobody deleted its session,
+  /// and the program is not to end.
+  package func isStoppedForLease(_ session: SessionID) -> Bool {
+    let reason = execution.executor?.sessions[session]?.work.stopReason
+    return reason == .fenced || reason == .serverLost
+  }
+
   /// How this device runs messages; nil where this program runs none.
   package var executionSettings: ExecutionSettings? { execution.executor?.settings }
 

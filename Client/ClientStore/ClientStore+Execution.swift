@@ -41,12 +41,17 @@ extension ClientStore {
     for dispatch in records.dispatches {
       try database.cachedStatement(
         sql: """
-          INSERT OR REPLACE INTO own_dispatches (message, token, attempt, request, content)
-          VALUES (?, ?, ?, ?, ?)
+          INSERT OR REPLACE INTO own_dispatches
+          (message, session, device, store, token, attempt, request, content, let_out_at,
+            intervention)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
           """
       ).execute(arguments: [
-        dispatch.message.description, Int64(bitPattern: dispatch.token), Int64(dispatch.attempt),
+        dispatch.message.description, dispatch.session.rawValue,
+        dispatch.holder.device.description, Int64(bitPattern: dispatch.holder.store.rawValue),
+        Int64(bitPattern: dispatch.token), Int64(dispatch.attempt),
         Int64(bitPattern: dispatch.request), Int64(bitPattern: dispatch.content),
+        dispatch.milliseconds, Int64(dispatch.intervention.rawValue),
       ])
     }
   }
@@ -185,12 +190,22 @@ func fetchAuthority(_ database: Database) throws -> AuthorityRecords {
       holder: holder)
   }
   let dispatches = try Row.fetchAll(
-    database, sql: "SELECT message, token, attempt, request, content FROM own_dispatches"
+    database,
+    sql: """
+      SELECT message, session, device, store, token, attempt, request, content, let_out_at,
+        intervention
+      FROM own_dispatches
+      """
   ).map { row in
     Dispatch(
-      message: try identifier(row[0]), token: UInt64(bitPattern: row[1] as Int64),
-      attempt: UInt16(clamping: row[2] as Int64), request: UInt64(bitPattern: row[3] as Int64),
-      content: UInt64(bitPattern: row[4] as Int64))
+      message: try identifier(row[0]), session: try SessionID(row[1] as String),
+      holder: LeaseHolder(
+        device: try identifier(row[2]),
+        store: StoreID(rawValue: UInt64(bitPattern: row[3] as Int64))),
+      token: UInt64(bitPattern: row[4] as Int64), attempt: UInt16(clamping: row[5] as Int64),
+      request: UInt64(bitPattern: row[6] as Int64), content: UInt64(bitPattern: row[7] as Int64),
+      milliseconds: row[8],
+      intervention: Intervention(rawValue: UInt8(clamping: row[9] as Int64)) ?? .none)
   }
   return AuthorityRecords(
     leases: leases, dispatches: dispatches, verdicts: try fetchVerdicts(database))

@@ -91,8 +91,10 @@ enum Schema {
       session TEXT PRIMARY KEY, token INTEGER NOT NULL, device TEXT, store INTEGER
     ) STRICT, WITHOUT ROWID;
     CREATE TABLE own_dispatches (
-      message TEXT PRIMARY KEY, token INTEGER NOT NULL, attempt INTEGER NOT NULL,
-      request INTEGER NOT NULL, content INTEGER NOT NULL
+      message TEXT PRIMARY KEY, session TEXT NOT NULL, device TEXT NOT NULL,
+      store INTEGER NOT NULL, token INTEGER NOT NULL, attempt INTEGER NOT NULL,
+      request INTEGER NOT NULL, content INTEGER NOT NULL, let_out_at INTEGER NOT NULL,
+      intervention INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
     -- The agents' own ids of their conversations.
     CREATE TABLE conversations (

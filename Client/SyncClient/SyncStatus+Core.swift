@@ -22,7 +22,8 @@ extension SyncStatus {
     devices = core.devices.filter { $0.device != record.device }.map {
       Device(
         id: $0.device, name: $0.name, connected: $0.isConnected,
-        seenEverything: $0.seenLogPosition >= head)
+        seenEverything: $0.seenLogPosition >= head,
+        awaySince: $0.isConnected || $0.lastSeenAt == 0 ? nil : $0.lastSeenAt)
     }
     repairs = record.repairs
   }

@@ -16,8 +16,17 @@ extension APIHandlers {
       return CanonicalJSON.response(try await setHost(of: session, to: body.device))
     }
     api.post("sessions/:session/stop") { _, context in
+      CanonicalJSON.response(try await stop(try session(context)))
+    }
+    api.post("sessions/:session/take-over") { request, context in
       let session = try session(context)
-      return CanonicalJSON.response(StopAnswer(stopped: try await stop(session)))
+      let body = try await decoded(HostRequest.self, from: request)
+      return CanonicalJSON.response(try await takeOver(session, for: body.device ?? "this"))
+    }
+    api.put("sessions/:session/on-lost-server") { request, context in
+      let session = try session(context)
+      let body = try await decoded(LostServerRequest.self, from: request)
+      return try await perform(.setOnLostServer(session, body.onLostServer))
     }
     api.put("messages/:message/hold") { request, context in
       let id = try message(context)
@@ -70,17 +79,45 @@ extension APIHandlers {
       unconsented: await client.execution.unconsented())
   }
 
-  private func stop(_ session: SessionID) async throws -> Bool {
-    guard let view = client.workspace().session(session) else {
+  private func stop(_ session: SessionID) async throws -> StopAnswer {
+    guard client.workspace().session(session) != nil else {
       throw QueueError.sessionNotFound(id: session.rawValue)
     }
-    if let host = view.host, host != client.deviceID {
-      throw APIProblem(
-        .conflict, code: "otherHost",
-        message: "The agent of \(session) runs on \(name(of: host)). Stop it there.",
-        exitCode: ExitStatus.conflict)
+    if try await client.execution.stopAgent(of: session) { return StopAnswer(stopped: true) }
+    guard let turn = await client.execution.turnAtWork(in: session) else {
+      return StopAnswer(stopped: false)
     }
-    return try await client.execution.stopAgent(of: session)
+    switch await client.execution.stop(turn) {
+    case .stopping(let device, let since):
+      return StopAnswer(stopped: true, device: name(of: device), awaySince: since)
+    case .unreachable: throw APIProblem.serverNeeded("Its agent is stopped by the server's word")
+    case .takenOver, .connected, .notAtWork: return StopAnswer(stopped: false)
+    }
+  }
+
+  /// Gives the turn of a device that is away up, and makes another one the host.
+  private func takeOver(_ session: SessionID, for device: String) async throws -> HostAnswer {
+    guard client.workspace().session(session) != nil else {
+      throw QueueError.sessionNotFound(id: session.rawValue)
+    }
+    // Before anything is decided: a name that is unknown changes nothing.
+    _ = try self.device(named: device)
+    guard let turn = await client.execution.turnAtWork(in: session) else {
+      throw APIProblem.noTurn(in: session)
+    }
+    switch await client.execution.takeOver(turn) {
+    case .takenOver:
+      var answer = try await setHost(of: session, to: device)
+      answer.warning = nil
+      return answer
+    case .connected(let host):
+      throw APIProblem(
+        .conflict, code: "hostConnected",
+        message: "\(name(of: host)) is connected. Stop its agent: cospool queue stop -s "
+          + "\(session.rawValue).", exitCode: ExitStatus.conflict)
+    case .unreachable: throw APIProblem.serverNeeded("A turn is taken over by the server's word")
+    case .stopping, .notAtWork: throw APIProblem.noTurn(in: session)
+    }
   }
 
   private func setHost(of session: SessionID, to name: String?) async throws -> HostAnswer {
@@ -103,8 +140,9 @@ extension APIHandlers {
       let old = self.name(of: before)
       if let running {
         answer.warning =
-          "\(old) took over message \(running.id) and may still work on it. It is not started "
-          + "again by itself: wait for its end, or decide with retry or skip when it is unknown."
+          "\(old) may still work on message \(running.id), and nothing else starts before that has "
+          + "ended. If \(old) does not come back: cospool session take-over "
+          + "\(session.rawValue) \(name ?? "this")."
       } else {
         answer.warning =
           device == nil
@@ -133,5 +171,23 @@ extension APIHandlers {
         exitCode: ExitStatus.failed, candidates: devices.map(\.name).sorted())
     }
     return device.id
+  }
+}
+
+extension APIProblem {
+  /// Nothing was decided, because the server could not be asked.
+  fileprivate static func serverNeeded(_ reason: String) -> APIProblem {
+    APIProblem(
+      .serviceUnavailable, code: "unreachable",
+      message: "\(reason), and it cannot be reached. Nothing was changed; try again when it can.",
+      exitCode: ExitStatus.unreachable)
+  }
+
+  fileprivate static func noTurn(in session: SessionID) -> APIProblem {
+    APIProblem(
+      .conflict, code: "notAtWork",
+      message:
+        "No agent is at work in \(session.rawValue). To have it run on another device: cospool "
+        + "session host.", exitCode: ExitStatus.conflict)
   }
 }

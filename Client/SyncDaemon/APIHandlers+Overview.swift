@@ -63,6 +63,7 @@ extension APIHandlers {
     let obstacles = await client.execution.obstacles()
     let sync = client.syncStatus()
     let awaited = Dictionary(grouping: await client.tasks.awaitedRequests(), by: \.session)
+    let elsewhere = await client.execution.runsElsewhere()
     return try sessions.map { view in
       var answer = SessionAnswer(view)
       answer.hostName = view.host.map(name(of:))
@@ -70,7 +71,7 @@ extension APIHandlers {
         view.host == client.deviceID ? kinds[view.id] ?? client.settings.agents.kind : nil
       answer.agent = kind?.rawValue
       (answer.standing, answer.note) = try standing(
-        of: view, obstacles[view.id], asked: awaited[view.id] ?? [], sync)
+        of: view, obstacles[view.id], asked: awaited[view.id] ?? [], elsewhere[view.id], sync)
       return answer
     }
   }
@@ -87,7 +88,8 @@ extension APIHandlers {
   }
 
   private func standing(
-    of view: SessionView, _ obstacle: StartObstacle?, asked: [AwaitedRequest], _ sync: SyncStatus
+    of view: SessionView, _ obstacle: StartObstacle?, asked: [AwaitedRequest],
+    _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
   ) throws -> (SessionAnswer.Standing, String?) {
     if let first = asked.first {
       let more = asked.count > 1 ? " (and \(asked.count - 1) more)" : ""
@@ -95,6 +97,9 @@ extension APIHandlers {
     }
     let queue = view.waiting > 0 ? try client.workspace().messageQueue(view.id) : nil
     if let error = queue?.currentError { return (.stopped, error) }
+    if let note = turnOfAbsent(in: view, isExecuting: queue?.isExecuting == true, elsewhere, sync) {
+      return (.hostAway, note)
+    }
     let task = view.task?.status
     if queue?.isExecuting == true || task?.kind.isUnderWay == true {
       return (.working, task?.kind.isUnderWay == true ? task?.note : queue?.messages.first?.content)
@@ -114,6 +119,23 @@ extension APIHandlers {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     return (.waiting, next.notBefore == nil ? nil : next.lastError)
+  }
+
+  /// That a turn may go on at a device which is away, or which is no host any more; nil where none does.
+  private func turnOfAbsent(
+    in view: SessionView, isExecuting: Bool, _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
+  ) -> String? {
+    guard isExecuting || elsewhere != nil, let host = elsewhere?.device ?? view.host,
+      host != client.deviceID
+    else { return nil }
+    let name = name(of: host)
+    guard let device = sync.devices.first(where: { $0.id == host && !$0.connected }) else {
+      return elsewhere == nil ? nil : "\(name) still works on it"
+    }
+    let since = (elsewhere?.awaySince ?? device.awaySince).map { " since \(LocalTime.words($0))" }
+    return
+      "\(name) is away\(since ?? ""); its turn may still run. To go on without it: cospool session "
+      + "take-over \(quoted(view))"
   }
 
   /// What names a session on a command line, quoted for a shell.

@@ -8,8 +8,8 @@ extension StartObstacle {
     switch self {
     case .noAgent: .agentless
     case .consentMissing: .unconsented
-    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .movedWhileRunning, .notBefore,
-      .triesAgain, .unanswered:
+    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .movedWhileRunning,
+      .runsElsewhere, .notBefore, .triesAgain, .unanswered:
       .waiting
     }
   }
@@ -24,6 +24,7 @@ extension StartObstacle {
     case .draining: "draining"
     case .changeIncomplete: "changeIncomplete"
     case .movedWhileRunning: "movedWhileRunning"
+    case .runsElsewhere: "runsElsewhere"
     case .notBefore: "notBefore"
     case .triesAgain: "triesAgain"
     case .unanswered: "unanswered"
@@ -51,7 +52,8 @@ extension StartObstacle {
     case .agentBusy:
       return "a person works with its agent, which gets the next message afterwards"
     case .agentNotAsking:
-      return "a person works with its agent, which gets the next message at the end of its next turn"
+      return
+        "a person works with its agent, which gets the next message at the end of its next turn"
     case .draining:
       return "the daemon is about to end, and starts nothing any more"
     case .changeIncomplete:
@@ -60,6 +62,10 @@ extension StartObstacle {
         + "is lost: cospool queue cancel \(id)"
     case .movedWhileRunning(let other):
       return "the agent of \(name(other)) still works on \(id), which was moved here"
+    case .runsElsewhere:
+      return
+        "another device may still work on it. To go on without it: cospool session take-over "
+        + session
     case .notBefore(let time):
       if let held = message.heldUntil, held >= time { return "\(id) is held while it is edited" }
       return message.lastError

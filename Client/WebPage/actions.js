@@ -3,7 +3,7 @@
 export const LABELS = {
   edit: 'Edit', up: 'Up', down: 'Down', top: 'To the top', bottom: 'To the end', urgent: 'Make urgent',
   normal: 'Make normal', attach: 'Attach a file', cancel: 'Cancel', restore: 'Restore', retry: 'Retry',
-  skip: 'Skip', stop: 'Stop the agent', output: 'Output', copy: 'Copy the text',
+  skip: 'Skip', stop: 'Stop the agent', takeOver: 'Go on without it here', output: 'Output', copy: 'Copy the text',
   resend: 'Send again', discard: 'Discard',
 }
 
@@ -21,10 +21,10 @@ const UNSENT = 'It is not sent yet.'
 /**
  * Every action with whether it can be done; `why` says why not.
  *
- * `place` is where the message stands among those that can be moved, `first` and `last`; `host` is the
- * name of another device where its agent runs, or nothing.
+ * `place` is where the message stands among those that can be moved, `first` and `last`; `away` is the
+ * name of another device where its agent may run and which is not connected, or nothing.
  */
-export function actionsOf(message, { first, last, host } = {}) {
+export function actionsOf(message, { first, last, away } = {}) {
   const state = message.status
   const waits = state === 'queued'
   const stuck = ['failed', 'interrupted', 'unknown'].includes(state)
@@ -44,7 +44,8 @@ export function actionsOf(message, { first, last, host } = {}) {
     restore: state === 'cancelled' ? null : 'It was not cancelled.',
     retry: stuck ? null : NOT_FAILED,
     skip: stuck ? null : NOT_FAILED,
-    stop: state !== 'running' ? NOT_RUNNING : host ? `Its agent runs on ${host}. Stop it there.` : null,
+    stop: state !== 'running' ? NOT_RUNNING : null,
+    takeOver: state !== 'running' ? NOT_RUNNING : away ? null : 'Its device is connected. Stop its agent.',
     output: waits && !message.attempts || state === 'sending' ? 'It did not run yet.' : null,
     copy: null,
     resend: state === 'sending' ? null : 'It is sent already.',

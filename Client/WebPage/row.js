@@ -6,10 +6,16 @@ import { age, h, refill, say, show, size, text, toast } from './dom.js'
 import { Editor, isBegun } from './editor.js'
 import { STUCK } from './model.js'
 
-const MENU = ['top', 'bottom', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'restore', 'resend', 'discard', 'cancel']
+/** What is said while an agent is stopped, on whatever device it is at work. */
+const STOP = {
+  busy: 'stopping …',
+  done: ({ stopped, device, awaySince }) => !stopped ? 'No agent is at work'
+    : awaySince ? `${device} is away: it stops when it is back` : device ? `Stopping on ${device}` : 'Stopped',
+}
+const MENU = ['top', 'bottom', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'takeOver', 'restore', 'resend', 'discard', 'cancel']
 /** Shown only in the states they are for: elsewhere nobody looks for them. */
 const ONLY = {
-  stop: ['running'], restore: ['cancelled'], resend: ['sending'], discard: ['sending'], output: ['running', ...STUCK], attach: ['queued'],
+  stop: ['running'], takeOver: ['running'], restore: ['cancelled'], resend: ['sending'], discard: ['sending'], output: ['running', ...STUCK], attach: ['queued'],
 }
 
 export class QueueRow extends HTMLElement {
@@ -45,7 +51,7 @@ export class QueueRow extends HTMLElement {
     return h('button', { type: 'button', onclick: () => this.run(name), 'data-action': name }, label)
   }
 
-  /** `place`: `first`, `last`, `host`, and `index` among all. */
+  /** `place`: `first`, `last`, `away`, and `index` among all. */
   update(message, place) {
     const isNew = message !== this.#message
     const note = model.notes.get(message.id)
@@ -54,7 +60,7 @@ export class QueueRow extends HTMLElement {
     const where = deliveryWords(message)
     // A thousand rows are looked at for every event: most of them are as they were.
     if (!isNew && note === this.shownNote && held === this.shownHeld && where === this.shownPlace && before.index === place.index
-      && before.first === place.first && before.last === place.last && before.host === place.host
+      && before.first === place.first && before.last === place.last && before.away === place.away
       && this.age === age(message.createdAt)) return
     this.#place = place
     this.#message = message
@@ -172,7 +178,7 @@ export class QueueRow extends HTMLElement {
     refill(this.#menu, MENU
       .filter((name) => !ONLY[name] || ONLY[name].includes(this.#message.status))
       .filter((name) => name !== (this.#message.priority === 'urgent' ? 'urgent' : 'normal'))
-      .map((name) => h(name === 'cancel' || name === 'stop' ? 'button.danger' : 'button', {
+      .map((name) => h(['cancel', 'stop', 'takeOver'].includes(name) ? 'button.danger' : 'button', {
         type: 'button', 'data-action': name, 'aria-disabled': String(!actions[name].enabled),
         title: actions[name].why ?? '', onclick: () => this.run(name),
       }, LABELS[name])), this.more)
@@ -194,7 +200,8 @@ export class QueueRow extends HTMLElement {
       attach: () => this.#attach(),
       copy: () => navigator.clipboard.writeText(message.content).then(() => say('Copied'), () => toast('The browser does not allow that. Select the text.')),
       output: () => this.dispatchEvent(new CustomEvent('output', { bubbles: true, detail: message })),
-      stop: () => perform('stop', values, { busy: 'stopping …', done: ({ stopped }) => stopped ? 'Stopped' : 'No agent was at work here' }),
+      stop: () => perform('stop', values, STOP),
+      takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. What became of the turn is unknown: retry it, or skip it' }),
       retry: () => perform('retry', values, { busy: 'retrying …', done: 'It is tried again' }),
       skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue goes on without it' }),
       cancel: () => cancel(message, this.#place),
@@ -318,7 +325,7 @@ export async function moveTo(message, session, target, from) {
   if (answer) say(answer.position ? `Moved to ${answer.position} of ${queue.length}` : 'It stands where it stood')
 }
 
-export async function cancel(message, { session, host }) {
+export async function cancel(message, { session }) {
   const answer = await perform('cancel', { id: message.id }, { busy: 'cancelling …' })
   if (!answer) return
   const outcome = answer.outcomes?.find((each) => each.id === message.id)?.outcome ?? 'cancelled'
@@ -327,8 +334,8 @@ export async function cancel(message, { session, host }) {
   if (outcome === 'cancelled') return offerUndo(`Cancelled ${named(message.content)}`, null, { back, backWords })
   const words = outcome === 'invoked'
     ? 'Too late: it had already started.' : 'Cancelled here. It is not known yet whether that was in time.'
-  const stop = { label: 'Stop the agent', run: () => perform('stop', { id: message.id, session }, { busy: 'stopping …', done: 'Stopped' }) }
-  model.notes.set(message.id, { state: outcome, words, extra: outcome === 'invoked' && !host ? stop : null })
-  outcome === 'invoked' && !host ? toast(words, stop) : offerUndo(words, null, { back, backWords })
+  const stop = { label: 'Stop the agent', run: () => perform('stop', { id: message.id, session }, STOP) }
+  model.notes.set(message.id, { state: outcome, words, extra: outcome === 'invoked' ? stop : null })
+  outcome === 'invoked' ? toast(words, stop) : offerUndo(words, null, { back, backWords })
   model.touch()
 }

@@ -86,6 +86,7 @@ export class SessionView extends HTMLElement {
       else rows.push(...this.#left(edit))
     }
     const host = session?.host && session.host !== model.sync?.device ? model.deviceName(session.host) : null
+    const away = host && model.sync?.devices?.some(({ id, connected }) => id === session.host && !connected) ? host : null
     text(this.heading, session?.name || this.#id)
     document.title = `${session?.name || this.#id} · Cospool`
     text(this.about, [
@@ -112,7 +113,7 @@ export class SessionView extends HTMLElement {
     reconcile(this.list, rows, {
       key: (message) => message.id, make: () => document.createElement('queue-row'),
       update: (row, message, index) => row.update(message, {
-        index, session: this.#id, host, first: message === first, last: message === last,
+        index, session: this.#id, away, first: message === first, last: message === last,
       }),
     })
     this.composer.update()

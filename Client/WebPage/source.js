@@ -194,6 +194,7 @@ const ACTIONS = {
   attach: (v) => ['POST', `messages/${v.id}/attachments`, v.file],
   detach: (v) => ['DELETE', `messages/${v.id}/attachments/${v.hash}`],
   stop: (v) => ['POST', `${session(v)}/stop`],
+  takeOver: (v) => ['POST', `${session(v)}/take-over`, { device: 'this' }],
   pause: (v) => ['PUT', `${session(v)}/pause`, v.reason ? { reason: v.reason } : undefined],
   resume: (v) => ['DELETE', `${session(v)}/pause`],
   host: (v) => ['PUT', `${session(v)}/host`, { device: v.device }],

@@ -14,9 +14,23 @@ extension Route {
       refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/sessions/{session}/stop", id: "stopAgent",
-      summary: "Stops its agent here; the message counts as cancelled.",
+      summary:
+        "Stops its agent, on whatever device it is at work; the message counts as cancelled.",
       answer: .json(StopAnswer.self),
       refusals: [404, 409]),
+    Route(
+      method: "POST", path: "/v1/sessions/{session}/take-over", id: "takeOver",
+      summary:
+        "Gives up the turn of a device that is away, and names the device where its agent runs next: "
+        + "this, a name or an id.",
+      body: .fields(HostRequest.self, isRequired: true), answer: .json(HostAnswer.self),
+      refusals: [404, 409]),
+    Route(
+      method: "PUT", path: "/v1/sessions/{session}/on-lost-server", id: "setOnLostServer",
+      summary:
+        "Says whether its host lets a turn finish, or stops it, when its server does not answer.",
+      body: .fields(LostServerRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
+      refusals: [404]),
     Route(
       method: "PUT", path: "/v1/messages/{message}/hold", id: "hold",
       summary: "Keeps a message from starting while somebody edits it; renew it in time.",

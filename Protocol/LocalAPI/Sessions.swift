@@ -44,6 +44,8 @@ package struct SessionAnswer: APIValue {
   package var host: DeviceID?
   /// That device's name, where one session or the overview is asked for, as all that follows.
   package var hostName: String?
+  /// What its host does with an agent at work when its server does not answer.
+  package var onLostServer: LostServerPolicy
   /// What runs its messages, where this device is the host: `none` where nothing does.
   package var agent: String?
   /// Where it stands.
@@ -73,6 +75,7 @@ package struct SessionAnswer: APIValue {
 
   package init(_ view: SessionView) {
     host = view.host
+    onLostServer = view.onLostServer
     id = view.id
     name = view.name
     project = view.project
@@ -133,11 +136,26 @@ package struct HostAnswer: APIValue {
   }
 }
 
-/// Whether an agent was at work here.
+/// What its host does with an agent at work when its server does not answer.
+package struct LostServerRequest: APIValue {
+  package var onLostServer: LostServerPolicy
+
+  package init(onLostServer: LostServerPolicy) { self.onLostServer = onLostServer }
+}
+
+/// Whether an agent is at work, and is being stopped.
 package struct StopAnswer: APIValue {
   package var stopped: Bool
+  /// The device where it is at work, where that is another one.
+  package var device: String?
+  /// Since when that device is away, in milliseconds since 1970: it stops the agent when it is back.
+  package var awaySince: Int64?
 
-  package init(stopped: Bool) { self.stopped = stopped }
+  package init(stopped: Bool, device: String? = nil, awaySince: Int64? = nil) {
+    self.stopped = stopped
+    self.device = device
+    self.awaySince = awaySince
+  }
 }
 
 /// The answer to a command that has no other.

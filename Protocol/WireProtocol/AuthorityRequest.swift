@@ -24,6 +24,10 @@ package enum AuthorityRequest: Hashable, Sendable {
   case verdict(VerdictRequest)
   /// Whether another store runs a message, whatever session it is in by now.
   case whereabouts(MessageID)
+  /// To have an attempt stopped, on whatever device it is at work.
+  case stop(AttemptName)
+  /// To give an attempt up whose host is away.
+  case takeOver(AttemptName)
 
   /// The number on the wire.
   package var kind: UInt16 {
@@ -37,7 +41,33 @@ package enum AuthorityRequest: Hashable, Sendable {
     case .whereabouts: 12
     case .next: 13
     case .withdraw: 14
+    case .stop: 18
+    case .takeOver: 19
     }
+  }
+}
+
+/// One attempt at a message.
+package struct AttemptName: Hashable, Sendable {
+  package var message: MessageID
+  /// From 1.
+  package var number: UInt16
+
+  package init(message: MessageID, number: UInt16) {
+    self.message = message
+    self.number = number
+  }
+}
+
+/// An attempt that may be at work on another device.
+package struct AttemptAtWork: Hashable, Sendable {
+  package var attempt: AttemptName
+  /// Since when that device has had no connection, in milliseconds since 1970; nil where it has one.
+  package var awaySince: Int64?
+
+  package init(attempt: AttemptName, awaySince: Int64?) {
+    self.attempt = attempt
+    self.awaySince = awaySince
   }
 }
 
@@ -78,8 +108,9 @@ package struct DispatchRequest: Hashable, Sendable {
 
 /// The authority's answer.
 package enum AuthorityAnswer: Hashable, Sendable {
-  /// The lease holds for so long from now.
-  case leased(token: UInt64, milliseconds: UInt32)
+  /// The lease holds for so long from now; the attempt that is at work under it is to be stopped, where
+  /// one is named.
+  case leased(token: UInt64, milliseconds: UInt32, stops: AttemptName? = nil)
   /// Given back, or not held any more.
   case released
   /// The prompt may go out, this once.
@@ -92,17 +123,24 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case outcome(attempt: UInt16, token: UInt64, content: UInt64)
   /// No other store runs the message.
   case runsNowhereElse
-  /// The answer is the one that counts.
+  /// The answer, or the taking over, counts.
   case taken
+  /// The attempt is stopped by this device: now, or when it is back, where it is away since a time.
+  case stopping(on: DeviceID, awaySince: Int64?)
+  /// No such attempt is at work.
+  case notAtWork
+  /// Somebody took this attempt over: the next host writes `unknown` under its own lease, and a person
+  /// decides.
+  case takenOver(attempt: UInt16)
   /// What became of the request; nil: nothing yet.
   case verdict(GivenVerdict?)
   /// Another answer came first.
   case answeredAlready(Verdict, by: DeviceID)
   /// Nobody waits for such an answer: it expired, was closed or withdrawn, or was never asked for.
   case notAwaited
-  /// Another store holds the lease, for so long at most: that of the session, or the one that the
-  /// message's latest attempt runs under.
-  case held(by: DeviceID, milliseconds: UInt32)
+  /// Another store holds the session's lease, or an attempt of its may be at work; to be asked again after
+  /// so long.
+  case held(by: DeviceID, milliseconds: UInt32, AttemptAtWork? = nil)
   /// Another device is the session's host; nil where none is.
   case otherHost(DeviceID?)
   /// The session does not exist.
@@ -115,8 +153,8 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case stale
   /// The queue is paused, waits for a decision, or another message is in flight.
   case paused
-  /// This attempt was let out already, and nobody said what became of it.
-  case duplicate(attempt: UInt16)
+  /// This attempt was let out already, under this token, and nobody said what became of it.
+  case duplicate(attempt: UInt16, token: UInt64)
   /// The message must not start before this time, in milliseconds since 1970.
   case notYet(Int64)
   /// The authority cannot store now: ask again.
@@ -149,6 +187,8 @@ extension AuthorityRequest {
       writer.identifier(message)
     case .withdraw(let session):
       writer.text(session.rawValue)
+    case .stop(let attempt), .takeOver(let attempt):
+      writer.write(attempt)
     case .answer(let answer):
       writer.write(answer)
     case .verdict(let question):
@@ -183,6 +223,10 @@ extension AuthorityRequest {
         self = .next(session: try reader.sessionID(), token: try reader.leaseToken())
       case 14:
         self = .withdraw(try reader.sessionID())
+      case 18:
+        self = .stop(try reader.attemptName())
+      case 19:
+        self = .takeOver(try reader.attemptName())
       default:
         return nil
       }
@@ -198,9 +242,16 @@ extension AuthorityAnswer {
   package func response(id: UInt64) -> Response {
     var writer = ByteWriter()
     switch self {
-    case .leased(let token, let milliseconds):
+    case .leased(let token, let milliseconds, let stops):
       writer.number(token)
       writer.number(UInt64(milliseconds))
+      writer.byte(stops == nil ? 0 : 1)
+      if let stops { writer.write(stops) }
+    case .stopping(let device, let since):
+      writer.identifier(device)
+      writer.write(awaySince: since)
+    case .takenOver(let attempt):
+      writer.number(UInt64(attempt))
     case .outcome(let attempt, let token, let content):
       writer.number(UInt64(attempt))
       writer.number(token)
@@ -209,14 +260,20 @@ extension AuthorityAnswer {
       writer.identifier(message)
       writer.number(UInt64(attempt))
       writer.fixed(content)
-    case .held(let device, let milliseconds):
+    case .held(let device, let milliseconds, let atWork):
       writer.identifier(device)
       writer.number(UInt64(milliseconds))
+      writer.byte(atWork == nil ? 0 : 1)
+      if let atWork {
+        writer.write(atWork.attempt)
+        writer.write(awaySince: atWork.awaySince)
+      }
     case .otherHost(let device):
       writer.byte(device == nil ? 0 : 1)
       if let device { writer.identifier(device) }
-    case .duplicate(let attempt):
+    case .duplicate(let attempt, let token):
       writer.number(UInt64(attempt))
+      writer.number(token)
     case .notYet(let time):
       writer.number(UInt64(clamping: time))
     case .verdict(let given):
@@ -224,8 +281,8 @@ extension AuthorityAnswer {
     case .answeredAlready(let verdict, let device):
       writer.byte(verdict.rawValue)
       writer.identifier(device)
-    case .released, .go, .withdrawn, .runsNowhereElse, .taken, .notAwaited, .noSession, .fenced,
-      .cancelled, .stale, .paused, .unavailable, .unknown:
+    case .released, .go, .withdrawn, .runsNowhereElse, .taken, .notAtWork, .notAwaited, .noSession,
+      .fenced, .cancelled, .stale, .paused, .unavailable, .unknown:
       break
     }
     return Response(id: id, status: status, payload: writer.bytes)
@@ -234,8 +291,10 @@ extension AuthorityAnswer {
   private var status: UInt16 {
     switch self {
     case .leased, .released, .go, .letOut, .withdrawn, .outcome, .runsNowhereElse, .taken,
-      .verdict:
+      .verdict, .stopping:
       0
+    case .takenOver: 16
+    case .notAtWork: 17
     case .answeredAlready: 12
     case .notAwaited: 13
     case .held: 2
@@ -262,7 +321,14 @@ extension AuthorityAnswer {
       case (0, .lease):
         self = .leased(
           token: try reader.leaseToken(),
-          milliseconds: try reader.number(max: UInt32.max, "a lease's time"))
+          milliseconds: try reader.number(max: UInt32.max, "a lease's time"),
+          stops: try reader.flag() ? try reader.attemptName() : nil)
+      case (0, .stop):
+        self = .stopping(
+          on: try reader.identifier(DeviceID.self), awaySince: try reader.awaySince())
+      case (0, .takeOver): self = .taken
+      case (16, _): self = .takenOver(attempt: try reader.attempt())
+      case (17, _): self = .notAtWork
       case (0, .release): self = .released
       case (0, .dispatch): self = .go
       case (0, .next):
@@ -287,7 +353,8 @@ extension AuthorityAnswer {
       case (2, _):
         self = .held(
           by: try reader.identifier(DeviceID.self),
-          milliseconds: try reader.number(max: UInt32.max, "a lease's time"))
+          milliseconds: try reader.number(max: UInt32.max, "a lease's time"),
+          try reader.flag() ? try reader.attemptAtWork() : nil)
       case (3, _):
         self = .otherHost(try reader.byte() == 0 ? nil : try reader.identifier(DeviceID.self))
       case (4, _): self = .noSession
@@ -295,7 +362,8 @@ extension AuthorityAnswer {
       case (6, _): self = .cancelled
       case (7, _): self = .stale
       case (8, _): self = .paused
-      case (9, _): self = .duplicate(attempt: try reader.attempt())
+      case (9, _):
+        self = .duplicate(attempt: try reader.attempt(), token: try reader.leaseToken())
       case (10, _): self = .notYet(Int64(clamping: try reader.number()))
       case (11, _): self = .unavailable
       default:
@@ -306,6 +374,18 @@ extension AuthorityAnswer {
     } catch {
       throw WireError(error)
     }
+  }
+}
+
+extension ByteWriter {
+  fileprivate mutating func write(_ attempt: AttemptName) {
+    identifier(attempt.message)
+    number(UInt64(attempt.number))
+  }
+
+  /// 0 is a device that is connected.
+  fileprivate mutating func write(awaySince milliseconds: Int64?) {
+    number(milliseconds.map { UInt64(max(1, $0)) } ?? 0)
   }
 }
 
@@ -321,6 +401,20 @@ extension ByteReader {
 
   fileprivate mutating func attempt() throws(DecodingFault) -> UInt16 {
     try number(max: UInt16.max, "an attempt")
+  }
+
+  fileprivate mutating func attemptName() throws(DecodingFault) -> AttemptName {
+    AttemptName(message: try identifier(MessageID.self), number: try attempt())
+  }
+
+  fileprivate mutating func attemptAtWork() throws(DecodingFault) -> AttemptAtWork {
+    AttemptAtWork(attempt: try attemptName(), awaySince: try awaySince())
+  }
+
+  /// Milliseconds since 1970, or 0 for a device that is connected.
+  fileprivate mutating func awaySince() throws(DecodingFault) -> Int64? {
+    let milliseconds = Int64(clamping: try number())
+    return milliseconds == 0 ? nil : milliseconds
   }
 
   fileprivate mutating func dispatchRequest() throws(DecodingFault) -> DispatchRequest {

@@ -296,12 +296,19 @@ package struct DevicePresence: Hashable, Sendable {
   package var isConnected: Bool
   /// Everything up to here is stored on that device.
   package var seenLogPosition: UInt64
+  /// When it was there last, where it is not connected: milliseconds since 1970 on the server's clock, 0
+  /// where the server does not know.
+  package var lastSeenAt: Int64
 
-  package init(device: DeviceID, name: String, isConnected: Bool, seenLogPosition: UInt64) {
+  package init(
+    device: DeviceID, name: String, isConnected: Bool, seenLogPosition: UInt64,
+    lastSeenAt: Int64 = 0
+  ) {
     self.device = device
     self.name = name
     self.isConnected = isConnected
     self.seenLogPosition = seenLogPosition
+    self.lastSeenAt = lastSeenAt
   }
 }
 

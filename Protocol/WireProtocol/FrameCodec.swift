@@ -163,6 +163,7 @@ extension ByteWriter {
       text(device.name)
       byte(device.isConnected ? 1 : 0)
       number(device.seenLogPosition)
+      number(UInt64(clamping: device.lastSeenAt))
     }
   }
 }

@@ -136,7 +136,7 @@ extension ByteReader {
   }
 
   private mutating func presence() throws(DecodingFault) -> [DevicePresence] {
-    let count = try count(ofAtLeast: 19, max: WireLimits.presenceMax, "devices")
+    let count = try count(ofAtLeast: 20, max: WireLimits.presenceMax, "devices")
     var devices: [DevicePresence] = []
     devices.reserveCapacity(count)
     for _ in 0..<count {
@@ -150,7 +150,7 @@ extension ByteReader {
       devices.append(
         DevicePresence(
           device: device, name: name, isConnected: isConnected == 1,
-          seenLogPosition: try number()))
+          seenLogPosition: try number(), lastSeenAt: Int64(clamping: try number())))
     }
     return devices
   }

@@ -2,12 +2,13 @@
 ///
 /// | version | since | change |
 /// |---|---|---|
-/// | 1 | 0.1.0 | the first |
+/// | 1 | never released | the first |
+/// | 2 | 0.1.0 | an attempt keeps its session until it ends, can be stopped and taken over from anywhere |
 package enum ProtocolVersion {
   /// The newest version this code speaks.
-  package static let current: UInt16 = 1
+  package static let current: UInt16 = 2
   /// The oldest version this code speaks; raised only with a note in the change log.
-  package static let floor: UInt16 = 1
+  package static let floor: UInt16 = 2
 
   /// What a client offers, and a server takes.
   package static var spoken: ClosedRange<UInt16> { floor...current }

@@ -1,3 +1,4 @@
+import DispatchAuthority
 import QueueModel
 import WireProtocol
 
@@ -94,6 +95,16 @@ struct Connections: Sendable {
   mutating func takeDepartures() -> [Departure] {
     defer { departures = [] }
     return departures
+  }
+
+  /// Whether a host's store is a member.
+  ///
+  /// - Complexity: O(members).
+  func isConnected(_ holder: LeaseHolder, to workspace: WorkspaceID) -> Bool {
+    members[workspace]?.contains { id in
+      guard let session = connections[id]?.session else { return false }
+      return session.device == holder.device && session.store == holder.store
+    } ?? false
   }
 
   // MARK: - Members

@@ -50,12 +50,13 @@ struct PendingRequests: Sendable {
 
   /// Has the authority decide about all that wait, in order, and then about those that stand.
   mutating func answer(
-    by authority: inout Authority, in content: Workspace, at now: ServerTime
+    by authority: inout Authority, in content: Workspace, at now: ServerTime,
+    awaySince: (LeaseHolder) -> Int64?
   ) -> [(PendingRequest, Outcome)] {
     func decide(_ pending: PendingRequest, _ authority: inout Authority) -> Outcome? {
       let (answer, changes) = authority.answer(
         pending.request, id: pending.id, from: pending.holder, in: content,
-        uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds)
+        uptime: now.uptimeMilliseconds, wall: now.wallMilliseconds, awaySince: awaySince)
       return answer.map { ($0, changes) }
     }
     var outcomes: [(PendingRequest, Outcome)] = []
@@ -83,7 +84,7 @@ struct PendingRequests: Sendable {
     case .dispatch(let dispatch): endStanding(in: dispatch.session, of: pending.asker)
     case .release(let session, _), .withdraw(let session):
       endStanding(in: session, of: pending.asker)
-    case .lease, .next, .outcome, .answer, .verdict, .whereabouts: break
+    case .lease, .next, .outcome, .answer, .verdict, .whereabouts, .stop, .takeOver: break
     }
   }
 

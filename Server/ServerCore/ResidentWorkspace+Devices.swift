@@ -75,9 +75,10 @@ extension ResidentWorkspace {
   func presence(connected: Set<DeviceID>) -> Frame {
     .presence(
       devices.sorted { $0.key < $1.key }.map { id, device in
-        DevicePresence(
-          device: id, name: device.name, isConnected: connected.contains(id),
-          seenLogPosition: device.seen)
+        let isConnected = connected.contains(id)
+        return DevicePresence(
+          device: id, name: device.name, isConnected: isConnected, seenLogPosition: device.seen,
+          lastSeenAt: isConnected ? 0 : device.lastSeenAt ?? 0)
       })
   }
 

@@ -116,11 +116,15 @@ struct ResidentWorkspace: Sendable {
   }
 
   /// Decides about the requests that wait or stand. None is answered while the content is not there.
+  ///
+  /// - Parameter isConnected: whether a store has a connection.
   mutating func answerRequests(
-    at now: ServerTime
+    at now: ServerTime, isConnected: (LeaseHolder) -> Bool
   ) -> [(PendingRequest, PendingRequests.Outcome)] {
     guard let content else { return [] }
-    return requests.answer(by: &authority, in: content, at: now)
+    return requests.answer(by: &authority, in: content, at: now) { [devices] holder in
+      isConnected(holder) ? nil : devices[holder.device]?.lastSeenAt ?? 0
+    }
   }
 }
 

@@ -180,7 +180,7 @@ struct ResidentWorkspaces: Sendable {
     else { return false }
     switch staging {
     case .nothingWaits:
-      stageRequests(id, into: &commit, &actions, at: now)
+      stageRequests(id, into: &commit, connections, &actions, at: now)
       residents[id]?.stageInboxes(into: &commit)
       return false
     case .needsContent:
@@ -213,12 +213,15 @@ struct ResidentWorkspaces: Sendable {
 
   /// Answers what waits, by the content as the commit leaves it. The answers leave with the commit.
   private mutating func stageRequests(
-    _ id: WorkspaceID, into commit: inout CommitInFlight, _ actions: inout ActionList,
-    at now: ServerTime
+    _ id: WorkspaceID, into commit: inout CommitInFlight, _ connections: Connections,
+    _ actions: inout ActionList, at now: ServerTime
   ) {
     guard residents[id]?.requests.areAnswerable == true else { return }
     guard residents[id]?.content != nil else { return load(id, &actions) }
-    for (pending, outcome) in residents[id]?.answerRequests(at: now) ?? [] {
+    let answers = residents[id]?.answerRequests(at: now) {
+      connections.isConnected($0, to: id)
+    }
+    for (pending, outcome) in answers ?? [] {
       commit.add(outcome, to: pending, of: id)
       for record in outcome.changes.verdicts {
         // Nobody needs to see it any longer.

@@ -94,6 +94,7 @@ extension DeviceRole {
     switch request {
     case .lease, .dispatch, .next: self == .host ? nil : .otherHost(nil)
     case .answer: self == .viewer ? .notAwaited : nil
+    case .stop, .takeOver: self == .viewer ? .notAtWork : nil
     case .release, .withdraw, .outcome, .verdict, .whereabouts: nil
     }
   }

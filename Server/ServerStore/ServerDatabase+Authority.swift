@@ -24,13 +24,23 @@ extension ServerDatabase {
     }
     let dispatches = try Row.fetchAll(
       db,
-      sql: "SELECT message, token, attempt, request, content FROM dispatches WHERE workspace = ?",
+      sql: """
+        SELECT message, session, device, store, token, attempt, request, content, let_out_at,
+          intervention
+        FROM dispatches WHERE workspace = ?
+        """,
       arguments: [number]
     ).map { row in
       Dispatch(
-        message: try row.identifier("message"), token: UInt64(column: row["token"]),
-        attempt: UInt16(clamping: row["attempt"] as Int64), request: UInt64(column: row["request"]),
-        content: UInt64(column: row["content"]))
+        message: try row.identifier("message"), session: try SessionID(row["session"] as String),
+        holder: LeaseHolder(
+          device: try row.identifier("device"),
+          store: StoreID(rawValue: UInt64(column: row["store"]))),
+        token: UInt64(column: row["token"]), attempt: UInt16(clamping: row["attempt"] as Int64),
+        request: UInt64(column: row["request"]), content: UInt64(column: row["content"]),
+        milliseconds: row["let_out_at"],
+        intervention: Intervention(rawValue: UInt8(clamping: row["intervention"] as Int64)) ?? .none
+      )
     }
     return AuthorityRecords(
       leases: leases, dispatches: dispatches,
@@ -99,15 +109,16 @@ extension ServerDatabase {
     for dispatch in records.dispatches {
       try db.cachedStatement(
         sql: """
-          INSERT INTO dispatches (workspace, message, token, attempt, request, content)
-          VALUES (?, ?, ?, ?, ?, ?)
-          ON CONFLICT (workspace, message) DO UPDATE
-          SET token = excluded.token, attempt = excluded.attempt, request = excluded.request,
-            content = excluded.content
+          INSERT OR REPLACE INTO dispatches
+          (workspace, message, session, device, store, token, attempt, request, content,
+            let_out_at, intervention)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
           """
       ).execute(arguments: [
-        number, dispatch.message.column, dispatch.token.column, Int64(dispatch.attempt),
-        dispatch.request.column, dispatch.content.column,
+        number, dispatch.message.column, dispatch.session.rawValue, dispatch.holder.device.column,
+        dispatch.holder.store.rawValue.column, dispatch.token.column, Int64(dispatch.attempt),
+        dispatch.request.column, dispatch.content.column, dispatch.milliseconds,
+        Int64(dispatch.intervention.rawValue),
       ])
     }
   }

@@ -116,11 +116,18 @@ enum ServerSchema {
     CREATE TABLE dispatches (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       message BLOB NOT NULL CHECK (length(message) = 16),
+      -- The session and the store that got it.
+      session TEXT NOT NULL,
+      device BLOB NOT NULL CHECK (length(device) = 16),
+      store INTEGER NOT NULL,
       token INTEGER NOT NULL,
       attempt INTEGER NOT NULL CHECK (attempt BETWEEN 1 AND 65535),
       request INTEGER NOT NULL,
       -- The digest of the text that went out.
       content INTEGER NOT NULL,
+      let_out_at INTEGER NOT NULL,
+      -- What somebody wants of it: nothing (0), that it stops (1), that its session goes on without it (2).
+      intervention INTEGER NOT NULL CHECK (intervention BETWEEN 0 AND 2),
       PRIMARY KEY (workspace, message)
     ) STRICT, WITHOUT ROWID;
 

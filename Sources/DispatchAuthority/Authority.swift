@@ -13,13 +13,16 @@ package struct Authority: Hashable, Sendable {
   /// of it, so that the clock catches up at 16 leases a second.
   package static let tokenSteps: UInt64 = 64
 
-  private var leases: [SessionID: Lease] = [:]
+  private(set) var leases: [SessionID: Lease] = [:]
   /// When each lease ends, on the authority's own clock, which counts sleep.
-  private var ends: [SessionID: Int64] = [:]
+  private(set) var ends: [SessionID: Int64] = [:]
   /// The request that each lease was granted for, so that the same one gets the same token. Not
   /// stored: after a restart it gets a new one, and the asker, if it took the old one, is fenced.
   private var grants: [SessionID: UInt64] = [:]
-  private var dispatches: [MessageID: Dispatch] = [:]
+  var dispatches: [MessageID: Dispatch] = [:]
+  /// The messages of each session with an attempt that may be at work. Some have ended since: that is
+  /// found out where it matters.
+  var unended: [SessionID: Set<MessageID>] = [:]
   var verdicts: [RequestID: VerdictRecord] = [:]
   /// The greatest token that was granted by the clock. Greater ones are their sessions' matter.
   private var latestToken: UInt64 = 0
@@ -36,7 +39,7 @@ package struct Authority: Hashable, Sendable {
       if lease.token <= ceiling { latestToken = max(latestToken, lease.token) }
       if lease.holder != nil { ends[lease.session] = uptime + LeaseTimes.leaseMilliseconds }
     }
-    for dispatch in stored.dispatches { dispatches[dispatch.message] = dispatch }
+    for dispatch in stored.dispatches { note(dispatch) }
     for verdict in stored.verdicts { verdicts[verdict.request] = verdict }
   }
 
@@ -56,24 +59,37 @@ package struct Authority: Hashable, Sendable {
   ///   - workspace: the queues as the authority knows them.
   ///   - uptime: a clock that counts sleep, in milliseconds.
   ///   - wall: milliseconds since 1970.
+  ///   - awaySince: since when a store has had no connection, in milliseconds since 1970; nil where it
+  ///     is connected.
   /// - Returns: the answer, and what has to be durable before it may leave. nil is none yet: `next`
   ///   stands, and is to be asked here again when the session's queue has changed.
   /// - Complexity: O(messages of the session).
   package mutating func answer(
     _ request: AuthorityRequest, id: UInt64, from holder: LeaseHolder,
-    in workspace: Workspace, uptime: Int64, wall: Int64
+    in workspace: Workspace, uptime: Int64, wall: Int64,
+    awaySince: (LeaseHolder) -> Int64? = { _ in nil }
   ) -> (answer: AuthorityAnswer?, changes: AuthorityRecords) {
     switch request {
+    case .lease(let session, 0):
+      return grant(
+        session, id: id, for: holder, workspace, uptime: uptime, wall: wall, awaySince)
     case .lease(let session, let token):
-      return lease(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
+      return (
+        renew(session, token, by: holder, workspace, uptime: uptime), AuthorityRecords()
+      )
     case .release(let session, let token):
       return release(session, token, by: holder)
     case .dispatch(let dispatch):
-      let answer = decide(dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall)
+      let answer = decide(
+        dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall, awaySince)
       guard answer == .go else { return (answer, AuthorityRecords()) }
-      return (.go, letOut(dispatch, id: id))
+      return (.go, letOut(dispatch, id: id, to: holder, wall: wall))
     case .next(let session, let token):
       return next(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
+    case .stop(let attempt):
+      return stop(attempt, workspace, uptime: uptime, wall: wall, awaySince)
+    case .takeOver(let attempt):
+      return takeOver(attempt, workspace, uptime: uptime, wall: wall, awaySince)
     case .withdraw:
       return (.withdrawn, AuthorityRecords())
     case .answer(let answer):
@@ -89,34 +105,50 @@ package struct Authority: Hashable, Sendable {
       )
     case .whereabouts(let message):
       let run = workspace.dispatchState(of: message)?.runState.run
-      return (
-        otherRunner(of: message, run, than: holder, uptime: uptime) ?? .runsNowhereElse,
-        AuthorityRecords()
-      )
+      let other = otherRunner(
+        of: message, run, than: holder, uptime: uptime, wall: wall, awaySince)
+      return (other ?? .runsNowhereElse, AuthorityRecords())
     }
   }
 
   // MARK: - Leases
 
-  private mutating func lease(
-    _ session: SessionID, _ token: UInt64, id: UInt64, for holder: LeaseHolder,
-    _ workspace: Workspace, uptime: Int64, wall: Int64
+  /// A lease goes on, also one that ran out: as long as nobody else got one, it is its holder's. Where an
+  /// attempt is at work under it, it goes on whichever device is the host by now.
+  private mutating func renew(
+    _ session: SessionID, _ token: UInt64, by holder: LeaseHolder, _ workspace: Workspace,
+    uptime: Int64
+  ) -> AuthorityAnswer {
+    guard let host = workspace.host(of: session) else { return .noSession }
+    guard leases[session]?.token == token, leases[session]?.holder == holder else { return .fenced }
+    let own = attemptsAtWork(in: session, workspace).first {
+      $0.token == token && $0.holder == holder
+    }
+    guard host == holder.device || own != nil else { return .otherHost(host) }
+    ends[session] = uptime + LeaseTimes.leaseMilliseconds
+    return .leased(
+      token: token, milliseconds: UInt32(LeaseTimes.leaseMilliseconds),
+      stops: own?.intervention == .stop ? own?.name : nil)
+  }
+
+  /// Grants a lease to a session's host, where no other store has one, or may be at work there.
+  private mutating func grant(
+    _ session: SessionID, id: UInt64, for holder: LeaseHolder, _ workspace: Workspace,
+    uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
   ) -> (AuthorityAnswer, AuthorityRecords) {
     guard let host = workspace.host(of: session) else { return (.noSession, AuthorityRecords()) }
     guard host == holder.device else { return (.otherHost(host), AuthorityRecords()) }
     let current = leases[session]
     let rest = ends[session].map { $0 - uptime } ?? 0
-    if token != 0 {
-      // Also one that ran out: as long as nobody else got one, it is this holder's still.
-      guard current?.token == token, current?.holder == holder else {
-        return (.fenced, AuthorityRecords())
-      }
-      ends[session] = uptime + LeaseTimes.leaseMilliseconds
-      return (grant(token), AuthorityRecords())
-    }
     if let current, current.holder == holder, rest > 0, grants[session] == id {
       ends[session] = uptime + LeaseTimes.leaseMilliseconds
-      return (grant(current.token), AuthorityRecords())
+      return (granted(current.token), AuthorityRecords())
+    }
+    let other = attemptsAtWork(in: session, workspace).first {
+      $0.holder != holder && $0.intervention != .takeOver
+    }
+    if let other {
+      return (held(by: other, uptime: uptime, wall: wall, awaySince), AuthorityRecords())
     }
     if let owner = current?.holder, owner != holder, rest > 0 {
       return (
@@ -133,7 +165,7 @@ package struct Authority: Hashable, Sendable {
     leases[session] = lease
     grants[session] = id
     ends[session] = uptime + LeaseTimes.leaseMilliseconds
-    return (grant(next), AuthorityRecords(leases: [lease]))
+    return (granted(next), AuthorityRecords(leases: [lease]))
   }
 
   /// The greatest token that can have been granted by now: by this authority, or by one whose clock was
@@ -143,20 +175,26 @@ package struct Authority: Hashable, Sendable {
     return max(latestToken, Authority.token(after: 0, wall: isBeyond ? .max : later, for: 0))
   }
 
-  private func grant(_ token: UInt64) -> AuthorityAnswer {
+  private func granted(_ token: UInt64) -> AuthorityAnswer {
     .leased(token: token, milliseconds: UInt32(LeaseTimes.leaseMilliseconds))
   }
 
   private mutating func release(
     _ session: SessionID, _ token: UInt64, by holder: LeaseHolder
   ) -> (AuthorityAnswer, AuthorityRecords) {
-    guard var lease = leases[session], lease.token == token, lease.holder == holder else {
+    guard let lease = leases[session], lease.token == token, lease.holder == holder else {
       return (.released, AuthorityRecords())
     }
+    return (.released, AuthorityRecords(leases: end(lease)))
+  }
+
+  /// Ends a lease. Its token stays known, so that it is never granted again.
+  mutating func end(_ lease: Lease) -> [Lease] {
+    var lease = lease
     lease.holder = nil
-    leases[session] = lease
-    ends[session] = nil
-    return (.released, AuthorityRecords(leases: [lease]))
+    leases[lease.session] = lease
+    ends[lease.session] = nil
+    return [lease]
   }
 
   /// The next token: greater than all before it, and, by the clock, than those that were granted
@@ -191,11 +229,12 @@ package struct Authority: Hashable, Sendable {
     let dispatch = DispatchRequest(
       session: session, message: message, token: token, attempt: attempt,
       tags: state.tags.sorted(), content: DispatchRequest.contentDigest(state.text))
-    let answer = decide(dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall)
+    let answer = decide(
+      dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall, { _ in nil })
     guard answer == .go else { return (nil, AuthorityRecords()) }
     return (
       .letOut(message: message, attempt: attempt, content: dispatch.content),
-      letOut(dispatch, id: id)
+      letOut(dispatch, id: id, to: holder, wall: wall)
     )
   }
 
@@ -210,18 +249,33 @@ package struct Authority: Hashable, Sendable {
   }
 
   /// Takes down that a prompt may go out.
-  private mutating func letOut(_ dispatch: DispatchRequest, id: UInt64) -> AuthorityRecords {
-    let record = Dispatch(
-      message: dispatch.message, token: dispatch.token, attempt: dispatch.attempt, request: id,
-      content: dispatch.content)
+  private mutating func letOut(
+    _ dispatch: DispatchRequest, id: UInt64, to holder: LeaseHolder, wall: Int64
+  ) -> AuthorityRecords {
+    var record = Dispatch(
+      message: dispatch.message, session: dispatch.session, holder: holder,
+      token: dispatch.token, attempt: dispatch.attempt, request: id, content: dispatch.content,
+      milliseconds: wall)
+    if let known = dispatches[dispatch.message], known.token == record.token,
+      known.attempt == record.attempt
+    {
+      // The same once more: its answer was lost.
+      record.milliseconds = known.milliseconds
+      record.intervention = known.intervention
+    }
     guard dispatches[dispatch.message] != record else { return AuthorityRecords() }
-    dispatches[dispatch.message] = record
+    note(record)
     return AuthorityRecords(dispatches: [record])
+  }
+
+  private mutating func note(_ dispatch: Dispatch) {
+    dispatches[dispatch.message] = dispatch
+    unended[dispatch.session, default: []].insert(dispatch.message)
   }
 
   private func decide(
     _ request: DispatchRequest, id: UInt64, for holder: LeaseHolder,
-    _ workspace: Workspace, uptime: Int64, wall: Int64
+    _ workspace: Workspace, uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
   ) -> AuthorityAnswer {
     guard rest(of: request.session, request.token, heldBy: holder, uptime: uptime) != nil else {
       return .fenced
@@ -239,7 +293,9 @@ package struct Authority: Hashable, Sendable {
     // It ran in another queue, under a later lease, or may have: what this one's holder wrote would not
     // count.
     guard max(run?.token ?? 0, known?.token ?? 0) <= request.token else { return .fenced }
-    if let other = otherRunner(of: request.message, run, than: holder, uptime: uptime) {
+    if let other = otherRunner(
+      of: request.message, run, than: holder, uptime: uptime, wall: wall, awaySince)
+    {
       return other
     }
     // What became of the latest attempt has to be known before another one begins. Who asks for that
@@ -248,7 +304,7 @@ package struct Authority: Hashable, Sendable {
     if let known, known.attempt > run?.attempt ?? 0,
       known.attempt != request.attempt || known.token != request.token
     {
-      return .duplicate(attempt: known.attempt)
+      return .duplicate(attempt: known.attempt, token: known.token)
     }
     guard state.session == request.session, state.tags == request.tags.sorted(),
       DispatchRequest.contentDigest(state.text) == request.content,
@@ -258,23 +314,5 @@ package struct Authority: Hashable, Sendable {
     let earliest = state.earliest ?? 0
     guard earliest <= wall else { return .notYet(earliest) }
     return .go
-  }
-
-  /// Who runs a message under a lease that lives, though it may stand in another session by now; nil
-  /// where nobody does, or `holder` itself, which knows what it runs.
-  ///
-  /// - Complexity: O(sessions).
-  private func otherRunner(
-    of message: MessageID, _ run: Run?, than holder: LeaseHolder, uptime: Int64
-  ) -> AuthorityAnswer? {
-    guard let known = dispatches[message],
-      let lease = leases.values.first(where: { $0.token == known.token }),
-      let owner = lease.holder, owner != holder,
-      let rest = ends[lease.session].map({ $0 - uptime }), rest > 0
-    else { return nil }
-    let hasEnded =
-      run.map { $0.attempt >= known.attempt && !$0.phase.isInFlight && $0.phase != .unknown }
-      ?? false
-    return hasEnded ? nil : .held(by: owner.device, milliseconds: UInt32(clamping: rest))
   }
 }

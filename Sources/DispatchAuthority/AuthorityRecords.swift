@@ -30,22 +30,47 @@ package struct Lease: Hashable, Sendable {
 /// The latest attempt of a message that was let out.
 package struct Dispatch: Hashable, Sendable {
   package var message: MessageID
+  /// The session whose lease it was let out under; the message may have been moved since.
+  package var session: SessionID
+  /// Who got it.
+  package var holder: LeaseHolder
   package var token: UInt64
   package var attempt: UInt16
   /// The request that was answered with `go`.
   package var request: UInt64
   /// The digest of the text that went out.
   package var content: UInt64
+  /// When it was let out first, in milliseconds since 1970 on the authority's clock.
+  package var milliseconds: Int64
+  /// What somebody wants to become of it.
+  package var intervention: Intervention
 
   package init(
-    message: MessageID, token: UInt64, attempt: UInt16, request: UInt64, content: UInt64
+    message: MessageID, session: SessionID, holder: LeaseHolder, token: UInt64, attempt: UInt16,
+    request: UInt64, content: UInt64, milliseconds: Int64, intervention: Intervention = .none
   ) {
     self.message = message
+    self.session = session
+    self.holder = holder
     self.token = token
     self.attempt = attempt
     self.request = request
     self.content = content
+    self.milliseconds = milliseconds
+    self.intervention = intervention
   }
+
+  /// The attempt by its name.
+  package var name: AttemptName { AttemptName(message: message, number: attempt) }
+}
+
+/// What somebody wants to become of an attempt; the raw value is the store's.
+package enum Intervention: UInt8, Hashable, Sendable {
+  case none = 0
+  /// Its host is to stop it.
+  case stop = 1
+  /// The session's next host may go on without it.
+  case takeOver = 2
 }
 
 /// What became of a request that a task awaited.

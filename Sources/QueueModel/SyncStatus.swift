@@ -45,12 +45,18 @@ public struct SyncStatus: Hashable, Sendable {
     public var connected: Bool
     /// Whether it has stored everything that the server has, as far as this device knows.
     public var seenEverything: Bool
+    /// Since when it is not connected, in milliseconds since 1970; left out where it is, or where the
+    /// server does not know.
+    public var awaySince: Int64?
 
-    package init(id: DeviceID, name: String, connected: Bool, seenEverything: Bool) {
+    package init(
+      id: DeviceID, name: String, connected: Bool, seenEverything: Bool, awaySince: Int64? = nil
+    ) {
       self.id = id
       self.name = name
       self.connected = connected
       self.seenEverything = seenEverything
+      self.awaySince = awaySince
     }
   }
 

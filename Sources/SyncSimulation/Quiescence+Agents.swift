@@ -16,6 +16,7 @@ extension Quiescence {
     while clock.now < end {
       guard settle(withinMilliseconds: 120_000) else { continue }
       if openWork == nil { return true }
+      simulation.people.takeOverWhatIsAbsent()
       simulation.advance(milliseconds: 500)
     }
     results.addViolation(

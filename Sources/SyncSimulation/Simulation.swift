@@ -155,7 +155,9 @@ package final class Simulation {
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
       BoundednessChecker(), ImmutabilityChecker(),
-    ] + (options.runsAgents ? [ExecutionChecker(), StandstillChecker()] : [])
+    ]
+      + (options.runsAgents
+        ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StandstillChecker()] : [])
       + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])
   }

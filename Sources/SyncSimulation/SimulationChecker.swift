@@ -40,6 +40,10 @@ package enum Observation {
   case added(device: Int)
   /// The server's store holds that these attempts were let out, behind what was committed with it.
   case letOut([Dispatch])
+  /// The server's store holds that these attempts are to be stopped, or were taken over.
+  case intervened([Dispatch])
+  /// A device told an agent to stop.
+  case agentStopped(device: Int, StartOrder)
   /// A device handed a prompt to an agent.
   case agentStarted(device: Int, StartOrder)
   /// Somebody is told how the race between a change of theirs and the start of a message ended.

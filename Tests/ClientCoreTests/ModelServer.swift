@@ -150,7 +150,8 @@ struct ModelServer {
   private mutating func welcome(_ hello: Hello) throws -> [Frame] {
     let welcome = Frame.welcome(
       Welcome(
-        version: 1, head: head, nonce: UInt64(greetings.count), serverMilliseconds: milliseconds,
+        version: ProtocolVersion.current, head: head, nonce: UInt64(greetings.count),
+        serverMilliseconds: milliseconds,
         pingSeconds: 20, backoffMillisecondsMin: 0))
     guard hello.prefix != head else { return [welcome] }
     return try [welcome] + (entries(behind: hello.prefix) ?? snapshot())

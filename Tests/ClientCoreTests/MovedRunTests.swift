@@ -71,6 +71,15 @@ struct MovedRunTests {
       try run()
     }
 
+    /// Somebody takes an attempt over whose host has died.
+    mutating func takeOver(_ attempt: AttemptName) -> AuthorityAnswer? {
+      let holder = LeaseHolder(device: Scene.device(9), store: StoreID(rawValue: 9))
+      return authority.answer(
+        .takeOver(attempt), id: 1, from: holder, in: queues.workspace, uptime: now,
+        wall: context.wall, awaySince: { _ in 1 }
+      ).answer
+    }
+
     private mutating func follow(_ host: Int, _ actions: [Executor.Action]) throws {
       for action in actions {
         switch action {
@@ -113,7 +122,7 @@ struct MovedRunTests {
   }
 
   @Test(arguments: UnknownPolicy.allCases)
-  func itShowsAsRunningWhileItsLeaseLives(_ policy: UnknownPolicy) throws {
+  func itShowsAsRunningWhileItIsAtWork(_ policy: UnknownPolicy) throws {
     var scene = try Scene(onUnknown: policy)
     try scene.moveWhileItRuns()
     try scene.pass(seconds: 300)
@@ -129,14 +138,20 @@ struct MovedRunTests {
     #expect(scene.begun.map(\.host) == [0, 1])
   }
 
-  @Test func itIsUnknownWhenItsLeaseHasEnded() throws {
+  /// Nobody knows whether its host died or is without its server, so a person says when to go on.
+  @Test func itIsUnknownWhenSomebodyTookItOver() throws {
     var scene = try Scene(onUnknown: .retry)
     try scene.moveWhileItRuns()
     scene.dead = [0]
-    try scene.pass(seconds: 29)
+    try scene.pass(seconds: 300)
     #expect(scene.begun.count == 1)
     #expect(scene.queues.workspace.status(1) == .running)
+    #expect(scene.takeOver(AttemptName(message: .numbered(1), number: 1)) == .taken)
     try scene.pass(seconds: 30)
+    #expect(scene.begun.count == 1)
+    #expect(scene.queues.workspace.status(1) == .unknown)
+    try scene.queues.perform(.retry(.numbered(1)))
+    try scene.run()
     try #require(scene.begun.count == 2)
     #expect(scene.begun[1].host == 1)
     #expect(scene.begun[1].order.message == .numbered(1))

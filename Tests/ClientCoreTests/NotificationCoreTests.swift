@@ -52,7 +52,7 @@ import WireProtocol
       receive(
         .welcome(
           Welcome(
-            version: 1, head: core.replica.record.prefix, nonce: 1,
+            version: ProtocolVersion.current, head: core.replica.record.prefix, nonce: 1,
             serverMilliseconds: TestDevice.startOfTime + now, pingSeconds: 20,
             backoffMillisecondsMin: 0)))
     }

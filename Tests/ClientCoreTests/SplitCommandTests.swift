@@ -65,7 +65,7 @@ import WireProtocol
       .lease(session: session, token: 0), id: 1, from: host, in: scene.server.workspace, uptime: 0,
       wall: scene.wall
     ).answer
-    guard case .leased(let token, _)? = answer else { throw NoLease() }
+    guard case .leased(let token, _, _)? = answer else { throw NoLease() }
     scene.token = token
     return scene
   }

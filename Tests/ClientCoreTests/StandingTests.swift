@@ -311,7 +311,7 @@ struct StandingTests {
     try scene.answer(.go)
     #expect(scene.begun.map(\.session) == [Scene.session])
     scene.asked = [second]
-    try scene.answer(.duplicate(attempt: 1))
+    try scene.answer(.duplicate(attempt: 1, token: 7))
     #expect(scene.host.workspace.status(2) == .running)
     #expect(scene.executor.counters.unknown == 0)
   }

@@ -289,7 +289,7 @@ import WireProtocol
       core.frameReceived(
         .welcome(
           Welcome(
-            version: 1, head: LogPrefix(position: .max, chain: 1), nonce: 1,
+            version: ProtocolVersion.current, head: LogPrefix(position: .max, chain: 1), nonce: 1,
             serverMilliseconds: milliseconds, pingSeconds: 0, backoffMillisecondsMin: .max)),
         on: id, at: context, store: store)
     }

@@ -34,18 +34,6 @@ struct UnknownPolicyTests {
     #expect(host.core.executionCounts.unknown == 0)
   }
 
-  /// Also where a host is without its server for too long.
-  @Test(arguments: policies)
-  func itHoldsWhereALeaseIsLost(_ policy: UnknownPolicy) throws {
-    var host = try LocalHost.serving(1, onUnknown: policy)
-    try host.perform(.setHost(host.session, UnknownPolicyTests.otherDevice))
-    host.pass(milliseconds: 21_000)
-    #expect(host.orders.contains(.stop(host.session, attempt: 1)))
-    host.end(1, .died("signal 15"))
-    #expect(host.status(1) == status(after: policy))
-    #expect(host.core.executionCounts.unknown == 0)
-  }
-
   /// The next program starts it.
   @Test(arguments: policies)
   func itHoldsWhereAProgramStops(_ policy: UnknownPolicy) throws {
@@ -76,12 +64,21 @@ struct UnknownPolicyTests {
 
   @Test func whatAPersonStopsIsNotTriedAgain() throws {
     var host = try LocalHost.serving(1, onUnknown: .retry)
-    try host.perform(.setHost(host.session, UnknownPolicyTests.otherDevice))
-    host.pass(milliseconds: 21_000)
+    host.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }
     host.tell { $0.agentStopRequested(.named("s"), at: $1, store: $2) ?? [] }
     host.end(1, .died("signal 15"))
     #expect(host.status(1) == .cancelled)
     #expect(host.orders.filter { $0 == .stop(host.session, attempt: 1) }.count == 1)
+  }
+
+  /// Another device named as the host gets nothing before the turn has ended, so it goes on.
+  @Test func anotherHostInTheRegisterEndsNoTurn() throws {
+    var host = try LocalHost.serving(2, onUnknown: .retry)
+    try host.perform(.setHost(host.session, UnknownPolicyTests.otherDevice))
+    host.pass(milliseconds: 120_000)
+    #expect(!host.orders.contains(.stop(host.session, attempt: 1)))
+    host.end(1, .succeeded(summary: ""))
+    #expect(host.status(1) == .succeeded && host.begun == [[1, 1]])
   }
 
   // MARK: - Agents of people

@@ -148,7 +148,8 @@ import WireProtocol
       _ = core.frameReceived(
         .welcome(
           Welcome(
-            version: 1, head: .empty, nonce: nonce, serverMilliseconds: TestDevice.startOfTime,
+            version: ProtocolVersion.current, head: .empty, nonce: nonce,
+            serverMilliseconds: TestDevice.startOfTime,
             pingSeconds: 20, backoffMillisecondsMin: 0)),
         on: id, at: context, store: store)
       let done = try core.commandGiven(

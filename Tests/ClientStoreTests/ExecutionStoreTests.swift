@@ -57,11 +57,17 @@ import WireProtocol
       AuthorityRecords(
         leases: [Lease(session: session, token: 5, holder: holder)],
         dispatches: [
-          Dispatch(message: message, token: 5, attempt: 1, request: .max, content: .max - 1)
+          Dispatch(
+            message: message, session: session, holder: holder, token: 5, attempt: 1,
+            request: .max, content: .max - 1, milliseconds: 6)
         ]))
     let latest = AuthorityRecords(
       leases: [Lease(session: session, token: 6, holder: nil)],
-      dispatches: [Dispatch(message: message, token: 6, attempt: 2, request: 1, content: .max)])
+      dispatches: [
+        Dispatch(
+          message: message, session: session, holder: holder, token: 6, attempt: 2, request: 1,
+          content: .max, milliseconds: 7, intervention: .stop)
+      ])
     try store(latest)
     try open.store.close()
     #expect(try ClientStore.open(directory: directory.path).loaded.execution.authority == latest)

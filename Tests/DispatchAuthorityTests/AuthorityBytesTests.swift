@@ -10,6 +10,7 @@ struct AuthorityBytesTests {
   private let session = SessionID.named("s")
   private let host = DeviceID(high: 0xD, low: 1)
   private let start: Int64 = 1_800_000_000_000
+  private let attempt = AttemptName(message: .numbered(1), number: .max)
 
   @Test func requestsComeBackFromTheirBytes() throws {
     let dispatch = DispatchRequest(
@@ -18,7 +19,7 @@ struct AuthorityBytesTests {
     let requests: [AuthorityRequest] = [
       .lease(session: session, token: 0), .release(session: session, token: 9),
       .dispatch(dispatch), .outcome(.numbered(1)), .whereabouts(.numbered(1)),
-      .next(session: session, token: 9), .withdraw(session),
+      .next(session: session, token: 9), .withdraw(session), .stop(attempt), .takeOver(attempt),
     ]
     for request in requests {
       let frame = request.request(id: 4)
@@ -40,6 +41,13 @@ struct AuthorityBytesTests {
     let lease = AuthorityRequest.lease(session: session, token: 0)
     let answers: [(AuthorityAnswer, AuthorityRequest)] = [
       (.leased(token: 5, milliseconds: 30_000), lease), (.go, dispatch), (.fenced, dispatch),
+      (.leased(token: 5, milliseconds: 30_000, stops: attempt), lease),
+      (.held(by: host, milliseconds: 1, AttemptAtWork(attempt: attempt, awaySince: 7)), lease),
+      (.held(by: host, milliseconds: 1, AttemptAtWork(attempt: attempt, awaySince: nil)), dispatch),
+      (.stopping(on: host, awaySince: nil), .stop(attempt)),
+      (.stopping(on: host, awaySince: start), .stop(attempt)), (.notAtWork, .stop(attempt)),
+      (.taken, .takeOver(attempt)), (.notAtWork, .takeOver(attempt)),
+      (.takenOver(attempt: 3), .whereabouts(.numbered(1))), (.takenOver(attempt: 3), dispatch),
       (.released, .release(session: session, token: 1)),
       (.outcome(attempt: 3, token: 8, content: 9), .outcome(.numbered(1))),
       (
@@ -51,7 +59,7 @@ struct AuthorityBytesTests {
       (.held(by: host, milliseconds: 9), .whereabouts(.numbered(1))),
       (.runsNowhereElse, .whereabouts(.numbered(1))),
       (.otherHost(nil), lease), (.noSession, lease), (.cancelled, dispatch), (.stale, dispatch),
-      (.paused, dispatch), (.duplicate(attempt: 2), dispatch), (.notYet(start), dispatch),
+      (.paused, dispatch), (.duplicate(attempt: 2, token: 4), dispatch), (.notYet(start), dispatch),
       (.unavailable, dispatch), (.unknown(status: 400), dispatch),
     ]
     for (answer, request) in answers {

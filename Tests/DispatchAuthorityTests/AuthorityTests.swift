@@ -19,6 +19,8 @@ struct AuthorityTests {
     var holder = LeaseHolder(
       device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1))
     var requests: UInt64 = 0
+    /// Devices without a connection, and since when.
+    var away: [DeviceID: Int64] = [:]
     /// What was stored so far.
     var records = AuthorityRecords()
 
@@ -35,7 +37,7 @@ struct AuthorityTests {
       requests += 1
       let outcome = authority.answer(
         request, id: id ?? requests, from: other ?? holder, in: device.workspace, uptime: now,
-        wall: 1_800_000_000_000 + now)
+        wall: 1_800_000_000_000 + now, awaySince: { [away] in away[$0.device] })
       records.leases += outcome.changes.leases
       records.dispatches += outcome.changes.dispatches
       return outcome.answer
@@ -56,7 +58,7 @@ struct AuthorityTests {
       of session: String = "s", _ token: UInt64 = 0, as asker: LeaseHolder? = nil
     ) throws -> UInt64 {
       let request = AuthorityRequest.lease(session: .named(session), token: token)
-      guard case .leased(let token, _) = ask(request, as: asker) else { throw MissingLease() }
+      guard case .leased(let token, _, _) = ask(request, as: asker) else { throw MissingLease() }
       return token
     }
 
@@ -116,7 +118,7 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token), as: copy) == .fenced)
     scene.now = 30_000
     let answer = scene.ask(.lease(session: session, token: 0), as: copy)
-    guard case .leased(let next, 30_000) = answer else {
+    guard case .leased(let next, 30_000, nil) = answer else {
       Issue.record("\(String(describing: answer))")
       return
     }
@@ -183,7 +185,8 @@ struct AuthorityTests {
     #expect(scene.ask(.outcome(.numbered(2))) == .outcome(attempt: 0, token: 0, content: 0))
     // What became of the attempt is not known, so there is no next one.
     #expect(
-      scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .duplicate(attempt: 1))
+      scene.ask(try scene.dispatch(1, token: token, attempt: 2))
+        == .duplicate(attempt: 1, token: token))
     try scene.report(.failed, of: 1, token: token)
     #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .paused)
     try scene.device.perform(.retry(.numbered(1)))
@@ -214,7 +217,8 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
     // Another program that has the same store, a copy of its whole disk, gets a lease of its own.
     let later = try scene.lease()
-    #expect(scene.ask(try scene.dispatch(1, token: later)) == .duplicate(attempt: 1))
+    #expect(
+      scene.ask(try scene.dispatch(1, token: later)) == .duplicate(attempt: 1, token: token))
     #expect(scene.ask(.lease(session: session, token: token)) == .fenced)
     try scene.device.perform(.cancel([.numbered(1)]))
     #expect(scene.ask(try scene.dispatch(1, token: later)) == .cancelled)
@@ -308,11 +312,15 @@ struct AuthorityTests {
     let fresh = try scene.lease(of: "t", as: other)
     #expect(fresh > token)
     #expect(
-      scene.ask(try scene.dispatch(1, token: fresh, in: "t"), as: other) == .duplicate(attempt: 1))
+      scene.ask(try scene.dispatch(1, token: fresh, in: "t"), as: other)
+        == .held(
+          by: host, milliseconds: 10_000,
+          AttemptAtWork(attempt: AttemptName(message: .numbered(1), number: 1), awaySince: start)))
   }
 
-  /// Whatever was said of the attempt by others: its holder alone says that it ended.
-  @Test func whatRunsUnderALeaseThatLivesIsNotTriedAgainInAnotherSession() throws {
+  /// Whatever was said of the attempt by others: its holder alone says that it ended, also when its lease
+  /// ended long ago.
+  @Test func whatIsAtWorkIsNotTriedAgainInAnotherSession() throws {
     var (scene, other) = try Scene.withTwoHosts()
     let token = try scene.lease()
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
@@ -321,28 +329,25 @@ struct AuthorityTests {
     func again(_ attempt: UInt16) throws -> AuthorityRequest {
       try scene.dispatch(1, token: later, attempt: attempt, in: "t")
     }
+    let name = AttemptName(message: .numbered(1), number: 1)
     scene.now = 10_000
-    let held = AuthorityAnswer.held(by: host, milliseconds: 20_000)
-    // Before the server has heard of its beginning, and after somebody gave it up.
+    let held = AuthorityAnswer.held(
+      by: host, milliseconds: 20_000, AttemptAtWork(attempt: name, awaySince: nil))
+    // Before the server has heard of its beginning, and after somebody else gave it up.
     #expect(scene.ask(try again(1), as: other) == held)
     #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == held)
     #expect(scene.ask(.whereabouts(.numbered(1))) == .runsNowhereElse)
-    try scene.report(.unknown, of: 1, token: token)
+    try scene.report(.unknown, of: 1, token: later)
     try scene.device.perform(.retry(.numbered(1)))
     #expect(scene.ask(try again(2), as: other) == held)
-    scene.authority = Authority(
-      scene.records, uptime: scene.now, wall: start + scene.now)
-    let term = AuthorityAnswer.held(by: host, milliseconds: 30_000)
-    #expect(scene.ask(try again(2), as: other) == term)
-    // The lease of t does not live so long without its renewal either.
-    scene.now += 29_999
-    #expect(
-      scene.ask(.lease(session: .named("t"), token: later), as: other)
-        == .leased(token: later, milliseconds: 30_000))
-    #expect(scene.ask(try again(2), as: other) == .held(by: host, milliseconds: 1))
-    scene.now += 1
-    #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == .runsNowhereElse)
-    #expect(scene.ask(try again(2), as: other) == .go)
+    scene.authority = Authority(scene.records, uptime: scene.now, wall: start + scene.now)
+    scene.away[host] = start + 11_000
+    scene.now += 3_600_000
+    #expect(try scene.lease(of: "t", later, as: other) == later)
+    let away = AuthorityAnswer.held(
+      by: host, milliseconds: 10_000, AttemptAtWork(attempt: name, awaySince: start + 11_000))
+    #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == away)
+    #expect(scene.ask(try again(2), as: other) == away)
   }
 
   @Test func whatEndedUnderALeaseThatLivesMayBeTriedAgainInAnotherSession() throws {
@@ -358,7 +363,7 @@ struct AuthorityTests {
     try scene.device.perform(.retry(.numbered(1)))
     #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == .runsNowhereElse)
     guard
-      case .leased(let later, _) = scene.ask(.lease(session: .named("t"), token: 0), as: other),
+      case .leased(let later, _, _) = scene.ask(.lease(session: .named("t"), token: 0), as: other),
       case .dispatch(var request) = try scene.dispatch(1, token: later, attempt: 2)
     else { throw MissingLease() }
     request.session = .named("t")
@@ -454,7 +459,7 @@ struct AuthorityTests {
       let (answer, _) = authority.answer(
         .lease(session: session, token: 0), id: id, from: scene.holder,
         in: scene.device.workspace, uptime: 0, wall: wall)
-      guard case .leased(let token, _) = answer else { throw MissingLease() }
+      guard case .leased(let token, _, _) = answer else { throw MissingLease() }
       return token
     }
     let ahead = try lease(&backup, 1, start + 60_000)
@@ -475,7 +480,7 @@ struct AuthorityTests {
         let (answer, _) = authority.answer(
           .lease(session: session, token: 0), id: id, from: scene.holder,
           in: scene.device.workspace, uptime: 0, wall: wall)
-        guard case .leased(let token, _) = answer else { throw MissingLease() }
+        guard case .leased(let token, _, _) = answer else { throw MissingLease() }
         #expect(token > latest || token == Fence.tokenMax)
         #expect(token <= Fence.tokenMax)
         latest = token

@@ -97,7 +97,8 @@ enum Attack: CaseIterable {
         FrameCodec.encode(
           .pair(
             PairRequest(
-              versions: 1...1, code: "BCDF-GHJK", device: Member.device(member.number),
+              versions: ProtocolVersion.spoken, code: "BCDF-GHJK",
+              device: Member.device(member.number),
               deviceName: "d"))))
     }
   }

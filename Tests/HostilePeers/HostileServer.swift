@@ -80,7 +80,8 @@ final class HostileServer: Sendable {
     let code = try JSONDecoder().decode(Answer.self, from: text).code
     let peer = HostilePeer(port: port, from: (0, 0, 1))
     let request = PairRequest(
-      versions: 1...1, code: code, device: Member.device(number), deviceName: "d\(number)")
+      versions: ProtocolVersion.spoken, code: code, device: Member.device(number),
+      deviceName: "d\(number)")
     guard let peer, peer.upgrade(),
       peer.send(raw: HostilePeer.frame(FrameCodec.encode(.pair(request)))),
       let bytes = peer.message(), case .paired(let grant) = try FrameCodec.decode(bytes)

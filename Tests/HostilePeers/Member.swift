@@ -26,7 +26,8 @@ struct Member {
 
   var hello: Hello {
     Hello(
-      versions: 1...1, token: token, workspace: workspaceID, device: Self.device(number),
+      versions: ProtocolVersion.spoken, token: token, workspace: workspaceID,
+      device: Self.device(number),
       store: StoreID(rawValue: 2_000 + number), deviceName: "d\(number)", prefix: prefix)
   }
 

@@ -10,6 +10,11 @@ import Testing
     #expect(gone + 1_000 <= LeaseTimes.leaseMilliseconds)
   }
 
+  /// So a server that is away for ten seconds is one answer late at most.
+  @Test func aLeaseIsRenewedOftenWhileAnAgentWorks() {
+    #expect(3 * LeaseTimes.workingRenewalMilliseconds < LeaseTimes.selfStopMilliseconds)
+  }
+
   @Test func aLeaseIsRenewedTwiceBeforeItsHolderStops() {
     #expect(2 * LeaseTimes.renewalMilliseconds <= LeaseTimes.selfStopMilliseconds)
   }

@@ -54,7 +54,7 @@ import WireProtocol
 
   private func lease(_ scene: inout ServerScene, on connection: ConnectionID) throws -> UInt64 {
     let answer = try ask(.lease(session: session, token: 0), as: 1, on: connection, &scene)
-    guard case .leased(let token, _)? = answer else {
+    guard case .leased(let token, _, _)? = answer else {
       Issue.record("no lease: \(String(describing: answer))")
       return 0
     }
@@ -91,7 +91,7 @@ import WireProtocol
       _ = scene.take(connection)
       let answer = try ask(
         .lease(session: other, token: 0), as: UInt64(10 + number), on: connection, &scene)
-      guard case .leased(let token, _)? = answer else {
+      guard case .leased(let token, _, _)? = answer else {
         Issue.record("no lease")
         continue
       }
@@ -209,6 +209,44 @@ import WireProtocol
     #expect(
       try ask(.lease(session: session, token: token), as: 4, on: again, &scene)
         == .leased(token: token, milliseconds: 30_000))
+  }
+
+  /// The server knows which hosts are there, and since when the others are not.
+  @Test func aTurnIsTakenOverFromAHostThatIsAway() throws {
+    var scene = ServerScene()
+    var (host, connection) = try host(&scene)
+    let token = try lease(&scene, on: connection)
+    #expect(try ask(try dispatch(&host, token: token), as: 2, on: connection, &scene) == .go)
+    var other = scene.device(2)
+    let second = try scene.join(&other)
+    let attempt = AttemptName(message: MessageID(high: 1, low: 1), number: 1)
+    guard
+      case .held(host.id, _, .some(let atWork))? =
+        try ask(.takeOver(attempt), as: 1, on: second, &scene)
+    else {
+      Issue.record("a host that is there is taken over")
+      return
+    }
+    #expect(atWork == AttemptAtWork(attempt: attempt, awaySince: nil))
+    let left = scene.now.wallMilliseconds
+    scene.drop(connection)
+    scene.pass(5_000)
+    let devices = scene.take(second).compactMap { frame -> [DevicePresence]? in
+      if case .presence(let devices) = frame { devices } else { nil }
+    }
+    let shown = devices.last?.first { $0.device == host.id }
+    #expect(shown?.isConnected == false)
+    let since = try #require(shown?.lastSeenAt)
+    #expect((left...left + 2_000).contains(since))
+    #expect(
+      try ask(.stop(attempt), as: 2, on: second, &scene)
+        == .stopping(on: host.id, awaySince: since))
+    #expect(try ask(.takeOver(attempt), as: 3, on: second, &scene) == .taken)
+    scene.restart(ServerConfiguration())
+    let again = scene.connect(host)
+    _ = scene.take(again)
+    #expect(
+      try ask(.lease(session: session, token: token), as: 9, on: again, &scene) == .fenced)
   }
 
   /// Two devices: the host, idle with a request for what comes next, and another that sends.

@@ -48,7 +48,10 @@ import WireProtocol
     ) -> [Frame] {
       let id = scene.open(source: source)
       scene.send(
-        .pair(PairRequest(versions: 1...1, code: code, device: device, deviceName: "new")), on: id)
+        .pair(
+          PairRequest(
+            versions: ProtocolVersion.spoken, code: code, device: device, deviceName: "new")),
+        on: id)
       return scene.take(id)
     }
 

@@ -11,7 +11,7 @@ import WireProtocol
     let id = scene.connect(device)
     let frames = scene.take(id)
     let welcome = try #require(frames.welcomes.first)
-    #expect(welcome.version == 1)
+    #expect(welcome.version == ProtocolVersion.current)
     #expect(welcome.head == .empty)
     #expect(welcome.pingSeconds == 20)
     #expect(frames.presences.first?.map(\.device) == [device.id])
@@ -61,7 +61,7 @@ import WireProtocol
     #expect(scene.take(id).faults.count == 1)
     let pairing = scene.open()
     let request = PairRequest(
-      versions: 1...1, code: "BBBB-BBBB", device: hello.device, deviceName: name)
+      versions: ProtocolVersion.spoken, code: "BBBB-BBBB", device: hello.device, deviceName: name)
     scene.send(.pair(request), on: pairing)
     #expect(scene.take(pairing).faults.count == 1)
   }

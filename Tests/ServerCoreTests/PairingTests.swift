@@ -8,7 +8,8 @@ import WireProtocol
   private func request(_ code: String, device: UInt64 = 50) -> Frame {
     .pair(
       PairRequest(
-        versions: 1...1, code: code, device: DeviceID(high: 9, low: device), deviceName: "laptop"))
+        versions: ProtocolVersion.spoken, code: code, device: DeviceID(high: 9, low: device),
+        deviceName: "laptop"))
   }
 
   private func scene(

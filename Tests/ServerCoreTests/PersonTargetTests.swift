@@ -255,7 +255,7 @@ import WireProtocol
     pair.scene.send(
       .pair(
         PairRequest(
-          versions: 1...1, code: "BCDFGHJK", device: .person,
+          versions: ProtocolVersion.spoken, code: "BCDFGHJK", device: .person,
           deviceName: "nobody")), on: connection)
     #expect(
       pair.scene.take(connection).contains {

@@ -248,7 +248,7 @@ struct ScriptedDevice {
 
   var hello: Hello {
     Hello(
-      versions: 1...1, token: token, workspace: workspaceID, device: id,
+      versions: ProtocolVersion.spoken, token: token, workspace: workspaceID, device: id,
       store: StoreID(rawValue: 2_000 + number), deviceName: name, prefix: prefix)
   }
 

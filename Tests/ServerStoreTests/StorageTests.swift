@@ -60,7 +60,9 @@ import WireProtocol
         leases: leases,
         dispatches: [
           Dispatch(
-            message: message, token: 1, attempt: attempt, request: .max, content: .max - 1)
+            message: message, session: first.session, holder: holder, token: 1,
+            attempt: attempt, request: .max, content: .max - 1, milliseconds: 7,
+            intervention: .takeOver)
         ])
     }
     var batch = CommitBatch()

@@ -193,7 +193,7 @@ final class ScriptedServer: Sendable {
   private func welcome(_ hello: Hello, _ state: State) -> [Frame] {
     let welcome = Frame.welcome(
       Welcome(
-        version: 1, head: state.head, nonce: UInt64(state.connections),
+        version: ProtocolVersion.current, head: state.head, nonce: UInt64(state.connections),
         serverMilliseconds: 1_767_225_600_000, pingSeconds: 20, backoffMillisecondsMin: 0))
     guard hello.prefix != state.head else { return [welcome] }
     if let place = state.prefixes.firstIndex(of: hello.prefix), !state.script.sendsSnapshots {

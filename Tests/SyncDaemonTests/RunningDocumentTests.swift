@@ -39,9 +39,10 @@ import Testing
     for phrase in [
       "more than 131,071 bytes", "the last MiB of an attempt, \(OutputFolder.attemptsMax) attempts",
       "has \(grace) seconds between SIGTERM and SIGKILL, what it leaves then one more",
-      "stopped \(selfStop) seconds after the server's last answer: SIGTERM, then SIGKILL \(grace)",
+      "stopped instead, \(selfStop) seconds after the server's last answer: SIGTERM, then SIGKILL \(grace)",
+      "hears of it within \(LeaseTimes.workingRenewalMilliseconds / 1_000) seconds",
       "present for up to \(LeaseTimes.nextMilliseconds / 1_000) seconds",
-      "at most \(LeaseTimes.leaseMilliseconds / 1_000) seconds later",
+      "waits at most \(LeaseTimes.leaseMilliseconds / 1_000) seconds",
       "waited for, up to a minute",
     ] {
       #expect(text.contains(phrase), "\(phrase)")

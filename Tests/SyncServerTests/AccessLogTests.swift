@@ -17,7 +17,7 @@ import WireProtocol
       try await guess.send(
         .pair(
           PairRequest(
-            versions: 1...1, code: "BBBB-BBBB", device: DeviceID(high: 1, low: 1),
+            versions: ProtocolVersion.spoken, code: "BBBB-BBBB", device: DeviceID(high: 1, low: 1),
             deviceName: "laptop")))
       _ = try await guess.end()
       var stranger = try await fixture.pair(1)
@@ -103,7 +103,7 @@ import WireProtocol
       try await guess.send(
         .pair(
           PairRequest(
-            versions: 1...1, code: "BBBB-BBBB", device: DeviceID(high: 1, low: 1),
+            versions: ProtocolVersion.spoken, code: "BBBB-BBBB", device: DeviceID(high: 1, low: 1),
             deviceName: "laptop")))
       _ = try await guess.end()
     }

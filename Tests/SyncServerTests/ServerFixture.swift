@@ -72,7 +72,8 @@ struct ServerFixture: Sendable {
     try await client.send(
       .pair(
         PairRequest(
-          versions: 1...1, code: code, device: device, deviceName: name ?? "d\(number)")))
+          versions: ProtocolVersion.spoken, code: code, device: device,
+          deviceName: name ?? "d\(number)")))
     guard case .paired(let grant) = try await client.frame() else {
       throw RawClient.NotUpgraded()
     }
@@ -119,7 +120,7 @@ struct WireDevice {
 
   var hello: Hello {
     Hello(
-      versions: 1...1, token: token, workspace: workspaceID,
+      versions: ProtocolVersion.spoken, token: token, workspace: workspaceID,
       device: DeviceID(high: 9, low: number), store: StoreID(rawValue: 2_000 + number),
       deviceName: "d\(number)", prefix: prefix)
   }

@@ -58,7 +58,7 @@ import WireProtocol
       try await guess.send(
         .pair(
           PairRequest(
-            versions: 1...1, code: "BBBB-BBBB", device: DeviceID(high: 1, low: 1),
+            versions: ProtocolVersion.spoken, code: "BBBB-BBBB", device: DeviceID(high: 1, low: 1),
             deviceName: "stranger")))
       _ = try await guess.end()
       try await expect(["code", "paired", "joined", "refused"], in: fixture.administration)
@@ -332,7 +332,8 @@ import WireProtocol
       try await client.send(
         .pair(
           PairRequest(
-            versions: 1...1, code: pairing.code, device: DeviceID(high: 9, low: 5), deviceName: "d5"
+            versions: ProtocolVersion.spoken, code: pairing.code, device: DeviceID(high: 9, low: 5),
+            deviceName: "d5"
           )))
       guard case .paired(let grant)? = try await client.frame() else {
         Issue.record("not paired")

@@ -15,8 +15,10 @@ import WireProtocol
 
   private func letOut(token: UInt64) {
     let dispatch = Dispatch(
-      message: ExecutionCheckerTests.message, token: token, attempt: 1, request: token,
-      content: DispatchRequest.contentDigest("text"))
+      message: ExecutionCheckerTests.message, session: .named("s"),
+      holder: LeaseHolder(device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1)),
+      token: token, attempt: 1, request: token,
+      content: DispatchRequest.contentDigest("text"), milliseconds: 0)
     // The server of this world knows of no message; that is another check.
     #expect(checker.noted(.letOut([dispatch]), in: simulation).count == 1)
   }

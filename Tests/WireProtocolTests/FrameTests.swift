@@ -118,10 +118,10 @@ struct FrameTests {
   }
 
   @Test func versionsAreChosenFromWhatBothSpeak() {
-    #expect(ProtocolVersion.choose(1...1) == 1)
+    #expect(ProtocolVersion.choose(1...1) == nil)
     #expect(ProtocolVersion.choose(1...9) == ProtocolVersion.current)
     #expect(ProtocolVersion.choose(0...0) == nil)
-    #expect(ProtocolVersion.choose(2...9) == nil)
+    #expect(ProtocolVersion.choose(2...9) == ProtocolVersion.current)
     #expect(ProtocolVersion.choose(ProtocolVersion.spoken) == ProtocolVersion.current)
   }
 }

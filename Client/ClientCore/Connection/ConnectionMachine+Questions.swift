@@ -117,10 +117,10 @@ extension ConnectionMachine {
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> AuthorityAnswer? {
     guard var local = authority.local else { return nil }
+    let own = LeaseHolder(device: replica.record.device, store: replica.record.store)
     let outcome = local.answer(
-      request, id: id,
-      from: LeaseHolder(device: replica.record.device, store: replica.record.store),
-      in: replica.workspace, uptime: context.now, wall: time(at: context))
+      request, id: id, from: own, in: replica.workspace, uptime: context.now,
+      wall: time(at: context), awaySince: { $0 == own ? nil : 0 })
     if !outcome.changes.isEmpty {
       var transaction = StoreTransaction(record: replica.record)
       transaction.authority = outcome.changes

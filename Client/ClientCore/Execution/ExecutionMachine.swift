@@ -53,7 +53,7 @@ struct ExecutionMachine: Sendable {
 
   /// The token of the lease under which a session's messages run here.
   func leaseToken(of session: SessionID) -> UInt64? {
-    executor?.sessions[session]?.lease.held?.token
+    executor?.sessions[session]?.lease.token
   }
 
   /// Lets the executor decide, by the best known time, and does what it says, until it has nothing

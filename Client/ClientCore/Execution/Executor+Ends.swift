@@ -10,6 +10,12 @@ extension Executor {
     return [end(order, phase, "", then: policy(after: order, at: context), at: context)]
   }
 
+  /// Says that nobody knows what became of an attempt which somebody took over; a person decides.
+  mutating func gaveUp(_ order: StartOrder, at context: EventContext) -> Action {
+    counters.unknown += 1
+    return end(order, .unknown, "Its host is away, and somebody took it over.", at: context)
+  }
+
   /// Says how an attempt ended, and does what follows.
   mutating func reports(
     of run: ActiveRun, stopped reason: StopReason?, _ result: TurnResult, at context: EventContext
@@ -39,7 +45,9 @@ extension Executor {
       return [end(order, .failed, error, then: skip, at: context)]
     case (.died, _), (.failed, _):
       sessions[order.session]?.past.silentEnds = silentEnds
-      let decision = run.isOfPerson ? [] : policy(after: order, at: context)
+      // Who took it over decides.
+      let isDecided = run.isOfPerson || reason == .fenced
+      let decision = isDecided ? [] : policy(after: order, at: context)
       return [
         end(order, .interrupted, note(of: result, stopped: reason), then: decision, at: context)
       ]
@@ -107,7 +115,8 @@ extension Executor {
   /// Why nobody knows how it went.
   private func note(of result: TurnResult, stopped reason: StopReason?) -> String {
     switch reason {
-    case .leaseLost?: return "The host lost its lease and stopped the agent."
+    case .fenced?: return "Another device has the session now, so the host stopped the agent."
+    case .serverLost?: return "The host stopped the agent because its server did not answer."
     case .drained?: return "The host stopped while the agent worked."
     case .person?, .deleted?, nil: break
     }

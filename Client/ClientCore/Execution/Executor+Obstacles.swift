@@ -27,6 +27,7 @@ extension Executor {
     if let other = sessions.values.first(where: { $0.work.order?.message == first }) {
       return .movedWhileRunning(other.session)
     }
+    if run?.past.runsElsewhere != nil { return .runsElsewhere }
     if let earliest = state.earliest, earliest > context.wall { return .notBefore(earliest) }
     let wait = run?.times.backoffUntil ?? run?.question.pause?.until
     if let wait, wait > context.now { return .triesAgain(context.wall + wait - context.now) }

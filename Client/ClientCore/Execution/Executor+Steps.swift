@@ -14,14 +14,12 @@ extension Executor {
     if !isAlone, let lease = run.lease.held,
       context.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
-      // Nobody confirmed the lease for so long that somebody else may get it soon.
+      // Nobody confirmed the lease for so long that nothing begins under it before somebody does.
       lapse(session)
       sessions[session]?.question.end()
     }
-    if isDeleted(session, in: workspace), let stop = stop(session, because: .deleted) {
-      actions.append(stop)
-    }
-    if sessions[session]?.lease.held == nil, let stop = stop(session, because: .leaseLost) {
+    if let reason = reasonToStop(session, in: workspace), let stop = stop(session, because: reason)
+    {
       actions.append(stop)
     }
     if isDraining, sessions[session]?.work == SessionRun.Work.none,
@@ -43,6 +41,17 @@ extension Executor {
       break
     }
     return actions + next(session, in: workspace, at: context)
+  }
+
+  /// Why an agent at work is to stop. A server that does not answer is no reason, unless the session says
+  /// so: nobody else gets the session before the attempt has ended, or somebody took it over.
+  private func reasonToStop(_ session: SessionID, in workspace: Workspace) -> StopReason? {
+    if isDeleted(session, in: workspace) { return .deleted }
+    switch sessions[session]?.lease {
+    case .some(.none): return .fenced
+    case .lapsed: return workspace.stopsWithoutServer(session) ? .serverLost : nil
+    case .held, nil: return nil
+    }
   }
 
   /// Whether what runs in a session was deleted with it: not what others moved elsewhere before.
@@ -131,13 +140,12 @@ extension Executor {
   private mutating func seek(
     _ message: MessageID, _ run: Run, of session: SessionID, at context: EventContext
   ) -> [Action] {
-    var sought = RunLookup(message: message, attempt: run.attempt, token: run.token, isLost: true)
-    guard sessions[session]?.past.sought != sought else {
-      return takeUp(message, run, of: session, at: context)
+    let sought = RunLookup(message: message, attempt: run.attempt, token: run.token)
+    if let known = sessions[session]?.past.sought, known.isLost, known.isSame(as: sought) {
+      return takeUp(message, run, isTakenOver: known.isTakenOver, of: session, at: context)
     }
     let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
-    sought.isLost = false
     sessions[session]?.past.sought = sought
     return [ask(.other(.whereabouts(message)), for: session, at: context)]
   }
@@ -146,21 +154,31 @@ extension Executor {
     _ session: SessionID, _ answer: AuthorityAnswer, at context: EventContext
   ) {
     switch answer {
-    case .held(_, let milliseconds):
-      // Its host goes on renewing the lease, so this is asked a few times a minute.
+    case .takenOver:
+      sessions[session]?.past.runsElsewhere = nil
+      sessions[session]?.past.sought?.isLost = true
+      sessions[session]?.past.sought?.isTakenOver = true
+    case .held(let other, let milliseconds, let atWork):
+      sessions[session]?.past.runsElsewhere = atWork.map {
+        AttemptElsewhere(device: other, atWork: $0)
+      }
       let wait = max(ExecutorTimes.retryMillisecondsMin, Int64(milliseconds))
       sessions[session]?.question.wait(Pause(until: context.now + wait, endsWithChange: true))
     case .unavailable:
       wait(session, endsWithChange: false, at: context)
     default:
-      // Also where the authority is too old to know the question.
+      sessions[session]?.past.runsElsewhere = nil
       sessions[session]?.past.sought?.isLost = true
     }
   }
 
   /// The lease says that nobody else runs the session; so what became of the message is unknown.
+  ///
+  /// Where the attempt was taken over, that is said under the new lease, so that it counts whatever the
+  /// old host reports later, and a person decides.
   private mutating func takeUp(
-    _ message: MessageID, _ run: Run, of session: SessionID, at context: EventContext
+    _ message: MessageID, _ run: Run, isTakenOver: Bool, of session: SessionID,
+    at context: EventContext
   ) -> [Action] {
     guard let lease = sessions[session]?.lease.held else {
       return [claim(session, at: context)]
@@ -172,9 +190,10 @@ extension Executor {
       return []
     }
     let order = StartOrder(
-      session: session, message: message, attempt: run.attempt, token: run.token, text: "")
+      session: session, message: message, attempt: run.attempt,
+      token: isTakenOver ? lease.token : run.token, text: "")
     sessions[session]?.past.lastEnded = order
-    return recover(order, .unknown, at: context)
+    return isTakenOver ? [gaveUp(order, at: context)] : recover(order, .unknown, at: context)
   }
 
   /// Nothing is to be run: the lease is kept for a while, so that the next message starts at once,
@@ -206,11 +225,18 @@ extension Executor {
   }
 
   private mutating func renewal(_ session: SessionID, at context: EventContext) -> [Action] {
-    guard let run = sessions[session], let lease = run.lease.held, run.question.asking == nil,
-      run.question.pause?.isForRenewal != true,
-      context.now - lease.provenAt >= run.renewalMilliseconds
+    guard let run = sessions[session], run.question.asking == nil,
+      run.question.pause?.isForRenewal != true
     else { return [] }
-    return [ask(.other(.lease(session: session, token: lease.token)), for: session, at: context)]
+    switch run.lease {
+    case .held(let lease) where context.now - lease.provenAt >= run.renewalMilliseconds:
+      return [ask(.other(.lease(session: session, token: lease.token)), for: session, at: context)]
+    case .lapsed(let token) where run.work != .none:
+      // What works under it goes on, and so does the lease once somebody confirms it.
+      return [ask(.other(.lease(session: session, token: token)), for: session, at: context)]
+    default:
+      return []
+    }
   }
 
   /// The message that would be next: the head of a queue that does not stand still.
@@ -231,20 +257,32 @@ extension Executor {
     _ session: SessionID, _ token: UInt64, _ answer: AuthorityAnswer, sentAt: Int64,
     at context: EventContext
   ) {
+    let isAtWork = sessions[session]?.work != SessionRun.Work.none
+    if token == 0 { sessions[session]?.past.runsElsewhere = nil }
     switch answer {
-    case .leased(let token, _):
+    case .leased(let token, _, _):
       // The authority counts from when it got the request, which was after it was sent.
       sessions[session]?.lease = .held(HeldLease(token: token, provenAt: sentAt))
     case .unavailable where token != 0:
       // The lease may hold still; it is asked again, and given up in time.
       wait(session, endsWithChange: false, isForRenewal: true, at: context)
+    case .fenced where sessions[session]?.lease.held == nil && token != 0:
+      // Somebody else had one meanwhile: a new one is asked for.
+      sessions[session]?.lease = .none
+    case .fenced:
+      loseLease(session)
+      wait(session, endsWithChange: false, at: context)
+    case _ where isAtWork:
+      // It says nothing about the agent, which goes on.
+      wait(session, endsWithChange: true, isForRenewal: true, at: context)
     case .otherHost, .noSession:
       loseLease(session)
       sessions[session]?.lease = .none
       wait(session, endsWithChange: true, at: context)
-    case .fenced where sessions[session]?.lease.held == nil && token != 0:
-      // Somebody else had one meanwhile: a new one is asked for.
-      sessions[session]?.lease = .none
+    case .held(let other, _, let atWork?):
+      loseLease(session)
+      sessions[session]?.past.runsElsewhere = AttemptElsewhere(device: other, atWork: atWork)
+      wait(session, endsWithChange: true, at: context)
     default:
       loseLease(session)
       wait(session, endsWithChange: false, at: context)
@@ -277,18 +315,23 @@ extension Executor {
     case .duplicate where sessions.values.contains { $0.work.order?.message == request.message }:
       // It was moved here from a session where it begins: what becomes of it is told there.
       wait(session, endsWithChange: true, at: context)
-    case .duplicate(let attempt):
-      // It was let out, and this store knows of no beginning: it is told as it is.
+    case .duplicate(let attempt, let token):
+      // It was let out, and this store knows of no beginning: it is told as it is, under the lease that
+      // it was let out under, which says to the authority that it has ended.
       counters.unknown += 1
-      let run = Run(
-        token: request.token, attempt: attempt, phase: .unknown, milliseconds: context.wall)
+      wait(session, endsWithChange: true, at: context)
+      let order = StartOrder(
+        session: session, message: request.message, attempt: attempt, token: token, text: "")
+      let run = order.run(.unknown, milliseconds: context.wall, note: "")
+      return [
+        .perform(.reportRun(request.message, run), then: policy(after: order, at: context))
+      ]
+    case .takenOver(let attempt):
       wait(session, endsWithChange: true, at: context)
       let order = StartOrder(
         session: session, message: request.message, attempt: attempt, token: request.token, text: ""
       )
-      return [
-        .perform(.reportRun(request.message, run), then: policy(after: order, at: context))
-      ]
+      return [gaveUp(order, at: context)]
     case .stale, .paused, .cancelled, .notYet:
       // What the authority knows better is on its way here, and comes as a change.
       wait(session, endsWithChange: true, at: context)

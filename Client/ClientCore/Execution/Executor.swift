@@ -95,6 +95,11 @@ package struct Executor: Sendable {
   /// Whether the authority is to confirm a lease.
   var holdsLease: Bool { sessions.values.contains { $0.lease != .none } }
 
+  /// The attempts that keep sessions of this device on another one, as the authority said last.
+  package var runsElsewhere: [SessionID: AttemptElsewhere] {
+    sessions.compactMapValues(\.past.runsElsewhere)
+  }
+
   // MARK: - Events
 
   /// Intents of an earlier run of the program that never ended: nobody knows what the agent did,
@@ -180,8 +185,8 @@ package struct Executor: Sendable {
       sessions[session]?.next = .none
       if sessions[session]?.work == SessionRun.Work.none {
         sessions[session]?.lease.drop()
-      } else if let lease = sessions[session]?.lease.held {
-        sessions[session]?.lease = .held(HeldLease(token: lease.token, provenAt: .max / 4))
+      } else if let token = sessions[session]?.lease.token {
+        sessions[session]?.lease = .held(HeldLease(token: token, provenAt: .max / 4))
       }
     }
   }
@@ -260,6 +265,9 @@ package struct Executor: Sendable {
       return dispatchAnswered(session, request, text: text, answer, in: workspace, at: context)
     case .other(.lease(_, let token)):
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: context)
+      if case .leased(_, _, let attempt?) = answer {
+        return stopped(attempt, of: session) + step(session, in: workspace, at: context)
+      }
     case .other(.whereabouts):
       whereaboutsAnswered(session, answer, at: context)
     case .other(.release):
@@ -305,6 +313,14 @@ package struct Executor: Sendable {
   /// A person wants the agent of a session stopped.
   package mutating func stopRequested(_ session: SessionID) -> [Action] {
     stop(session, because: .person).map { [$0] } ?? []
+  }
+
+  /// Somebody elsewhere wants an attempt stopped.
+  private mutating func stopped(_ attempt: AttemptName, of session: SessionID) -> [Action] {
+    guard let order = sessions[session]?.work.order, order.message == attempt.message,
+      order.attempt == attempt.number
+    else { return [] }
+    return stopRequested(session)
   }
 
   // MARK: - Helpers of the steps
@@ -359,7 +375,7 @@ package struct Executor: Sendable {
   /// Checks the sessions by themselves and against each other.
   ///
   /// - Throws: `InvariantViolation` naming the first contradiction.
-  func checkInvariants() throws(InvariantViolation) {
+  package func checkInvariants() throws(InvariantViolation) {
     var working: Set<MessageID> = []
     for (id, session) in sessions {
       guard id == session.session else {

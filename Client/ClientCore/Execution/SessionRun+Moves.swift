@@ -8,6 +8,9 @@ extension SessionRun.Lease {
   /// The token of one that lapsed.
   var lapsedToken: UInt64? { if case .lapsed(let token) = self { token } else { nil } }
 
+  /// The token of one that is held or lapsed.
+  var token: UInt64? { held?.token ?? lapsedToken }
+
   /// It is given up, where there is one; what lapsed stays so.
   mutating func drop() {
     if held != nil { self = .none }
@@ -154,7 +157,7 @@ extension SessionRun {
     if let order = work.order {
       try require(order.session == session, "runs a message of another session")
     }
-    if case .running = work, lease.held == nil {
+    if case .running = work, lease == .none {
       throw violation("runs an agent without a lease, and has not told it to stop")
     }
     let numbers = [question.asking?.id, next.id, next.withdrawal].compactMap { $0 }

@@ -1,6 +1,6 @@
 import DispatchAuthority
-import QueueModel
-import WireProtocol
+package import QueueModel
+package import WireProtocol
 
 /// What an executor knows of one session: three machines beside each other, and what they remember.
 ///
@@ -8,7 +8,7 @@ import WireProtocol
 /// lease       none ──claim, leased──▶ held ──not confirmed for 20 s──▶ lapsed ──leased again──▶ held
 ///              ▲                       │                                 │
 ///              └── released, fenced, ──┴──── somebody else had one ──────┘
-///                  other host
+///                  other host (fenced alone while an agent works)
 ///
 /// question    silent ──ask──▶ asking ──answer──▶ silent, or paused where it was no
 ///                ▲              │ ▲                 │
@@ -16,13 +16,13 @@ import WireProtocol
 ///                ▲                                  │
 ///                └──────── time, or a change ───────┘
 ///
-/// work        none ──go, or let out──▶ running ──lease lost, person, …──▶ stopping
+/// work        none ──go, or let out──▶ running ──fenced, person, …──────▶ stopping
 ///               ▲                         │                                  │
 ///               └─────────────────────── ended ──────────────────────────────┘
 /// ```
 ///
-/// A lease is renewed while an agent runs, and an agent runs on while its lease is asked for, so the
-/// three are not one. `next` is the request that the authority answers when a message may start.
+/// A lease is renewed while an agent runs, and an agent runs on while its lease is asked for, or has lapsed,
+/// so the three are not one. `next` is the request that the authority answers when a message may start.
 struct SessionRun: Hashable, Sendable {
   let session: SessionID
   var lease = Lease.none
@@ -93,6 +93,8 @@ struct SessionRun: Hashable, Sendable {
     var lastEnded: StartOrder?
     /// The attempt whose whereabouts were asked for last.
     var sought: RunLookup?
+    /// What keeps the session on another device, by the authority's latest answer.
+    var runsElsewhere: AttemptElsewhere?
     var silentEnds: SilentEnds?
     /// Questions in a row that were answered with no.
     var failures = 0
@@ -103,7 +105,10 @@ struct SessionRun: Hashable, Sendable {
 
 /// Why an agent is being stopped.
 enum StopReason: Hashable, Sendable {
-  case leaseLost
+  /// Another store has a later lease, or somebody took the attempt over.
+  case fenced
+  /// The server did not answer for too long, and the session says to stop then.
+  case serverLost
   case drained
   case person
   /// Its session was deleted.
@@ -172,6 +177,12 @@ struct SilentEnds: Hashable, Sendable {
   var count: Int
 }
 
+/// An attempt that keeps a session of this device on another one.
+package struct AttemptElsewhere: Hashable, Sendable {
+  package var device: DeviceID
+  package var atWork: AttemptAtWork
+}
+
 /// An attempt that is said to be in flight, and that nothing here has begun.
 struct RunLookup: Hashable, Sendable {
   var message: MessageID
@@ -179,4 +190,10 @@ struct RunLookup: Hashable, Sendable {
   var token: UInt64
   /// The authority says that no other store runs it.
   var isLost = false
+  /// Somebody took it over.
+  var isTakenOver = false
+
+  func isSame(as other: RunLookup) -> Bool {
+    message == other.message && attempt == other.attempt && token == other.token
+  }
 }

@@ -7,7 +7,7 @@ public enum LiftedLock: Hashable, Sendable {
   case noHost
   /// This device runs the session, and has no agent for it.
   case noAgent
-  /// The device that runs it is not connected: its lease is gone, or ends within seconds.
+  /// The device that runs it is not connected.
   case hostAway(DeviceID)
   /// Its queue stands still until a person decides.
   case stopped

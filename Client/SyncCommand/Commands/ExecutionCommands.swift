@@ -51,6 +51,79 @@ extension SessionCommands {
   }
 }
 
+extension SessionCommands {
+  struct TakeOver: SessionNaming {
+    static let configuration = CommandConfiguration(
+      commandName: "take-over",
+      abstract: "Go on without the turn of a device that is away.",
+      discussion: """
+        EXAMPLES
+          cospool session take-over review
+          cospool session take-over review desk
+
+        DEVICE, or else this one, runs the session from now on. What became of the turn is unknown,
+        and you decide: cospool queue retry, skip. The device that is away stops its agent when it
+        is back. While it is connected it is not taken over: cospool queue stop.
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
+    @Argument(help: "The device.", completion: .devices) var device: String = "this"
+    @OptionGroup var options: GlobalOptions
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .post, ["sessions", session, "take-over"], body: HostRequest(device: device))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      let host = try answer.decoded(HostAnswer.self)
+      return "\(TextStyle.line(host.session.rawValue)) runs on "
+        + "\(host.name.map(TextStyle.line) ?? "no device"); what became of the turn is unknown"
+    }
+  }
+
+  struct OnLostServer: SessionNaming {
+    static let configuration = CommandConfiguration(
+      commandName: "on-lost-server",
+      abstract: "Say what a session's agent does when its host has no server.",
+      discussion: """
+        EXAMPLES
+          cospool session on-lost-server deploys stop
+
+        "finish" lets a turn end by itself, and nothing new starts meanwhile; it is the default.
+        "stop" stops the agent 20 seconds after the server's last answer.
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
+    @Argument(
+      help: "finish or stop.", completion: .list(LostServerPolicy.allCases.map(\.rawValue)))
+    var policy: String
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      guard LostServerPolicy(rawValue: policy) != nil else {
+        throw ValidationError("Choose finish or stop.")
+      }
+    }
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .put, ["sessions", session, "on-lost-server"],
+        body: LostServerRequest(onLostServer: LostServerPolicy(rawValue: policy) ?? .finish))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "set")
+    }
+  }
+}
+
 extension QueueCommands {
   struct Retry: DaemonCommand {
     static let configuration = CommandConfiguration(
@@ -96,12 +169,13 @@ extension QueueCommands {
 
   struct Stop: SessionCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Stop the agent of a session, on the device where it runs.",
+      abstract: "Stop the agent of a session, from any device.",
       discussion: """
         EXAMPLES
           cospool queue stop -s review
 
-        Its message counts as cancelled; restore brings it back.
+        Its message counts as cancelled; restore brings it back. Where another device works on it,
+        that one stops it within seconds, or when it is back.
         """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
@@ -111,7 +185,11 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try answer.decoded(StopAnswer.self).stopped ? "stopping" : "no agent is at work"
+      let stop = try answer.decoded(StopAnswer.self)
+      guard stop.stopped else { return "no agent is at work" }
+      guard let device = stop.device.map(TextStyle.line) else { return "stopping" }
+      return stop.awaySince == nil
+        ? "stopping on \(device)" : "\(device) is away: it stops when it is back"
     }
   }
 

@@ -15,7 +15,8 @@ struct SessionCommands: ParsableCommand {
         cospool session host review this
       """,
     subcommands: [
-      List.self, Add.self, Rename.self, Delete.self, Host.self, SessionAgentCommand.self,
+      List.self, Add.self, Rename.self, Delete.self, Host.self, TakeOver.self,
+      SessionAgentCommand.self, OnLostServer.self,
     ])
 
   @OptionGroup var options: GlobalOptions

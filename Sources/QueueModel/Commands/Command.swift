@@ -49,6 +49,8 @@ public enum Command: Hashable, Sendable {
   case unlockThread(SessionID)
   /// Names the device where a session's agent runs; nil names none.
   case setHost(SessionID, DeviceID?)
+  /// Says what a session's host does with an agent at work when its server does not answer.
+  case setOnLostServer(SessionID, LostServerPolicy)
   /// Tries a message again whose latest attempt did not succeed.
   case retry(MessageID)
   /// Goes on without a message whose latest attempt did not succeed.

@@ -63,6 +63,18 @@ extension CommandAuthor {
     return .done
   }
 
+  mutating func setOnLostServer(
+    _ policy: LostServerPolicy, of id: SessionID
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let session = try existingSession(id)
+    guard session.onLostServer != policy else { return .unchanged }
+    emit(
+      .setRegister(
+        element: try reference(of: session), field: .onLostServer,
+        value: .text(policy.rawValue), stamp: stamp))
+    return .done
+  }
+
   mutating func setHost(
     _ device: DeviceID?, of id: SessionID
   ) throws(QueueError) -> CommandOutcome.Notice {

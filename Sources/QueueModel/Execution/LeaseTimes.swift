@@ -1,11 +1,12 @@
-/// The times of a lease, which depend on each other: whoever loses one has stopped its agent before
+/// The times of a lease, which depend on each other: whoever may have lost one begins nothing before
 /// another device can get it.
 ///
 /// ```text
-/// 0 s        10 s           20 s              28 s         29 s            30 s
-/// granted    renewed        not confirmed:    the agent    what it left    the authority may
-///            from here on   the agent is      is killed    at work is      give it to another
-///                           told to stop ──▶  by now ───▶  killed by now   device
+/// 0 s        5 s, or 10 s   20 s                  28 s         29 s            30 s
+/// granted    renewed        not confirmed:        the agent    what it left    the authority may give it to
+///            from here on   nothing begins, and   is killed    at work is      another device, unless an
+///                           the agent goes on or  by now       killed by now   attempt of it has not ended
+///                           is told to stop ───▶
 /// ```
 public enum LeaseTimes {
   /// How long a lease lasts from when the authority granted or confirmed it.
@@ -14,7 +15,8 @@ public enum LeaseTimes {
   public static let renewalMilliseconds: Int64 = 10_000
   /// The same while an agent works under it.
   public static let workingRenewalMilliseconds: Int64 = 5_000
-  /// A holder stops what runs under a lease that was not confirmed for so long.
+  /// A holder begins nothing under a lease that was not confirmed for so long; where its session says so,
+  /// it stops what runs.
   public static let selfStopMilliseconds: Int64 = 20_000
   /// An agent that was told to stop is killed after so long.
   public static let stopGraceMilliseconds: Int64 = 8_000

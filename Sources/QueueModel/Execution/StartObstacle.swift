@@ -15,6 +15,8 @@ public enum StartObstacle: Hashable, Sendable {
   case changeIncomplete
   /// The agent of this other session still has the first message, which was moved here meanwhile.
   case movedWhileRunning(SessionID)
+  /// An attempt of the session may still be at work on another device.
+  case runsElsewhere
   /// The first message is not to start before this time, in milliseconds since 1970.
   case notBefore(Int64)
   /// The last start, or the last question to the authority, came to nothing: the next try comes at this

@@ -242,6 +242,9 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   /// When changes in a session were made that carry no stamp: the register's stamp tells it, and its
   /// number of how many units in front of it.
   package static let changedAt = RegisterField(rawValue: 12)
+  /// What a session's host does with an agent at work when its server does not answer: text, see
+  /// `LostServerPolicy`.
+  public static let onLostServer = RegisterField(rawValue: 13)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
   /// What a person decided about a failed attempt at a message: a number, fenced, see `Resolution`.

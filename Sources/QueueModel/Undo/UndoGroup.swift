@@ -293,8 +293,8 @@ extension Command {
     case .unlockThread(let id): UndoLabel(kind: .unlockedThread, session: id)
     case .importDocument(let document):
       UndoLabel(kind: .imported, count: document.messageCount)
-    case .undo, .redo, .requeueThread, .setHost, .retry, .skip, .setNotBefore, .hold, .reportRun,
-      .reportTask:
+    case .undo, .redo, .requeueThread, .setHost, .setOnLostServer, .retry, .skip, .setNotBefore,
+      .hold, .reportRun, .reportTask:
       nil
     }
   }

@@ -81,6 +81,8 @@ public enum HistoryAction: Hashable, Sendable {
   case unlockedThread
   /// The session's agent runs on this device now; empty: on none.
   case setHost(device: String)
+  /// The session's agent goes on, or is stopped, where its host has no server.
+  case setOnLostServer(String)
   /// An attempt at the message came so far; a note says why, or what came of it.
   case ran(RunPhase, attempt: Int, note: String)
   /// A failed message is to be tried again.
@@ -121,6 +123,7 @@ public enum HistoryAction: Hashable, Sendable {
     case .lockedThread: "lockedThread"
     case .unlockedThread: "unlockedThread"
     case .setHost: "setHost"
+    case .setOnLostServer: "setOnLostServer"
     case .ran(let phase, _, _): phase.name
     case .retried: "retried"
     case .skipped: "skipped"
@@ -162,6 +165,10 @@ extension HistoryAction: CustomStringConvertible {
     case .unlockedThread: "unlocked the thread"
     case .setHost(let device):
       device.isEmpty ? "took the session's host away" : "made \(device) the session's host"
+    case .setOnLostServer(let policy):
+      policy == LostServerPolicy.stop.rawValue
+        ? "had the agent stopped when its host has no server"
+        : "let the agent finish when its host has no server"
     case .ran(let phase, let attempt, let note):
       "attempt \(attempt): \(phase.name)" + (note.isEmpty ? "" : ", \(note)")
     case .retried: "had the message tried again"

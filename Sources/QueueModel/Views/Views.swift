@@ -159,6 +159,8 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   public var locked: Bool
   /// The device where its agent runs; nil where none was named.
   public var host: DeviceID?
+  /// What that device does with an agent at work when its server does not answer.
+  public var onLostServer: LostServerPolicy
   /// What its agent does; nil where nobody ever said.
   public var task: TaskState?
 }

@@ -187,7 +187,8 @@ extension Workspace {
       id: session.key, name: session.displayName, project: session.element.text(.project) ?? "",
       paused: session.isPaused, waiting: packed ?? session.standing.count,
       threadPosition: threadPosition,
-      locked: session.isLocked, host: session.host, task: session.task?.state)
+      locked: session.isLocked, host: session.host, onLostServer: session.onLostServer,
+      task: session.task?.state)
   }
 }
 

@@ -127,6 +127,10 @@ struct SessionState: Sendable {
   var isLocked: Bool { element.has(.locked) }
   var isPaused: Bool { element.has(.paused) }
   var host: DeviceID? { element.text(.host).flatMap { DeviceID($0) } }
+  /// What a later version wrote counts as what stops nothing.
+  var onLostServer: LostServerPolicy {
+    element.text(.onLostServer).flatMap(LostServerPolicy.init) ?? .finish
+  }
 
   /// When the thread was queued, in milliseconds since 1970: the latest requeue's time, or what an
   /// undo of a requeue wrote behind it.

@@ -95,7 +95,7 @@ extension Command {
     case .addSession(let id, _, _), .renameSession(let id, _), .deleteSession(let id),
       .clear(let id), .pause(let id, _), .resume(let id), .unlockThread(let id),
       .requeueThread(let id),
-      .setHost(let id, _):
+      .setHost(let id, _), .setOnLostServer(let id, _):
       [id]
     case .send(let send): [send.session]
     case .reportTask(let report): [report.session]
@@ -120,7 +120,7 @@ extension Command {
     case .move(let ids, .position): ids
     case .addSession, .renameSession, .deleteSession, .clear, .pause, .resume, .addThreads,
       .moveThreads, .removeThreads, .clearThreads, .requeueThread, .unlockThread, .setHost,
-      .reportTask, .importDocument, .undo, .redo:
+      .setOnLostServer, .reportTask, .importDocument, .undo, .redo:
       []
     }
   }

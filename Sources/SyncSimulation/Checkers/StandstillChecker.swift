@@ -70,7 +70,9 @@ final class StandstillChecker: SimulationChecker {
     let workspace = process.core.replica.workspace
     let time = simulation.quiescence.time(of: process, on: device)
     return workspace.sessions().compactMap { view in
-      guard view.waiting > 0, view.host == device.files.device,
+      // A turn of another device has the session until it ends or somebody takes it over.
+      guard process.core.runsElsewhere[view.id] == nil,
+        view.waiting > 0, view.host == device.files.device,
         simulation.hosts.mayStart(view.id, on: device),
         let (message, state) = workspace.startable(in: view.id), state.earliest ?? 0 <= time,
         !isAtWork(in: view.id, on: message, simulation)

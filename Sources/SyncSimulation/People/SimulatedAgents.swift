@@ -37,6 +37,7 @@ final class SimulatedAgents: SimulationPart {
       guard var agent = device.process?.agents[session], agent.order.attempt == attempt else {
         return
       }
+      simulation.note(.agentStopped(device: device.index, agent.order))
       agent.isStopped = true
       agent.endsAt = min(agent.endsAt, clock.now + Int64(device.generator.below(10_000)))
       device.process?.agents[session] = agent

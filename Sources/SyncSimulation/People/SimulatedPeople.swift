@@ -18,6 +18,11 @@ final class SimulatedPeople: SimulationPart {
       return .skipped("it is off")
     }
     guard !device.isAsleep else { return .skipped("it sleeps") }
+    let life = device.life
+    defer {
+      if device.life == life { takeOverSometimes(on: device) }
+      if device.life == life { stopSometimes(on: device) }
+    }
     switch action {
     case .open(let message):
       device.process?.editors[message] = try? workspace.editBase(message)

@@ -238,8 +238,11 @@ package final class SimulatedServer: SimulationPart {
     }
     simulation.note(.committed(entries, wallMilliseconds: batch.wallMilliseconds))
     for (_, changes) in batch.inboxes { simulation.note(.inboxesChanged(changes)) }
-    let letOut = batch.records.flatMap(\.records.dispatches)
+    let dispatches = batch.records.flatMap(\.records.dispatches)
+    let letOut = dispatches.filter { $0.intervention == .none }
     if !letOut.isEmpty { simulation.note(.letOut(letOut)) }
+    let intervened = dispatches.filter { $0.intervention != .none }
+    if !intervened.isEmpty { simulation.note(.intervened(intervened)) }
     return outcome
   }
 }

@@ -1,0 +1,123 @@
+import QueueModel
+import WireProtocol
+
+/// Attempts that may be at work: what was let out, until *run* says that it ended.
+///
+/// A host that hears no answer keeps its agent at work. So the end of a lease says nothing about the
+/// agent, and a session is granted to no other store as long as an attempt of it may be at work.
+extension Authority {
+  /// Whether an attempt may be at work: *run* does not say that it ended.
+  ///
+  /// Whoever writes `unknown` under the attempt's own token is its host, which lost its memory; or the
+  /// next one, where somebody took the attempt over.
+  func mayWork(_ dispatch: Dispatch, _ run: Run?) -> Bool {
+    guard let run, run.attempt >= dispatch.attempt else { return true }
+    guard run.attempt == dispatch.attempt else { return false }
+    switch run.phase {
+    case .dispatched, .running: return true
+    case .unknown: return run.token != dispatch.token && dispatch.intervention != .takeOver
+    case .interrupted, .failed, .cancelled, .succeeded: return false
+    }
+  }
+
+  /// The attempts of a session that may be at work. Those that ended are not looked at again.
+  ///
+  /// - Complexity: O(attempts that were let out since the last call), and O(messages of the session)
+  ///   once for each message that is not open.
+  mutating func attemptsAtWork(in session: SessionID, _ workspace: Workspace) -> [Dispatch] {
+    guard let messages = unended[session] else { return [] }
+    let runs = workspace.runs(of: messages)
+    let atWork = messages.compactMap { message in
+      dispatches[message].flatMap { dispatch in
+        dispatch.session == session && mayWork(dispatch, runs[message]) ? dispatch : nil
+      }
+    }.sorted { $0.message < $1.message }
+    unended[session] = atWork.isEmpty ? nil : Set(atWork.map(\.message))
+    return atWork
+  }
+
+  /// Another store's attempt at a message that may be at work, in whatever session the message is by now,
+  /// or one that was taken over; nil where there is none.
+  func otherRunner(
+    of message: MessageID, _ run: Run?, than holder: LeaseHolder, uptime: Int64, wall: Int64,
+    _ awaySince: (LeaseHolder) -> Int64?
+  ) -> AuthorityAnswer? {
+    guard let known = dispatches[message], mayWork(known, run) else { return nil }
+    if known.intervention == .takeOver { return .takenOver(attempt: known.attempt) }
+    return known.holder == holder ? nil : held(by: known, uptime: uptime, wall: wall, awaySince)
+  }
+
+  /// What whoever asks for a session is told of the attempt that keeps it.
+  func held(
+    by dispatch: Dispatch, uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
+  ) -> AuthorityAnswer {
+    let rest = ends[dispatch.session].map { $0 - uptime } ?? 0
+    let since = absentSince(dispatch, uptime: uptime, wall: wall, awaySince)
+    return .held(
+      by: dispatch.holder.device,
+      milliseconds: UInt32(clamping: max(rest, LeaseTimes.renewalMilliseconds)),
+      AttemptAtWork(attempt: dispatch.name, awaySince: since))
+  }
+
+  /// Since when an attempt's host has been silent, in milliseconds since 1970: it has no connection, or does
+  /// not renew the lease, as one that never heard of the attempt. nil where it is there.
+  private func absentSince(
+    _ dispatch: Dispatch, uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
+  ) -> Int64? {
+    if let since = awaySince(dispatch.holder) { return max(since, dispatch.milliseconds) }
+    guard let lease = leases[dispatch.session], lease.token == dispatch.token,
+      let end = ends[dispatch.session]
+    else { return dispatch.milliseconds }
+    return end > uptime ? nil : wall - (uptime - end) - LeaseTimes.leaseMilliseconds
+  }
+
+  // MARK: - Stopping and taking over
+
+  /// Somebody wants an attempt stopped: its host hears of it with the next renewal of its lease.
+  mutating func stop(
+    _ attempt: AttemptName, _ workspace: Workspace, uptime: Int64, wall: Int64,
+    _ awaySince: (LeaseHolder) -> Int64?
+  ) -> (AuthorityAnswer, AuthorityRecords) {
+    guard let known = atWork(attempt, workspace), known.intervention != .takeOver else {
+      return (.notAtWork, AuthorityRecords())
+    }
+    let since = absentSince(known, uptime: uptime, wall: wall, awaySince)
+    let answer = AuthorityAnswer.stopping(on: known.holder.device, awaySince: since)
+    return (answer, intervene(.stop, in: known))
+  }
+
+  /// Somebody gives an attempt up whose host is away: its lease ends, and the next host may have the
+  /// session.
+  mutating func takeOver(
+    _ attempt: AttemptName, _ workspace: Workspace, uptime: Int64, wall: Int64,
+    _ awaySince: (LeaseHolder) -> Int64?
+  ) -> (AuthorityAnswer, AuthorityRecords) {
+    guard let known = atWork(attempt, workspace) else { return (.notAtWork, AuthorityRecords()) }
+    guard known.intervention != .takeOver else { return (.taken, AuthorityRecords()) }
+    guard absentSince(known, uptime: uptime, wall: wall, awaySince) != nil else {
+      return (held(by: known, uptime: uptime, wall: wall, awaySince), AuthorityRecords())
+    }
+    var records = intervene(.takeOver, in: known)
+    if let lease = leases[known.session], lease.token == known.token {
+      records.leases = end(lease)
+    }
+    return (.taken, records)
+  }
+
+  private func atWork(_ attempt: AttemptName, _ workspace: Workspace) -> Dispatch? {
+    guard let known = dispatches[attempt.message], known.attempt == attempt.number,
+      mayWork(known, workspace.runs(of: [attempt.message])[attempt.message])
+    else { return nil }
+    return known
+  }
+
+  private mutating func intervene(
+    _ intervention: Intervention, in dispatch: Dispatch
+  ) -> AuthorityRecords {
+    guard dispatch.intervention != intervention else { return AuthorityRecords() }
+    var record = dispatch
+    record.intervention = intervention
+    dispatches[record.message] = record
+    return AuthorityRecords(dispatches: [record])
+  }
+}

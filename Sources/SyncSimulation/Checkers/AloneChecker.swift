@@ -1,0 +1,55 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+
+/// At no moment do agents of two devices work for one session or one message, but after somebody took over
+/// the attempt of the one that began first.
+///
+/// A server whose store went back to before an attempt, or another server, cannot know of it: what begins
+/// beside it then is counted apart, as `ExecutionChecker` does. Copies of a device are one store to the server.
+final class AloneChecker: SimulationChecker {
+  let name = "alone"
+
+  private struct Attempt: Hashable {
+    var message: MessageID
+    var number: UInt16
+  }
+
+  private var takenOver: Set<Attempt> = []
+  /// How often the server's store had gone back in time when an attempt began.
+  private var serverRestores: [Attempt: Int] = [:]
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .intervened(let dispatches):
+      takenOver.formUnion(
+        dispatches.filter { $0.intervention == .takeOver }.map {
+          Attempt(message: $0.message, number: $0.attempt)
+        })
+      return []
+    case .agentStarted(let device, let order):
+      let restores = simulation.server.disk.restores
+      serverRestores[Attempt(message: order.message, number: order.attempt)] = restores
+      return others(than: device, order, restores, in: simulation)
+    default:
+      return []
+    }
+  }
+
+  private func others(
+    than index: Int, _ order: StartOrder, _ restores: Int, in simulation: Simulation
+  ) -> [String] {
+    let own = simulation.devices[index].files.device
+    return simulation.devices.filter { $0.files.device != own }.flatMap { device in
+      (device.process?.agents ?? [:]).values.compactMap { agent in
+        let other = agent.order
+        let attempt = Attempt(message: other.message, number: other.attempt)
+        guard other.session == order.session || other.message == order.message,
+          !takenOver.contains(attempt), serverRestores[attempt] == restores
+        else { return nil }
+        return "the agent of \(order.message) begins in \(order.session) on device \(index), while "
+          + "device \(device.index) works on \(other.message) in \(other.session)"
+      }
+    }
+  }
+}

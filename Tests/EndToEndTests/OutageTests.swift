@@ -1,0 +1,73 @@
+import Foundation
+import LocalAPI
+import Testing
+
+extension EndToEnd {
+  /// Turns and their servers, with real daemons: what runs goes on, and ends where somebody wants it.
+  @Suite struct OutageTests {
+    private static func bench(
+      _ bed: TestBed
+    ) async throws -> (server: Server, a: Device, b: Device, agent: ScriptAgent, message: String) {
+      let server = try await bed.server()
+      let (a, b) = (
+        try await bed.device("a", of: server), try await bed.device("b", of: server)
+      )
+      let agent = try ScriptAgent(bed)
+      try await agent.serve(["s"], on: a)
+      let message = try await a.send("s", "stuck one")
+      try await bed.eventually("it runs", within: 90) { agent.starts().count == 1 }
+      try await a.synchronise()
+      try await b.synchronise()
+      return (server, a, b, agent, message)
+    }
+
+    // M1, M2: the server goes and comes back; the turn is stopped from the other device.
+    @Test func aTurnOutlivesItsServerAndIsStoppedFromAnotherDevice() async throws {
+      try await TestBed.run { bed in
+        let (server, a, b, agent, message) = try await OutageTests.bench(bed)
+        try await server.kill()
+        let offline = try await b.attempt("queue", "stop", "-s", "s")
+        #expect(!offline.isSuccess && offline.standardError.contains("cannot be reached"))
+        try await server.start()
+        try await a.synchronise()
+        try await b.synchronise()
+        #expect(try await a.message(message).status == "running" && agent.starts().count == 1)
+        let refused = try await b.attempt("session", "take-over", "s")
+        #expect(!refused.isSuccess && refused.standardError.contains("a is connected"))
+        #expect(try await b.cospool("queue", "stop", "-s", "s").contains("stopping on a"))
+        try await bed.eventually("it is cancelled on both", within: 90) {
+          let (there, here) = (
+            try await a.message(message).status, try await b.message(message).status
+          )
+          return there == "cancelled" && here == "cancelled"
+        }
+        #expect(agent.ends() == [])
+        #expect(
+          try await b.cospool("queue", "stop", "-s", "s").contains("no agent is at work"))
+      }
+    }
+
+    @Test func aTurnIsTakenOverFromADeviceThatIsAway() async throws {
+      try await TestBed.run { bed in
+        let (_, a, b, agent, message) = try await OutageTests.bench(bed)
+        try await b.cospool("session", "host", "s", "this")
+        try await a.synchronise()
+        try await a.kill()
+        try await bed.eventually("b says who is away", within: 90) {
+          try await b.cospool("queue", "list", "-s", "s").contains("a is away since")
+        }
+        let other = try ScriptAgent(bed, name: "other")
+        try await other.serve([], on: b)
+        let text = try await b.cospool("session", "take-over", "s")
+        #expect(text.contains("runs on b") && text.contains("unknown"))
+        try await bed.eventually("it is unknown", within: 90) {
+          try await b.message(message).status == "unknown"
+        }
+        #expect(other.starts() == [])
+        try await b.cospool("queue", "retry", message)
+        try await bed.eventually("it runs on b", within: 90) { other.starts().count == 1 }
+        #expect(other.starts().map(\.attempt) == [2] && agent.starts().count == 1)
+      }
+    }
+  }
+}
