@@ -48,10 +48,12 @@ struct EvidenceTable {
 
   /// The checks of `make page-test`, as rows name them.
   static func pageChecks() throws -> [String] {
-    try Repository.files(in: "Tests/Scripts").filter { $0.contains("/page_") && $0.hasSuffix(".py") }
-      .flatMap { file in
-        try Repository.text(file).matches(of: #/(?m)^def check_(\w+)\(/#).map { "page: \($0.1)" }
-      }
+    try Repository.files(in: "Tests/Scripts").filter {
+      $0.contains("/page_") && $0.hasSuffix(".py")
+    }
+    .flatMap { file in
+      try Repository.text(file).matches(of: #/(?m)^def check_(\w+)\(/#).map { "page: \($0.1)" }
+    }
   }
 
   /// Records what is wrong with the rows of the document.

@@ -24,6 +24,7 @@ import Testing
     ("| I-1 | a | b | `OneTests.two` | – |", nil),
     ("| I-1 | a | b | – | accepted: nobody does it |", nil),
     ("| I-1 | a | b | `OneTests.three` | – |", "there is no test OneTests.three"),
+    ("| I-1 | a | b | `page: three` | – |", "there is no test page: three"),
     ("| I-1 | a | b | one | – |", "neither a test nor a reason"),
     ("| I-1 | a | b | `OneTests.two` | later |", "later"),
     ("| I-1 | a | `OneTests.two` | – |", "4 cells"),
