@@ -200,6 +200,13 @@ export function ago(time) {
   return words === 'now' ? 'just now' : `${words} ago`
 }
 
+/** `16:42`, with its day where that is another one. */
+export function time(milliseconds) {
+  const at = new Date(milliseconds)
+  const clock = at.toLocaleTimeString([], { hour: '2-digit', minute: '2-digit' })
+  return at.toDateString() === new Date().toDateString() ? clock : `${at.toLocaleDateString()}, ${clock}`
+}
+
 /** `1 file`, `2 files`. */
 export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -1,5 +1,6 @@
 // A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
 
+import { time } from './dom.js'
 import { kept, keptText, parsed, storedFiles } from './storage.js'
 
 const SENDING = 'cospool.sending.'
@@ -294,7 +295,8 @@ export class Model extends EventTarget {
     }
     const host = this.sync.devices.find((device) => device.id === session.host)
     if (!host || host.connected || this.sync.state !== 'connected') return null
-    return { words: `${host.name} is offline. The queue continues when it is back.`, mayRunHere: true, isAway: true }
+    const since = host.awaySince ? ` since ${time(host.awaySince)}` : ''
+    return { words: `${host.name} is offline${since}. The queue continues when it is back.`, mayRunHere: true, isAway: true }
   }
 
   running(session) {

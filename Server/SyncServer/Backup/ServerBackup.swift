@@ -155,10 +155,11 @@ package struct ServerBackup: Sendable {
     try folder.write(manifest)
     let place = BackupPlace(folder: folder.path)
     if (try? BackupPlace.read(directory: directory)) != place { try place.write(directory: directory) }
-    let removed = try count.map { try folder.prune(keeping: $0, sparing: manifest.name) }
+    var removed: [String] = []
+    if let count { removed = try folder.prune(keeping: count, sparing: manifest.name) }
     return Creation(
       backup: Line(manifest, missing: 0), folder: folder.path, newBytes: contents.newBytes,
-      removed: removed ?? [])
+      removed: removed)
   }
 
   /// What goes into a backup, as it is collected.
