@@ -392,7 +392,7 @@ def check_why_it_waits(browser, fixture, figures):
         picture(page, "host-away")
     finally:
         laptop.start()
-    shown(page.locator(".strip", has_text="laptop is offline")).to_be_hidden()
+    shown(page.locator(".strip:visible", has_text="laptop is offline")).to_have_count(0)
     laptop.api("DELETE", "sessions/there/queue")
     desk.api("PUT", "sessions/nowhere/pause", {"reason": "until Monday"})
     go(page, "#/s/nowhere")
