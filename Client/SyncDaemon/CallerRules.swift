@@ -1,4 +1,5 @@
 import Basics
+import Hummingbird
 import LocalAPI
 import SyncClient
 

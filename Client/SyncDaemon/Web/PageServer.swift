@@ -46,7 +46,7 @@ where Responder.Context == APIContext {
     }
   }
 
-  @Sendable private func respond(
+  @concurrent @Sendable private func respond(
     to request: Request, _ writer: consuming ResponseWriter, on channel: any Channel
   ) async throws {
     let context = APIContext(source: .init(channel: channel, logger: logger))
