@@ -109,10 +109,6 @@ import WireProtocol
     let kept = try [record(2, at: 10), record(3, at: 10 + Authority.verdictMilliseconds)]
     #expect(Set(loaded.execution.authority.verdicts) == Set(kept))
   }
-}
-
-extension Workspace {
-  fileprivate func status(_ id: MessageID) -> MessageStatus? { (try? message(id))?.status }
 
   /// A session's choice of an agent, and where its conversations go on, are there side by side.
   @Test func whatIsKeptOfOneAgentLeavesThatOfOthersAlone() throws {
@@ -132,7 +128,7 @@ extension Workspace {
   /// S-6: what a person at this device said is there after a restart, and only that.
   @Test func whatIsSaidOfSessionsIsKept() throws {
     let directory = try StoreDirectory()
-    var open = try directory.open()
+    var open = try ClientStore.open(directory: directory.path)
     let record = try #require(
       open.loaded.record
         ?? ReplicaRecord(
@@ -149,9 +145,13 @@ extension Workspace {
     try choose(.consent(SessionID("b"), isGiven: false))
     try choose(.agent(SessionID("b"), nil))
     try open.store.close()
-    open = try directory.open()
+    open = try ClientStore.open(directory: directory.path)
     #expect(open.loaded.execution.consented == [try SessionID("a")])
     #expect(open.loaded.execution.agents == [try SessionID("a"): "codex"])
     #expect(try open.store.conversations(of: SessionID("a")) == ["": "codex"])
   }
+}
+
+extension Workspace {
+  fileprivate func status(_ id: MessageID) -> MessageStatus? { (try? message(id))?.status }
 }
