@@ -71,7 +71,7 @@ struct ExecutorStepTests {
             case .lease: .leased(token: leases, milliseconds: 30_000)
             case .release: .released
             case .whereabouts: .runsNowhereElse
-            case .dispatch, .outcome, .answer, .verdict, .next, .withdraw: .go
+            case .dispatch, .outcome, .answer, .verdict, .next, .withdraw, .stop, .takeOver: .go
             }
           try follow(executor.answered(id, answer, in: host.workspace, at: context))
         case .tell(.start(let order)):

@@ -30,7 +30,7 @@ extension Ask {
   /// What people see of it.
   ///
   /// - Parameter expiry: from when on nobody can answer, in milliseconds since 1970.
-  func request(expiresAt expiry: Int64?) -> TaskRequest {
+  package func request(expiresAt expiry: Int64?) -> TaskRequest {
     switch matter {
     case .approval(let tool, let summary, let details):
       .approval(
