@@ -114,7 +114,7 @@ extension APIHandlers {
       throw APIProblem(
         .conflict, code: "hostConnected",
         message: "\(name(of: host)) is connected. Stop its agent: cospool queue stop -s "
-          + "\(session.rawValue).", exitCode: ExitStatus.conflict)
+          + "\(Shell.quoted(session.rawValue)).", exitCode: ExitStatus.conflict)
     case .unreachable: throw APIProblem.serverNeeded("A turn is taken over by the server's word")
     case .stopping, .notAtWork: throw APIProblem.noTurn(in: session)
     }
@@ -142,7 +142,7 @@ extension APIHandlers {
         answer.warning =
           "\(old) may still work on message \(running.id), and nothing else starts before that has "
           + "ended. If \(old) does not come back: cospool session take-over "
-          + "\(session.rawValue) \(name ?? "this")."
+          + "\(Shell.quoted(session.rawValue)) \(Shell.quoted(name ?? "this"))."
       } else {
         answer.warning =
           device == nil
