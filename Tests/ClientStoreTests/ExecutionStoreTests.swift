@@ -81,7 +81,8 @@ import WireProtocol
         answer: AnswerRequest(
           session: try SessionID("a"), request: RequestID(high: .max, low: number),
           verdict: .answered, text: "with a \u{0}",
-          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil), givenAt: 1_800_000_000_000,
+          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil),
+        givenAt: 1_800_000_000_000,
         wasSent: number.isMultiple(of: 2))
     }
     func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
@@ -129,10 +130,10 @@ import WireProtocol
   @Test func whatIsSaidOfSessionsIsKept() throws {
     let directory = try StoreDirectory()
     var open = try ClientStore.open(directory: directory.path)
-    let record = try #require(
+    let record =
       open.loaded.record
-        ?? ReplicaRecord(
-          device: DeviceID(high: 1, low: 1), deviceName: "a", store: StoreID(rawValue: 1)))
+      ?? ReplicaRecord(
+        device: DeviceID(high: 1, low: 1), deviceName: "a", store: StoreID(rawValue: 1))
     func choose(_ choice: SessionChoice) throws {
       var transaction = StoreTransaction(record: record)
       transaction.choice = choice
