@@ -226,7 +226,7 @@ struct StandingTests {
 
   @Test func aSessionThatMayNotStartTakesItBack() throws {
     var scene = try Scene()
-    scene.executor.settings.modes[Scene.session] = .gated
+    scene.executor.settings.isGated = true
     try scene.gate(isOpen: true)
     #expect(scene.requests == [standing])
     let asked = try #require(scene.asked.last)
