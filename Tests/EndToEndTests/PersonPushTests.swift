@@ -31,11 +31,11 @@ extension EndToEnd {
         let laptop = try await bed.device("laptop", of: server)
         let desk = try await bed.device("desk", of: server)
         try await laptop.cospool("config", "set", "notifyMeAfter", "0")
-        let secret = bed.root.appending(path: "secret")
-        try Data("0123456789abcdef\n".utf8).write(to: secret)
+        let secret = bed.directory + "/secret"
+        try Data("0123456789abcdef\n".utf8).write(to: URL(filePath: secret))
         try await laptop.cospool(
-          "push", "add", "webhook", web.url + "/hook", "--secret-file",
-          secret.path(percentEncoded: false), "--me")
+          "push", "add", "webhook", web.url + "/hook", "--secret-file", secret,
+          "--me")
         #expect(try await desk.cospool("push", "list").contains("  you  "))
         try await laptop.send("api", "begin")
         try await laptop.synchronise()
