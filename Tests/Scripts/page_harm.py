@@ -146,7 +146,7 @@ def check_undo_of_a_notice(browser, fixture, figures):
     page = browser.page()
     go(page, "#/s/bound")
     row(page, "cancel this one").get_by_role("button", name="More").click()
-    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Cancel", exact=True).click()
     shown(page.locator("#toast")).to_contain_text("Cancelled “cancel this one”")
     # The same device does something else.
     desk.cli("send", "-s", "bound-2", "by the command line")
