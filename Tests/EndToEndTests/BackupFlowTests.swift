@@ -216,7 +216,8 @@ extension EndToEnd {
           return output.standardOutput.replacing("\r\n", with: "\n")
         }
         let plain = try await onTerminal()
-        #expect(plain.contains("Backup ") && !FileManager.default.fileExists(atPath: ran), "\(plain)")
+        #expect(
+          plain.contains("Backup ") && !FileManager.default.fileExists(atPath: ran), "\(plain)")
         let said = try await onTerminal("--then", Self.terminalProbe)
         #expect(said.contains("alone 1 terminal 0\nnot a tty\n\u{FFFD}[2J\n"), "\(said)")
         #expect(
@@ -256,7 +257,9 @@ extension EndToEnd {
           ["backup", "create", "--folder", folder, "--then", "exit 9"])
         #expect(bad.code == 1 && bad.standardError.contains("ended with 9"))
         for name in ["", "/backups", "/blobs/of/mine"] {
-          let inside = try await server.command(["backup", "create", "--folder", server.data + name])
+          let inside = try await server.command([
+            "backup", "create", "--folder", server.data + name,
+          ])
           #expect(inside.code == 2 && inside.standardError.contains("data directory"), "\(inside)")
         }
         #expect(try await server.command(["backup", "list"]).standardOutput.contains("attachment"))

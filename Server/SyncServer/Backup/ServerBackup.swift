@@ -26,7 +26,9 @@ package struct ServerBackup: Sendable {
       : (try? BackupPlace.read(directory: dataDirectory))?.folder
     guard let path = folder.map(ServerBackup.absolute) ?? known else {
       throw SyncServerError(
-        .usage, "Say where the backups lie: --folder FOLDER. Later commands know where the latest one went.")
+        .usage,
+        "Say where the backups lie: --folder FOLDER. Later commands know where the latest one went."
+      )
     }
     self.folder = BackupFolder(path)
     guard path == known, !self.folder.isPrepared else { return }
@@ -154,7 +156,9 @@ package struct ServerBackup: Sendable {
       damaged: contents.damaged.sorted())
     try folder.write(manifest)
     let place = BackupPlace(folder: folder.path)
-    if (try? BackupPlace.read(directory: directory)) != place { try place.write(directory: directory) }
+    if (try? BackupPlace.read(directory: directory)) != place {
+      try place.write(directory: directory)
+    }
     let removed = try count.map { try folder.prune(keeping: $0, sparing: manifest.name) }
     return Creation(
       backup: Line(manifest, missing: 0), folder: folder.path, newBytes: contents.newBytes,

@@ -139,7 +139,8 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
     self.head = nil
     guard head.headers["host"].allSatisfy({ MetricsAddress.isOwn($0, boundTo: host) }) else {
       return write(
-        .misdirectedRequest, "Ask by an IP address, by a name without a dot, or by that of --metrics.\n",
+        .misdirectedRequest,
+        "Ask by an IP address, by a name without a dot, or by that of --metrics.\n",
         context)
     }
     let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
