@@ -20,10 +20,8 @@ package struct ServerBackup: Sendable {
     directory = dataDirectory
     guard folder != "" else { throw SyncServerError(.usage, "Name a folder with --folder.") }
     // A folder that is named counts, whatever stands in the data.
-    let known =
-      folder == nil
-      ? try BackupPlace.read(directory: dataDirectory)?.folder
-      : (try? BackupPlace.read(directory: dataDirectory))?.folder
+    var known = (try? BackupPlace.read(directory: dataDirectory))?.folder
+    if folder == nil { known = try BackupPlace.read(directory: dataDirectory)?.folder }
     guard let path = folder.map(ServerBackup.absolute) ?? known else {
       throw SyncServerError(
         .usage,
@@ -159,10 +157,11 @@ package struct ServerBackup: Sendable {
     if (try? BackupPlace.read(directory: directory)) != place {
       try place.write(directory: directory)
     }
-    let removed = try count.map { try folder.prune(keeping: $0, sparing: manifest.name) }
+    var removed: [String] = []
+    if let count { removed = try folder.prune(keeping: count, sparing: manifest.name) }
     return Creation(
       backup: Line(manifest, missing: 0), folder: folder.path, newBytes: contents.newBytes,
-      removed: removed ?? [])
+      removed: removed)
   }
 
   /// What goes into a backup, as it is collected.

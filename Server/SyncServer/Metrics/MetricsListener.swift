@@ -103,6 +103,8 @@ package struct MetricsAddress: Hashable, Sendable {
   static func isOwn(_ field: String, boundTo host: String) -> Bool {
     var name = field[...]
     if name.hasPrefix("["), let end = name.firstIndex(of: "]") {
+      let port = name[name.index(after: end)...]
+      guard port.isEmpty || port.hasPrefix(":") else { return false }
       name = name[name.index(after: name.startIndex)..<end]
     } else if let colon = name.lastIndex(of: ":"), name[..<colon].contains(":") == false {
       name = name[..<colon]
