@@ -252,7 +252,7 @@ import WireProtocol
     }
   }
 
-  private static func report(_ phase: Run.Phase, token: UInt64 = 1) -> Command {
+  private static func report(_ phase: RunPhase, token: UInt64 = 1) -> Command {
     .reportRun(
       MessageID(high: 1, low: 1), Run(token: token, attempt: 1, phase: phase, milliseconds: 1))
   }
