@@ -106,7 +106,7 @@ struct WireDevice {
   var token: [UInt8]
   var workspace = Workspace()
   /// The prefix of the server's log that it has.
-  private(set) var prefix = LogPrefix.empty
+  var prefix = LogPrefix.empty
   private var batch: UInt64 = 0
 
   init(number: UInt64, workspaceID: WorkspaceID, token: [UInt8]) {
