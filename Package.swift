@@ -491,7 +491,9 @@ for product in Set(chosen.flatMap(\.foreign)) {
 
 /// All packages of a folder, those that others need too: a package at a path stands in for one of its name.
 @MainActor func vendored() -> [Package.Dependency]? {
-  guard let folder = Context.environment["COSPOOL_VENDOR"], !dependencies.isEmpty else { return nil }
+  guard let folder = Context.environment["COSPOOL_VENDOR"], !dependencies.isEmpty else {
+    return nil
+  }
   let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
   return names.sorted()
     .filter { FileManager.default.fileExists(atPath: "\(folder)/\($0)/Package.swift") }

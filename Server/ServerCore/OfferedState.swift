@@ -216,7 +216,8 @@ extension ServerCore {
     actions.ask(
       .join(
         JoinTask(
-          workspace: id, role: resident.devices[offer.device]?.role, state: offer.bytes, content: content, head: resident.log.head,
+          workspace: id, role: resident.devices[offer.device]?.role, state: offer.bytes,
+          content: content, head: resident.log.head,
           bytesMax: resident.allowance.stateBytesMax(configuration.quota),
           unitsMax: resident.allowance.unitsMax(configuration.quota),
           wallMilliseconds: now.wallMilliseconds)),

@@ -78,7 +78,7 @@ struct BackupCreateCommand: ParsableCommand {
   var command: String?
 
   func validate() throws {
-    guard keep.map((1...10_000).contains) ?? true else {
+    guard keep.map({ (1...10_000).contains($0) }) ?? true else {
       throw ValidationError("--keep takes 1 to 10000.")
     }
   }

@@ -187,7 +187,7 @@ extension EndToEnd {
     private static let terminalProbe = #"""
       read pid name state parent group session terminal rest </proc/$$/stat; \
       echo "alone $((session == pid)) terminal $terminal"; tty; \
-      (: </dev/tty) 2>/dev/null && echo reached; printf "\033[2J\n"; \
+      (: </dev/tty) 2>/dev/null && echo reached; (: <&7) 2>/dev/null && echo inherited; printf "\033[2J\n"; \
       tr "\0" "\n" </proc/$$/environ | cut -d= -f1 | sort | tr "\n" " "
       """#
 
@@ -199,7 +199,7 @@ extension EndToEnd {
         let folder = bed.path("backups")
         #expect(mkdir(folder, 0o700) == 0)
         let settings = """
-          {"calendar":"daily","folder":"\(folder)","command":"touch \(ran)"}
+          {"calendar":"daily","folder":"/nowhere","command":"touch \(ran)"}
           """
         try Data(settings.utf8).write(to: URL(filePath: data + "/backup.json"))
         if geteuid() == 0 {
@@ -210,13 +210,15 @@ extension EndToEnd {
           let all = [try Executables.path(of: "cospool-server"), "backup", "create"] + words
           let line = (all + ["--folder", folder, "--data", data]).map { "'\($0)'" }
           let process = try bed.launch(
-            "/usr/bin/script", ["-qefc", line.joined(separator: " "), "/dev/null"],
+            "/usr/bin/script",
+            ["-qefc", "exec 7</dev/null; " + line.joined(separator: " "), "/dev/null"],
             name: "terminal", environment: ["SECRET_OF_ROOT": "s3cr3t"])
           let output = try await bed.finish(process, words).succeeded()
           return output.standardOutput.replacing("\r\n", with: "\n")
         }
         let plain = try await onTerminal()
-        #expect(plain.contains("Backup ") && !FileManager.default.fileExists(atPath: ran), "\(plain)")
+        #expect(
+          plain.contains("Backup ") && !FileManager.default.fileExists(atPath: ran), "\(plain)")
         let said = try await onTerminal("--then", Self.terminalProbe)
         #expect(said.contains("alone 1 terminal 0\nnot a tty\n\u{FFFD}[2J\n"), "\(said)")
         #expect(
@@ -256,7 +258,9 @@ extension EndToEnd {
           ["backup", "create", "--folder", folder, "--then", "exit 9"])
         #expect(bad.code == 1 && bad.standardError.contains("ended with 9"))
         for name in ["", "/backups", "/blobs/of/mine"] {
-          let inside = try await server.command(["backup", "create", "--folder", server.data + name])
+          let inside = try await server.command([
+            "backup", "create", "--folder", server.data + name,
+          ])
           #expect(inside.code == 2 && inside.standardError.contains("data directory"), "\(inside)")
         }
         #expect(try await server.command(["backup", "list"]).standardOutput.contains("attachment"))

@@ -71,10 +71,12 @@ mkdir "$work/units"
 for package in "${packages[@]}"; do
   dpkg-deb -x "$out/${package}_$version-1_$architecture.deb" "$work/units"
 done
-unit=$work/units/usr/lib/systemd/system/cospool-server.service
-exposure=$(systemd-analyze security --offline=true --no-pager "$unit" | sed -n 's/.*Overall exposure.*: \([0-9.]*\).*/\1/p')
-figure "exposure of cospool-server.service $exposure"
-awk -v exposure="$exposure" 'BEGIN { exit !(exposure <= 2.0) }' || fail "the server's unit is exposed: $exposure"
+for name in cospool-server cospool-backup; do
+  unit=$work/units/usr/lib/systemd/system/$name.service
+  exposure=$(systemd-analyze security --offline=true --no-pager "$unit" | sed -n 's/.*Overall exposure.*: \([0-9.]*\).*/\1/p')
+  figure "exposure of $name.service $exposure"
+  awk -v exposure="$exposure" 'BEGIN { exit !(exposure <= 2.0) }' || fail "$name.service is exposed: $exposure"
+done
 
 say "packages in a clean root, without systemd"
 root=$(fresh packages)

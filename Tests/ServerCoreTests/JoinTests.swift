@@ -291,7 +291,7 @@ import WireProtocol
     try world.other.perform(Self.report(.running))
     world.scene.send(world.other.changes(), on: host)
     _ = try world.author.workspace.merge(
-      PackedDelta.unpack(try #require(world.scene.tables.log.last).content.bytes))
+      PackedDelta.unpack(try #require(try world.scene.tables.log.last).content.bytes))
     try world.other.perform(Self.report(.succeeded))
     world.scene.send(world.other.changes(), on: host)
     #expect(world.scene.take(host).refusals.isEmpty)

@@ -71,13 +71,15 @@ import WireProtocol
       "localhost", "localhost:9420", "server:9420", "127.0.0.1", "127.0.0.1:1", "[::1]:9420", "::1",
       "10.0.0.5:9420", "numbers.example.org:9420", "Numbers.Example.org",
     ] { #expect(MetricsAddress.isOwn(host, boundTo: "numbers.example.org"), "\(host)") }
-    for host in ["evil.com", "evil.com:9420", "127.0.0.1.evil.com", "1.2.3", "evil.com.", "[::1].evil.com"]
-    { #expect(!MetricsAddress.isOwn(host, boundTo: "127.0.0.1"), "\(host)") }
+    for host in [
+      "evil.com", "evil.com:9420", "127.0.0.1.evil.com", "1.2.3", "evil.com.", "[::1].evil.com",
+    ] { #expect(!MetricsAddress.isOwn(host, boundTo: "127.0.0.1"), "\(host)") }
     try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
       let port = try #require(fixture.server.metricsPort)
       for fields in ["Host: evil.com", "Host: localhost\r\nHost: evil.com"] {
         let answer = try await PlainRequest.send("GET /metrics HTTP/1.1\r\n\(fields)\r\n\r\n", port)
-        #expect(!answer.hasPrefix("HTTP/1.1 200") && !answer.contains("cospool_server_"), "\(answer)")
+        #expect(
+          !answer.hasPrefix("HTTP/1.1 200") && !answer.contains("cospool_server_"), "\(answer)")
       }
     }
   }
@@ -96,7 +98,9 @@ import WireProtocol
       for isRefused in [true, false] {
         let deadline = ContinuousClock.now + .seconds(8)
         var page: String
-        repeat { page = try await Self.page(fixture) } while page.isEmpty != isRefused
+        repeat {
+          page = try await Self.page(fixture)
+        } while page.isEmpty != isRefused
           && ContinuousClock.now < deadline
         #expect(page.isEmpty == isRefused)
         for channel in idle { channel.close(promise: nil) }

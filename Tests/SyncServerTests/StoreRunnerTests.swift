@@ -19,7 +19,8 @@ import WireProtocol
     storage.addWorkspace(Self.workspace, name: "default", firstChain: 42)
     let head = try #require(try storage.header(of: Self.workspace)).head
     let join = JoinTask(
-      workspace: Self.workspace, role: .host, state: PackedSnapshot.pack(Workspace()), content: Workspace(),
+      workspace: Self.workspace, role: .host, state: PackedSnapshot.pack(Workspace()),
+      content: Workspace(),
       head: head, bytesMax: 1 << 20, unitsMax: 1 << 20, wallMilliseconds: 0)
     let tasks: [StoreTask] = [
       .join(join),

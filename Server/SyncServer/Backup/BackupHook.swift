@@ -30,7 +30,8 @@ package enum BackupHook {
       // wait(2): the low bits hold the signal, the next ones the exit code.
       let end = status & 0x7F == 0 ? "\(status >> 8 & 0xFF)" : "signal \(status & 0x7F)"
       throw SyncServerError(
-        .failed, "Backup \(backup) was made, but the command after it ended with \(end): \(command)")
+        .failed, "Backup \(backup) was made, but the command after it ended with \(end): \(command)"
+      )
     }
   }
 

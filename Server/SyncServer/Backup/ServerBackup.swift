@@ -20,13 +20,13 @@ package struct ServerBackup: Sendable {
     directory = dataDirectory
     guard folder != "" else { throw SyncServerError(.usage, "Name a folder with --folder.") }
     // A folder that is named counts, whatever stands in the data.
-    let known =
-      folder == nil
-      ? try BackupPlace.read(directory: dataDirectory)?.folder
-      : (try? BackupPlace.read(directory: dataDirectory))?.folder
+    var known = (try? BackupPlace.read(directory: dataDirectory))?.folder
+    if folder == nil { known = try BackupPlace.read(directory: dataDirectory)?.folder }
     guard let path = folder.map(ServerBackup.absolute) ?? known else {
       throw SyncServerError(
-        .usage, "Say where the backups lie: --folder FOLDER. Later commands know where the latest one went.")
+        .usage,
+        "Say where the backups lie: --folder FOLDER. Later commands know where the latest one went."
+      )
     }
     self.folder = BackupFolder(path)
     guard path == known, !self.folder.isPrepared else { return }
@@ -154,7 +154,9 @@ package struct ServerBackup: Sendable {
       damaged: contents.damaged.sorted())
     try folder.write(manifest)
     let place = BackupPlace(folder: folder.path)
-    if (try? BackupPlace.read(directory: directory)) != place { try place.write(directory: directory) }
+    if (try? BackupPlace.read(directory: directory)) != place {
+      try place.write(directory: directory)
+    }
     var removed: [String] = []
     if let count { removed = try folder.prune(keeping: count, sparing: manifest.name) }
     return Creation(

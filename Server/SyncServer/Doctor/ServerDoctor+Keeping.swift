@@ -17,7 +17,8 @@ extension ServerDoctor {
         return [
           .warning(
             "backup", "no backup was made yet",
-            fix: "systemctl enable --now cospool-backup.timer, if a package brought it; else have cron run "
+            fix:
+              "systemctl enable --now cospool-backup.timer, if a package brought it; else have cron run "
               + "cospool-server backup create --folder FOLDER, on another disk")
         ]
       }
@@ -65,7 +66,9 @@ extension ServerDoctor {
       findings.append(
         .info(
           "backupPlace", "the backups lie on the disk that they are for",
-          fix: "Have them copied elsewhere: COSPOOL_BACKUP_THEN in /etc/default/cospool-server, or --then"))
+          fix:
+            "Have them copied elsewhere: COSPOOL_BACKUP_THEN in /etc/default/cospool-server, or --then"
+        ))
     }
     return findings
   }

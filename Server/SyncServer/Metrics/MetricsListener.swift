@@ -103,6 +103,8 @@ package struct MetricsAddress: Hashable, Sendable {
   static func isOwn(_ field: String, boundTo host: String) -> Bool {
     var name = field[...]
     if name.hasPrefix("["), let end = name.firstIndex(of: "]") {
+      let port = name[name.index(after: end)...]
+      guard port.isEmpty || port.hasPrefix(":") else { return false }
       name = name[name.index(after: name.startIndex)..<end]
     } else if let colon = name.lastIndex(of: ":"), name[..<colon].contains(":") == false {
       name = name[..<colon]
@@ -139,7 +141,8 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
     self.head = nil
     guard head.headers["host"].allSatisfy({ MetricsAddress.isOwn($0, boundTo: host) }) else {
       return write(
-        .misdirectedRequest, "Ask by an IP address, by a name without a dot, or by that of --metrics.\n",
+        .misdirectedRequest,
+        "Ask by an IP address, by a name without a dot, or by that of --metrics.\n",
         context)
     }
     let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
