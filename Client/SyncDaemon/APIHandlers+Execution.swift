@@ -159,7 +159,9 @@ extension APIHandlers {
     if text == "this" { return client.deviceID }
     let devices = devices()
     // Devices name themselves.
-    let found = NameMatch(text, among: devices, id: \.id, name: \.name, names: .own).all
+    let found = NameMatch(
+      text, among: devices, id: { $0.id }, name: { $0.name }, names: .own
+    ).all
     guard let device = found.first, found.count == 1 else {
       let reason = found.isEmpty ? "No device is called" : "Several devices are called"
       let named = (found.isEmpty ? devices : found).prefix(20).map {
