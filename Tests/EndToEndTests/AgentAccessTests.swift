@@ -207,7 +207,8 @@ extension EndToEnd {
           try send $cospool send -s there "a worm" --data \#(other.data)
           try host $cospool session host there this --data \#(other.data)
           try read $cospool queue list -s there --data \#(other.data)
-          try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET -u COSPOOL_DATA             $cospool config set command "touch pwned" --data \#(other.data)
+          try bare env -u COSPOOL_TOKEN -u COSPOOL_SOCKET -u COSPOOL_DATA \
+            $cospool config set command "touch pwned" --data \#(other.data)
           try cleared env -i $cospool config set command "touch pwned" --data \#(other.data)
           """#)
         try await scene.device.send("own", "go")

@@ -36,7 +36,7 @@ import Testing
       .notifyDetails: "on", .notifyCommand: "tell me", .liveStatus: "off",
       .notifyMeAfter: "300",
       .approvalPatience: "90", .projectRoots: "~/src:/work", .hosts: "ask",
-      .agentMessages: "any", .web: "127.0.0.1:7421",
+      .agentMessages: "any", .browserAgents: "default, codex", .web: "127.0.0.1:7421",
       .webURL: "https://desk.example.org", .webCertificate: "/chain.pem", .webKey: "/key.pem",
     ]
     #expect(texts.count == SettingName.allCases.count)
@@ -51,7 +51,8 @@ import Testing
           retention: 0, attachmentRetention: 3_650, attachmentQuota: 10, approvalPatience: 90,
           agents: AgentSettings(
             kind: .command, command: "make {}", projectRoots: ["~/src", "/work"],
-            hosts: .ask, messages: .any, timeoutSeconds: 90, onUnknown: .skip,
+            hosts: .ask, messages: .any, browserKinds: [.command, .codex], timeoutSeconds: 90,
+            onUnknown: .skip,
             graceSeconds: 0),
           notifications: NotificationSettings(
             off: [.threadReady], showsDetails: true, showsLiveStatus: false,
@@ -66,7 +67,8 @@ import Testing
       (.maxQueueSize, "99999999999999999999"), (.queueEnabled, "maybe"), (.onFailure, "explode"),
       (.retention, "-1"), (.retention, "3651"), (.attachmentRetention, "0"),
       (.attachmentRetention, "3651"), (.attachmentQuota, "9"),
-      (.agent, "nobody"), (.agentTimeout, "-1"), (.agentGrace, "3601"), (.onUnknown, "guess"),
+      (.agent, "nobody"), (.browserAgents, "nobody"), (.browserAgents, ""), (.agentTimeout, "-1"),
+      (.agentGrace, "3601"), (.onUnknown, "guess"),
       (.approvalPatience, "0"), (.approvalPatience, "601"),
       (.deviceName, "  "), (.deviceName, "a\u{1B}b"), (.logLevel, "loud"),
       (.deviceName, String(repeating: "n", count: 1_025)),

@@ -64,15 +64,22 @@ struct CommandTemplate: Hashable, Sendable {
   /// Whether what stands behind some words is run: as a script, a program or a file of commands.
   private static func isRun(behind words: ArraySlice<String>) -> Bool {
     guard !words.isEmpty else { return true }
-    return words.indices.contains { index in
+    // Behind a script stand its arguments, which are no programs.
+    var hasScript = false
+    for index in words.indices {
       let word = words[index]
       let behind = words[(index + 1)...]
-      // The script has to stand right behind the option: what follows it are the script's arguments.
-      if isScriptOption(word) { return behind.first?.hasPrefix("-") ?? true }
+      if isScriptOption(word) {
+        // The script has to stand right behind the option.
+        guard let script = behind.first, !script.hasPrefix("-") else { return true }
+        hasScript = hasScript || word.hasSuffix("c") || word.hasSuffix("e")
+      }
+      guard !hasScript else { continue }
       let program = word.split(separator: "/").last.map(String.init) ?? ""
       if joining.contains(program) { return true }
-      return runners.contains(program) && behind.allSatisfy(isNoOperand)
+      if runners.contains(program), behind.allSatisfy(isNoOperand) { return true }
     }
+    return false
   }
 
   /// `-c`, `-lc`, `-e`, `--command` and their like.

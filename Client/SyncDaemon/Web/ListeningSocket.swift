@@ -32,27 +32,18 @@ enum ListeningSocket {
     guard getsockopt(descriptor, SOL_SOCKET, SO_ACCEPTCONN, &isListening, &length) == 0,
       isListening == 1, let place = try? SocketAddress(ipAddress: address.host, port: address.port)
     else { return false }
-    var storage = sockaddr_storage()
+    var found = sockaddr_storage()
     length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let result = withUnsafeMutablePointer(to: &storage) {
+    let result = withUnsafeMutablePointer(to: &found) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
     }
-    guard result == 0 else { return false }
-    switch place {
-    case .v4(let wanted):
-      let found = withUnsafeBytes(of: storage) { $0.loadUnaligned(as: sockaddr_in.self) }
-      return found.sin_family == wanted.address.sin_family
-        && found.sin_port == wanted.address.sin_port
-        && found.sin_addr.s_addr == wanted.address.sin_addr.s_addr
-    case .v6(let wanted):
-      let found = withUnsafeBytes(of: storage) { $0.loadUnaligned(as: sockaddr_in6.self) }
-      let (here, there) = (found.sin6_addr, wanted.address.sin6_addr)
-      let isSame = withUnsafeBytes(of: here) { here in
-        withUnsafeBytes(of: there) { there in here.elementsEqual(there) }
+    // Both are as the system writes them: family, port, address, and zeros.
+    return result == 0
+      && withUnsafeBytes(of: found) { found in
+        place.withSockAddr { wanted, count in
+          found.prefix(Int(length)).elementsEqual(
+            UnsafeRawBufferPointer(start: wanted, count: count))
+        }
       }
-      return found.sin6_family == wanted.address.sin6_family
-        && found.sin6_port == wanted.address.sin6_port && isSame
-    case .unixDomainSocket: return false
-    }
   }
 }

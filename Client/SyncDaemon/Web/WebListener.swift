@@ -37,8 +37,8 @@ final class WebListener: Sendable {
     /// The latest change, for which the next one waits.
     var change: Task<Void, Never>?
     var isOver = false
-    /// Sockets that the service manager passed, until it is known which one is used.
-    var passed: [Int32]
+    /// Sockets that the service manager passed or keeps: this process has them as long.
+    var held: [Int32]
     /// Whether the service manager keeps one.
     var isKept: Bool
     /// The connections of each browser, to be closed when its key ends.
@@ -64,7 +64,7 @@ final class WebListener: Sendable {
     self.executor = executor
     self.logger = logger
     self.notifier = notifier
-    state = Mutex(State(passed: passed, isKept: !passed.isEmpty))
+    state = Mutex(State(held: passed, isKept: !passed.isEmpty))
   }
 
   /// How the page is served; nil where it is not.
@@ -176,24 +176,32 @@ final class WebListener: Sendable {
     await task?.value
   }
 
-  /// The socket to serve on: the one that was passed, where it listens there, else a fresh one, which is kept.
+  /// The socket to serve on, for its server to close: one that is held, where it listens there, else a fresh one,
+  /// which the service manager keeps. Were the port opened anew, that copy would stand in the way.
   private func socket(at address: WebAddress) throws -> Int32 {
-    let passed = state.withLock { $0.passed.first { ListeningSocket.isListening($0, at: address) } }
-    if let passed { state.withLock { $0.passed.removeAll { $0 == passed } } }
-    giveUpSockets()
-    let socket = try passed ?? ListeningSocket.open(at: address)
-    notifier?.keep(socket, as: WebListener.keptName)
-    state.withLock { $0.isKept = notifier != nil }
-    return socket
+    var held = state.withLock { state in
+      state.held.first { ListeningSocket.isListening($0, at: address) }
+    }
+    if held == nil {
+      giveUpSockets()
+      let fresh = try ListeningSocket.open(at: address)
+      guard let notifier else { return fresh }
+      notifier.keep(fresh, as: WebListener.keptName)
+      state.withLock { ($0.held, $0.isKept) = ([fresh], true) }
+      held = fresh
+    }
+    let copy = held.map { fcntl($0, F_DUPFD_CLOEXEC, 0) } ?? -1
+    guard copy >= 0 else { throw IOError(errnoCode: errno, reason: "dup") }
+    return copy
   }
 
-  /// Closes what was passed and is not used, and has the service manager keep nothing.
+  /// Closes what is held, and has the service manager keep nothing.
   private func giveUpSockets() {
-    let (passed, wasKept) = state.withLock { state in
-      defer { (state.passed, state.isKept) = ([], false) }
-      return (state.passed, state.isKept)
+    let (held, wasKept) = state.withLock { state in
+      defer { (state.held, state.isKept) = ([], false) }
+      return (state.held, state.isKept)
     }
-    for socket in passed { close(socket) }
+    for socket in held { close(socket) }
     if wasKept { notifier?.forget(WebListener.keptName) }
   }
 

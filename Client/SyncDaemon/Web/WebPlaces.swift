@@ -57,14 +57,16 @@ final class WebPlaces: Sendable {
 
   /// Who connects: an address of version 4, or the network of one of version 6, which has 2⁶⁴ of them for each machine.
   static func source(of address: SocketAddress?) -> [UInt8] {
+    guard let address else { return [] }
+    // As the system writes them: family and port, the flow of version 6, and the address.
+    let bytes = address.withSockAddr { Array(UnsafeRawBufferPointer(start: $0, count: $1)) }
     switch address {
-    case .v4(let address):
-      return withUnsafeBytes(of: address.address.sin_addr) { Array($0) }
-    case .v6(let address):
-      let bytes = withUnsafeBytes(of: address.address.sin6_addr) { Array($0) }
-      let isMapped = bytes.prefix(12) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]
-      return Array(isMapped ? bytes.suffix(4) : bytes.prefix(8))
-    case .unixDomainSocket, nil: return []
+    case .v4: return Array(bytes[4..<8])
+    case .v6:
+      let place = bytes[8..<24]
+      let isMapped = place.prefix(12).elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF])
+      return Array(isMapped ? place.suffix(4) : place.prefix(8))
+    case .unixDomainSocket: return []
     }
   }
 }
