@@ -54,7 +54,8 @@ enum PushComposer {
         body: text.body, details: text.details, sessionID: notification.session.rawValue,
         requestID: request,
         digest: text.isWhole && !notification.event.isCut
-          ? notification.event.digest?.description : nil, link: link, createdAt: notification.milliseconds,
+          ? notification.event.digest?.description : nil, link: link,
+        createdAt: notification.milliseconds,
         expiresAt: notification.uselessAt, isTimeSensitive: notification.isRequest,
         addressee: PushNotice.Addressee(
           workspaceID: workspace.description, deviceID: device.description)))

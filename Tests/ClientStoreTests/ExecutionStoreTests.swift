@@ -75,7 +75,8 @@ import WireProtocol
         answer: AnswerRequest(
           session: try SessionID("a"), request: RequestID(high: .max, low: number),
           verdict: .answered, text: "with a \u{0}",
-          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil), givenAt: 1_800_000_000_000,
+          digest: number == 2 ? ContentHash(String(repeating: "a0", count: 32)) : nil),
+        givenAt: 1_800_000_000_000,
         wasSent: number.isMultiple(of: 2))
     }
     func record(_ number: UInt64, at time: Int64) throws -> VerdictRecord {
