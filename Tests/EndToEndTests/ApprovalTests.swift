@@ -144,8 +144,9 @@ extension EndToEnd {
         }
         #expect(try await scene.phone.attempt("approve", "api").isSuccess)
         #expect(try await scene.decision(of: hook).standardOutput == Self.allow)
-        let blobs = { () -> [String] in
-          (FileManager.default.enumerator(atPath: scene.server.data + "/blobs")?.allObjects ?? [])
+        let folder = scene.server.data + "/blobs"
+        let blobs = { @Sendable () -> [String] in
+          (FileManager.default.enumerator(atPath: folder)?.allObjects ?? [])
             .compactMap { $0 as? String }.filter { $0.utf8.count >= 64 }
         }
         try await bed.eventually("the server has it no longer", within: 120) { blobs().isEmpty }
@@ -154,7 +155,7 @@ extension EndToEnd {
         let other = try scene.ask(command: command + " too")
         try await bed.eventually("the server has it", within: 120) { !blobs().isEmpty }
         for name in blobs() {
-          try FileManager.default.removeItem(atPath: scene.server.data + "/blobs/" + name)
+          try FileManager.default.removeItem(atPath: folder + "/" + name)
         }
         let tablet = Device(bed, "tablet")
         try await tablet.start()
