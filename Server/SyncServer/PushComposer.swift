@@ -62,7 +62,8 @@ enum PushComposer {
   /// The digest that a button's yes names; nil if the notice does not show all that it stands for. What a
   /// device wrote beside another request's digest is not what the agent asks for.
   private static func approvable(_ event: NotificationEvent, shownAs text: NoticeText) -> String? {
-    guard text.isWhole, case .approval(let tool, let summary, let details, let digest?, false) = event,
+    guard text.isWhole,
+      case .approval(let tool, let summary, let details, let digest?, false) = event,
       digest.names(Array(ApprovalRequest.text(tool, summary, details ?? "").utf8))
     else { return nil }
     return digest.description
