@@ -317,7 +317,8 @@ extension APIProblem {
   static func requestIncomplete(_ error: ClientError) -> APIProblem {
     APIProblem(
       .conflict, code: "requestIncomplete",
-      message: "This device cannot show all that the request allows (\(error)), so it takes no yes. "
+      message:
+        "This device cannot show all that the request allows (\(error)), so it takes no yes. "
         + "Try again, answer on the device where the agent works, or deny it.",
       exitCode: ExitStatus.tryLater)
   }
@@ -384,7 +385,8 @@ extension AskAnswer {
     return AskAnswer(
       ending: .denied,
       text: "The tool's input has \(bytes) bytes. People are shown at most "
-        + "\(Limits.taskInputBytesMax), and allow nothing that they are not shown. Use several calls.")
+        + "\(Limits.taskInputBytesMax), and allow nothing that they are not shown. Use several calls."
+    )
   }
 }
 

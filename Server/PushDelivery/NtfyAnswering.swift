@@ -100,7 +100,8 @@ package struct NtfyAnswering: Sendable {
     guard let workspace = fields.text("workspaceId"), let device = fields.text("deviceId"),
       let session = fields.text("sessionId"), let request = fields.text("requestId"),
       let decision = fields.text("decision").flatMap(AnswerTicket.Decision.init),
-      let digest = fields.text("digest"), let expiresAt = fields.integer("expiresAt"), let signature = fields.text("signature")
+      let digest = fields.text("digest"), let expiresAt = fields.integer("expiresAt"),
+      let signature = fields.text("signature")
     else { return .unreadable }
     let ticket = AnswerTicket(
       workspaceID: workspace, deviceID: device, sessionID: session, requestID: request,

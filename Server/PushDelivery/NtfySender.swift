@@ -67,7 +67,9 @@ struct NtfySender: Sendable {
       // A button stays on the screen longer than its request is awaited.
       let expiresAt = notice.expiresAt ?? notice.createdAt.addingClamped(Self.answerMilliseconds)
       var buttons = [(decision: AnswerTicket.Decision.deny, label: "Deny", digest: "")]
-      if isWhole, let digest = notice.digest { buttons.insert((.approve, "Approve", digest), at: 0) }
+      if isWhole, let digest = notice.digest {
+        buttons.insert((.approve, "Approve", digest), at: 0)
+      }
       for (decision, label, digest) in buttons {
         actions.append(
           NtfyMessage.Action(

@@ -217,7 +217,7 @@ extension BlobStore.Fault {
 
 extension ContentHash {
   /// Whether it is the hash of these bytes.
-  fileprivate func names(_ bytes: [UInt8]) -> Bool {
+  func names(_ bytes: [UInt8]) -> Bool {
     ContentHash(bytes: Array(SHA256.hash(data: bytes))) == self
   }
 }

@@ -52,12 +52,21 @@ enum PushComposer {
       PushNotice(
         id: id, category: event(notification.event).category, title: notification.event.title,
         body: text.body, details: text.details, sessionID: notification.session.rawValue,
-        requestID: request,
-        digest: text.isWhole && !notification.event.isCut
-          ? notification.event.digest?.description : nil, link: link, createdAt: notification.milliseconds,
+        requestID: request, digest: approvable(notification.event, shownAs: text), link: link,
+        createdAt: notification.milliseconds,
         expiresAt: notification.uselessAt, isTimeSensitive: notification.isRequest,
         addressee: PushNotice.Addressee(
           workspaceID: workspace.description, deviceID: device.description)))
+  }
+
+  /// The digest that a button's yes names; nil if the notice does not show all that it stands for. What a
+  /// device wrote beside another request's digest is not what the agent asks for.
+  private static func approvable(_ event: NotificationEvent, shownAs text: NoticeText) -> String? {
+    guard text.isWhole,
+      case .approval(let tool, let summary, let details, let digest?, false) = event,
+      digest.names(Array(ApprovalRequest.text(tool, summary, details ?? "").utf8))
+    else { return nil }
+    return digest.description
   }
 
   private static func event(_ event: NotificationEvent) -> NoticeText.Event {

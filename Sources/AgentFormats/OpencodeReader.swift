@@ -104,7 +104,11 @@ package struct OpencodeReader: Sendable {
     guard case .object(let members) = properties else { return properties }
     var input: [String: JSONTree] = [:]
     if let metadata = members["metadata"] {
-      if case .object(let fields) = metadata { input = fields } else { input["metadata"] = metadata }
+      if case .object(let fields) = metadata {
+        input = fields
+      } else {
+        input["metadata"] = metadata
+      }
     }
     for (name, value) in members where !names.contains(name) {
       input[input[name] == nil ? name : "permission.\(name)"] = value

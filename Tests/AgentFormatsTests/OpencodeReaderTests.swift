@@ -24,11 +24,15 @@ import Testing
   /// All that is said of it comes along, wherever it stands.
   @Test(arguments: [
     (#""patterns":["ls","cat *"],"always":["ls *"]"#, "ls, cat *", #"patterns: ["ls","cat *"]"#),
-    (#""pattern":"npm *","title":"npm test""#, "npm * (and 1 more field)", "pattern: npm *\ntitle: npm test"),
+    (
+      #""pattern":"npm *","title":"npm test""#, "npm * (and 1 more field)",
+      "pattern: npm *\ntitle: npm test"
+    ),
     (#""title":"Fetch it""#, "Fetch it", "title: Fetch it"),
     (
       #""patterns":["rm *"],"metadata":{"command":"cd a\nrm -rf b","cwd":"/"}"#,
-      "cd a (and 1 more line, 2 more fields)", "command:\n  cd a\n  rm -rf b\ncwd: /\npatterns: [\"rm *\"]"
+      "cd a (and 1 more line, 2 more fields)",
+      "command:\n  cd a\n  rm -rf b\ncwd: /\npatterns: [\"rm *\"]"
     ),
     (
       #""patterns":["*"],"metadata":{"filepath":"/a/b.swift","patterns":"+1"}"#,
@@ -72,9 +76,13 @@ import Testing
     _ = reader.received(line("session.updated", #""info":{"id":"d","parentID":"c"}"#))
     _ = reader.received(line("session.created", #""info":{"id":"x","parentID":"y"}"#))
     #expect(
-      asked("p1", in: "c") == [.approvalRequested(id: "p1", tool: "edit", input: [:], conversation: "c")])
+      asked("p1", in: "c") == [
+        .approvalRequested(id: "p1", tool: "edit", input: [:], conversation: "c")
+      ])
     #expect(
-      asked("p2", in: "d") == [.approvalRequested(id: "p2", tool: "edit", input: [:], conversation: "d")])
+      asked("p2", in: "d") == [
+        .approvalRequested(id: "p2", tool: "edit", input: [:], conversation: "d")
+      ])
     #expect(asked("p3", in: "x").isEmpty)
     // Its end is not the turn's.
     #expect(reader.received(line("session.idle", #""sessionID":"d""#)).isEmpty)

@@ -145,7 +145,7 @@ extension EndToEnd {
         #expect(try await scene.phone.attempt("approve", "api").isSuccess)
         #expect(try await scene.decision(of: hook).standardOutput == Self.allow)
         let folder = scene.server.data + "/blobs"
-        @Sendable func blobs() -> [String] {
+        let blobs = { @Sendable () -> [String] in
           (FileManager.default.enumerator(atPath: folder)?.allObjects ?? [])
             .compactMap { $0 as? String }.filter { $0.utf8.count >= 64 }
         }
@@ -153,16 +153,19 @@ extension EndToEnd {
 
         // A device that does not get all of it allows nothing, and may deny.
         let other = try scene.ask(command: command + " too")
-        try await scene.waits(on: scene.phone)
         try await bed.eventually("the server has it", within: 120) { !blobs().isEmpty }
         for name in blobs() {
-          try FileManager.default.removeItem(atPath: scene.server.data + "/blobs/" + name)
+          try FileManager.default.removeItem(atPath: folder + "/" + name)
         }
-        let refused = try await scene.phone.attempt("approve", "api")
+        let tablet = Device(bed, "tablet")
+        try await tablet.start()
+        try await tablet.pair(with: scene.server)
+        try await scene.waits(on: tablet)
+        let refused = try await tablet.attempt("approve", "api")
         #expect(refused.code == 75, "\(refused)")
         #expect(refused.standardError.contains("cannot show all"), "\(refused)")
-        #expect(try await scene.phone.cospool("task", "show", "api").contains("not all of it"))
-        try await scene.phone.cospool("deny", "api", "--remark", "too long")
+        #expect(try await tablet.cospool("task", "show", "api").contains("not all of it"))
+        try await tablet.cospool("deny", "api", "--remark", "too long")
         #expect(try await scene.decision(of: other).standardOutput == Self.deny("too long"))
       }
     }

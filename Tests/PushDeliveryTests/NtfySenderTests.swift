@@ -53,11 +53,13 @@ import Testing
   }
 
   /// Nobody says yes to what the notice leaves out.
-  @Test(arguments: [
-    (nil, nil), ("planted-digest", String(repeating: "🇪🇺", count: 3_000)),
-  ] as [(String?, String?)]) func whatIsNotShownIsNotApproved(
-    digest: String?, details: String?
-  ) async throws {
+  @Test(
+    arguments: [
+      (nil, nil), ("planted-digest", String(repeating: "🇪🇺", count: 3_000)),
+    ] as [(String?, String?)]) func whatIsNotShownIsNotApproved(
+      digest: String?, details: String?
+    ) async throws
+  {
     try await PushBed.with(answering: try Self.answering()) { bed in
       let notice = try PushBed.notice(details: details, digest: digest)
       _ = await bed.sender.send(.alert(notice), to: try bed.target(Self.address(bed)))
@@ -81,7 +83,8 @@ import Testing
     let forged = [
       deny.replacing("deny", with: "approve"), deny.replacing(#""r""#, with: #""x""#),
       deny.replacing(#""s""#, with: #""x""#), deny.replacing(#""w""#, with: #""x""#),
-      deny.replacing(#""d""#, with: #""x""#), deny.replacing("planted", with: "other"), deny.replacing("10", with: "11"),
+      deny.replacing(#""d""#, with: #""x""#), deny.replacing("planted", with: "other"),
+      deny.replacing("10", with: "11"),
       deny.replacing(signature, with: signature.dropLast(2)),
       deny.replacing(signature, with: ""), try other.body(for: ticket),
       try other.body(for: moved),

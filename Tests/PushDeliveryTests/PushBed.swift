@@ -106,7 +106,8 @@ final class PushBed: Sendable {
     return PushNotice(
       id: id, category: category, title: title, body: body, details: details,
       sessionID: "session-1", requestID: requestID, digest: digest,
-      link: DeepLink.session("session-1"), createdAt: start, expiresAt: expiresAt, isTimeSensitive: timeSensitive,
+      link: DeepLink.session("session-1"), createdAt: start, expiresAt: expiresAt,
+      isTimeSensitive: timeSensitive,
       addressee: PushNotice.Addressee(workspaceID: "workspace-1", deviceID: "device-1"))
   }
 

@@ -164,19 +164,21 @@ struct TaskTextTests {
       alsoAwaits: [.approval(requests[1])]
     ).text
     #expect(TaskText(text: text).requests.map(\.digest) == [digest, digest])
-    #expect(TaskText(text: text.replacing("digest ab", with: "digest zz")).requests[0].digest == nil)
+    #expect(
+      TaskText(text: text.replacing("digest ab", with: "digest zz")).requests[0].digest == nil)
     #expect(requests[0].text == "a b\nc d\ne\nf")
     let whole = try #require(requests[1].whole("t\ns\n\nx\ny"))
     #expect((whole.toolName, whole.summary, whole.details) == ("t", "s", "\nx\ny"))
     #expect(requests[1].whole("t\ns") == nil)
-    let long = try #require(TaskText(
-      text: TaskText(
-        status: .awaitingApproval(
-          ApprovalRequest(
-            id: RequestID(high: 0, low: 1), toolName: "t", summary: "s",
-            details: String(repeating: "x", count: 4_001))), start: 0, milliseconds: 0
-      ).text
-    ).requests.first)
+    let long = try #require(
+      TaskText(
+        text: TaskText(
+          status: .awaitingApproval(
+            ApprovalRequest(
+              id: RequestID(high: 0, low: 1), toolName: "t", summary: "s",
+              details: String(repeating: "x", count: 4_001))), start: 0, milliseconds: 0
+        ).text
+      ).requests.first)
     guard case .approval(let cut) = long else { return }
     #expect(cut.isCut && cut.details?.hasSuffix("bytes more]") == true)
   }

@@ -43,13 +43,16 @@ import Testing
       "command": "ls", "dangerouslyDisableSandbox": true, "run_in_background": true,
     ])
     #expect(hidden.summary == "ls (and 2 more fields)")
-    #expect(hidden.details == "command: ls\ndangerouslyDisableSandbox: true\nrun_in_background: true")
+    #expect(
+      hidden.details == "command: ls\ndangerouslyDisableSandbox: true\nrun_in_background: true")
     #expect(!hidden.isCut)
-    #expect(try shown(["command": "a\nb", "sql": "DROP"]).summary == "a (and 1 more line, 1 more field)")
+    #expect(
+      try shown(["command": "a\nb", "sql": "DROP"]).summary == "a (and 1 more line, 1 more field)")
     let long = try shown(["command": .string(String(repeating: "x", count: 1_000)), "sql": "DROP"])
     #expect(long.summary.hasSuffix("bytes more] (and 1 more field)"), "\(long.summary)")
     #expect(long.summary.utf8.count <= 200)
-    #expect(try shown(["sql": "DROP", "database": "x"]).summary == #"{"database":"x","sql":"DROP"}"#)
+    #expect(
+      try shown(["sql": "DROP", "database": "x"]).summary == #"{"database":"x","sql":"DROP"}"#)
   }
 
   @Test func theCommandComesFirstAndWhatIsHarmlessLast() throws {
@@ -119,7 +122,8 @@ import Testing
         let isNamed = read.contains(name) || read.contains(JSONTree.string(name).line)
         #expect(isNamed, "\(name) of \(input.line) is hidden in \(read)")
         let lines = value.text?.split(whereSeparator: \.isNewline) ?? []
-        let isShown = read.contains(value.line) || value.text != nil && lines.allSatisfy { read.contains($0) }
+        let isShown =
+          read.contains(value.line) || value.text != nil && lines.allSatisfy { read.contains($0) }
         #expect(isShown, "\(value) of \(input.line) is hidden in \(read)")
       }
       let isSaid = request.summary.contains(" more field") || request.summary.contains("[cut:")

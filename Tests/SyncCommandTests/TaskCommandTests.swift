@@ -1,7 +1,6 @@
 import AgentFormats
 import Foundation
 import LocalAPI
-import QueueModel
 import Synchronization
 import Testing
 
@@ -9,12 +8,12 @@ import Testing
 
 /// `cospool task`, `approve`, `deny` and `answer`, and what asks for them.
 @Suite(.timeLimit(.minutes(10))) struct TaskCommandTests {
-  private func daemon(_ fixture: CommandFixture) -> DaemonConnection {
+  func daemon(_ fixture: CommandFixture) -> DaemonConnection {
     DaemonConnection(dataDirectory: fixture.directory)
   }
 
   /// What a request is answered with, once somebody decided.
-  private func ask(
+  func ask(
     _ fixture: CommandFixture, _ body: [String: String], in session: String = "s"
   ) async throws -> JSONTree {
     let answer = try await daemon(fixture).answer(
@@ -23,7 +22,7 @@ import Testing
   }
 
   /// Waits until a session's task is in a state.
-  fileprivate func waits(
+  func waits(
     _ fixture: CommandFixture, for status: String, in session: String = "s"
   ) async throws {
     let deadline = ContinuousClock.now + .seconds(60)
@@ -36,7 +35,7 @@ import Testing
     Issue.record("\(session) never was \(status): \(output)")
   }
 
-  private func hook(
+  func hook(
     _ fixture: CommandFixture, _ event: String, _ arguments: [String]
   ) async -> CommandRunner.Outcome {
     var environment = Environment(
@@ -137,55 +136,6 @@ import Testing
       #expect(texts.count == 2)
       #expect(texts.allSatisfy { $0.contains("s: Bash: make") && $0.contains("make all") })
       #expect(try await asked["ending"] == "allowed")
-    }
-  }
-
-  /// A request of 6,000 bytes is shown to its end, and a yes names what was shown.
-  @Test func aYesIsForWhatWasShown() async throws {
-    try await CommandFixture.run { fixture in
-      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
-      let command = "make " + String(repeating: "x", count: 6_000) + "; rm -rf ~"
-      let input = JSONTree.object(["command": .string(command), "cwd": "/"]).line
-      async let asked = ask(fixture, ["kind": "approval", "toolName": "Bash", "input": input])
-      try await waits(fixture, for: "awaitingApproval")
-      #expect(await fixture.cospool("task", "show", "s").output.contains("; rm -rf ~\ncwd: /"))
-      let shown = await fixture.cospool("task", "show", "s", "--json").output
-      let request = try #require(JSONTree(Array(shown.utf8))?["request"])
-      let digest = try #require(request["digest"]?.text)
-      #expect(request["isCut"] == nil)
-      let other = String(repeating: "0", count: 64)
-      let refused = await CommandFixture.cospool(
-        ["approve", "s", "--digest", other], variables: ["COSPOOL_DATA": fixture.directory])
-      #expect(refused.exitCode == 5 && refused.errors.contains("what was shown"), "\(refused)")
-      await #expect(throws: CommandFailure.self) {
-        try await daemon(fixture).answer(
-          to: APIRequest(.post, ["asks", "only", "answer"], body: ["verdict": "allowed"]))
-      }
-      try await waits(fixture, for: "awaitingApproval")
-      let allowed = await CommandFixture.cospool(
-        ["approve", "s", "--digest", digest], variables: ["COSPOOL_DATA": fixture.directory])
-      #expect(allowed.exitCode == 0, "\(allowed)")
-      #expect(try await asked["ending"] == "allowed")
-      let left = try FileManager.default.contentsOfDirectory(
-        atPath: fixture.directory + "/attachments")
-      #expect(left.count <= 1)
-    }
-  }
-
-  /// Above 256 KiB nobody is asked.
-  @Test func whatNobodyCanReadIsDenied() async throws {
-    try await CommandFixture.run { fixture in
-      #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
-      let command = String(repeating: "x", count: Limits.taskInputBytesMax)
-      let input = JSONTree.object(["command": .string(command)]).line
-      let denied = try await ask(fixture, ["kind": "approval", "toolName": "Bash", "input": input])
-      #expect(denied["ending"] == "denied" && denied["text"]?.text?.contains("bytes") == true)
-      let event =
-        #"{"session_id":"s","hook_event_name":"PermissionRequest","tool_name":"Bash","#
-        + #""tool_input":\#(input)}"#
-      #expect(await hook(fixture, event, ["--approvals", "300"]) == .init())
-      let task = await fixture.cospool("task", "show", "s").output
-      #expect(task.contains("not all of it") && task.contains("own prompt"), "\(task.suffix(500))")
     }
   }
 

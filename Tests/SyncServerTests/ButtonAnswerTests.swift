@@ -45,8 +45,9 @@ import WireProtocol
     }
   }
 
-  /// What stands for what is asked; the server compares it alone.
-  private static let digest = ContentHash(String(repeating: "5c", count: 32))
+  /// The SHA-256 of `Bash`, `make` and no details, each behind a line feed.
+  private static let digest = ContentHash(
+    "3ee83b69d0c00445cba72481084b65fbba67f4a7de009648ba77814e8c32798d")
 
   private static func buttons(
     in requests: [RecordedRequest], of id: RequestID
@@ -218,6 +219,23 @@ import WireProtocol
       try await bed.client.send(try bed.host.report(.awaitingApproval(other)))
       let answer = try await TestPost.send(approve, to: bed.url)
       #expect(answer.status == 410 && answer.text.contains("nobody waits"), "\(answer)")
+    }
+  }
+
+  /// A device wrote other words beside the digest of what an agent asks for.
+  @Test func wordsThatAreNotTheDigestsHaveNoApproveButton() async throws {
+    try await Self.with { bed in
+      let request = ApprovalRequest(
+        id: RequestID(high: 5, low: 6), toolName: "Bash", summary: "make all",
+        digest: Self.digest)
+      try await bed.client.send(try bed.host.report(.processing(operation: nil)))
+      try await bed.client.send(try bed.host.report(.awaitingApproval(request)))
+      let web = bed.web
+      try await PushServiceTests.eventually {
+        web.requests.contains { ($0.json["message"] as? String)?.contains("make all") == true }
+      }
+      let actions = web.requests.last?.json["actions"] as? [[String: Any]]
+      #expect(actions?.map { $0["label"] as? String } == ["Deny"])
     }
   }
 

@@ -18,6 +18,7 @@ enum VectorText {
         .joined(separator: ", ") + "]"
     case let stamp as Stamp: return "\(stamp.milliseconds) ms + \(stamp.counter)"
     case let identifier as any UniqueIdentifier: return identifier.description
+    case let hash as ContentHash: return hash.description
     case let session as SessionID: return quoted(session.rawValue)
     case let field as TagField: return "\(field.rawValue)"
     case let field as RegisterField: return "\(field.rawValue)"

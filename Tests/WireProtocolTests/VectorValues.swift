@@ -286,16 +286,7 @@ enum VectorValues {
     ),
     ("error", "The peer broke the protocol.", .error(ProtocolFault(code: 3, message: "no hello"))),
     (
-      "request/answer", "A device denies what an agent asked leave for.",
-      .request(
-        AuthorityRequest.answer(
-          AnswerRequest(
-            session: .named("api"), request: RequestID(high: 1, low: 2), verdict: .denied,
-            text: "not on main")
-        ).request(id: 10))
-    ),
-    (
-      "request/answer, allowed", "A device allows what it showed.",
+      "request/answer", "A device allows what it showed.",
       .request(
         AuthorityRequest.answer(
           AnswerRequest(
