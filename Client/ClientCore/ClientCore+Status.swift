@@ -70,14 +70,17 @@ extension ClientCore {
   /// Why nothing starts here though messages wait, by session; see `StartObstacle`. Empty where this
   /// program runs no agents.
   ///
-  /// - Complexity: O(sessions × sessions with a run + messages).
-  package func startObstacles(at context: EventContext) -> [SessionID: StartObstacle] {
+  /// - Parameter chosen: the sessions that are asked for; nil: all.
+  /// - Complexity: O(chosen sessions × sessions with a run + their messages).
+  package func startObstacles(
+    of chosen: [SessionID]? = nil, at context: EventContext
+  ) -> [SessionID: StartObstacle] {
     guard let executor = execution.executor else { return [:] }
+    let workspace = replica.workspace
     let context = connection.corrected(context)
     var obstacles: [SessionID: StartObstacle] = [:]
-    for session in replica.workspace.sessions() where session.waiting > 0 {
-      obstacles[session.id] = executor.obstacle(
-        of: session.id, in: replica.workspace, at: context)
+    for session in chosen ?? workspace.sessions().filter({ $0.waiting > 0 }).map(\.id) {
+      obstacles[session] = executor.obstacle(of: session, in: workspace, at: context)
     }
     return obstacles
   }

@@ -60,7 +60,7 @@ extension APIHandlers {
   /// Sessions with where they run and where they stand.
   func described(_ sessions: [SessionView]) async throws -> [SessionAnswer] {
     let kinds = await client.execution.agentKinds()
-    let obstacles = await client.execution.obstacles()
+    let obstacles = await client.execution.obstacles(of: sessions.map(\.id))
     let sync = client.syncStatus()
     let awaited = Dictionary(grouping: await client.tasks.awaitedRequests(), by: \.session)
     let elsewhere = await client.execution.runsElsewhere()
@@ -78,11 +78,14 @@ extension APIHandlers {
 
   /// Why nothing of a session's queue starts, where nothing else in the queue shows that.
   func obstacle(of session: SessionID) async throws -> String? {
-    guard let view = client.workspace().session(session),
-      let answer = try await described([view]).first,
+    guard let view = client.workspace().session(session) else { return nil }
+    // An agent that works at a person's prompt holds the queue up, too.
+    if let obstacle = await client.execution.obstacles(of: [session])[session] {
+      return try words(for: obstacle, of: view, client.syncStatus())
+    }
+    guard let answer = try await described([view]).first,
       let standing = answer.standing,
-      [SessionAnswer.Standing.unhosted, .unconsented, .agentless, .hostAway, .waiting]
-        .contains(standing)
+      [SessionAnswer.Standing.unhosted, .hostAway].contains(standing)
     else { return nil }
     return answer.note
   }

@@ -221,11 +221,9 @@ struct ExecutorStepTests {
     try scene.host.perform(.setHost(.named("s"), Scene.device))
     try scene.run()
     #expect(scene.asked.count == 1)
-    let ask = Ask(
-      session: .named("s"), id: RequestID(high: 1, low: 1),
-      matter: .question("which?", options: []), patienceMilliseconds: 0)
+    let question = UserQuestion(id: RequestID(high: 1, low: 1), question: "which?")
     for (status, asked) in [
-      (.processing(operation: nil), 1), (ask.request(expiresAt: 1).status, 1),
+      (.processing(operation: nil), 1), (.awaitingAnswer(question), 1),
       (.processing(operation: nil), 1), (.completed(.success(summary: nil)), 2),
       (.idle, 2),
     ] as [(TaskStatus, Int)] {

@@ -149,7 +149,7 @@ def check_undo_of_a_notice(browser, fixture, figures):
     page.get_by_role("button", name="Cancel", exact=True).click()
     shown(page.locator("#toast")).to_contain_text("Cancelled “cancel this one”")
     # The same device does something else.
-    desk.cli("send", "-s", "bound-2", "by the command line")
+    desk.send("bound-2", "by the command line")
     page.get_by_role("button", name="Undo").click()
     shown(page.locator("#toast")).to_contain_text("Restored “cancel this one”")
     expect(desk.contents("bound-2") == ["by the command line"], f"there is {desk.contents('bound-2')}")
@@ -157,7 +157,7 @@ def check_undo_of_a_notice(browser, fixture, figures):
     row(page, "and this is urgent").get_by_role("button", name="More").click()
     page.get_by_role("button", name="Make urgent").click()
     shown(page.locator("#toast")).to_contain_text("urgent: before all")
-    desk.cli("send", "-s", "bound-2", "another")
+    desk.send("bound-2", "another")
     page.get_by_role("button", name="Undo").click()
     shown(page.locator("#toast")).to_contain_text("Something else was done on this device since")
     expect(desk.contents("bound-2") == ["by the command line", "another"], f"there is {desk.contents('bound-2')}")

@@ -87,9 +87,11 @@ public struct ClientExecution: Sendable {
   }
 
   /// Why nothing starts here though messages wait, by session; without those whose queue itself says it.
-  public func obstacles() async -> [SessionID: StartObstacle] {
+  ///
+  /// - Parameter sessions: those that are asked for; nil: all.
+  public func obstacles(of sessions: [SessionID]? = nil) async -> [SessionID: StartObstacle] {
     await client.engine.read { [engine = client.engine] core in
-      core.startObstacles(at: engine.context())
+      core.startObstacles(of: sessions, at: engine.context())
     }
   }
 
