@@ -108,7 +108,7 @@ import WireProtocol
     try device.perform(.reportRun(MessageID(high: 1, low: 1), run))
     scene.send(device.changes(), on: connection)
     scene.storage.revoke(device.id, in: ServerScene.workspace)
-    scene.pass(3_000)
+    scene.pass(1_000)
     scene.finishLastTask()
     #expect(refusal(&scene, connection) == .revoked)
     scene.finishTasks()
