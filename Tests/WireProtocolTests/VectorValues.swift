@@ -274,7 +274,7 @@ enum VectorValues {
           device: device, name: "laptop", isConnected: true, seenLogPosition: 1_235),
         DevicePresence(
           device: DeviceID(high: 1, low: 2), name: "phone ☎", isConnected: false,
-          seenLogPosition: 0),
+          seenLogPosition: 0, lastSeenAt: 1_767_225_600_123),
       ])
     ),
     (
