@@ -318,7 +318,9 @@ function fillSessions(list) {
 
 /** The composer makes room for what is typed elsewhere. A class: `:has()` would have each row looked at for each event. */
 function typing() {
-  document.body.classList.toggle('typing', document.activeElement?.matches('.editor *, request-card textarea') === true)
+  // Of an editor as long as it is open: with the focus its buttons would move between the press and its end.
+  const types = document.querySelector('.editor') !== null || document.activeElement?.matches('request-card textarea') === true
+  document.body.classList.toggle('typing', types)
 }
 
 /** Files that are dragged here; one that is let go where nothing takes it must not take the page's place. */

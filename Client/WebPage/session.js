@@ -53,16 +53,12 @@ export class SessionView extends HTMLElement {
     guardPresses(this)
     this.sizes = new ResizeObserver(() => settle(this.request.children))
     this.sizes.observe(this)
-    // The buttons of an editor stay above the composer, however high it is.
-    this.height = new ResizeObserver(() => this.style.setProperty('--composer', `${this.composer.offsetHeight}px`))
-    this.height.observe(this.composer)
     this.update()
   }
 
   disconnectedCallback() {
     clearInterval(this.#timer)
     this.sizes?.disconnect()
-    this.height?.disconnect()
     model.forgetRead()
   }
 
