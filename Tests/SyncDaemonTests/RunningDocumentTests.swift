@@ -63,6 +63,6 @@ import Testing
       guard let standard = setting.standard else { continue }
       #expect(cells[cells.count - 2].trimmingCharacters(in: ["`"]) == "\(standard)", "\(line)")
     }
-    #expect(named.count == 9)
+    #expect(named.count == 10)
   }
 }
