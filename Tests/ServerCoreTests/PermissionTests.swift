@@ -109,7 +109,7 @@ import WireProtocol
     scene.send(device.changes(), on: connection)
     scene.storage.revoke(device.id, in: ServerScene.workspace)
     scene.pass(1_000)
-    scene.finishLastTask()
+    scene.findLapsed()
     #expect(refusal(&scene, connection) == .revoked)
     scene.finishTasks()
     #expect(try scene.tables.head.position == 1)

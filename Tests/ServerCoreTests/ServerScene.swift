@@ -98,6 +98,14 @@ struct ServerScene {
     run(core.storeFinished(id, storage.perform(task), at: now))
   }
 
+  /// Does the look for devices that lost their access, before the tasks that wait longer.
+  mutating func findLapsed() {
+    let index = waitingTasks.firstIndex { if case .findLapsed = $0.task { true } else { false } }
+    guard let index else { return }
+    let (id, task) = waitingTasks.remove(at: index)
+    run(core.storeFinished(id, storage.perform(task), at: now))
+  }
+
   /// Does the task that was asked for last.
   mutating func finishLastTask() {
     guard let (id, task) = waitingTasks.popLast() else { return }
