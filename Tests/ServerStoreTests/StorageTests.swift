@@ -276,8 +276,9 @@ import WireProtocol
   @Test(arguments: [
     "INSERT INTO leases (workspace, session, token) SELECT number, char(7), 1 FROM workspaces",
     """
-    INSERT INTO dispatches (workspace, message, token, attempt, request, content)
-    SELECT number, x'01', 1, 1, 1, 1 FROM workspaces
+    INSERT INTO dispatches (workspace, message, session, device, store, token, attempt,
+      request, content, let_out_at, intervention)
+    SELECT number, x'01', 's', x'02', 1, 1, 1, 1, 1, 1, 0 FROM workspaces
     """,
   ])
   func rowThatCannotBeReadIsDamage(sql: String) throws {
