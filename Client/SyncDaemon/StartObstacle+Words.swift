@@ -34,21 +34,21 @@ extension StartObstacle {
   /// Why it waits and what mends it; nil where there is nothing to say.
   ///
   /// - Parameters:
-  ///   - session: the session's word on a command line.
+  ///   - quoted: what names the session on a command line, quoted for a shell.
   ///   - message: the first message of its queue.
   ///   - now: in milliseconds since 1970.
   ///   - awaitsServer: whether a server decides that cannot be reached now.
   ///   - name: names another session.
   func words(
-    for session: String, message: MessageView, now: Int64, awaitsServer: Bool,
+    for quoted: String, message: MessageView, now: Int64, awaitsServer: Bool,
     name: (SessionID) -> String
   ) -> String? {
     let id = message.id.description.prefix(8)
     switch self {
     case .noAgent:
-      return "there is no agent here: cospool session agent \(session) claude"
+      return "there is no agent here: cospool session agent \(quoted) claude"
     case .consentMissing:
-      return "it needs consent to run on this device: cospool session host \(session) this"
+      return "it needs consent to run on this device: cospool session host \(quoted) this"
     case .agentBusy:
       return "a person works with its agent, which gets the next message afterwards"
     case .agentNotAsking:
@@ -59,13 +59,13 @@ extension StartObstacle {
     case .changeIncomplete:
       return
         "a part of a change of \(id) has not come from the device that made it. If that device "
-        + "is lost: cospool queue cancel \(id)"
+        + "is lost: cospool queue cancel \(Shell.quoted(String(id)))"
     case .movedWhileRunning(let other):
       return "the agent of \(name(other)) still works on \(id), which was moved here"
     case .runsElsewhere:
       return
         "another device may still work on it. To go on without it: cospool session take-over "
-        + session
+        + quoted
     case .notBefore(let time):
       if let held = message.heldUntil, held >= time { return "\(id) is held while it is edited" }
       return message.lastError

@@ -121,7 +121,10 @@ extension JoinTask {
       // would count as known.
       let changes = role == .host ? [] : joined.registersChanged(since: known)
       if let objection = DeviceRole.objection(of: role, toWriting: changes) {
-        return .nothing(.notAllowed(reason: objection.message))
+        return .nothing(
+          .notAllowed(
+            reason: "the device's state says what its role does not include: \(objection.message); "
+              + "a host that has it gives it back"))
       }
       let units = joined.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
       guard units <= unitsMax else {
@@ -256,10 +259,7 @@ extension ServerCore {
         connection, .invalidChanges, "the device's state cannot be joined: \(reason)",
         retryAfter: 30_000, at: now)
     case .joined(.notAllowed(let reason)):
-      refuse(
-        connection, .notAllowed,
-        "the device's state says what its role does not include: \(reason); a host that has it gives it back",
-        retryAfter: 60_000, at: now)
+      refuse(connection, .notAllowed, reason, retryAfter: 60_000, at: now)
     case .joined(.tooLarge(let reason)):
       refuse(
         connection, .limitReached,

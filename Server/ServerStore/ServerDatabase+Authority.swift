@@ -30,18 +30,7 @@ extension ServerDatabase {
         FROM dispatches WHERE workspace = ?
         """,
       arguments: [number]
-    ).map { row in
-      Dispatch(
-        message: try row.identifier("message"), session: try SessionID(row["session"] as String),
-        holder: LeaseHolder(
-          device: try row.identifier("device"),
-          store: StoreID(rawValue: UInt64(column: row["store"]))),
-        token: UInt64(column: row["token"]), attempt: UInt16(clamping: row["attempt"] as Int64),
-        request: UInt64(column: row["request"]), content: UInt64(column: row["content"]),
-        milliseconds: row["let_out_at"],
-        intervention: Intervention(rawValue: UInt8(clamping: row["intervention"] as Int64)) ?? .none
-      )
-    }
+    ).map { try Dispatch($0) }
     return AuthorityRecords(
       leases: leases, dispatches: dispatches,
       verdicts: try verdicts(ofWorkspace: number, in: db))
@@ -121,5 +110,19 @@ extension ServerDatabase {
         Int64(dispatch.intervention.rawValue),
       ])
     }
+  }
+}
+
+extension Dispatch {
+  fileprivate init(_ row: Row) throws {
+    self.init(
+      message: try row.identifier("message"), session: try SessionID(row["session"] as String),
+      holder: LeaseHolder(
+        device: try row.identifier("device"),
+        store: StoreID(rawValue: UInt64(column: row["store"]))),
+      token: UInt64(column: row["token"]), attempt: UInt16(clamping: row["attempt"] as Int64),
+      request: UInt64(column: row["request"]), content: UInt64(column: row["content"]),
+      milliseconds: row["let_out_at"],
+      intervention: Intervention(rawValue: UInt8(clamping: row["intervention"] as Int64)) ?? .none)
   }
 }

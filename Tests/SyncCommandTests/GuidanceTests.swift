@@ -61,7 +61,7 @@ import Testing
     #expect(outcome.errors.contains(text), "\(outcome)")
   }
 
-  // N-14
+  // S-40
   @Test func secretsOfPushAddressesAreNoArguments() throws {
     let file = URL.temporaryDirectory.appending(
       path: "cospool-secret-\(UInt32.random(in: 1...(.max)))")

@@ -131,7 +131,7 @@ import Testing
           SessionAnswer.self,
           from: JSONSerialization.data(withJSONObject: [
             "id": word(1...6), "name": word(1...6), "project": "", "paused": false, "waiting": 0,
-            "locked": false,
+            "locked": false, "onLostServer": "finish",
           ]))
       }
       let names = SessionNames(sessions: sessions, named: nil, folder: "/")

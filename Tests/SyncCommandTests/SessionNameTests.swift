@@ -194,7 +194,7 @@ import Testing
     }
   }
 
-  // N-11: what other devices named must not run when it is pasted.
+  // S-37: what other devices named must not run when it is pasted.
   @Test func whatIsToBeTypedIsQuoted() async throws {
     try await CommandFixture.run { fixture in
       let name = "a`touch x`$(touch y)"

@@ -56,7 +56,10 @@ import Testing
   private func holds(_ request: APIRequest, _ text: String) -> Bool {
     func holds(_ value: Any) -> Bool {
       switch value {
-      case let string as String: Array(string.utf8) == Array(text.utf8)
+      case let string as String:
+        Array(string.utf8) == Array(text.utf8)
+          // What a tool is to be given is JSON in a text.
+          || (try? JSONSerialization.jsonObject(with: Data(string.utf8))).map(holds) ?? false
       case let list as [Any]: list.contains(where: holds)
       case let members as [String: Any]: members.values.contains(where: holds)
       default: false
@@ -76,7 +79,9 @@ import Testing
       for (words, isOption) in Self.commands {
         let arguments = words + [text]
         let what = "seed \(seed): \(arguments)"
-        let bare = try request(arguments, input: "stdin")
+        // The sole argument behind a command's words asks for its help.
+        let isHelp = words == ["answer"] && ["-h", "--help"].contains(text)
+        let bare = isHelp ? nil : try request(arguments, input: "stdin")
         switch text {
         case "-": break
         // The value of an option of the command, which has white space.

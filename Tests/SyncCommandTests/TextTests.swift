@@ -139,7 +139,7 @@ import Testing
     #expect(tasks.contains(id), "\(tasks)")
   }
 
-  // N-15
+  // S-41
   @Test func jsonOnATerminalSteersNothingAndIsTheSame() throws {
     let text = "{\"a\":\"\u{9B}31m \u{202E}x\u{7F} é\"}\n"
     let escaped = TextStyle.json(text)

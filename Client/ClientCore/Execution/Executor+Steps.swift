@@ -49,7 +49,7 @@ extension Executor {
     if isDeleted(session, in: workspace) { return .deleted }
     switch sessions[session]?.lease {
     case .some(.none): return .fenced
-    case .lapsed: return workspace.stopsWithoutServer(session) ? .serverLost : nil
+    case .lapsed: return workspace.session(session)?.onLostServer == .stop ? .serverLost : nil
     case .held, nil: return nil
     }
   }

@@ -5,10 +5,11 @@ import NIOCore
 import QueueModel
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - Queues as files
+/// Queues as files.
+struct QueueFileHandlers: RouteHandlers {
+  var client: QueueClient
 
-  func addQueueFileRoutes(to api: RouterGroup<Context>) {
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("sessions/:session/queue/file") { _, context in
       let data = try await client.queues.exportFile(of: try session(context))
       return Response(

@@ -4,10 +4,13 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - Drafts of this device
+/// Drafts of this device.
+struct DraftHandlers: RouteHandlers {
+  var api: APIHandlers
 
-  func addDraftRoutes(to api: RouterGroup<Context>) {
+  var client: QueueClient { api.client }
+
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("drafts") { _, _ in
       CanonicalJSON.response(
         DraftsAnswer(drafts: try await client.queues.drafts().map(DraftAnswer.init)))
@@ -40,7 +43,7 @@ extension APIHandlers {
       }
       let send = SendRequest(text: draft.text, id: body?.id, priority: body?.priority)
       return CanonicalJSON.response(
-        try await self.send(send, to: session, context), status: .created)
+        try await self.api.send(send, to: session, context), status: .created)
     }
   }
 }
