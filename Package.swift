@@ -44,59 +44,33 @@ struct Room {
   var isFuzzer: Bool { if case .fuzzer = kind { true } else { false } }
 }
 
+/// A package of GitHub, with its name.
+func github(
+  _ owner: String, _ name: String, _ versions: Range<Version>
+) -> (package: String, dependency: Package.Dependency) {
+  (name, .package(url: "https://github.com/\(owner)/\(name)", versions))
+}
+
 /// Foreign products by name, with the package each comes from.
 let foreignProducts: [String: (package: String, dependency: Package.Dependency)] = [
-  "AsyncHTTPClient": (
-    "async-http-client",
-    .package(url: "https://github.com/swift-server/async-http-client", from: "1.30.0")
-  ),
-  "ArgumentParser": (
-    "swift-argument-parser",
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
-  ),
-  "Crypto": (
-    "swift-crypto", .package(url: "https://github.com/apple/swift-crypto", "4.0.0"..<"5.0.0")
-  ),
-  "GRDB": ("GRDB.swift", .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")),
-  "GRDBSQLite": (
-    "GRDB.swift", .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0")
-  ),
-  "Hummingbird": (
-    "hummingbird",
-    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0")
-  ),
-  "HummingbirdCore": (
-    "hummingbird",
-    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.20.0")
-  ),
-  "Logging": ("swift-log", .package(url: "https://github.com/apple/swift-log", from: "1.6.0")),
-  "NIOCore": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
-  "NIOPosix": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
-  "NIOHTTP1": ("swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")),
-  "NIOHTTP2": (
-    "swift-nio-http2", .package(url: "https://github.com/apple/swift-nio-http2", from: "1.40.0")
-  ),
-  "NIOWebSocket": (
-    "swift-nio", .package(url: "https://github.com/apple/swift-nio", from: "2.90.0")
-  ),
-  "NIOSSL": (
-    "swift-nio-ssl", .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.30.0")
-  ),
-  "ServiceLifecycle": (
-    "swift-service-lifecycle",
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0")
-  ),
-  "Subprocess": (
-    "swift-subprocess",
-    .package(url: "https://github.com/swiftlang/swift-subprocess", from: "1.0.0")
-  ),
-  "SystemPackage": (
-    "swift-system", .package(url: "https://github.com/apple/swift-system", from: "1.5.0")
-  ),
-  "UnixSignals": (
-    "swift-service-lifecycle",
-    .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0")
-  ),
+  "AsyncHTTPClient": github("swift-server", "async-http-client", "1.30.0"..<"2.0.0"),
+  "ArgumentParser": github("apple", "swift-argument-parser", "1.8.0"..<"2.0.0"),
+  "Crypto": github("apple", "swift-crypto", "4.0.0"..<"5.0.0"),
+  "GRDB": github("groue", "GRDB.swift", "7.10.0"..<"8.0.0"),
+  "GRDBSQLite": github("groue", "GRDB.swift", "7.10.0"..<"8.0.0"),
+  "Hummingbird": github("hummingbird-project", "hummingbird", "2.20.0"..<"3.0.0"),
+  "HummingbirdCore": github("hummingbird-project", "hummingbird", "2.20.0"..<"3.0.0"),
+  "Logging": github("apple", "swift-log", "1.6.0"..<"2.0.0"),
+  "NIOCore": github("apple", "swift-nio", "2.90.0"..<"3.0.0"),
+  "NIOPosix": github("apple", "swift-nio", "2.90.0"..<"3.0.0"),
+  "NIOHTTP1": github("apple", "swift-nio", "2.90.0"..<"3.0.0"),
+  "NIOHTTP2": github("apple", "swift-nio-http2", "1.40.0"..<"2.0.0"),
+  "NIOWebSocket": github("apple", "swift-nio", "2.90.0"..<"3.0.0"),
+  "NIOSSL": github("apple", "swift-nio-ssl", "2.30.0"..<"3.0.0"),
+  "ServiceLifecycle": github("swift-server", "swift-service-lifecycle", "2.13.0"..<"3.0.0"),
+  "Subprocess": github("swiftlang", "swift-subprocess", "1.0.0"..<"2.0.0"),
+  "SystemPackage": github("apple", "swift-system", "1.5.0"..<"2.0.0"),
+  "UnixSignals": github("swift-server", "swift-service-lifecycle", "2.13.0"..<"3.0.0"),
 ]
 
 let rooms: [Room] = [
