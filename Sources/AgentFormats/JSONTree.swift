@@ -124,13 +124,20 @@ extension JSONTree: Encodable {
     }
   }
 
-  /// On one line, with sorted keys.
+  /// On one line, with sorted keys. Separators of lines and paragraphs, which JSON allows in a text, are escaped.
   package var line: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // A number that JSON cannot hold, such as an infinite one, cannot come out of JSON.
     guard let data = try? encoder.encode(self) else { return "null" }
-    return String(decoding: data, as: UTF8.self)
+    return String(decoding: data, as: UTF8.self).unicodeScalars.reduce(into: "") { line, scalar in
+      switch scalar {
+      case "\u{85}", "\u{2028}", "\u{2029}":
+        let digits = String(scalar.value, radix: 16)
+        line += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: line.unicodeScalars.append(scalar)
+      }
+    }
   }
 }
 

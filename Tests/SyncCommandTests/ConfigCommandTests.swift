@@ -12,8 +12,8 @@ import Testing
       #expect(set.errors.isEmpty)
       #expect(await fixture.cospool("config", "get", "maxQueueSize").output == "3")
       let list = await fixture.cospool("config", "list").output
-      #expect(list.contains("maxQueueSize         3      config.json, line 2"), "\(list)")
-      #expect(list.contains("deviceName           desk   flag"), "\(list)")
+      #expect(list.contains("maxQueueSize         3        config.json, line 2"), "\(list)")
+      #expect(list.contains("deviceName           desk     flag"), "\(list)")
       #expect(list.contains("whether sending queues the thread, and the thread queue is shown"))
       let name = await fixture.cospool("config", "set", "deviceName", "other")
       #expect(name.output == "deviceName is desk (flag)")

@@ -9,7 +9,11 @@ import Testing
   // C-12
   @Test func filesAreAttachedListedFetchedAndTakenAway() async throws {
     try await CommandFixture.run { fixture in
-      let path = fixture.directory + "/my picture.png"
+      // What lies in the daemon's own directory is not attached.
+      let folder = URL.temporaryDirectory.appending(path: UUID().uuidString)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
+      defer { try? FileManager.default.removeItem(at: folder) }
+      let path = folder.appending(path: "my picture.png").path(percentEncoded: false)
       try Data([0x89, 0x50, 0x4E, 0x47]).write(to: URL(filePath: path))
       _ = await fixture.cospool("send", "-s", "s", "--id", Self.id, "look")
       #expect(await fixture.cospool("queue", "files", "1111").output == "no files")

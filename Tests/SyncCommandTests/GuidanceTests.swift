@@ -56,7 +56,8 @@ import Testing
     ),
   ])
   func pushAddressesAreReadBeforeTheyAreSent(words: [String], text: String) async {
-    let outcome = await CommandFixture.cospool(["push", "add"] + words)
+    let outcome = await CommandFixture.cospool(
+      ["push", "add"] + words, variables: ["COSPOOL_DATA": "/nonexistent"])
     #expect(outcome.exitCode == 2)
     #expect(outcome.errors.contains(text), "\(outcome)")
   }

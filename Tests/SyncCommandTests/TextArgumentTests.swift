@@ -111,7 +111,10 @@ import Testing
         if text.hasPrefix("-"), !text.contains(where: \.isWhitespace), text != "-" {
           #expect(outcome.exitCode == 2, "seed \(seed): \(text): \(outcome)")
         }
-        if outcome.exitCode == 0 { expected.append(text == "-" ? "stdin" : text) }
+        if outcome.exitCode == 0 {
+          expected.append(
+            text == "-" ? "stdin" : text.trimmingCharacters(in: .whitespacesAndNewlines))
+        }
       }
       let list = await fixture.cospool("queue", "list", "-s", "a", "--json").output
       let json = try JSONSerialization.jsonObject(with: Data(list.utf8)) as? [String: Any]

@@ -1,0 +1,71 @@
+import QueueModel
+import SequenceCRDT
+import ServerCore
+import Testing
+import WireProtocol
+
+/// What a device may say in a state that it offers follows from its role.
+extension JoinTests {
+  private static func give(_ role: DeviceRole, to device: DeviceID, in scene: ServerScene) {
+    scene.storage.withState {
+      $0.workspaces[ServerScene.workspace]?.devices[device]?.record.role = role
+    }
+  }
+
+  private static func report(_ phase: RunPhase, token: UInt64 = 1) -> Command {
+    .reportRun(
+      MessageID(high: 1, low: 1), Run(token: token, attempt: 1, phase: phase, milliseconds: 1))
+  }
+
+  /// What its batches may not say: prompts that nobody ran would count as done on every device.
+  @Test(arguments: [true, false])
+  func anAuthorsStateSaysNothingOfRuns(asTask: Bool) throws {
+    var world = try DivergedWorld()
+    Self.give(.author, to: world.author.id, in: world.scene)
+    var forger = world.author
+    let claim: Command =
+      asTask
+      ? .reportTask(
+        TaskReport(
+          session: try SessionID("main"), status: .processing(operation: "made up"),
+          milliseconds: 1))
+      : Self.report(.succeeded)
+    try forger.perform(claim)
+    let id = world.scene.connect(forger)
+    _ = world.scene.take(id)
+    send(forger, on: id, &world.scene)
+    let refusal = try #require(world.scene.take(id).refusals.first)
+    #expect(refusal.code == .notAllowed && refusal.retryAfterMilliseconds != nil)
+    #expect(refusal.message.contains("paired to queue messages"))
+    #expect(try kinds(world.scene) == [false])
+    // What is its to say comes in.
+    let honest = world.scene.connect(world.author)
+    send(world.author, on: honest, &world.scene)
+    #expect(world.scene.closed[honest] == .serviceRestart)
+    #expect(try kinds(world.scene) == [false, true])
+  }
+
+  /// A host gives back what the server lost of its runs; from then on an author's state repeats it.
+  @Test func anAuthorGivesBackItsPromptsBesideTheRunsThatTheLogHas() throws {
+    var world = try DivergedWorld()
+    let host = try world.scene.join(&world.other)
+    try world.other.perform(Self.report(.running))
+    world.scene.send(world.other.changes(), on: host)
+    _ = try world.author.workspace.merge(
+      PackedDelta.unpack(try #require(try world.scene.tables.log.last).content.bytes))
+    try world.other.perform(Self.report(.succeeded))
+    world.scene.send(world.other.changes(), on: host)
+    #expect(world.scene.take(host).refusals.isEmpty)
+    // It has an earlier report than the log.
+    Self.give(.author, to: world.author.id, in: world.scene)
+    world.author.prefix = LogPrefix(position: 9, chain: 9)
+    let id = world.scene.connect(world.author)
+    send(world.author, on: id, &world.scene)
+    #expect(world.scene.closed[id] == .serviceRestart)
+    #expect(try kinds(world.scene) == [false, false, false, true])
+    _ = try world.scene.join(&world.author)
+    #expect(try world.author.texts() == DivergedWorld.lost.subtracting(["before the backup"]))
+    let state = world.author.workspace.dispatchState(of: MessageID(high: 1, low: 1))
+    #expect(state?.runState.run?.phase == .succeeded)
+  }
+}
