@@ -18,7 +18,7 @@ import Testing
           SessionAnswer.self,
           from: JSONSerialization.data(withJSONObject: [
             "id": $0.id, "name": $0.name, "project": $0.project, "paused": false, "waiting": 0,
-            "locked": false,
+            "locked": false, "onLostServer": "finish",
           ]))
       }, named: named, folder: folder)
   }
@@ -59,8 +59,8 @@ import Testing
       SessionText.names(of: names.sessions) == [
         "shop (0198aabb-7)", "shop (0198aabb-8)", "shop (0198)", "shop-docs",
       ])
-    let beginning = #expect(throws: CommandFailure.self) { try names.id(of: "sho") }
-    #expect(beginning?.message.contains("\n  shop-docs") == true)
+    let beginning = #expect(throws: CommandFailure.self) { try names.id(of: "0198aabb") }
+    #expect(beginning?.message.contains("\n  0198aabb-8") == true)
   }
 
   @Test func whoNamesNoneMeansTheVariableElseTheFolder() throws {

@@ -19,7 +19,7 @@ import Testing
           "queued, position 1 of 1 in the new session review"
         ),
         (["send", "-s", "review", "--id", Self.second, "two"], 0, "queued, position 2 of 2"),
-        (["queue", "move", "2222", "--to", "1"], 0, "moved, position 1"),
+        (["queue", "move", "2222", "--to", "1"], 0, #"moved "two" in review, position 1"#),
         (
           ["undo", "--show"], 0,
           "undo: moving message 22222222, and 2 more\nnothing to redo"
@@ -27,11 +27,11 @@ import Testing
         (["undo"], 0, "undone: moving message 22222222"),
         (["undo"], 0, "undone: sending message 22222222"),
         (["redo"], 0, "redone: sending message 22222222"),
-        (["queue", "priority", "2222", "urgent"], 0, "urgent, position 1"),
+        (["queue", "priority", "2222", "urgent"], 0, #"made urgent: "two" in review, position 1"#),
         (["undo"], 0, "undone: setting the priority of message 22222222"),
         (["undo"], 0, "undone: sending message 22222222"),
         (["undo"], 0, "undone: sending message 11111111"),
-        (["session", "add", "docs"], 0, "added"),
+        (["session", "add", "docs"], 0, "added docs"),
       ]
       for (arguments, code, text) in steps {
         let outcome = await CommandFixture.cospool(
