@@ -126,11 +126,13 @@ struct StandstillWorld {
   private mutating func choose(_ session: SessionID, isHere: Bool) throws {
     let host =
       isHere ? LocalHost.device : generator.pick([nil, DeviceID(high: 0xD, low: 2)]) ?? nil
+    let before = consented
+    if isHere { consented.insert(session) } else { consented.remove(session) }
     do {
+      // What may begin by that begins at once.
       try tell { try $0.hostChosen(session, host, at: $1, store: $2).actions }
-      if isHere { consented.insert(session) } else { consented.remove(session) }
     } catch Replica.Fault.store {
-      return
+      consented = before
     }
   }
 
@@ -169,14 +171,15 @@ struct StandstillWorld {
 
   private mutating func chooseAgent(of session: SessionID) throws {
     let mode: StartMode? = generator.pick([nil, .off, .free, .gated]) ?? nil
+    let before = modes
+    modes[session] = mode
     do {
       try tell {
         try $0.agentChosen(
           session, mode.map { AgentChoice(name: "\($0)", mode: $0) }, at: $1, store: $2)
       }
-      modes[session] = mode
     } catch Replica.Fault.store {
-      return
+      modes = before
     }
   }
 
