@@ -123,11 +123,13 @@ import WireProtocol
     }
     for listening in ["ws://127.0.0.1:7500", "wss://[::1]:7500", "ws://localhost:7500"] {
       let text = pairingText(listening)
-      #expect(text.contains("cospool pair \(listening) CODE"), "\(text)")
+      let quoted = listening.contains("[") ? "'\(listening)'" : listening
+      #expect(text.contains("cospool pair \(quoted) CODE"), "\(text)")
       #expect(text.contains("--host"))
     }
     for listening in ["ws://10.0.0.7:7500", "wss://cospool.example:443", "ws://[fe80::1]:7500"] {
-      #expect(pairingText(listening).hasSuffix("cospool pair \(listening) CODE"))
+      let quoted = listening.contains("[") ? "'\(listening)'" : listening
+      #expect(pairingText(listening).hasSuffix("cospool pair \(quoted) CODE"))
     }
   }
 
