@@ -110,8 +110,10 @@ extension TreeDecoder: SingleValueDecodingContainer {
       guard case .boolean(let flag) = json.value else { throw unfit("true or false") }
       value = flag
     case is Double.Type: value = try number(Double.self, "a number")
-    case is Int.Type: value = try number(Int.self, "a whole number")
-    case is UInt64.Type: value = try number(UInt64.self, "a whole number from 0 on")
+    case is Float.Type: value = try number(Float.self, "a number")
+    // Their own decoding would ask for them here again, without an end.
+    case let whole as any FixedWidthInteger.Type:
+      value = try number(whole, whole.isSigned ? "a whole number" : "a whole number from 0 on")
     default: return try decoded(type)
     }
     guard let value = value as? Value else { throw unfit("what is asked for") }

@@ -27,8 +27,7 @@ extension ServerCore {
   ) {
     admission.redeemed(outcome, from: source)
     if case .redemption(.granted(let workspace, _, let wasRevoked, let letInBy)) = outcome {
-      // Also where nobody is there any more to be given the new token: the older one was replaced,
-      // and whoever still uses it is not this device.
+      // The older token was replaced, also if nobody is there any more to be given the new one.
       actions.add(
         .report(
           .paired(

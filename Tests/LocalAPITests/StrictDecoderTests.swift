@@ -37,6 +37,23 @@ import Testing
     #expect(try decoded(SettingRequest.self, #"{"value":7}"#).value == 7)
   }
 
+  private struct Wholes: Decodable, Equatable {
+    var a: Int8, b: Int16, c: Int32, d: Int64, e: UInt8, f: UInt16, g: UInt32, h: UInt64, i: UInt
+    var j: Float
+  }
+
+  /// A number of any width is read or refused: the decoder may not ask itself for ever.
+  @Test func numbersOfEveryWidthAreRead() throws {
+    let text = #"{"a":-1,"b":-2,"c":-3,"d":-4,"e":5,"f":6,"g":7,"h":8,"i":9,"j":0.5}"#
+    #expect(
+      try decoded(Wholes.self, text)
+        == Wholes(a: -1, b: -2, c: -3, d: -4, e: 5, f: 6, g: 7, h: 8, i: 9, j: 0.5))
+    #expect(throws: StrictDecoder.Fault.self) {
+      try decoded(Wholes.self, text.replacing("\"e\":5", with: "\"e\":256"))
+    }
+    #expect(try decoded(UndoRequest.self, #"{"change":5}"#).change == 5)
+  }
+
   @Test func faultsHaveTheirPlace() {
     #expect(message(#"{"text":"#) == "1:9: a value is missing at the end of the text")
     #expect(message(#"{"text":"a","text":"b"}"#).contains("1:13"))

@@ -77,7 +77,7 @@ import Testing
   @Test func changelogIsShort() throws {
     let lines = try Repository.text("CHANGELOG.md").split(
       separator: "\n", omittingEmptySubsequences: false)
-    #expect(lines.count <= 81, "CHANGELOG.md tells users what a version is, in 80 lines")
+    #expect(lines.count <= 103, "CHANGELOG.md tells users what a version is, in 102 lines")
   }
 
   @Test func namedTargetsAreFound() {

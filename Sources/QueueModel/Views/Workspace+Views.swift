@@ -47,8 +47,7 @@ extension Workspace {
       host: state.host)
   }
 
-  /// The waiting messages of a session in the order of their places alone, urgent or not: what
-  /// reordering changes (S0-55).
+  /// A session's waiting messages in the order of their places alone, which reordering changes (S0-55).
   public func placedOrder(of session: SessionID) -> [MessageView] {
     let positions = effectiveOrder(of: session).enumerated()
     let places = Dictionary(uniqueKeysWithValues: positions.map { ($1, $0 + 1) })
