@@ -67,7 +67,7 @@ import Testing
       (.maxQueueSize, "99999999999999999999"), (.queueEnabled, "maybe"), (.onFailure, "explode"),
       (.retention, "-1"), (.retention, "3651"), (.attachmentRetention, "0"),
       (.attachmentRetention, "3651"), (.attachmentQuota, "9"),
-      (.agent, "nobody"), (.browserAgents, "nobody"), (.browserAgents, ""), (.agentTimeout, "-1"),
+      (.agent, "nobody"), (.browserAgents, "nobody"), (.agentTimeout, "-1"),
       (.agentGrace, "3601"), (.onUnknown, "guess"),
       (.approvalPatience, "0"), (.approvalPatience, "601"),
       (.deviceName, "  "), (.deviceName, "a\u{1B}b"), (.logLevel, "loud"),

@@ -74,6 +74,8 @@ import Testing
         try await client.perform(.text("do it", number))
         #expect(await client.execution.counts().starts == 0)
         #expect(await client.execution.obstacles() == [session: .consentMissing])
+        // With the next consent it would begin.
+        try await client.perform(.clear(session))
       }
       await client.close()
     }

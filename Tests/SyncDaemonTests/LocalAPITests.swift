@@ -72,6 +72,11 @@ import Testing
     }
   }
 
+  /// A receipt without the number of its change and without the messages that it names.
+  private func plain(_ body: String) -> String {
+    body.replacing(#/"change":\d+,/#, with: "").replacing(#/"messages":\[[^\]]*\],/#, with: "")
+  }
+
   @Test func messagesMoveChangeAndComeBack() async throws {
     try await RunningDaemon.run { daemon in
       try await send("one", id: Self.first, to: daemon)
@@ -79,7 +84,7 @@ import Testing
       try await send("three", id: Self.third, to: daemon)
       let moved = try await daemon.request(
         "POST", "/v1/messages/move", #"{"ids":["3333"],"to":1}"#)
-      #expect(moved.body == #"{"position":1,"result":"moved"}"#)
+      #expect(plain(moved.body) == #"{"position":1,"result":"moved"}"#)
       #expect(try await contents(daemon) == ["three", "one", "two"])
       _ = try await daemon.request(
         "POST", "/v1/messages/move", #"{"ids":["3333"],"after":"1111-2222"}"#)
@@ -91,15 +96,15 @@ import Testing
       let cancelled = try await daemon.request(
         "POST", "/v1/messages/cancel", #"{"ids":["\#(Self.first)","\#(Self.second)"]}"#)
       #expect(
-        cancelled.body
+        plain(cancelled.body)
           == #"{"count":2,"outcomes":[{"id":"\#(Self.first)","outcome":"cancelled"},"#
           + #"{"id":"\#(Self.second)","outcome":"cancelled"}],"result":"affected"}"#)
       #expect(try await contents(daemon) == ["three"])
       let restored = try await daemon.request("POST", "/v1/messages/\(Self.first)/restore")
-      #expect(restored.body == #"{"count":2,"position":2,"result":"queued"}"#)
+      #expect(plain(restored.body) == #"{"count":2,"position":2,"result":"queued"}"#)
       let cleared = try await daemon.request("DELETE", "/v1/sessions/review/queue")
       #expect(
-        cleared.body
+        plain(cleared.body)
           == #"{"count":2,"outcomes":[{"id":"\#(Self.first)","outcome":"cancelled"},"#
           + #"{"id":"\#(Self.third)","outcome":"cancelled"}],"result":"affected"}"#)
       let message = try await daemon.request("GET", "/v1/messages/\(Self.first)")
@@ -114,14 +119,15 @@ import Testing
     try await RunningDaemon.run { daemon in
       let added = try await daemon.request(
         "POST", "/v1/sessions", #"{"id":"docs","name":"Docs","project":"/src"}"#)
-      #expect(added.body == #"{"result":"done"}"#)
+      #expect(plain(added.body) == #"{"result":"done"}"#)
       try await send("one", id: Self.first, to: daemon)
       try await send("two", id: Self.second, to: daemon, session: "docs")
       #expect(
-        try await daemon.request("POST", "/v1/threads/docs/move", #"{"to":1}"#).body
+        plain(try await daemon.request("POST", "/v1/threads/docs/move", #"{"to":1}"#).body)
           == #"{"position":1,"result":"moved"}"#)
       #expect(
-        try await daemon.request("DELETE", "/v1/threads/docs/lock").body == #"{"result":"done"}"#)
+        plain(try await daemon.request("DELETE", "/v1/threads/docs/lock").body)
+          == #"{"result":"done"}"#)
       let threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
       #expect(threads.threads.map(\.session.rawValue) == ["docs", "review"])
       #expect(threads.threads.map(\.lifted) == [nil, "no host"])
@@ -137,10 +143,11 @@ import Testing
       #expect(sessions.sessions.map(\.name) == ["Manual", "review"])
       #expect(sessions.sessions.map(\.paused) == [false, true])
       #expect(
-        try await daemon.request("POST", "/v1/threads/remove", #"{"sessions":["docs"]}"#).body
+        plain(
+          try await daemon.request("POST", "/v1/threads/remove", #"{"sessions":["docs"]}"#).body)
           == #"{"count":1,"result":"affected"}"#)
       #expect(
-        try await daemon.request("DELETE", "/v1/threads").body
+        plain(try await daemon.request("DELETE", "/v1/threads").body)
           == #"{"count":1,"result":"affected"}"#)
       _ = try await daemon.request("DELETE", "/v1/sessions/docs")
       #expect(
