@@ -134,6 +134,8 @@ import Testing
             "locked": false, "onLostServer": "finish",
           ]))
       }
+      // No two sessions have one id.
+      guard Set(sessions.map(\.id)).count == sessions.count else { continue }
       let names = SessionNames(sessions: sessions, named: nil, folder: "/")
       var ids: [String] = []
       let tasks = try sessions.prefix(2).map { session in
