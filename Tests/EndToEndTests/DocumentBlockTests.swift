@@ -26,6 +26,8 @@ extension EndToEnd {
       "sudo apt install": "packages need a clean machine: make dist-check",
       "sh install.sh": "archives: theInstallerChecksWhatItInstalls; packages: make dist-check",
       "make ": "builds for minutes",
+      "sudo systemctl": "a machine that systemd booted: make systemd-check",
+      "sudo cospool-server backup": "BackupFlowTests: the timer's first backup is not there yet",
       "sudo make install": "PackagingTests.anInstallationHasAllThatBelongsToIt",
       ".build-harness/": "MergeHarnessTests runs scenario, matrix and seeds",
       "cospool setup": "SetupTests: it makes what this machine has already",
