@@ -45,7 +45,7 @@ import Testing
       client.apply(Self.settings(1))
       let unconsented = await client.execution.unconsented()
       let kinds = await client.execution.agentKinds()
-      for await _ in orders { break }
+      withExtendedLifetime(orders) {}
       await client.close()
       client = try await fixture.open()
       client.apply(Self.settings(1))
