@@ -66,7 +66,7 @@ import Testing
   @Test(arguments: Profile.syncing)
   func noStartContradictsWhatPeopleWereTold(profile: Profile) {
     var execution = ExecutionReport()
-    for seed in TestSeeds.list(standard: 2) {
+    for seed in TestSeeds.list(standard: 4) {
       let report = Simulation.run(
         seed: seed, profile: profile, runsAgents: true, asksOutcomes: true)
       #expect(

@@ -6,7 +6,8 @@ import QueueModel
 /// the attempt of the one that began first.
 ///
 /// A server whose store went back to before an attempt, or another server, cannot know of it: what begins
-/// beside it then is counted apart, as `ExecutionChecker` does. Copies of a device are one store to the server.
+/// beside it then is counted apart, as `ExecutionChecker` does. Copies of a device are one store to the server:
+/// one of them ends what another one has at work, so what a copied device runs is not looked at.
 final class AloneChecker: SimulationChecker {
   let name = "alone"
 
@@ -40,7 +41,11 @@ final class AloneChecker: SimulationChecker {
     than index: Int, _ order: StartOrder, _ restores: Int, in simulation: Simulation
   ) -> [String] {
     let own = simulation.devices[index].files.device
-    return simulation.devices.filter { $0.files.device != own }.flatMap { device in
+    let copies = Dictionary(grouping: simulation.devices, by: \.files.device)
+    let others = simulation.devices.filter {
+      $0.files.device != own && copies[$0.files.device]?.count == 1
+    }
+    return others.flatMap { device in
       (device.process?.agents ?? [:]).values.compactMap { agent in
         let other = agent.order
         let attempt = Attempt(message: other.message, number: other.attempt)

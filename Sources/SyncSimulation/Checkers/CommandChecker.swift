@@ -76,7 +76,9 @@ final class CommandChecker: SimulationChecker {
     case .setHost(let session, let host):
       return workspace.session(session)?.host == host ? nil : "has another host"
     case .retry(let message):
-      return isWaiting(message, workspace) ? nil : "does not wait"
+      // A device that is its own authority may begin with it at once.
+      let status = (try? workspace.message(message))?.status
+      return status == .queued || status == .running ? nil : "does not wait"
     case .skip(let message):
       return (try? workspace.message(message))?.status == .skipped ? nil : "is not skipped"
     case .hold(let message, let time):
