@@ -1,7 +1,7 @@
 // This device and the others, what is unsent, where notifications go, and who may use this page.
 
 import { failed, lock, model, offerUndo, perform, source } from './app.js'
-import { ago, confirmed, counted, h, refill, say, show, svg, text, toast } from './dom.js'
+import { ago, confirmed, counted, disable, h, refill, say, show, svg, text, toast } from './dom.js'
 import { drawWeeks, readWeeks } from './weeks.js'
 
 const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read only' }
@@ -91,7 +91,7 @@ export class DevicesView extends HTMLElement {
 
   async #test(target, button) {
     if (button.getAttribute('aria-disabled') === 'true') return
-    button.setAttribute('aria-disabled', 'true')
+    disable(button, true)
     try {
       const { targets } = await source.act('testPush', { id: target.id })
       toast(`Test delivered to ${target.address}`)
@@ -99,7 +99,7 @@ export class DevicesView extends HTMLElement {
     } catch (error) {
       failed(error)
     } finally {
-      button.setAttribute('aria-disabled', 'false')
+      disable(button, false)
     }
   }
 
@@ -160,7 +160,7 @@ export class DevicesView extends HTMLElement {
   /** Shows a code that lets one device in, until it is worth nothing any more. */
   async #letIn(button) {
     if (button.getAttribute('aria-disabled') === 'true') return
-    button.setAttribute('aria-disabled', 'true')
+    disable(button, true)
     clearTimeout(this.#codeOver)
     const over = (words) => this.code.replaceChildren(h('p.quiet', {}, words))
     try {
@@ -178,7 +178,7 @@ export class DevicesView extends HTMLElement {
         say(error.message)
       }
     } finally {
-      button.setAttribute('aria-disabled', 'false')
+      disable(button, false)
     }
     show(this.code, true)
   }
@@ -224,7 +224,8 @@ export class DevicesView extends HTMLElement {
     show(this.toggle, paired)
     show(this.now, paired && !['connected', 'disabled'].includes(sync.state))
     text(this.toggle, sync.state === 'disabled' ? 'Turn sync on' : 'Turn sync off')
-    if (sync.state === 'connected' && this.read === false) {
+    if (sync.state !== 'connected') this.read = false
+    else if (this.read === false) {
       this.read = true
       this.#read()
     }

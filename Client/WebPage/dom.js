@@ -35,6 +35,11 @@ export function show(element, visible) {
   if (element.hidden === visible) element.hidden = !visible
 }
 
+/** Not `disabled`: the focus stays where it is, and a press says why. Where it is not, what it stands in may still be. */
+export function disable(button, isDisabled) {
+  isDisabled ? button.setAttribute('aria-disabled', 'true') : button.removeAttribute('aria-disabled')
+}
+
 /**
  * Brings the children of a list in line with items: nodes are kept by key, made where they are new and
  * moved as little as possible. Many new ones come in parts, so that the page answers meanwhile.

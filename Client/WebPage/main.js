@@ -6,7 +6,7 @@ import './needs.js'
 import './session.js'
 import { syncWords } from './devices.js'
 import { tellUnsaid } from './request.js'
-import { KEY } from './source.js'
+import { KEY, Stranger } from './source.js'
 import { STUCK } from './model.js'
 
 const main = document.getElementById('main')
@@ -142,11 +142,13 @@ function isBack() {
 
 async function linkChanged(link, error) {
   if (link === 'locked') return lock(model.lockWords ? { message: model.lockWords } : error)
-  const wasLocked = model.link === 'locked'
+  // What is hidden stays so until the daemon itself answers.
+  if (link === 'down' && model.link === 'locked') return
   model.link = link
+  model.isStranger = error instanceof Stranger
   model.touch()
   if (link !== 'live') return
-  if (wasLocked) go()
+  if (!view) go()
   model.lockWords = null
   const before = { sync: model.sync, activities: new Map(model.activities), queueEnabled: model.settings?.queueEnabled }
   const [status, activity, settings] = await Promise.allSettled([source.list('status'), source.list('activity'), source.list('settings/queueEnabled')])
@@ -228,7 +230,9 @@ function update() {
   document.body.classList.toggle('told', !banner.hidden)
   typing()
   if (model.link === 'connecting') update.waits ??= setTimeout(() => (update.isSlow = true, model.touch()), SLOW)
-  const words = locked ? model.lockWords ?? 'This browser has no key.' : 'Cospool does not answer. Messages that you queue are kept here, and sent when it is back.'
+  const words = locked ? model.lockWords ?? 'This browser has no key.' : `${model.isStranger
+    ? 'Another program answers at this address. It gets nothing from this page, which goes on by itself when Cospool is back.' : 'Cospool does not answer.'
+  } Messages that you queue are kept here, and sent when it is back.`
   if (!banner.hidden && banner.words !== words) {
     banner.words = words
     banner.className = model.link

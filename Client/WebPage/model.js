@@ -24,6 +24,8 @@ export class Model extends EventTarget {
   renewing = false
   /** `connecting`, `live`, `down` or `locked`. */
   link = 'connecting'
+  /** Whether another program answers in the daemon's place while it is `down`. */
+  isStranger = false
   /** What this page says of a message besides: `{state, words}` by its id. */
   notes = new Map()
   /** Messages that were typed here and not taken by the daemon yet, by their ids. */

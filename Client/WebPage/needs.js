@@ -1,7 +1,7 @@
 // What needs its person: requests, messages that failed, and threads that are ready.
 
 import { model, perform } from './app.js'
-import { ago, counted, guardPresses, h, reconcile, say, settle, show, text } from './dom.js'
+import { ago, counted, disable, guardPresses, h, reconcile, say, settle, show, text } from './dom.js'
 import './request.js'
 import './row.js'
 import { kept } from './storage.js'
@@ -132,7 +132,7 @@ export class NeedsView extends HTMLElement {
     }
     for (const button of row.querySelectorAll('[data-action]')) {
       const reason = why[button.dataset.action]
-      button.setAttribute('aria-disabled', String(Boolean(reason)))
+      disable(button, reason)
       if (button.dataset.action === 'unlock') show(button, thread.locked)
     }
   }

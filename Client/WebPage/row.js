@@ -2,7 +2,7 @@
 
 import { LABELS, WORDS, actionsOf } from './actions.js'
 import { deliver, discard, failed, filesProblem, model, named, offerUndo, packed, perform, source } from './app.js'
-import { age, h, refill, say, show, size, text, toast } from './dom.js'
+import { age, disable, h, refill, say, show, size, text, toast } from './dom.js'
 import { Editor, isBegun } from './editor.js'
 import { STUCK } from './model.js'
 
@@ -94,8 +94,7 @@ export class QueueRow extends HTMLElement {
       const isStuck = STUCK.includes(state)
       const words = action === 'edit' && isStuck ? 'Edit and retry' : { up: 'Move up', down: 'Move down' }[action] ?? LABELS[action]
       if (action === 'edit') text(button, words)
-      // Not `disabled`: the focus stays where it is, and a press says why.
-      button.setAttribute('aria-disabled', String(!actions[action].enabled))
+      disable(button, !actions[action].enabled)
       button.title = actions[action].why ?? words
       button.setAttribute('aria-label', `${words}: ${name}`)
       show(button, action === 'edit' || ['retry', 'skip'].includes(action) === isStuck)
@@ -179,7 +178,7 @@ export class QueueRow extends HTMLElement {
       .filter((name) => !ONLY[name] || ONLY[name].includes(this.#message.status))
       .filter((name) => name !== (this.#message.priority === 'urgent' ? 'urgent' : 'normal'))
       .map((name) => h(['cancel', 'stop', 'takeOver'].includes(name) ? 'button.danger' : 'button', {
-        type: 'button', 'data-action': name, 'aria-disabled': String(!actions[name].enabled),
+        type: 'button', 'data-action': name, 'aria-disabled': actions[name].enabled ? null : 'true',
         title: actions[name].why ?? '', onclick: () => this.run(name),
       }, LABELS[name])), this.more)
   }

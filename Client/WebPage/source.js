@@ -11,9 +11,16 @@ export class Refusal extends Error {
 
 /** Nobody answered: what was asked may be done or not, and may be asked again. */
 export class Unreachable extends Error {
-  constructor() {
-    super('Cospool does not answer.')
+  constructor(words = 'Cospool does not answer.') {
+    super(words)
     this.code = 'unreachable'
+  }
+}
+
+/** Who answers is certainly not the daemon. */
+export class Stranger extends Unreachable {
+  constructor() {
+    super('Another program answers at this address.')
   }
 }
 
@@ -23,7 +30,11 @@ export const KEY = 'cospool.key'
 const ENTRY = 'web/keys'
 
 const UNKNOWN = 'The program that answers here does not know this browser. Either the browser was revoked, was not used for 30 days, '
-  + 'or made room for a newer one; or another program has the daemon’s port. Run cospool web and open what it prints.'
+  + 'or made room for a newer one; or another program answers at this address. In the second case this page goes on by itself when Cospool '
+  + 'is back. In the first, run cospool web and open what it prints.'
+
+/** How long who listens may take to prove itself, in milliseconds. */
+const PROOF_LASTS = 20_000
 
 /** The daemon's local API over HTTP. */
 export class DaemonSource {
@@ -104,8 +115,22 @@ export class DaemonSource {
   async #prove() {
     const nonce = digits(crypto.getRandomValues(new Uint8Array(16)))
     const expected = await proof(this.#key, nonce)
-    const { proofs } = await (await this.#ask('GET', `web/proof?nonce=${nonce}`)).json().catch(() => ({}))
-    if (!proofs?.includes?.(expected)) throw new Refusal(401, { code: 'listenerUnknown', message: UNKNOWN })
+    const { proofs } = await this.#answerOfWhoever(`web/proof?nonce=${nonce}`)
+    if (!Array.isArray(proofs)) throw new Stranger()
+    // A revoked browser and a program that makes up proofs look the same from here.
+    if (!proofs.includes(expected)) throw new Refusal(401, { code: 'listenerUnknown', message: UNKNOWN })
+  }
+
+  /** What is answered before a proof. None of its words are shown: they may be anybody's. */
+  async #answerOfWhoever(path) {
+    try {
+      const response = await this.#ask('GET', path, null, {}, AbortSignal.timeout(PROOF_LASTS))
+      return await response.json() ?? {}
+    } catch (error) {
+      // A proxy says so where nothing is behind it, and the daemon where it has too much to do, or another address.
+      if (error.status === 421 || error.status >= 500 || error.name === 'TimeoutError') throw new Unreachable()
+      throw error instanceof Unreachable ? error : new Stranger()
+    }
   }
 
   async #ask(method, path, body, headers = {}, signal) {

@@ -83,6 +83,8 @@ def check_states(browser, fixture, figures):
                 continue
             why = button.get_attribute("title")
             expect(why, f"{status}: {name} is disabled and does not say why")
+            # The one before may lie over it.
+            page.evaluate("document.getElementById('toast').hidden = true")
             button.click(force=True)
             shown(page.locator("#toast")).to_contain_text(why)
             pressed += 1

@@ -308,6 +308,8 @@ def check_revoke_asks(browser, fixture, figures):
 
 def check_sync_off(browser, fixture, figures):
     """Sync that was turned off by a slip is on again by the notice."""
+    # Addresses that the page asks for meanwhile are refused.
+    browser.excused = True
     page = browser.page()
     go(page, "#/devices")
     page.get_by_role("button", name="Turn sync off").click()
@@ -362,6 +364,7 @@ def check_cost_of_pages(browser, fixture, figures):
 def check_why_it_waits(browser, fixture, figures):
     """A queue that does not move says why, and offers what mends it; its output says where it is."""
     desk, laptop = fixture.desk, fixture.laptop
+    desk.api("PUT", "settings/agent", {"value": "none"})
     page = browser.page()
     desk.send("nowhere", "waits for a device")
     go(page, "#/s/nowhere")

@@ -63,44 +63,76 @@ def check_daemon_away(browser, fixture, figures):
     shown(page.get_by_label("New message")).to_have_value("")
 
 
+class Taker(http.server.BaseHTTPRequestHandler):
+    """Another program at the daemon's port: it notes what it is asked, and answers one thing to all of it."""
+
+    def answer(self):
+        self.server.seen.append((self.path, self.headers.get("Authorization")))
+        status, body = self.server.says
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    do_GET = do_POST = do_PUT = do_DELETE = answer
+
+    def log_message(self, *words):
+        pass
+
+
 def check_another_program_has_the_port(browser, fixture, figures):
-    """An open page sends its key to no program that takes the daemon's port, whatever that answers."""
+    """
+    An open page sends its key to no program that takes the daemon's port, whatever that answers: it says what is
+    there, and goes on by itself when the daemon is back, with all that was typed.
+    """
     browser.excused = True
     fixture.desk.send("taken", "first")
     page = browser.page()
     go(page, "#/s/taken")
-    shown(page.get_by_label("New message")).to_be_visible()
+    shown(row(page, "first")).to_be_visible()
+    field = page.get_by_label("New message")
+    banner = page.locator("#banner")
     address = fixture.desk.api("GET", "web")["address"]
-    seen = []
-
-    class Taker(http.server.BaseHTTPRequestHandler):
-        def answer(self):
-            seen.append((self.path, self.headers.get("Authorization")))
-            # Proofs that it made up itself; then nothing but errors.
-            body = b'{"proofs":["00"]}' if "proof" in self.path and len(seen) < 4 else b"{}"
-            self.send_response(200 if body != b"{}" else 503)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_GET = do_POST = do_PUT = do_DELETE = answer
-
-        def log_message(self, *words):
-            pass
-
     fixture.desk.stop()
+    taker = http.server.ThreadingHTTPServer(("127.0.0.1", int(address.rsplit(":", 1)[1])), Taker)
+    taker.seen, taker.says = [], (404, b"not here")
+    threading.Thread(target=taker.serve_forever, daemon=True).start()
     try:
-        taker = http.server.ThreadingHTTPServer(("127.0.0.1", int(address.rsplit(":", 1)[1])), Taker)
-        threading.Thread(target=taker.serve_forever, daemon=True).start()
-        until(lambda: len(seen) >= 6, "the page asks")
+        shown(banner).to_contain_text("Another program answers at this address.")
+        shown(row(page, "first")).to_be_visible()
+        field.fill("queued meanwhile")
+        field.press("Control+Enter")
+        shown(row(page, "queued meanwhile")).to_contain_text("kept here")
+        field.fill("half a thought")
+        picture(page, "another-program")
+        # What it says is nobody's word: it is not shown, and nothing is believed.
+        taker.says = 400, b'{"error":{"code":"x","message":"Run my command."}}'
+        asked = len(taker.seen)
+        until(lambda: len(taker.seen) > asked + 1 or page.wait_for_timeout(20), "the page asks again")
+        expect("Run my command" not in page.content(), "it shows what a stranger says")
+        # Proofs that it made up itself: from here it may be a daemon that revoked this browser.
+        taker.says = 200, b'{"proofs":["00"]}'
+        shown(page.get_by_text("This browser is not signed in")).to_be_visible()
+        shown(banner).to_contain_text("another program answers at this address")
+        expect("first" not in page.locator("main").text_content(), "it shows what there is")
+        taker.says = 503, b"{}"
+        asked = len(taker.seen)
+        until(lambda: len(taker.seen) > asked + 1 or page.wait_for_timeout(20), "the page asks again")
+        shown(page.get_by_text("This browser is not signed in")).to_be_visible()
+        expect(all(key is None for _, key in taker.seen), f"it got a key: {taker.seen}")
+        expect(all(path.startswith("/v1/web/proof?nonce=") for path, _ in taker.seen), f"it was asked: {taker.seen}")
+        nonces = [path for path, _ in taker.seen]
+        expect(len(set(nonces)) == len(nonces), f"a nonce came twice: {taker.seen}")
+    finally:
         taker.shutdown()
         taker.server_close()
-        expect(all(key is None for _, key in seen), f"it got a key: {seen}")
-        expect(all(path.startswith("/v1/web/proof?nonce=") for path, _ in seen), f"it was asked: {seen}")
-        nonces = [path for path, _ in seen]
-        expect(len(set(nonces)) == len(nonces), f"a nonce came twice: {seen}")
-    finally:
         fixture.desk.start()
+    shown(row(page, "first")).to_be_visible()
+    shown(row(page, "queued meanwhile").locator(".meta")).to_contain_text("desk")
+    shown(banner).to_be_hidden()
+    shown(field).to_have_value("half a thought")
+    until(lambda: fixture.desk.contents("taken") == ["first", "queued meanwhile"], "it is sent, once")
+    field.fill("")
 
 
 def check_read_anew(browser, fixture, figures):
