@@ -202,7 +202,8 @@ export class SessionView extends HTMLElement {
     const status = task?.status ?? (running ? 'processing' : 'idle')
     // What is asked stands in its card.
     // So does what failed, at its row.
-    const isTold = status === 'error' && model.rows(this.#id).some((each) => STUCK.includes(each.status))
+    const isBad = status === 'error' || status === 'completed' && ['failure', 'cancelled'].includes(task.result?.kind)
+    const isTold = isBad && model.rows(this.#id).some((each) => STUCK.includes(each.status))
     const isShown = status !== 'idle' && !task?.request && !task?.question && !isTold
     show(this.task, isShown)
     if (!isShown) return

@@ -386,8 +386,8 @@ def check_why_it_waits(browser, fixture, figures):
     laptop.api("POST", "sessions/there/stop")
     laptop.api("PUT", "sessions/there/pause")
     laptop.send("there", "waits for the laptop")
-    laptop.api("DELETE", "sessions/there/pause")
     laptop.api("PUT", "settings/agent", {"value": "none"})
+    laptop.api("DELETE", "sessions/there/pause")
     until(lambda: "waits for the laptop" in desk.contents("there"), "the desk has it")
     laptop.stop()
     try:
