@@ -46,6 +46,9 @@ public final class EventFeed: AsyncSequence, Sendable {
     fileprivate var waiting: ArraySlice<FeedItem>
     fileprivate var bell: AsyncStream<Void>.AsyncIterator
 
+    /// The next event where it is at hand: nobody waits for it.
+    public mutating func nextAtHand() -> FeedItem? { waiting.popFirst() }
+
     /// The next event; nil where the feed ended or the task was cancelled.
     public mutating func next() async -> FeedItem? {
       while true {

@@ -50,8 +50,11 @@ struct FeedSource {
       changes.map { .changed($0) } + notices(of: changes, queueSizeMax: queueSizeMax))
   }
 
+  /// A later time of the last sync alone is no event: it would be one for each message of another.
   mutating func show(_ status: SyncStatus) {
-    guard let shown = mirror?.status, shown != status else { return }
+    guard var shown = mirror?.status else { return }
+    shown.lastSyncedAt = status.lastSyncedAt
+    guard shown != status else { return }
     mirror?.status = status
     log.append([.sync(status)])
   }

@@ -122,20 +122,23 @@ private final class EncodedEvents: Sendable {
   }
 }
 
-/// What is on its way to one reader: at most one event and one heartbeat, so that a slow reader
-/// keeps nothing in memory.
+/// What is on its way to one reader: at most the events of one write and one heartbeat, so that a
+/// slow reader keeps little in memory.
 private struct Parts: Sendable {
   enum Part: Sendable {
-    case event(ByteBuffer)
+    case events(ByteBuffer)
     case heartbeat
 
     var bytes: ByteBuffer {
       switch self {
-      case .event(let bytes): bytes
+      case .events(let bytes): bytes
       case .heartbeat: ByteBuffer(string: ": heartbeat\n\n")
       }
     }
   }
+
+  /// No more is added to a write that has so many bytes.
+  static let joinedMax = 64 << 10
 
   let stream: AsyncStream<Part>
   private let continuation: AsyncStream<Part>.Continuation
@@ -148,8 +151,14 @@ private struct Parts: Sendable {
 
   func addEvents(of feed: EventFeed, encoded: EncodedEvents) async throws {
     var written = eventsWritten.stream.makeAsyncIterator()
-    for await item in feed {
-      continuation.yield(.event(try encoded.bytes(of: item)))
+    var items = feed.makeAsyncIterator()
+    while let item = await items.next() {
+      var bytes = try encoded.bytes(of: item)
+      // A write costs more than its bytes: what comes together goes together.
+      while bytes.readableBytes < Parts.joinedMax, let more = items.nextAtHand() {
+        bytes.writeImmutableBuffer(try encoded.bytes(of: more))
+      }
+      continuation.yield(.events(bytes))
       await written.next(isolation: #isolation)
     }
     continuation.finish()
@@ -166,7 +175,7 @@ private struct Parts: Sendable {
 
   func wasWritten(_ part: Part) {
     switch part {
-    case .event: eventsWritten.continuation.yield()
+    case .events: eventsWritten.continuation.yield()
     case .heartbeat: heartbeatsWritten.continuation.yield()
     }
   }

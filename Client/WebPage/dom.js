@@ -90,14 +90,17 @@ const SETTLES = 500
 
 /**
  * Looks which of these stand elsewhere than they did, or are new, and has them take no press for a moment. Their
- * property `pressed` names the part of them that is pressed.
+ * property `pressed` names the part of them that says so to whoever does not see it.
  */
 export function settle(elements) {
-  for (const each of elements) {
-    const top = each.offsetTop
+  // All are read before anything is changed.
+  const tops = Array.from(elements, (each) => [each, each.offsetTop])
+  for (const [each, top] of tops) {
     if (each.shownTop === top) continue
     each.shownTop = top
     each.settlesUntil = performance.now() + SETTLES
+    // Of a thousand, those far from the window can be pressed by nobody.
+    if (Math.abs(top - scrollY) > 2 * innerHeight) continue
     const { pressed } = each
     pressed?.setAttribute('aria-disabled', 'true')
     clearTimeout(each.settling)
@@ -110,7 +113,7 @@ export function guardPresses(view) {
   view.addEventListener('click', (event) => {
     const part = event.target.closest('request-card, queue-row, li.thread')
     // A press by a key or by a program has no place.
-    if (!event.detail || !part || !(part.settlesUntil > performance.now()) || !part.pressed?.contains(event.target)) return
+    if (!event.detail || !part || !(part.settlesUntil > performance.now()) || !event.target.closest('button')) return
     event.preventDefault()
     event.stopPropagation()
     toast('That moved a moment ago, so nothing was done. Press again.')

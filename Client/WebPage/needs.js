@@ -163,7 +163,8 @@ export class NeedsView extends HTMLElement {
     const here = stops.findIndex((each) => each.contains(document.activeElement))
     if (event.key === 'j' || event.key === 'k') {
       const stop = stops[event.key === 'j' ? Math.min(here + 1, stops.length - 1) : Math.max(here - 1, 0)]
-      const first = stop?.querySelector('button:not(:disabled, [hidden]), a') ?? stop
+      // Not to a decision: Enter would make it.
+      const first = stop?.matches('request-card') ? stop : stop?.querySelector('button:not(:disabled, [hidden]), a') ?? stop
       first?.focus()
       return Boolean(stop)
     }

@@ -11,7 +11,7 @@ import { moveTo } from './row.js'
 const OUTPUT_PERIOD = 1000
 
 export class SessionView extends HTMLElement {
-  #id; #output; #timer
+  #id; #output; #timer; #settling
   /** Why it is paused, and as of which state of the session that is known. */
   #reason = null
   #reasonOf = null
@@ -51,9 +51,15 @@ export class SessionView extends HTMLElement {
     this.#dragging()
     this.composer.open(id)
     guardPresses(this)
-    this.sizes = new ResizeObserver(() => settle(this.request.children))
+    this.sizes = new ResizeObserver(() => this.#settle())
     this.sizes.observe(this)
     this.update()
+  }
+
+  /** What comes above a row, or goes, puts another one under the pointer. */
+  #settle() {
+    this.#settling = null
+    settle([...this.request.children, ...this.list.children])
   }
 
   disconnectedCallback() {
@@ -99,7 +105,6 @@ export class SessionView extends HTMLElement {
     reconcile(this.request, model.asked(this.#id), {
       key: (each) => each.id, make: () => document.createElement('request-card'), update: (card, each) => card.update(each),
     })
-    settle(this.request.children)
     show(this.more, task?.moreRequests > 0)
     if (task?.moreRequests) text(this.more, `${counted(task.moreRequests, 'more request')} will show when one of these is answered.`)
     text(this.count, rows.length ? `Queue · ${rows.length}` : 'Queue')
@@ -113,6 +118,9 @@ export class SessionView extends HTMLElement {
       }),
     })
     this.composer.update()
+    settle(this.request.children)
+    // Behind the frame, where it costs nothing to ask where they stand.
+    this.#settling ??= setTimeout(() => this.#settle())
     const running = model.running(this.#id)
     if (running && running.id !== this.#output && !host) this.#showOutput(running.id)
   }

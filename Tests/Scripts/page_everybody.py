@@ -43,6 +43,15 @@ def check_ten_pages(browser, fixture, figures):
 # For everybody
 
 
+def explained(page, button, why):
+    """Whether a press says so much; what moved a moment before is to be pressed again."""
+    # The notice before may lie over the button.
+    page.evaluate("document.getElementById('toast').hidden = true")
+    button.click(force=True)
+    page.wait_for_timeout(50)
+    return why in page.locator("#toast").text_content()
+
+
 def check_states(browser, fixture, figures):
     """Every state and every action: enabled or explained, in the table and at the row; a way out of each state."""
     page = browser.page()
@@ -83,10 +92,7 @@ def check_states(browser, fixture, figures):
                 continue
             why = button.get_attribute("title")
             expect(why, f"{status}: {name} is disabled and does not say why")
-            # The one before may lie over it.
-            page.evaluate("document.getElementById('toast').hidden = true")
-            button.click(force=True)
-            shown(page.locator("#toast")).to_contain_text(why)
+            until(lambda: explained(page, button, why), f"{status}: {name} says why it is disabled")
             pressed += 1
         expect(ways or status in ("succeeded", "skipped"), f"the row that is {status} offers no way out")
         line.get_by_role("button", name="More").click()

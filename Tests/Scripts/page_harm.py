@@ -100,6 +100,36 @@ def check_press_on_what_moved(browser, fixture, figures):
     fixture.desk.cli("approve", "moved-1")
 
 
+def check_rows_that_move(browser, fixture, figures):
+    """A press on what came under the pointer where a row of a session went does nothing, in its menu neither."""
+    ids = [fixture.desk.send("rows", text) for text in ("row one", "row two", "row three", "row four")]
+    page = browser.page()
+    go(page, "#/s/rows")
+    lines = {text: row(page, text) for text in ("row two", "row three", "row four")}
+    shown(lines["row four"]).to_be_visible()
+    for button, move in (("Move up: row two", 0), ("Cancel", 2)):
+        if button == "Cancel":
+            lines["row four"].get_by_role("button", name="More").click()
+        page.wait_for_timeout(600)
+        place = middle(page.get_by_role("button", name=button))
+        before = page.evaluate("document.querySelector('queue-row:last-of-type').settlesUntil")
+        fixture.desk.api("POST", "messages/cancel", {"ids": [ids[move]]})
+        until(lambda: page.evaluate("""before => { const last = document.querySelector('queue-row:last-of-type')
+          if (last.settlesUntil === before) return false
+          // However slow the machine is.
+          for (const each of document.querySelectorAll('queue-row')) each.settlesUntil += 20_000
+          return true }""", before), "the last row moved")
+        queue = fixture.desk.contents("rows")
+        at = middle(page.get_by_role("button", name=button)) if button == "Cancel" else place
+        page.mouse.click(*at)
+        shown(page.locator("#toast")).to_contain_text("That moved a moment ago")
+        expect(fixture.desk.contents("rows") == queue, f"something was done: {fixture.desk.contents('rows')}")
+        page.evaluate("for (const each of document.querySelectorAll('queue-row')) each.settlesUntil -= 20_000")
+    page.wait_for_timeout(600)
+    page.get_by_role("button", name="Cancel").click()
+    until(lambda: fixture.desk.contents("rows") == ["row two"], "the next press cancels it")
+
+
 def check_put_off(browser, fixture, figures):
     """What was put off stays in its place, says so, and comes back at once where its person wants that."""
     page = browser.page()
