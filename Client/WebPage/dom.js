@@ -168,10 +168,13 @@ export function toast(words, action) {
   // The focus goes back to where it came from, unless the next one offers the same.
   refill(toast, [h('span', {}, words), button], toast.from)
   toast.hidden = false
+  toast.classList.remove('going')
   clearTimeout(toast.timer)
   const go = () => {
-    if (toast.matches(':hover, :focus-within')) toast.timer = setTimeout(go, 2000)
-    else toast.hidden = true
+    if (toast.matches(':hover, :focus-within')) return (toast.timer = setTimeout(go, 2000))
+    // A finger may be on its way: it presses the notice that it saw, and nothing behind it.
+    toast.classList.add('going')
+    toast.timer = setTimeout(() => (toast.hidden = true), SETTLES)
   }
   toast.timer = setTimeout(go, 10_000)
   say(words)

@@ -202,6 +202,23 @@ def check_undo_of_a_notice(browser, fixture, figures):
 # The daemon is away
 
 
+def check_notice_that_goes(browser, fixture, figures):
+    """A finger that comes a moment after a notice went presses that notice, and nothing behind it."""
+    fixture.desk.send("behind", "stands behind the notice")
+    page = browser.page(**PHONE)
+    go(page, "#/s/behind")
+    shown(row(page, "stands behind the notice")).to_be_visible()
+    page.evaluate("""async () => { const { toast } = await import('/dom.js')
+      const wait = setTimeout
+      // It goes at once, and the moment is as long as this machine needs.
+      window.setTimeout = (run, time) => wait(run, { 10_000: 50, 500: 20_000 }[time] ?? time)
+      toast('Something was done', { label: 'Undo', run: () => (window.isUndone = true) }) }""")
+    shown(page.locator("#toast.going")).to_be_visible()
+    page.touchscreen.tap(*middle(page.locator("#toast").get_by_role("button", name="Undo")))
+    until(lambda: page.evaluate("window.isUndone"), "it is undone")
+    shown(page.locator("#toast")).to_be_hidden()
+
+
 def check_decision_while_away(browser, fixture, figures):
     """A decision without an answer says what is so, and counts when the daemon is back, if it is still asked."""
     browser.excused = True
@@ -384,8 +401,9 @@ def check_cost_of_pages(browser, fixture, figures):
     figures["a send with ten open pages, ms of a processor"] = round(together, 2)
     figures["questions for what is unsent by ten pages"] = len(asked)
     expect(len(asked) <= 10 * (length + 1), f"they asked {len(asked)} times in {length:.1f} s")
-    # A debug build takes about four times as much, for the events that each page is told: twice is the aim.
-    expect(together <= 7 * alone, f"a send costs {together:.1f} ms with ten pages, {alone:.1f} ms without")
+    # Each page is written to twice for a send, for the change and for its way to the server: about 2.3 times in a
+    # debug build. Twice is the aim.
+    expect(together <= 3 * alone, f"a send costs {together:.1f} ms with ten pages, {alone:.1f} ms without")
 
 
 # What stands where

@@ -107,6 +107,37 @@ import Testing
   }
 }
 
+@Suite struct FeedSourceTests {
+  @Test func aLaterTimeOfTheLastSyncAloneIsNoEvent() async throws {
+    var source = FeedSource(log: FeedLog(opening: 7))
+    var status = SyncStatus(
+      state: .connected, device: DeviceID(high: 1, low: 1), deviceName: "desk")
+    let feed = source.open(after: nil, Workspace(), status)
+    status.lastSyncedAt = 1
+    source.show(status)
+    status.outgoing = 1
+    source.show(status)
+    var items = feed.makeAsyncIterator()
+    while let item = await items.next(), item.event != .present {}
+    #expect(await items.next()?.event == .sync(status))
+  }
+
+  @Test func whatCameTogetherIsAtHandTogether() async throws {
+    let log = FeedLog(opening: 7)
+    let feed = EventFeed(log: log, after: log.cursor, beginning: [])
+    var items = feed.makeAsyncIterator()
+    let events = try (1...3).map { FeedEvent.changed(.sessionDeleted(try SessionID("s\($0)"))) }
+    log.append(events)
+    #expect(await items.next()?.event == events[0])
+    #expect(items.nextAtHand()?.event == events[1])
+    #expect(items.nextAtHand()?.event == events[2])
+    #expect(items.nextAtHand() == nil)
+    log.append([events[0]])
+    #expect(items.nextAtHand() == nil)
+    #expect(await items.next()?.event == events[0])
+  }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct EventFeedTests {
   @Test func feedGoesOnBehindItsCursor() async throws {
     try await ClientFixture.withServer { fixture in
