@@ -55,7 +55,10 @@ struct CallerMiddleware: RouterMiddleware {
     guard caller.isOfThisUser else { throw APIProblem.foreignUser }
     // Who opened the connection for another one and ended tells nothing of the other.
     guard let line = caller.lineage() else { throw APIProblem.callerGone }
-    guard let trace = TurnTrace.found(in: line, ignoring: api.turns.ownTraces) else { return nil }
+    guard let trace = TurnTrace.found(in: line, ignoring: api.turns.ownTraces) else {
+      if let refusal = api.turns.refusal(ofUntraced: line) { throw refusal }
+      return nil
+    }
     guard let agent = api.turns.agent(of: trace) else {
       throw api.turns.owns(trace) ? APIProblem.agentTurnOver : APIProblem.agentOfAnotherDaemon
     }
@@ -232,6 +235,12 @@ extension APIProblem {
     .forbidden, code: "agentTurnOver",
     message: "An agent started this process, and its turn is over. Use a terminal of your own.",
     exitCode: ExitStatus.authentication)
+
+  static let agentUnknown = APIProblem(
+    .forbidden, code: "agentUnknown",
+    message:
+      "An agent started this process, and what tells of which turn is gone from its environment. Ask with the "
+      + "environment that the agent was given.", exitCode: ExitStatus.authentication)
 
   static let agentOfAnotherDaemon = APIProblem(
     .forbidden, code: "agentOfAnotherDaemon",

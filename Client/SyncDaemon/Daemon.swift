@@ -127,7 +127,8 @@ struct Daemon: Sendable {
       services: [
         WatchdogService(notifier: notifier, executor: executor),
         SyncService(client: client, logger: logger),
-        LateService(base: NotifyService(client: client, logger: logger), start: noticesWait),
+        LateService(
+          base: NotifyService(client: client, turns: turns, logger: logger), start: noticesWait),
         LateService(base: agents, start: agentsWait),
         LocalAPIService(
           application: application, agentApplication: agentAPI, agentStart: turnsWait,

@@ -6,6 +6,7 @@ import QueueModel
 import ServiceLifecycle
 import Subprocess
 import SyncClient
+import Synchronization
 import SystemPackage
 
 /// Runs `notifyCommand` for every notification that comes while nobody looks at the device.
@@ -15,6 +16,8 @@ import SystemPackage
 /// the same.
 struct NotifyService: Service {
   var client: QueueClient
+  /// Told which processes are the command's: the person set it, so it may ask what the person may.
+  var turns: TurnAccess?
   var logger: Logger
   /// Between a command's start and its end.
   var limit = NotifyService.limitDefault
@@ -118,11 +121,17 @@ struct NotifyService: Service {
     for (name, value) in NotifyService.environment(of: notification, showsDetails: showsDetails) {
       if let key = Environment.Key(rawValue: name) { values[key] = value }
     }
+    let started = Mutex<pid_t>(0)
+    defer { turns?.noteCommandEnded(started.withLock { $0 }) }
     do {
       let result = try await Subprocess.run(
         program.contains("/") ? .path(FilePath(program)) : .name(program),
         arguments: Arguments(Array(words.dropFirst())), environment: .inherit.updating(values),
-        platformOptions: options, input: .none, output: .discarded, error: .discarded)
+        platformOptions: options, input: .none, output: .discarded, error: .discarded
+      ) { execution in
+        started.withLock { $0 = execution.processIdentifier.value }
+        turns?.noteCommand(execution.processIdentifier.value)
+      }
       switch result.terminationStatus {
       case .exited(0): return .ended(nil)
       // One that was stopped may catch the signal and say something else.

@@ -350,6 +350,62 @@ extension EndToEnd {
       }
     }
 
+    /// An agent's own process writes over its environment, and what it starts has none: it is still the daemon's child.
+    @Test func whoOverwritesItsEnvironmentIsNoPerson() async throws {
+      try await TestBed.run { bed in
+        let other = Device(bed, "b")
+        try await other.start()
+        let wiping = bed.path("wipe.py")
+        try Data(Self.wiping.utf8).write(to: URL(filePath: wiping))
+        let scene = try await Scene(
+          bed, "exec python3 \(wiping) $cospool $COSPOOL_DATA \(other.data)")
+        try await scene.device.send("own", "go")
+        try await scene.ends()
+        #expect(scene.text("environment") == "gone")
+        #expect(
+          scene.text("0.out").contains("agent started this process"), "\(scene.text("0.out"))")
+        #expect(scene.text("1.out").contains("agent of another daemon"), "\(scene.text("1.out"))")
+        #expect(scene.code("0") == "3" && scene.code("1") == "3")
+        #expect(try await scene.device.cospool("config", "get", "command").contains("agent.sh"))
+        #expect(try await !other.cospool("config", "get", "command").contains("pwned"))
+      }
+    }
+
+    /// The daemon starts it as it starts agents, and it is the person's all the same.
+    @Test func whatTheDaemonRunsForItsPersonIsNoAgent() async throws {
+      try await TestBed.run { bed in
+        let script = bed.path("notify.sh")
+        let scene = try await Scene(bed, ":")
+        let line =
+          "env -i \(try Executables.path(of: "cospool")) config set approvalPatience 77 "
+          + "--data \(scene.device.data) > \(scene.folder)/notify.out 2>&1\n"
+        try Data(line.utf8).write(to: URL(filePath: script))
+        try await scene.device.cospool("config", "set", "notifyCommand", "sh \(script)")
+        try await scene.device.send("own", "go")
+        try await bed.eventually("it was set", within: 120) {
+          let patience = try await scene.device.cospool("config", "get", "approvalPatience")
+          return patience.contains("77")
+        }
+      }
+    }
+
+    /// proc_pid_stat(5): fields 50 and 51 say where the environment lies.
+    private static let wiping = #"""
+      import ctypes, subprocess, sys
+      fields = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
+      begin, end = int(fields[47]), int(fields[48])
+      ctypes.memset(begin, 0, end - begin)
+      left = open("/proc/self/environ", "rb").read().strip(b"\0")
+      open("environment", "w").write("gone" if not left else "there")
+      for number, data in enumerate(sys.argv[2:]):
+        with open(f"{number}.out", "w") as out:
+          code = subprocess.call(
+            [sys.argv[1], "config", "set", "command", "touch pwned", "--data", data],
+            env={"PATH": "/usr/bin:/bin"}, stdout=out, stderr=out)
+        open(f"{number}.code", "w").write(str(code))
+      open("done", "w")
+      """#
+
     /// Who asks for leave does not give it: neither an agent at work, nor one that a person works with.
     @Test func anAgentAnswersNoRequestOfItsOwn() async throws {
       try await TestBed.run { bed in

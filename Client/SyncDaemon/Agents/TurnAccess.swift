@@ -1,3 +1,4 @@
+import AgentFormats
 import Basics
 import Foundation
 import QueueModel
@@ -19,7 +20,12 @@ final class TurnAccess: Sendable {
   let dataDirectory: String
   /// What tells that an agent started this daemon; nothing where a person or the system did.
   let ownTraces = TurnTrace.all(of: getpid())
+  /// The processes above this daemon: whoever they are of, it is who uses it.
+  private let ownLine = Set(
+    CallingProcess(id: getppid(), user: geteuid()).lineage()?.map(\.id) ?? [])
   private let turns = Mutex<[String: CallingAgent]>([:])
+  /// What the daemon starts that is no agent: commands that its person set.
+  private let commands = Mutex<Set<pid_t>>([])
 
   init(socket: String, dataDirectory: String) {
     self.socket = socket
@@ -45,6 +51,26 @@ final class TurnAccess: Sendable {
       turns.values.first { $0.message == trace.message && $0.attempt == trace.attempt }
     }
   }
+
+  /// A command of the person's runs until it is said to have ended.
+  func noteCommand(_ process: pid_t) { commands.withLock { _ = $0.insert(process) } }
+
+  func noteCommandEnded(_ process: pid_t) { commands.withLock { _ = $0.remove(process) } }
+
+  /// Why a line without a trace of a turn is an agent's all the same, if it is: what overwrites its environment is
+  /// still below the daemon that started it.
+  func refusal(ofUntraced line: [(id: pid_t, stat: ProcessStat)]) -> APIProblem? {
+    if let farthest = line.last, farthest.stat.parent == getpid() {
+      return commands.withLock { $0.contains(farthest.id) } ? nil : .agentUnknown
+    }
+    let isBelowAnother = line.contains { process in
+      process.stat.name == TurnAccess.daemonName && !ownLine.contains(process.id)
+    }
+    return isBelowAnother ? .agentOfAnotherDaemon : nil
+  }
+
+  /// The program that starts agents, as the system names its processes.
+  private static let daemonName = "cospoold"
 
   /// Whether a trace is of a turn that this daemon began, or one before it with the same data directory.
   func owns(_ trace: TurnTrace) -> Bool {
