@@ -348,8 +348,10 @@ extension AskRequest {
       guard let input else {
         return .approval(toolName: toolName, summary: summary ?? "", details: details)
       }
-      guard let tree = JSONTree(Array(input.utf8)) else {
-        throw APIProblem.badRequest("The field input is a text that holds one JSON value.")
+      guard let tree = JSONTree(Array(input.utf8), isShown: true) else {
+        throw APIProblem.badRequest(
+          "The field input is a text that holds one JSON value, in which no object has a name twice."
+        )
       }
       return .approval(ofTool: toolName, tree)
     case "question":

@@ -22,9 +22,12 @@ package enum JSONTree: Hashable, Sendable {
 
   /// Reads one value; nil where it is none, or has too many levels. Bytes that are no UTF-8 are
   /// replaced first.
-  package init?(_ bytes: some Collection<UInt8>) {
+  ///
+  /// - Parameter isShown: whether a person decides by what is read: an object that has a name twice is no value then.
+  package init?(_ bytes: some Collection<UInt8>, isShown: Bool = false) {
     guard JSONTree.depth(of: bytes) <= JSONTree.depthMax else { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
+    guard !isShown || !JSONNames(Array(text.utf8)).hasTwins else { return nil }
     guard let tree = try? JSONDecoder().decode(JSONTree.self, from: Data(text.utf8)) else {
       return nil
     }

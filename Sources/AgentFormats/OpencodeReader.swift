@@ -68,7 +68,9 @@ package struct OpencodeReader: Sendable {
     case "permission.updated", "permission.asked":
       return tools.approvalRequested(
         properties["id"]?.text, tool: (properties["permission"] ?? properties["type"])?.text,
-        input: OpencodeReader.input(properties), conversation: owner == session ? nil : owner)
+        input: JSONNames(data).hasTwins
+          ? .string(String(decoding: data, as: UTF8.self)) : OpencodeReader.input(properties),
+        conversation: owner == session ? nil : owner)
     case "permission.replied":
       return tools.approvalAnswered((properties["requestID"] ?? properties["permissionID"])?.text)
     case "session.status":
@@ -111,7 +113,9 @@ package struct OpencodeReader: Sendable {
       }
     }
     for (name, value) in members where !names.contains(name) {
-      input[input[name] == nil ? name : "permission.\(name)"] = value
+      var free = name
+      while input[free] != nil { free = "permission.\(free)" }
+      input[free] = value
     }
     return .object(input)
   }

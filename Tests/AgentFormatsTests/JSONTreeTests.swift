@@ -15,6 +15,21 @@ import Testing
     #expect(tree("[\"" + text + "\"]")?.elements.count == 1)
   }
 
+  private static let twins: [(String, Bool)] = [
+    (#"{"command":"ls","command":"rm -rf /"}"#, true), (#"[1,{"a":{"b":1,"c":[],"b":{}}}]"#, true),
+    (#"{"a":1,"\u0061":2}"#, true), ("{\"caf\u{E9}\":1,\"cafe\u{301}\":2}", true),
+    ("{\"api\u{212A}ey\":1,\"apiKey\":2}", true), (#"{"a\"b":1,"a\"b":2}"#, true),
+    (#"{"a":{"a":["a","a",{"a":"a"}]},"b":{"a":1},"A":"b"}"#, false), (#"["a","a"]"#, false),
+    (#"{"a":"{\"a\":1,\"a\":2}","b":"a\",\"a"}"#, false), ("{}", false), (#""a""#, false),
+  ]
+
+  /// One program takes the first of two values, another the last: a person would read the one, and the tool get the other.
+  @Test(arguments: twins)
+  func namesThatStandTwiceAreNoValue(text: String, isRefused: Bool) {
+    #expect((JSONTree(Array(text.utf8), isShown: true) == nil) == isRefused, "\(text)")
+    #expect(tree(text) != nil, "\(text)")
+  }
+
   /// Ids of requests come back as they came.
   @Test func wholeNumbersStayWhatTheyAre() {
     for text in ["0", "-7", "9007199254740993", "-9007199254740993", "9223372036854775807"] {

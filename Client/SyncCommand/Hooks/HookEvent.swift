@@ -65,7 +65,7 @@ struct HookEvent: Sendable {
 
   /// nil for whatever is no event of a kind that is known.
   init?(_ bytes: [UInt8]) {
-    guard let object = JSONTree(bytes),
+    guard let object = JSONTree(bytes, isShown: true),
       let name = (object["hook_event_name"]?.text).flatMap(Name.init),
       let session = object["session_id"]?.text, !session.isEmpty
     else { return nil }

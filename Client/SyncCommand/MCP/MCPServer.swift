@@ -64,7 +64,7 @@ struct MCPServer: Sendable {
   }
 
   mutating func step(_ line: [UInt8]) async -> Step {
-    guard let request = JSONTree(line), let call = waitingCall(of: request) else {
+    guard let request = JSONTree(line, isShown: true), let call = waitingCall(of: request) else {
       return .answer(await answerAtOnce(to: line))
     }
     let (tool, id) = call
@@ -117,7 +117,7 @@ struct MCPServer: Sendable {
     guard !line.allSatisfy({ $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }) else {
       return nil
     }
-    guard let request = JSONTree(line) else {
+    guard let request = JSONTree(line, isShown: true) else {
       return MCPServer.error(.parseError, "This is no JSON.", id: .null)
     }
     guard case .object(let members) = request, request["jsonrpc"]?.text == "2.0" else {
