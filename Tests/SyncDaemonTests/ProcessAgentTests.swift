@@ -75,6 +75,15 @@ struct ProcessAgentTests {
     "env A=1 {}",
     "timeout 5 {}", "{}", "{} --help", "agent x{}", "agent prompt={}", "agent --a b={}",
     "sh -c 'exec \"$@\"' sh sh -c {}",
+    "awk {}", "gawk -F : {}", "sed {} /etc/hostname", "python3.11 {}",
+    "/usr/bin/python3.11 -W ignore {}",
+    "bash -o pipefail {}", "bash -O extglob {}", "bash +e {}", "timeout -s KILL 5 {}",
+    "flock /tmp/lock {}",
+    "chroot /srv {}", "env -u FOO {}", "env -C /tmp {}", "sudo -u other {}", "sudo -u other -- {}",
+    "npx {}",
+    "npx -p thing {}", "chrt 5 {}", "nix-shell --run {}", "powershell -Command {}", "erl -eval {}",
+    "agent --EVAL={}",
+    "node -r thing {}", "tclsh8.6 {}", "xvfb-run {}",
   ])
   func promptsAreNoScripts(command: String) {
     #expect(throws: CommandLineFault.self) {
@@ -88,6 +97,12 @@ struct ProcessAgentTests {
     "nice -n 5 agent {}", "sh -c 'agent \"$1\"' sh {}", "python3 agent.py {}",
     "timeout 60 agent {}",
     "sh -c 'agent < /dev/stdin'",
+    "python3.11 -u agent.py {}", "python3 -W ignore agent.py {}", "python3 -m agent {}",
+    "sudo -u other agent {}",
+    "sudo -E agent {}", "timeout -s KILL 60 agent {}", "flock /tmp/lock agent {}",
+    "npx @openai/agent {}",
+    "env -u FOO agent {}", "bash -o pipefail agent.sh {}", "node agent.js {}", "agent run {}",
+    "codex exec {}",
   ])
   func commandsThatTakeAPromptAsDataAreTaken(command: String) throws {
     _ = try CommandAgent.agent(command: command, timeoutSeconds: nil)

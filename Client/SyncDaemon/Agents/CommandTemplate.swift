@@ -57,7 +57,7 @@ struct CommandTemplate: Hashable, Sendable {
   private static func isNamed(_ word: String) -> Bool {
     guard word.hasPrefix("--"), word.hasSuffix("=" + placeholder) else { return false }
     let name = word.dropFirst(2).dropLast(placeholder.count + 1)
-    return !name.isEmpty && !scriptNames.contains(String(name))
+    return !name.isEmpty && !scriptNames.contains(name.lowercased())
       && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
   }
 
@@ -75,23 +75,49 @@ struct CommandTemplate: Hashable, Sendable {
         hasScript = hasScript || word.hasSuffix("c") || word.hasSuffix("e")
       }
       guard !hasScript else { continue }
-      let program = word.split(separator: "/").last.map(String.init) ?? ""
+      let program = CommandTemplate.program(word)
       if joining.contains(program) { return true }
-      if runners.contains(program), behind.allSatisfy(isNoOperand) { return true }
+      if runners.contains(program), !hasOperand(behind, of: program) { return true }
     }
     return false
   }
 
+  /// The name of a program without its folder and its version: `python` of `/usr/bin/python3.11`.
+  private static func program(_ word: String) -> String {
+    let name = word.split(separator: "/").last.map(String.init) ?? ""
+    let plain = name.prefix(name.count - name.reversed().prefix { $0.isNumber || $0 == "." }.count)
+    return plain.isEmpty ? name : String(plain)
+  }
+
+  /// Whether what a program runs stands among the words behind it: the first of them that is neither an option nor the
+  /// value of one; of some programs, the second.
+  private static func hasOperand(_ words: ArraySlice<String>, of program: String) -> Bool {
+    var missing = secondOperand.contains(program) ? 2 : 1
+    var isValue = false
+    for word in words {
+      if isNoOperand(word) {
+        isValue = valued[program]?.contains(word) == true
+      } else if isValue {
+        isValue = false
+      } else {
+        missing -= 1
+      }
+    }
+    return missing <= 0
+  }
+
   /// `-c`, `-lc`, `-e`, `--command` and their like.
   private static func isScriptOption(_ word: String) -> Bool {
-    if word.hasPrefix("--") { return scriptNames.contains(String(word.dropFirst(2))) }
     guard word.hasPrefix("-"), let last = word.last else { return false }
+    // Some programs have long options behind one hyphen, in capitals too.
+    if scriptNames.contains(String(word.drop { $0 == "-" }).lowercased()) { return true }
+    guard !word.hasPrefix("--") else { return false }
     return "ceErS".contains(last) && word.dropFirst().allSatisfy(\.isLetter)
   }
 
   /// An option, a number such as a time, or a variable.
   private static func isNoOperand(_ word: String) -> Bool {
-    word.hasPrefix("-") || word.first?.isNumber == true || word.contains("=")
+    word.hasPrefix("-") || word.hasPrefix("+") || word.first?.isNumber == true || word.contains("=")
   }
 
   /// Whether the agent reads no option at a place: `--` stands right before it, and is not a script's argument.
@@ -106,16 +132,37 @@ struct CommandTemplate: Hashable, Sendable {
   ]
   /// Programs that make a script of all of their arguments.
   private static let joining: Set<String> = [
-    "eval", "mosh", "parallel", "rsh", "screen", "script", "ssh", "su", "tmux", "watch", "wsl",
-    "xargs",
+    "eval", "mosh", "nix-shell", "parallel", "rsh", "screen", "script", "sg", "ssh", "su", "tmux",
+    "watch", "wsl", "xargs",
   ]
-  /// Programs that run their first operand.
+  /// Programs that run their first operand, as a program, a file or a script.
   private static let runners: Set<String> = [
-    "ash", "bash", "busybox", "bun", "chroot", "command", "dash", "deno", "doas", "env", "exec",
-    "fish", "flock",
-    "ionice", "ksh", "lua", "nice", "node", "nohup", "perl", "php", "pwsh", "python", "python3",
-    "ruby", "runuser",
-    "setsid", "sh", "stdbuf", "strace", "sudo", "systemd-run", "taskset", "tclsh", "time",
-    "timeout", "unshare", "zsh",
+    "ash", "awk", "bash", "bun", "bunx", "busybox", "chroot", "chrt", "dash", "dbus-run-session",
+    "deno", "doas", "env", "expect", "fakeroot", "firejail", "fish", "flock", "gawk", "gosu",
+    "guile", "ionice", "julia", "ksh", "ltrace", "lua", "mawk", "nawk", "nice", "node", "nodejs",
+    "nohup", "npx", "numactl", "osascript", "perl", "php", "pkexec", "powershell", "proot", "pwsh",
+    "pypy", "python", "Rscript", "ruby", "runuser", "sed", "setarch", "setpriv", "setsid", "sh",
+    "stdbuf", "strace", "sudo", "systemd-run", "taskset", "tclsh", "time", "timeout", "unbuffer",
+    "unshare", "uvx", "wish", "xvfb-run", "zsh",
+  ]
+  /// Of them, those that run their second one.
+  private static let secondOperand: Set<String> = ["chroot", "flock", "gosu", "setarch"]
+  /// Their options that take the next word, where that word looks like what is run.
+  private static let valued: [String: Set<String>] = [
+    "awk": ["-F", "-v"], "bash": ["-o", "+o", "-O", "+O"], "dash": ["-o", "+o"], "doas": ["-u"],
+    "env": ["-u", "--unset", "-C", "--chdir"], "gawk": ["-F", "-v"], "ksh": ["-o", "+o"],
+    "lua": ["-l"], "ltrace": ["-o"], "mawk": ["-F", "-v"], "nawk": ["-F", "-v"],
+    "node": ["-r", "--require", "--import"], "nodejs": ["-r", "--require", "--import"],
+    "npx": ["-p", "--package"], "perl": ["-I"], "php": ["-d"], "pypy": ["-W", "-X"],
+    "python": ["-W", "-X"], "ruby": ["-I", "-r"], "runuser": ["-u", "-g", "-G"],
+    "setpriv": ["--reuid", "--regid"], "sh": ["-o", "+o"], "strace": ["-o", "-u"],
+    "sudo": [
+      "-u", "-g", "-U", "-D", "-h", "-p", "-R", "-r", "-t", "--user", "--group", "--chdir",
+      "--host", "--prompt", "--chroot", "--role", "--type",
+    ],
+    "systemd-run": [
+      "-p", "-u", "-M", "-H", "--unit", "--property", "--slice", "--machine", "--uid",
+    ],
+    "timeout": ["-s", "--signal"], "uvx": ["--from", "--with"], "zsh": ["-o", "+o"],
   ]
 }
