@@ -8,6 +8,12 @@ package enum ShownName {
     return String(shown)
   }
 
+  /// A text of several lines, each as `text` shows it.
+  package static func lines(_ text: String) -> String {
+    text.split(separator: "\n", omittingEmptySubsequences: false).map { Self.text(String($0)) }
+      .joined(separator: "\n")
+  }
+
   private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .control, .lineSeparator, .paragraphSeparator: false

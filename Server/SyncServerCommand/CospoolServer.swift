@@ -81,7 +81,8 @@ struct CospoolServer: AsyncParsableCommand {
       StandardError.write(fault.text + "\n")
       Foundation.exit(ExitStatus.usage)
     } catch let error as SyncServerError {
-      StandardError.write("cospool-server: \(error.message)\n")
+      // It may name a folder that stands in the data, which another account writes.
+      StandardError.write("cospool-server: \(ShownName.lines(error.message))\n")
       Foundation.exit(error.exitCode)
     } catch {
       let message = HelpText.wrapped(

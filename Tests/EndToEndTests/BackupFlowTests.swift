@@ -246,6 +246,23 @@ extension EndToEnd {
       }
     }
 
+    /// The account of the data chooses the words, and root reads them.
+    @Test func whatStandsInTheDataSteersNoTerminal() async throws {
+      try await TestBed.run { bed in
+        let data = bed.path("data")
+        _ = try await bed.run("cospool-server", ["pair", "--data", data]).succeeded()
+        let settings = #"{"folder":"\#(bed.path("x"))\u001b[2J\u009b\u202e"}"#
+        try Data(settings.utf8).write(to: URL(filePath: data + "/backup.json"))
+        for verb in ["create", "list", "verify"] {
+          let said = try await bed.run("cospool-server", ["backup", verb, "--data", data])
+          #expect(!said.isSuccess && said.standardError.contains("[2J"), "\(said)")
+          for scalar in ["\u{1B}", "\u{9B}", "\u{202E}"] {
+            #expect(!said.standardError.contains(scalar), "\(said)")
+          }
+        }
+      }
+    }
+
     @Test func aCommandAfterABackupCanFailIt() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
