@@ -53,6 +53,7 @@ package struct ArgumentReader: Sendable {
     let isGroup = !line.command.configuration.subcommands.isEmpty
     if !isPlain { line.table = OptionTable(of: isGroup ? shared : shared + [line.command]) }
     while !line.rest.isEmpty { try line.take() }
+    line.settle()
     return Reading(
       command: line.command, arguments: line.assembled,
       isDashText: line.textsBehindTerminator.contains("-"))
@@ -99,6 +100,8 @@ private struct Line {
   var words: [String] = []
   var options: [String] = []
   var texts: [String] = []
+  /// Arguments with white space that are texts or options with their values, and how many texts stand before.
+  var undecided: [(argument: String, place: Int)] = []
   var textsBehindTerminator: ArraySlice<String> = []
   var hasTerminator = false
 
@@ -130,7 +133,11 @@ private struct Line {
       options.append(argument)
       if takesValue { try takeValue(of: argument) }
     } else if table.holdsValue(argument) {
-      options.append(argument)
+      if argument.contains(where: \.isWhitespace) {
+        undecided.append((argument, texts.count))
+      } else {
+        options.append(argument)
+      }
     } else if argument.contains(where: \.isWhitespace), !table.keepsTerminator {
       texts.append(argument)
     } else {
@@ -138,9 +145,24 @@ private struct Line {
     }
   }
 
+  /// Takes `--name=a b` for a text where the command's text is missing, and else for an option.
+  mutating func settle() {
+    var added = 0
+    for (argument, place) in undecided {
+      if table.lacksText(behind: texts.count + textsBehindTerminator.count) {
+        texts.insert(argument, at: place + added)
+        added += 1
+      } else {
+        options.append(argument)
+      }
+    }
+    undecided = []
+  }
+
   private mutating func takeValue(of option: String) throws(ArgumentFault) {
     guard let value = rest.first, value != "--", !OptionTable.builtIn.contains(value),
-      table.takesValue(value) == nil, !table.holdsValue(value)
+      table.takesValue(value) == nil,
+      !table.holdsValue(value) || value.contains(where: \.isWhitespace)
     else { throw fault("The value of \(option) is missing.") }
     if value.hasPrefix("-"), value != "-" {
       // A number is one that the option may refuse.

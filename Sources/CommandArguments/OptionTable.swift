@@ -7,9 +7,15 @@ struct OptionTable: Sendable {
   private var takesValue: [String: Bool] = [:]
   /// Whether the command keeps what stands behind `--` apart from its other arguments.
   private(set) var keepsTerminator = false
+  /// The places of the arguments that are texts, among those that are no options.
+  private var textPlaces: [Int] = []
+  private var takesMoreTexts = false
+  private var placeCount = 0
 
   /// The names that the parser answers by itself.
   static let builtIn: Set<String> = ["-h", "--help", "--help-hidden", "--version"]
+  /// What commands call an argument that is a text.
+  private static let textNames: Set<JSONValue> = ["text", "words", "value", "name"]
 
   /// - Complexity: O(options of the types and of commands below them).
   init(of types: [any ParsableArguments.Type]) {
@@ -23,6 +29,13 @@ struct OptionTable: Sendable {
 
   private mutating func add(_ argument: JSONValue) {
     if argument["parsingStrategy"] == "postTerminator" { keepsTerminator = true }
+    if argument["kind"] == "positional" {
+      if let name = argument["valueName"], OptionTable.textNames.contains(name) {
+        textPlaces.append(placeCount)
+        takesMoreTexts = argument["isRepeating"] == true
+      }
+      placeCount += 1
+    }
     guard case .array(let names) = argument["names"] else { return }
     for name in names {
       guard case .string(let word) = name["name"] else { continue }
@@ -36,6 +49,12 @@ struct OptionTable: Sendable {
 
   /// Whether a value follows the option of this name; nil if there is no such option.
   func takesValue(_ name: some StringProtocol) -> Bool? { takesValue[String(name)] }
+
+  /// Whether a text is missing where a command has so many arguments that are no options, or where it takes
+  /// any number.
+  func lacksText(behind count: Int) -> Bool {
+    takesMoreTexts || textPlaces.contains { $0 >= count }
+  }
 
   /// Whether an argument is `--name=value` or `-n=value` of an option.
   func holdsValue(_ argument: String) -> Bool {

@@ -18,6 +18,14 @@ private struct Say: ParsableCommand {
   @OptionGroup var data: Data
 }
 
+private struct Edit: ParsableCommand {
+  static let configuration = CommandConfiguration(commandName: "edit")
+  @Option(name: .shortAndLong) var session: String?
+  @Argument var id: String
+  @Argument var text: String?
+  @OptionGroup var data: Data
+}
+
 private struct Install: ParsableCommand {
   static let configuration = CommandConfiguration(commandName: "install")
   @Flag var dry = false
@@ -37,7 +45,7 @@ private struct Look: ParsableCommand {
 
 private struct Root: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "root", version: "1.2", subcommands: [Say.self, Group.self, Look.self],
+    commandName: "root", version: "1.2", subcommands: [Say.self, Edit.self, Group.self, Look.self],
     defaultSubcommand: Look.self)
 }
 
@@ -57,6 +65,22 @@ private struct Root: ParsableCommand {
       #expect(try Self.say(["say", "--remark", text]).remark == text)
       #expect(try Self.say(["say", "-s", text, "x"]).session == text)
     }
+  }
+
+  @Test func anOptionAndItsValueInOneArgumentAreATextWhereOneIsMissing() throws {
+    for text in ["--data=a b", "--json= x", "-s=a b", "--text=is it"] {
+      let edit = try #require(try Root.parseAsRoot(try Self.read(["edit", "3f2a", text])) as? Edit)
+      #expect(edit.text == text && edit.data.data == nil && !edit.data.json, "\(text)")
+      #expect(try Self.say(["say", "--remark", text]).remark == text)
+    }
+    let edit = try #require(
+      try Root.parseAsRoot(try Self.read(["edit", "--data=a b", "3f2a", "x"])) as? Edit)
+    #expect(edit.data.data == "a b" && edit.id == "3f2a" && edit.text == "x")
+    let behind = try Root.parseAsRoot(try Self.read(["edit", "3f2a", "--data=a b", "--", "-x"]))
+    #expect((behind as? Edit)?.text == "-x" && (behind as? Edit)?.data.data == "a b")
+    #expect(
+      try Self.read(["--data=a b", "edit", "3f2a", "x"]) == ["edit", "--data=a b", "3f2a", "x"])
+    #expect(try Self.read(["look", "--data=a b"]) == ["look", "--data=a b"])
   }
 
   @Test func behindTheTerminatorEverythingIsText() throws {

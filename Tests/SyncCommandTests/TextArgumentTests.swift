@@ -14,6 +14,8 @@ import Testing
     let beginnings = [
       "-", "--", "---", "- ", "-- ", "-h", "-h ", "--help", "--help ", "—", "–", "/", "@", "1. ",
       "-1", "7", "\n", "\r\n", "-\n", "- [ ] ", "--json", "-s", "-s ", "* ", "+", "=", "--to=",
+      "--data=",
+      "--data= ",
     ]
     let letters = Array("ahsv -=\n\r\t—é@/\"'\\{}0")
     return (0..<count).map { _ in
@@ -84,13 +86,13 @@ import Testing
         let bare = isHelp ? nil : try request(arguments, input: "stdin")
         switch text {
         case "-": break
-        // The value of an option of the command, which has white space.
-        case _ where text.hasPrefix("-s=") || text.hasPrefix("--json="): break
         case _ where isText:
           #expect(bare.map { holds($0, text) } == true, "\(what)")
         case _ where isOption && Double(text) != nil:
           #expect(bare.map { holds($0, text) } == true, "\(what)")
         case "--" where !isOption, "--json" where !isOption, "-s": break
+        // An option of the command, with its value.
+        case _ where text.hasPrefix("-s=") || text.hasPrefix("--data="): break
         default: #expect(bare == nil, "\(what)")
         }
         guard !isOption else { continue }
@@ -131,12 +133,15 @@ import Testing
       let id = "11111111-1111-4111-8111-111111111111"
       _ = await fixture.cospool("send", "-s", "a", "--id", id, "one")
       for words in [
-        ["queue", "move", "1111", "--to", "-1"], ["sync", "wait", "--timeout", "-1"],
+        ["queue", "move", "1111", "--to", "-1"], ["queue", "move", "1111", "--to=0"],
+        ["thread", "move", "a", "--to", "-1"], ["sync", "wait", "--timeout", "-1"],
+        ["queue", "hold", "1111", "--seconds", "-1"], ["web", "--port", "-1"],
+        ["notifications", "visible", "--for", "-1"],
         ["ask", "-s", "a", "--patience", "-3", "x"], ["log", "-n", "-1"],
       ] {
         let outcome = await CommandFixture.cospool(
           words, variables: ["COSPOOL_DATA": fixture.directory])
-        #expect([1, 2].contains(outcome.exitCode), "\(words): \(outcome)")
+        #expect(outcome.exitCode == 2, "\(words): \(outcome)")
         #expect(!outcome.errors.contains("issing"), "\(words): \(outcome.errors)")
       }
     }

@@ -171,6 +171,7 @@ struct QueueCommands: ParsableCommand {
       guard targets == 1 else {
         throw ValidationError("Give exactly one of --to N, --before ID and --after ID.")
       }
+      if let to, to < 1 { throw ValidationError("--to \(to): choose 1 or more.") }
     }
 
     func request(input: StandardInput) throws -> APIRequest {

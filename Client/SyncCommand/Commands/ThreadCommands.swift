@@ -108,6 +108,7 @@ struct ThreadCommands: ParsableCommand {
         throw ValidationError(
           "Give exactly one of --to N, --before SESSION and --after SESSION.")
       }
+      if let to, to < 1 { throw ValidationError("--to \(to): choose 1 or more.") }
     }
 
     mutating func lookUp(in names: SessionNames) throws {
