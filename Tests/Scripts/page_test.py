@@ -10,6 +10,7 @@ once more, alone, with fresh devices: what holds then is named at the end and fa
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -70,8 +71,9 @@ class Browser:
         if not folder:
             return
         file = lambda url: pathlib.Path(folder) / (urllib.parse.urlsplit(url).path.lstrip("/") or "index.html")
-        context.route(lambda url: url.startswith("http") and "/v1/" not in url and file(url).is_file(),
-                      lambda route: route.fulfill(path=file(route.request.url)))
+        # A pattern: what it does not match goes its way while a check sleeps.
+        context.route(re.compile(r"^http[^?]*?//[^/]+/(?!v1/)"), lambda route: route.fulfill(
+            path=file(route.request.url)) if file(route.request.url).is_file() else route.fallback())
 
     def watch(self, page):
         page.set_default_timeout(DEADLINE * 1000)
