@@ -113,7 +113,8 @@ export function guardPresses(view) {
   view.addEventListener('click', (event) => {
     const part = event.target.closest('request-card, queue-row, li.thread')
     // A press by a key or by a program has no place.
-    if (!event.detail || !part || !(part.settlesUntil > performance.now()) || !event.target.closest('button')) return
+    if (!event.detail || !part || !(part.settlesUntil > performance.now())) return
+    if (!part.pressed?.contains(event.target) && !event.target.closest('.menu')) return
     event.preventDefault()
     event.stopPropagation()
     toast('That moved a moment ago, so nothing was done. Press again.')
