@@ -127,19 +127,41 @@ extension JSONTree: Encodable {
     }
   }
 
-  /// On one line, with sorted keys. Separators of lines and paragraphs, which JSON allows in a text, are escaped.
+  /// On one line, with sorted keys. What is not seen in a text, or turns the order of others, is escaped.
   package var line: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     // A number that JSON cannot hold, such as an infinite one, cannot come out of JSON.
     guard let data = try? encoder.encode(self) else { return "null" }
-    return String(decoding: data, as: UTF8.self).unicodeScalars.reduce(into: "") { line, scalar in
-      switch scalar {
-      case "\u{85}", "\u{2028}", "\u{2029}":
-        let digits = String(scalar.value, radix: 16)
-        line += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
-      default: line.unicodeScalars.append(scalar)
+    return JSONTree.escaped(String(decoding: data, as: UTF8.self), JSONTree.isEscaped)
+  }
+
+  /// A text with some of its scalars as JSON escapes them.
+  static func escaped(_ text: String, _ isEscaped: (Unicode.Scalar) -> Bool) -> String {
+    guard text.unicodeScalars.contains(where: isEscaped) else { return text }
+    return text.unicodeScalars.reduce(into: "") { escaped, scalar in
+      guard isEscaped(scalar) else { return escaped.unicodeScalars.append(scalar) }
+      for unit in String(scalar).utf16 {
+        let digits = String(unit, radix: 16)
+        escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
       }
+    }
+  }
+
+  private static func isEscaped(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .lineSeparator, .paragraphSeparator, .control: true
+    default: isUnseen(scalar)
+    }
+  }
+
+  /// Whether a scalar is not seen, or turns the order of others: a person would read something else than what stands
+  /// there. Joiners make one character of several, and ends of lines and tabs are seen.
+  static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.properties.generalCategory {
+    case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+    case .control: scalar != "\n" && scalar != "\r" && scalar != "\t" && scalar != "\u{85}"
+    default: false
     }
   }
 }

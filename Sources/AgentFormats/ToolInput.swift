@@ -45,7 +45,7 @@ package struct ToolInput: Hashable, Sendable {
       fields = [Field(name: "", text: input.shown)]
     }
     let lines = words.split(whereSeparator: \.isNewline)
-    subject = lines.first.map(String.init) ?? ""
+    subject = JSONTree.escaped(lines.first.map(String.init) ?? "", JSONTree.isUnseen)
     let left = [
       Self.counted(lines.count - 1, "line"),
       subjectName == nil ? nil : Self.counted(fields.count - 1, "field"),
@@ -94,10 +94,11 @@ package struct ToolInput: Hashable, Sendable {
 }
 
 extension JSONTree {
-  /// A text as it is, unless it reads like another value; other values as JSON.
+  /// A text as it is, unless it reads like another value, or has in it what is not seen; other values as JSON.
   fileprivate var shown: String {
     guard let text else { return line }
     if text.utf8.first == UInt8(ascii: "\"") { return line }
+    if text.unicodeScalars.contains(where: JSONTree.isUnseen) { return line }
     guard let value = JSONTree(Array(text.utf8)), value.line == text else { return text }
     return line
   }

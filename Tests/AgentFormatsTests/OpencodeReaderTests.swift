@@ -59,7 +59,8 @@ import Testing
       ["command": "a: b"], ["a": "b"], ["command": "a: b\nc: d"], ["a": "b", "c": "d"],
       ["command": "a:\n  b"], ["a": "\nb"], ["a": "b\n"], ["a": "b\r\n"], ["a": 5], ["a": "5"],
       ["a": "\"5\""], ["a": true], ["a": "true"], ["a": ["b"]], ["a": #"["b"]"#], ["a": [:]],
-      ["a": "b\nc: d"], ["a: b\nc": "d"], ["\"a\"": "b"], ["": "a"], [:],
+      ["a": "b\nc: d"], ["a: b\nc": "d"], ["\"a\"": "b"], ["": "a"], [:], ["a": "b\u{202E}"],
+      ["a": "b\\u202e"], ["a": "\"b\\u202e\""], ["a": "b\u{200B}"],
     ]
     #expect(Set(inputs.map { ToolInput($0).details }).count == inputs.count)
   }

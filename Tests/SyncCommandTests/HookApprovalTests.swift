@@ -71,6 +71,27 @@ import Testing
         """)
   }
 
+  /// It would make a command read otherwise on the page, in a push, or anywhere: nothing of it is left as it is.
+  @Test(arguments: [
+    "\u{202E}", "\u{2066}", "\u{200B}", "\u{200F}", "\u{FEFF}", "\u{AD}", "\u{E0041}", "\u{1B}",
+    "\u{7}",
+    "\u{9B}", "\0", "\u{7F}",
+  ])
+  func whatIsNotSeenIsShownEscaped(unseen: String) throws {
+    for input: JSONTree in [
+      ["command": .string("ls \(unseen)x")], ["sql": .string("\(unseen)y"), "command": "ls"],
+      ["command": "ls", "a\(unseen)": 1], ["command": ["ls", .string("a\(unseen)")]],
+    ] {
+      let request = try shown(input)
+      let read = request.summary + (request.details ?? "")
+      #expect(!read.unicodeScalars.contains(unseen.unicodeScalars.first!), "\(read)")
+      let unit = String(unseen.utf16.first!, radix: 16)
+      #expect(read.lowercased().contains("\\u") && read.lowercased().contains(unit), "\(read)")
+    }
+    #expect(
+      try shown("a\tb \u{1F468}\u{200D}\u{1F469}").details == "a\tb \u{1F468}\u{200D}\u{1F469}")
+  }
+
   @Test func detailsThatAreCutSaySo() throws {
     let whole = String(repeating: "é", count: Limits.taskDetailsBytesMax / 2)
     #expect(try shown(whole).details == whole)
@@ -115,9 +136,12 @@ import Testing
       let input = object(&random, depth: 3)
       guard case .object(let members) = input else { continue }
       let request = try shown(input)
-      guard !request.isCut else { continue }
-      whole += 1
-      let read = request.summary + "\n" + (request.details ?? "")
+      if !request.isCut { whole += 1 }
+      // What is cut in the register is fetched before a yes: the text that the host made.
+      guard case .approval(_, _, let text) = try AskRequest(ofTool: "Bash", input).ask() else {
+        continue
+      }
+      let read = request.summary + "\n" + ((request.isCut ? text : request.details) ?? "")
       for (name, value) in members {
         let isNamed = read.contains(name) || read.contains(JSONTree.string(name).line)
         #expect(isNamed, "\(name) of \(input.line) is hidden in \(read)")
