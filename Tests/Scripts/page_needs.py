@@ -340,6 +340,8 @@ def check_running(browser, fixture, figures):
     shown(page.locator("queue-row.running")).to_be_visible()
     shown(page.locator(".output")).to_contain_text("begun")
     line = row(page, "Work for long")
+    # Its output moved it: it takes presses a moment later.
+    page.wait_for_timeout(600)
     # It says why; nothing that a person presses is without an answer.
     line.get_by_role("button", name="Edit").click(force=True)
     shown(page.locator("#toast")).to_contain_text("It runs already")
