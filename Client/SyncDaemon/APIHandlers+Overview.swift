@@ -118,6 +118,11 @@ extension APIHandlers {
       return (.unhosted, "no device runs it: cospool session host \(quoted(view)) this")
     }
     if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
+    if sync.isRemoved(host, own: client.deviceID) {
+      return (
+        .hostAway, "\(name(of: host)) was removed: cospool session host \(quoted(view)) this"
+      )
+    }
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
@@ -128,17 +133,12 @@ extension APIHandlers {
   private func turnOfAbsent(
     in view: SessionView, isExecuting: Bool, _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
   ) -> String? {
-    guard isExecuting || elsewhere != nil, let host = elsewhere?.device ?? view.host,
-      host != client.deviceID
-    else { return nil }
-    let name = name(of: host)
-    guard let device = sync.devices.first(where: { $0.id == host && !$0.connected }) else {
-      return elsewhere == nil ? nil : "\(name) still works on it"
+    guard isExecuting || elsewhere != nil, let host = elsewhere?.device ?? view.host else {
+      return nil
     }
-    let since = (elsewhere?.awaySince ?? device.awaySince).map { " since \(LocalTime.words($0))" }
-    return
-      "\(name) is away\(since ?? ""); its turn may still run. To go on without it: cospool session "
-      + "take-over \(quoted(view))"
+    let turn = AbsentTurn(
+      host: host, own: client.deviceID, name: name(of: host), elsewhere: elsewhere, sync: sync)
+    return turn.words(for: quoted(view))
   }
 
   /// What names a session on a command line, quoted for a shell.

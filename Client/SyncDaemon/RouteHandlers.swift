@@ -54,7 +54,7 @@ extension RouteHandlers {
   }
 
   func name(of device: DeviceID) -> String {
-    devices().first { $0.id == device }?.name ?? device.description
+    devices().first { $0.id == device }?.name ?? "device \(device.description.prefix(8))"
   }
 
   func devices() -> [(id: DeviceID, name: String)] {

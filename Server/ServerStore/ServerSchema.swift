@@ -126,8 +126,9 @@ enum ServerSchema {
       -- The digest of the text that went out.
       content INTEGER NOT NULL,
       let_out_at INTEGER NOT NULL,
-      -- What somebody wants of it: nothing (0), that it stops (1), that its session goes on without it (2).
-      intervention INTEGER NOT NULL CHECK (intervention BETWEEN 0 AND 2),
+      -- What somebody wants of it: nothing (0), that it stops (1), that its session goes on without it (2); or its
+      -- host gave the lease back (3).
+      intervention INTEGER NOT NULL CHECK (intervention BETWEEN 0 AND 3),
       PRIMARY KEY (workspace, message)
     ) STRICT, WITHOUT ROWID;
 

@@ -6,11 +6,13 @@ import WireProtocol
 /// A host that hears no answer keeps its agent at work. So the end of a lease says nothing about the
 /// agent, and a session is granted to no other store as long as an attempt of it may be at work.
 extension Authority {
-  /// Whether an attempt may be at work: *run* does not say that it ended.
+  /// Whether an attempt may be at work: *run* does not say that it ended, and its host did not give back the
+  /// lease that it was let out under.
   ///
   /// Whoever writes `unknown` under the attempt's own token is its host, which lost its memory; or the
   /// next one, where somebody took the attempt over.
   func mayWork(_ dispatch: Dispatch, _ run: Run?) -> Bool {
+    guard dispatch.intervention != .released else { return false }
     guard let run, run.attempt >= dispatch.attempt else { return true }
     guard run.attempt == dispatch.attempt else { return false }
     switch run.phase {
@@ -109,6 +111,13 @@ extension Authority {
       mayWork(known, workspace.runs(of: [attempt.message])[attempt.message])
     else { return nil }
     return known
+  }
+
+  /// A host gave a lease back: none of the attempts that were let out under it is at work there.
+  mutating func attemptsReleased(with lease: Lease, _ workspace: Workspace) -> [Dispatch] {
+    attemptsAtWork(in: lease.session, workspace).filter {
+      $0.token == lease.token && $0.holder == lease.holder
+    }.flatMap { intervene(.released, in: $0).dispatches }
   }
 
   private mutating func intervene(

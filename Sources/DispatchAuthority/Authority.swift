@@ -78,7 +78,7 @@ package struct Authority: Hashable, Sendable {
         renew(session, token, by: holder, workspace, uptime: uptime), AuthorityRecords()
       )
     case .release(let session, let token):
-      return release(session, token, by: holder)
+      return release(session, token, by: holder, workspace)
     case .dispatch(let dispatch):
       let answer = decide(
         dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall, awaySince)
@@ -180,12 +180,13 @@ package struct Authority: Hashable, Sendable {
   }
 
   private mutating func release(
-    _ session: SessionID, _ token: UInt64, by holder: LeaseHolder
+    _ session: SessionID, _ token: UInt64, by holder: LeaseHolder, _ workspace: Workspace
   ) -> (AuthorityAnswer, AuthorityRecords) {
     guard let lease = leases[session], lease.token == token, lease.holder == holder else {
       return (.released, AuthorityRecords())
     }
-    return (.released, AuthorityRecords(leases: end(lease)))
+    let attempts = attemptsReleased(with: lease, workspace)
+    return (.released, AuthorityRecords(leases: end(lease), dispatches: attempts))
   }
 
   /// Ends a lease. Its token stays known, so that it is never granted again.
@@ -281,10 +282,10 @@ package struct Authority: Hashable, Sendable {
       return .fenced
     }
     let known = dispatches[request.message]
-    if let known, known.token == request.token, known.attempt == request.attempt,
-      known.request == id
-    {
-      return .go
+    if let known, known.token == request.token, known.attempt == request.attempt {
+      // It did not begin, and is not to: its host hears so with the lease.
+      if known.intervention == .stop { return .cancelled }
+      if known.request == id { return .go }
     }
     guard let state = workspace.dispatchState(of: request.message), state.stands,
       !state.runState.isFinal

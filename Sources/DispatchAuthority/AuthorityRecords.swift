@@ -64,13 +64,15 @@ package struct Dispatch: Hashable, Sendable {
   package var name: AttemptName { AttemptName(message: message, number: attempt) }
 }
 
-/// What somebody wants to become of an attempt; the raw value is the store's.
-package enum Intervention: UInt8, Hashable, Sendable {
+/// What somebody wants to become of an attempt, or its host said of it; the raw value is the store's.
+package enum Intervention: UInt8, Hashable, Sendable, CaseIterable {
   case none = 0
   /// Its host is to stop it.
   case stop = 1
   /// The session's next host may go on without it.
   case takeOver = 2
+  /// Its host gave the lease back: it is not at work there, whatever *run* says.
+  case released = 3
 }
 
 /// What became of a request that a task awaited.

@@ -234,6 +234,24 @@ struct ExecutorStepTests {
     #expect(scene.begun == [] && scene.obstacle("s") == .consentMissing)
   }
 
+  /// The device that made a change is lost in the middle of it: the queue says so, and a person goes on.
+  @Test func aChangeThatNeverComesWholeIsTold() throws {
+    var scene = Scene()
+    var author = TestDevice(2)
+    try author.perform(.send(String(repeating: "long", count: 5_000), as: 1, in: "s"))
+    let end = author.made.firstIndex {
+      if case .clearTags(_, .incomplete, _) = $0.body { true } else { false }
+    }
+    try scene.host.merge(Array(author.made.prefix(upTo: try #require(end))))
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    try scene.run()
+    #expect(scene.begun == [] && scene.obstacle("s") == .changeIncomplete)
+    try scene.host.perform(.cancel([.numbered(1)]))
+    try scene.host.perform(.restore(.numbered(1)))
+    try scene.run()
+    #expect(scene.begun.map(\.message) == [.numbered(1)])
+  }
+
   /// A session's host says why it starts nothing.
   @Test func aHostSaysWhyASessionWaits() throws {
     var scene = Scene()

@@ -187,6 +187,46 @@ struct OutageTests {
     #expect(scene.host.workspace.status(1) == .cancelled)
   }
 
+  // I-107: it was let out to this device, and the answer never came.
+  @Test func whatIsStoppedBeforeItBeginsNeverBegins() throws {
+    var scene = try Scene()
+    try scene.changed()
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    try scene.answer(.cancelled)
+    try scene.pass(milliseconds: LeaseTimes.renewalMilliseconds)
+    let attempt = AttemptName(message: .numbered(1), number: 1)
+    while let last = scene.asked.last, last.request != OutageTests.renewal {
+      try scene.answer(.cancelled)
+      try scene.pass(milliseconds: 1_000)
+    }
+    try scene.answer(.leased(token: 7, milliseconds: 30_000, stops: attempt))
+    try scene.changed()
+    #expect(scene.host.workspace.status(1) == .cancelled && scene.begun == [])
+    guard case .dispatch(let next)? = scene.asked.last?.request else {
+      Issue.record("\(scene.asked) in place of the next message")
+      return
+    }
+    #expect(next.message == .numbered(2))
+  }
+
+  /// It slept over its lease; a person cancelled what was let out to it meanwhile and named another host.
+  @Test(arguments: [true, false])
+  func whoeverIsNoHostAnyMoreGivesALapsedLeaseBack(isCancelledFirst: Bool) throws {
+    var scene = try Scene()
+    try scene.changed()
+    try scene.answer(.leased(token: 7, milliseconds: 30_000))
+    scene.isConnected = false
+    if !isCancelledFirst { try scene.pass(milliseconds: 60_000) }
+    try scene.host.perform(.cancel([.numbered(1), .numbered(2)]))
+    try scene.changed()
+    if isCancelledFirst { try scene.pass(milliseconds: 60_000) }
+    try scene.connect()
+    try scene.host.perform(.setHost(Scene.session, DeviceID(high: 0xD, low: 2)))
+    try scene.changed()
+    if !isCancelledFirst { try scene.answer(.leased(token: 7, milliseconds: 30_000)) }
+    #expect(scene.asked.last?.request == .release(session: Scene.session, token: 7))
+  }
+
   /// The next host says that nobody knows how it went, under its own lease, and waits for a person
   /// whatever its settings say.
   @Test(arguments: [true, false])

@@ -76,6 +76,29 @@ struct QuestionTests {
     #expect(fleet.devices[0].told.count == 1)
   }
 
+  /// I-61: the server takes nothing new, so that no question goes out, and a host goes on asking.
+  @Test func aQuestionThatIsAskedAgainWaitsOnce() throws {
+    var fleet = try fleet()
+    let session = SessionID.named("s")
+    fleet.note(0) { core, context, store in
+      core.executionStarted(
+        ExecutionSettings(), loaded: store.loaded.execution, deadAgents: [], at: context,
+        store: store)
+    }
+    try fleet.settle()
+    fleet.server.refusals = [Refusal(code: .limitReached, message: "", batch: 0)]
+    try fleet.perform(.setHost(session, fleet.devices[0].id), on: 0)
+    try fleet.settle()
+    for _ in 0..<30 {
+      try fleet.pass(10_000)
+      try fleet.devices[0].core.checkInvariants()
+    }
+    #expect(fleet.devices[0].core.running.isEmpty)
+    fleet.cut(0)
+    try fleet.pass(60_000)
+    #expect(fleet.devices[0].core.running[session] != nil)
+  }
+
   /// The server lets a message out while its host itself changes it: the host begins nothing that it
   /// would not have asked for, and gives the attempt back.
   @Test(arguments: [true, false])

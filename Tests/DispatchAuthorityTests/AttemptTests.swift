@@ -207,4 +207,33 @@ struct AttemptTests {
       scene.askLease(scene.token, as: AttemptTests.desk)
         == .otherHost(AttemptTests.laptop.device))
   }
+
+  /// A host that gives its lease back has none of its attempts at work: what was cancelled before it began keeps
+  /// the session from nobody. Nobody begins that attempt a second time.
+  @Test func aLeaseThatIsGivenBackFreesTheSession() throws {
+    var scene = try Scene()
+    let release = AuthorityRequest.release(session: .named("s"), token: scene.token)
+    #expect(scene.ask(release, as: AttemptTests.laptop) == .released)
+    #expect(
+      scene.askLease(as: AttemptTests.laptop) == scene.held(milliseconds: 30_000, awaySince: nil))
+    #expect(scene.ask(release) == .released)
+    scene.restart()
+    let later = try scene.lease(as: AttemptTests.laptop)
+    #expect(scene.ask(.takeOver(AttemptTests.first)) == .notAtWork)
+    #expect(scene.ask(.whereabouts(.numbered(1)), as: AttemptTests.laptop) == .runsNowhereElse)
+    #expect(
+      scene.ask(try scene.dispatch(token: later), as: AttemptTests.laptop)
+        == .duplicate(attempt: 1, token: scene.token))
+  }
+
+  /// The host did not get the answer, or slept: what a person stopped meanwhile does not begin.
+  @Test func whatWasStoppedBeforeItBeganIsNotLetOutAgain() throws {
+    var scene = try Scene()
+    try scene.device.perform(.setHost(.named("s"), AttemptTests.desk.device))
+    #expect(scene.ask(try scene.dispatch(token: scene.token)) == .go)
+    _ = scene.ask(.stop(AttemptTests.first), as: AttemptTests.laptop)
+    #expect(scene.ask(try scene.dispatch(token: scene.token)) == .cancelled)
+    try scene.report(.cancelled, token: scene.token)
+    #expect(scene.askLease(scene.token, as: AttemptTests.desk) != .fenced)
+  }
 }

@@ -69,5 +69,69 @@ extension EndToEnd {
         #expect(other.starts().map(\.attempt) == [2] && agent.starts().count == 1)
       }
     }
+
+    // It never reports: every device says so, and how to go on.
+    @Test func theTurnOfADeviceThatWasRemovedIsTakenOver() async throws {
+      try await TestBed.run { bed in
+        let (server, _, b, _, message) = try await OutageTests.bench(bed)
+        _ = try await server.command(["revoke", "a"]).succeeded()
+        try await bed.eventually("b says who was removed", within: 90) {
+          let list = try await b.cospool("queue", "list", "-s", "s")
+          return list.contains("was removed; its turn may still run")
+            && list.contains("cospool session take-over s")
+        }
+        #expect(
+          try await b.cospool("queue", "stop", "-s", "s").contains("cospool session take-over s"))
+        try await b.cospool("session", "take-over", "s")
+        try await bed.eventually("it is unknown", within: 90) {
+          try await b.message(message).status == "unknown"
+        }
+      }
+    }
+
+    @Test func aDeviceThatLostItsDatabaseSaysWhatItWaitsFor() async throws {
+      try await TestBed.run { bed in
+        let (_, a, b, agent, message) = try await OutageTests.bench(bed)
+        try await a.kill()
+        for ending in ["", "-wal", "-shm"] {
+          try FileManager.default.removeItem(atPath: "\(a.data)/cospool.sqlite\(ending)")
+        }
+        try await a.start()
+        try await bed.eventually("a says what it lost", within: 90) {
+          try await a.cospool("queue", "list", "-s", "s").contains(
+            "this device has lost its records")
+        }
+        try await a.cospool("session", "take-over", "s")
+        try await bed.eventually("it is unknown everywhere", within: 90) {
+          try await b.message(message).status == "unknown"
+        }
+        // Its agent has gone on, and no daemon knew of it.
+        try Data().write(to: URL(filePath: agent.folder + "/go"))
+        #expect(agent.starts().count == 1)
+      }
+    }
+
+    // The host slept while the message was let out to it and cancelled: it does not keep the session.
+    @Test func whatWasCancelledBeforeItBeganKeepsNoSession() async throws {
+      try await TestBed.run { bed in
+        let (_, a, b, agent, _) = try await OutageTests.bench(bed)
+        try Data().write(to: URL(filePath: agent.folder + "/go"))
+        try await bed.eventually("the first is done", within: 90) { agent.ends().count == 1 }
+        try await a.synchronise()
+        try await Task.sleep(for: .seconds(1))
+        a.daemon?.send(SIGSTOP)
+        let message = try await b.send("s", "never begun")
+        try await b.synchronise()
+        _ = try await b.attempt("queue", "cancel", message)
+        try await Task.sleep(for: .seconds(22))
+        a.daemon?.send(SIGCONT)
+        try await a.synchronise()
+        let other = try ScriptAgent(bed, name: "other")
+        try await other.serve(["s"], on: b)
+        try await b.send("s", "on the other one")
+        try await bed.eventually("it runs on b", within: 90) { other.starts().count == 1 }
+        #expect(agent.starts().count == 1)
+      }
+    }
   }
 }

@@ -48,7 +48,8 @@ import WireProtocol
     #expect(try again.devices(inWorkspaceNamed: "default").first?.lastSeenAt == 99)
   }
 
-  @Test func leasesAndDispatchesAreThereAfterReopening() throws {
+  @Test(arguments: Intervention.allCases)
+  func leasesAndDispatchesAreThereAfterReopening(intervention: Intervention) throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)
     let holder = LeaseHolder(device: Sample.device, store: StoreID(rawValue: .max))
@@ -62,7 +63,7 @@ import WireProtocol
           Dispatch(
             message: message, session: first.session, holder: holder, token: 1,
             attempt: attempt, request: .max, content: .max - 1, milliseconds: 7,
-            intervention: .takeOver)
+            intervention: intervention)
         ])
     }
     var batch = CommitBatch()

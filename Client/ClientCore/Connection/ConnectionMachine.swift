@@ -136,6 +136,8 @@ struct ConnectionMachine: Sendable {
     }
     try require(current.map { $0.rawValue == connections } ?? true, "is not the latest one")
     try require(backoff.attempts >= 0 && backoff.minimum >= 0, "waits for less than no time")
+    let waiting = authority.held.map(\.id)
+    try require(Set(waiting).count == waiting.count, "has a question wait twice")
     guard current != nil else { return }
     try require(isRunning, "is there though nobody runs the sync")
     try require(credentials != nil, "is there without credentials")

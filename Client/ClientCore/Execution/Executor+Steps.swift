@@ -203,18 +203,17 @@ extension Executor {
   ) -> [Action] {
     guard let lease = sessions[session]?.lease.held else {
       // What was let out under a lease that lapsed can be asked for under that one alone.
-      if sessions[session]?.lease.lapsedToken == nil { sessions[session] = nil }
-      return drainedIfDone()
+      guard let lapsed = sessions[session]?.lease.lapsedToken else {
+        sessions[session] = nil
+        return drainedIfDone()
+      }
+      // What never began does not keep the session from its next host.
+      return (isHost ? [] : [giveBack(session, under: lapsed, at: context)]) + drainedIfDone()
     }
     let idleSince = sessions[session]?.times.idleSince ?? context.now
     sessions[session]?.times.idleSince = idleSince
     guard isHost, !isDraining, context.now - idleSince < ExecutorTimes.idleMilliseconds else {
-      // The request for the next message is ended by the release; an answer to it that is under way
-      // comes before that to the release.
-      sessions[session]?.lease.drop()
-      let release = ask(
-        .other(.release(session: session, token: lease.token)), for: session, at: context)
-      return [release] + drainedIfDone()
+      return [giveBack(session, under: lease.token, at: context)] + drainedIfDone()
     }
     let renewal = renewal(session, at: context)
     guard renewal.isEmpty, mayRun, authorityStands,
@@ -222,6 +221,17 @@ extension Executor {
       sessions[session]?.times.backoffUntil == nil
     else { return renewal }
     return [requestNext(session, under: lease.token)]
+  }
+
+  /// Gives a lease back under which nothing is at work.
+  ///
+  /// The request for the next message is ended by that; an answer to it that is under way comes before that to
+  /// the release.
+  private mutating func giveBack(
+    _ session: SessionID, under token: UInt64, at context: EventContext
+  ) -> Action {
+    sessions[session]?.lease = .none
+    return ask(.other(.release(session: session, token: token)), for: session, at: context)
   }
 
   private mutating func renewal(_ session: SessionID, at context: EventContext) -> [Action] {

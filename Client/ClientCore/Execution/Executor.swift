@@ -266,7 +266,8 @@ package struct Executor: Sendable {
     case .other(.lease(_, let token)):
       leaseAnswered(session, token, answer, sentAt: asking.sentAt, at: context)
       if case .leased(_, _, let attempt?) = answer {
-        return stopped(attempt, of: session) + step(session, in: workspace, at: context)
+        return stopped(attempt, of: session, in: workspace, at: context)
+          + step(session, in: workspace, at: context)
       }
     case .other(.whereabouts):
       whereaboutsAnswered(session, answer, at: context)
@@ -315,12 +316,25 @@ package struct Executor: Sendable {
     stop(session, because: .person).map { [$0] } ?? []
   }
 
-  /// Somebody elsewhere wants an attempt stopped.
-  private mutating func stopped(_ attempt: AttemptName, of session: SessionID) -> [Action] {
-    guard let order = sessions[session]?.work.order, order.message == attempt.message,
-      order.attempt == attempt.number
+  /// Somebody elsewhere wants an attempt stopped: the agent that has it, or it never begins.
+  private mutating func stopped(
+    _ attempt: AttemptName, of session: SessionID, in workspace: Workspace,
+    at context: EventContext
+  ) -> [Action] {
+    if let order = sessions[session]?.work.order {
+      let isMeant = order.message == attempt.message && order.attempt == attempt.number
+      return isMeant ? stopRequested(session) : []
+    }
+    guard let token = sessions[session]?.lease.token,
+      let state = workspace.dispatchState(of: attempt.message), state.stands,
+      state.runState.run?.attempt ?? 0 < attempt.number
     else { return [] }
-    return stopRequested(session)
+    let order = StartOrder(
+      session: session, message: attempt.message, attempt: attempt.number, token: token, text: "")
+    let run = order.run(.cancelled, milliseconds: context.wall, note: "A person stopped it.")
+    // The next message is looked at when the queues have that.
+    wait(session, endsWithChange: true, at: context)
+    return [.perform(.reportRun(attempt.message, run), then: [])]
   }
 
   // MARK: - Helpers of the steps

@@ -189,7 +189,9 @@ extension QueueCommands {
       guard stop.stopped else { return "no agent is at work" }
       guard let device = stop.device.map(TextStyle.line) else { return "stopping" }
       return stop.awaySince == nil
-        ? "stopping on \(device)" : "\(device) is away: it stops when it is back"
+        ? "stopping on \(device)"
+        : "\(device) is away: it stops when it is back. To go on without it: cospool session "
+          + "take-over \(Shell.quoted(session.id))"
     }
   }
 

@@ -1,0 +1,47 @@
+import QueueModel
+import SyncClient
+
+/// A turn that may go on at a device which is away, or which is no host any more.
+struct AbsentTurn {
+  var host: DeviceID
+  /// This device.
+  var own: DeviceID
+  var name: String
+  /// What the server says of it, where it was asked.
+  var elsewhere: TurnElsewhere?
+  var sync: SyncStatus
+
+  /// Who has it and how to go on without it; nil where nothing is known but that it runs.
+  ///
+  /// - Parameter quoted: the session, as a shell takes it.
+  func words(for quoted: String) -> String? {
+    let device = sync.devices.first { $0.id == host }
+    let time = elsewhere?.awaySince ?? device?.awaySince
+    let since = time.map { " since \(LocalTime.words($0))" } ?? ""
+    let absence: String
+    if host == own {
+      // The server means a store that this device had before, or a copy of it.
+      guard let elsewhere else { return nil }
+      guard elsewhere.awaySince != nil else { return "another program of this device works on it" }
+      absence = "this device has lost its records\(since)"
+    } else if sync.isRemoved(host, own: own) {
+      absence = "\(name) was removed"
+    } else if device?.connected == false {
+      absence = "\(name) is away\(since)"
+    } else if let elsewhere {
+      guard elsewhere.awaySince != nil else { return "\(name) still works on it" }
+      absence = "\(name) is connected and has said nothing of its turn\(since)"
+    } else {
+      return nil
+    }
+    return
+      "\(absence); its turn may still run. To go on without it: cospool session take-over \(quoted)"
+  }
+}
+
+extension SyncStatus {
+  /// Whether a device is not one of the workspace any more; the server says which are.
+  func isRemoved(_ device: DeviceID, own: DeviceID) -> Bool {
+    state == .connected && device != own && !devices.contains { $0.id == device }
+  }
+}
