@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What `make run` and `make demo` start.
+  /// What `make run` and `make demo` start, and other scripts.
   @Suite struct ScriptTests {
     @Test func theDemoEndsInAgreement() async throws {
       try await TestBed.run { bed in
@@ -11,6 +11,17 @@ extension EndToEnd {
         #expect(process.standardOutput.contains("Equal: both devices hold the same queues."))
         let left = try FileManager.default.contentsOfDirectory(atPath: bed.directory)
         #expect(left.isEmpty, "it cleans up")
+      }
+    }
+
+    /// What people of other products reported, as shell commands.
+    @Test func whatPeopleReportedGoesAsTheyExpect() async throws {
+      try await TestBed.run { bed in
+        let process = try script("intent.sh", in: bed)
+        #expect(try await process.ended(within: 240) == .code(0), "\(process.transcript)")
+        for report in ["F1", "F2", "F3", "F4", "F12"] {
+          #expect(process.standardOutput.contains("\(report): as a person expects"))
+        }
       }
     }
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # Six hosts with an agent each; the server is killed, is away for a while, and starts again: no agent may
-# end. Usage: Tests/Scripts/outage.sh [tries], by default 2; each try is away for 3 to 60 seconds, the first
-# two for 3 and 9. The three programs are taken from COSPOOL_BIN, or else .build/debug.
+# end. Usage: Tests/Scripts/outage.sh [tries [hosts]], by default 2 and 6; each try is away for 3 to 60 seconds, the
+# first two for 3 and 9. The three programs are taken from COSPOOL_BIN, or else .build/debug.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tries="${1:-2}"
-hosts="${COSPOOL_HOSTS:-6}"
+hosts="${2:-6}"
 PATH="${COSPOOL_BIN:-$PWD/.build/debug}:$PATH"
 base="$(mktemp -d)"
 pids=()
