@@ -61,7 +61,7 @@ actor Engine {
   /// Where is told what happens on this device alone.
   private let tellsDevice: @Sendable (DeviceEvent) -> Void
   private let directory: LockedDirectory
-  let queue = EngineQueue()
+  let queue: EngineQueue
   private let clock = DeviceClock()
   var state: State
   private let published: Mutex<Published>
@@ -70,8 +70,10 @@ actor Engine {
 
   init(
     core: ClientCore, store: ClientStore, directory: LockedDirectory, imageVector: VersionVector,
-    logger: Logger, feedLog: FeedLog, tellsDevice: @escaping @Sendable (DeviceEvent) -> Void
+    logger: Logger, feedLog: FeedLog, turns: any TurnQueue,
+    tellsDevice: @escaping @Sendable (DeviceEvent) -> Void
   ) {
+    queue = EngineQueue(turns)
     self.store = store
     self.directory = directory
     self.logger = logger
@@ -163,14 +165,14 @@ actor Engine {
 
   /// Does something behind what was asked for before, without waiting for it.
   nonisolated func soon(_ body: @escaping @Sendable (isolated Engine) -> Void) {
-    queue.async { self.assumeIsolated(body) }
+    queue.turns.runBehind { self.assumeIsolated(body) }
   }
 
   /// The same after a time, in milliseconds; nothing where the engine is gone by then.
   nonisolated func soon(
     after milliseconds: Int64, _ body: @escaping @Sendable (isolated Engine) -> Void
   ) {
-    queue.async(after: milliseconds) { [weak self] in self?.assumeIsolated(body) }
+    queue.turns.run(after: milliseconds) { [weak self] in self?.assumeIsolated(body) }
   }
 
   func settle(_ actions: [Action]) {

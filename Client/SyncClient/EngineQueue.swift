@@ -1,26 +1,47 @@
 import Dispatch
 
+/// Runs turns one at a time.
+protocol TurnQueue: AnyObject, Sendable {
+  /// Runs a turn of an engine or of a task, in an order of the queue's own.
+  func run(_ turn: @escaping @Sendable () -> Void)
+  /// Does something behind what was handed over before.
+  func runBehind(_ body: @escaping @Sendable () -> Void)
+  /// The same after a time, in milliseconds.
+  func run(after milliseconds: Int64, _ body: @escaping @Sendable () -> Void)
+  /// Traps outside of a turn.
+  func checkIsTurn()
+}
+
+/// Turns in the order in which they come.
+final class DispatchTurns: TurnQueue {
+  private let queue = DispatchQueue(label: "cospool.client")
+
+  func run(_ turn: @escaping @Sendable () -> Void) { queue.async(execute: turn) }
+
+  func runBehind(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
+
+  func run(after milliseconds: Int64, _ body: @escaping @Sendable () -> Void) {
+    queue.asyncAfter(
+      deadline: .now() + .milliseconds(Int(clamping: max(0, milliseconds))), execute: body)
+  }
+
+  func checkIsTurn() { dispatchPrecondition(condition: .onQueue(queue)) }
+}
+
 /// The one thread of control of an engine, since storing blocks: runs the engine itself, and tasks that
 /// hand events to it, which then need no other thread to wake.
 final class EngineQueue: SerialExecutor, TaskExecutor {
-  private let queue = DispatchQueue(label: "cospool.client")
+  let turns: any TurnQueue
+
+  init(_ turns: any TurnQueue) { self.turns = turns }
 
   func enqueue(_ job: consuming ExecutorJob) {
     let job = UnownedJob(job)
-    queue.async {
+    turns.run {
       job.runSynchronously(
         isolatedTo: self.asUnownedSerialExecutor(), taskExecutor: self.asUnownedTaskExecutor())
     }
   }
 
-  func checkIsolated() { dispatchPrecondition(condition: .onQueue(queue)) }
-
-  /// Does something behind what was handed over before.
-  func async(_ body: @escaping @Sendable () -> Void) { queue.async(execute: body) }
-
-  /// The same after a time, in milliseconds.
-  func async(after milliseconds: Int64, _ body: @escaping @Sendable () -> Void) {
-    queue.asyncAfter(
-      deadline: .now() + .milliseconds(Int(clamping: max(0, milliseconds))), execute: body)
-  }
+  func checkIsolated() { turns.checkIsTurn() }
 }

@@ -49,6 +49,13 @@ public final class QueueClient: Sendable {
   public static func open(
     _ configuration: ClientConfiguration, logger: Logger
   ) async throws(ClientError) -> QueueClient {
+    try await open(configuration, logger: logger, turns: DispatchTurns())
+  }
+
+  /// The same with turns in an order of the caller's.
+  static func open(
+    _ configuration: ClientConfiguration, logger: Logger, turns: any TurnQueue
+  ) async throws(ClientError) -> QueueClient {
     let directory: LockedDirectory
     do {
       directory = try LockedDirectory(path: configuration.dataDirectory)
@@ -104,7 +111,7 @@ public final class QueueClient: Sendable {
       settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: feed)
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
-      imageVector: opened.loaded.imageVector, logger: logger, feedLog: feed,
+      imageVector: opened.loaded.imageVector, logger: logger, feedLog: feed, turns: turns,
       tellsDevice: { event in state.post(event) })
     return QueueClient(
       deviceID: replica.record.device, engine: engine, device: state, configuration: configuration,

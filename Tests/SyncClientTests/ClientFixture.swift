@@ -1,9 +1,10 @@
 import Foundation
 import Logging
 import QueueModel
-import SyncClient
 import Testing
 import WireProtocol
+
+@testable import SyncClient
 
 /// A client in a directory of its own, next to a scripted server.
 struct ClientFixture: Sendable {
@@ -34,14 +35,16 @@ struct ClientFixture: Sendable {
     try result.get()
   }
 
-  func open(queueEnabled: Bool = true) async throws -> QueueClient {
+  func open(
+    queueEnabled: Bool = true, turns: any TurnQueue = DispatchTurns()
+  ) async throws -> QueueClient {
     var logger = Logger(label: "test")
     logger.logLevel = .critical
     return try await QueueClient.open(
       ClientConfiguration(
         dataDirectory: directory, deviceName: "tester",
         settings: DeviceSettings(maxQueueSize: 1_000, queueEnabled: queueEnabled)),
-      logger: logger)
+      logger: logger, turns: turns)
   }
 
   /// Opens a client, runs its sync beside `body`, and closes both.

@@ -51,8 +51,7 @@ extension Executor {
     in workspace: Workspace, deadline: Int64?, at context: EventContext
   ) throws(InvariantViolation) {
     guard !isDraining else { return }
-    for view in workspace.sessions() where workspace.host(of: view.id) == .some(.some(device)) {
-      let session = view.id
+    for session in workspace.sessions(hostedBy: device) {
       guard sessions[session]?.work.order == nil else { continue }
       if mayStart(in: session), !busy.contains(session),
         candidate(in: session, workspace) != nil

@@ -63,6 +63,11 @@ extension Workspace {
     return (head, state)
   }
 
+  /// The sessions that exist and that a device is the host of, by id. O(sessions).
+  package func sessions(hostedBy device: DeviceID) -> [SessionID] {
+    heads.filter { $0.exists && $0.host == device }.map(\.key).sorted()
+  }
+
   /// The host of a session; nil where the session does not exist.
   package func host(of id: SessionID) -> DeviceID?? {
     guard let session = head(of: id), session.exists else { return nil }

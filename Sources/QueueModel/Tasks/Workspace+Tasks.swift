@@ -55,9 +55,7 @@ extension Workspace {
   /// The host of a session, or that it had when it was deleted; nil where it was never seen.
   package func keptHost(of id: SessionID) -> DeviceID?? { head(of: id).map(\.host) }
 
-  /// The sessions whose tasks are not over, deleted ones too, by id.
-  ///
-  /// - Complexity: O(sessions).
+  /// The sessions whose tasks are not over, deleted ones too, by id. O(sessions).
   package func sessionsUnderWay() -> [SessionID] {
     heads.filter { $0.task?.state.status.kind.isUnderWay == true }.map(\.key).sorted()
   }
