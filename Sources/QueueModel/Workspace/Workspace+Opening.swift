@@ -100,10 +100,7 @@ extension Workspace {
 
   /// Whether a session exists, without unpacking it.
   func sessionExists(_ key: SessionID) -> Bool {
-    guard let cold, let index = untouchedIndex(of: key) else {
-      return sessionStates[key]?.exists ?? false
-    }
-    return cold.exists(index)
+    cold.flatMap { untouchedIndex(of: key).map($0.exists) } ?? sessionStates[key]?.exists ?? false
   }
 
   /// The heads of all sessions, in no particular order.
