@@ -75,7 +75,7 @@ import Testing
 
   @Test func pageIsSmall() {
     let bytes = WebPage.files.reduce(0) { $0 + $1.bytes.count }
-    #expect(bytes <= 60_000, "the page has \(bytes) bytes")
+    #expect(bytes <= 61_000, "the page has \(bytes) bytes")
   }
 
   @Test func textsGoInAsText() throws {
