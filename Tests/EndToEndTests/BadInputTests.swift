@@ -27,15 +27,15 @@ extension EndToEnd {
       Row(
         arguments: ["send", "-s", "other", "--id", id, "text"], code: 5, says: "exists already"),
       Row(arguments: ["queue", "edit", "1111", "  "], code: 2, says: "The text is blank."),
-      Row(arguments: ["queue", "move", "1111", "--to", "0"], code: 1, says: "choose 1 to 1"),
-      Row(arguments: ["queue", "move", "1111", "--to=-1"], code: 1, says: "choose 1 to 1"),
+      Row(arguments: ["queue", "move", "1111", "--to", "0"], code: 2, says: "choose 1 or more"),
+      Row(arguments: ["queue", "move", "1111", "--to=-1"], code: 2, says: "choose 1 or more"),
       Row(arguments: ["queue", "move", "1111", "--to", "2"], code: 1, says: "choose 1 to 1"),
       Row(arguments: ["queue", "move", "1111", "--to", "x"], code: 2, says: "x"),
       Row(arguments: ["queue", "cancel", "ffff"], code: 1, says: "No message ffff"),
       Row(arguments: ["queue", "show", "s"], code: 1, says: "No message s"),
       Row(arguments: ["queue", "priority", "1111", "high"], code: 2, says: "urgent or normal"),
       Row(arguments: ["queue", "list", "-s", "nowhere"], code: 1, says: "No session nowhere"),
-      Row(arguments: ["thread", "move", "s", "--to", "0"], code: 1, says: "choose 1 to 1"),
+      Row(arguments: ["thread", "move", "s", "--to", "0"], code: 2, says: "choose 1 or more"),
       Row(arguments: ["thread", "move", "nowhere", "--to", "1"], code: 1, says: "nowhere"),
     ]
 

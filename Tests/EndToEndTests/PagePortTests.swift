@@ -61,8 +61,9 @@ extension EndToEnd {
       for attempt in range(60):
         try: heard("nothing more")
         except TimeoutError: pass
-        other = socket.socket()
-        try: other.bind(("127.0.0.1", port)); print("free"); break
+        # A connection that was closed just now keeps the port as well, and does not count.
+        other = socket.socket(); other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try: other.bind(("127.0.0.1", port)); other.listen(); print("free"); break
         except OSError: other.close()
       process.terminate(); process.wait()
       """#
