@@ -28,6 +28,7 @@ extension EndToEnd {
       "make ": "builds for minutes",
       "sudo systemctl": "a machine that systemd booted: make systemd-check",
       "sudo cospool-server backup": "BackupFlowTests: the timer's first backup is not there yet",
+      "cospool-server backup list": "BackupFlowTests: no backup was made here",
       "sudo make install": "PackagingTests.anInstallationHasAllThatBelongsToIt",
       ".build-harness/": "MergeHarnessTests runs scenario, matrix and seeds",
       "cospool setup": "SetupTests: it makes what this machine has already",
