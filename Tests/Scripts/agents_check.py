@@ -269,7 +269,7 @@ def two_subagents_ask_at_once(fixture):
 
     message = fixture.send("review", "both", {"calls": [subagent("one"), subagent("two")]})
     requests = fixture.requests("review", count=2)
-    by_name = {name: next(request["id"] for request in requests if request["summary"].endswith(name))
+    by_name = {name: next(request["id"] for request in requests if f"/{name}" in request["summary"])
                for name in ("one", "two")}
     fixture.run("approve", fails=1)
     fixture.run("deny", by_name["one"], "--remark", REMARK)
