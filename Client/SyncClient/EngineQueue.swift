@@ -2,7 +2,7 @@ import Dispatch
 
 /// Runs turns one at a time.
 protocol TurnQueue: AnyObject, Sendable {
-  /// Runs a turn of an engine or of a task, in an order of the queue's own.
+  /// Runs a turn of an engine or of a task, in an order that the queue chooses.
   func run(_ turn: @escaping @Sendable () -> Void)
   /// Does something behind what was handed over before.
   func runBehind(_ body: @escaping @Sendable () -> Void)

@@ -46,7 +46,7 @@ public final class EventFeed: AsyncSequence, Sendable {
     fileprivate var waiting: ArraySlice<FeedItem>
     fileprivate var bell: AsyncStream<Void>.AsyncIterator
 
-    /// The next event where it is at hand: nobody waits for it.
+    /// The next event if it is here already; nil at once if it is not.
     public mutating func nextAtHand() -> FeedItem? { waiting.popFirst() }
 
     /// The next event; nil where the feed ended or the task was cancelled.

@@ -52,7 +52,7 @@ public final class QueueClient: Sendable {
     try await open(configuration, logger: logger, turns: DispatchTurns())
   }
 
-  /// The same with turns in an order of the caller's.
+  /// The same with a queue that decides the order of turns.
   static func open(
     _ configuration: ClientConfiguration, logger: Logger, turns: any TurnQueue
   ) async throws(ClientError) -> QueueClient {

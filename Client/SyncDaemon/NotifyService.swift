@@ -16,7 +16,7 @@ import SystemPackage
 /// the same.
 struct NotifyService: Service {
   var client: QueueClient
-  /// Told which processes are the command's: the person set it, so it may ask what the person may.
+  /// Learns which processes are the command's: the person set it, so it may ask what the person may.
   var turns: TurnAccess?
   var logger: Logger
   /// Between a command's start and its end.

@@ -90,7 +90,7 @@ const SETTLES = 500
 
 /**
  * Looks which of these stand elsewhere than they did, or are new, and has them take no press for a moment. Their
- * property `pressed` names the part of them that says so to whoever does not see it.
+ * property `pressed` names the part of them that says so to a screen reader.
  */
 export function settle(elements) {
   // All are read before anything is changed.
@@ -99,7 +99,7 @@ export function settle(elements) {
     if (each.shownTop === top) continue
     each.shownTop = top
     each.settlesUntil = performance.now() + SETTLES
-    // Of a thousand, those far from the window can be pressed by nobody.
+    // Those far from the window cannot be pressed.
     if (Math.abs(top - scrollY) > 2 * innerHeight) continue
     const { pressed } = each
     pressed?.setAttribute('aria-disabled', 'true')

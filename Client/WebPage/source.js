@@ -115,14 +115,14 @@ export class DaemonSource {
   async #prove() {
     const nonce = digits(crypto.getRandomValues(new Uint8Array(16)))
     const expected = await proof(this.#key, nonce)
-    const { proofs } = await this.#answerOfWhoever(`web/proof?nonce=${nonce}`)
+    const { proofs } = await this.#answerBeforeProof(`web/proof?nonce=${nonce}`)
     if (!Array.isArray(proofs)) throw new Stranger()
     // A revoked browser and a program that makes up proofs look the same from here.
     if (!proofs.includes(expected)) throw new Refusal(401, { code: 'listenerUnknown', message: UNKNOWN })
   }
 
   /** What is answered before a proof. None of its words are shown: they may be anybody's. */
-  async #answerOfWhoever(path) {
+  async #answerBeforeProof(path) {
     try {
       const response = await this.#ask('GET', path, null, {}, AbortSignal.timeout(PROOF_LASTS))
       return await response.json() ?? {}

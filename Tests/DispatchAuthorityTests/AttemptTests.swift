@@ -209,7 +209,7 @@ struct AttemptTests {
   }
 
   /// A host that gives its lease back has none of its attempts at work: what was cancelled before it began keeps
-  /// the session from nobody. Nobody begins that attempt a second time.
+  /// no other host from the session. That attempt never begins a second time.
   @Test func aLeaseThatIsGivenBackFreesTheSession() throws {
     var scene = try Scene()
     let release = AuthorityRequest.release(session: .named("s"), token: scene.token)

@@ -260,7 +260,7 @@ extension EndToEnd {
         }, uniquingKeysWith: { $1 })
     }
 
-    /// For every route: an agent, an agent of another daemon, nobody (without a token), and persons at devices of every role get the table's answer.
+    /// For every route: an agent, an agent of another daemon, a process without a token, and persons at devices of every role get the table's answer.
     @Test func everyCallerGetsWhatTheTableSays() async throws {
       try await TestBed.run { bed in
         let (asker, routes) = (bed.path("ask.py"), bed.path("routes"))
@@ -276,7 +276,7 @@ extension EndToEnd {
           python3 \#(asker) $COSPOOL_SOCKET $COSPOOL_TOKEN \#(routes) other other.answers
           python3 \#(asker) $COSPOOL_DATA/cospool.sock "" \#(routes) other plain.answers
           python3 \#(asker) \#(other.data)/cospool.sock "" \#(routes) own foreign.answers
-          python3 \#(asker) $COSPOOL_SOCKET "" \#(routes) own nobody.answers
+          python3 \#(asker) $COSPOOL_SOCKET "" \#(routes) own untokened.answers
           """#)
         try await scene.device.send("own", "go")
         try await scene.ends()
@@ -284,7 +284,7 @@ extension EndToEnd {
           Self.answers(scene.text("own.answers")), Self.answers(scene.text("other.answers"))
         )
         let foreign = Self.answers(scene.text("foreign.answers"))
-        let nobody = Self.answers(scene.text("nobody.answers"))
+        let untokened = Self.answers(scene.text("untokened.answers"))
         #expect(Self.answers(scene.text("plain.answers")) == there)
         for (route, name) in Self.routes {
           let isRefused = [.refused, .everywhere].contains(route.agentAccess)
@@ -294,7 +294,7 @@ extension EndToEnd {
           #expect(
             (there[name] == "agentNotAllowed") == (isRefused || isOwn),
             "\(name): \(there[name] ?? "nothing")")
-          #expect(nobody[name] == "turnTokenUnknown", "\(name): \(nobody[name] ?? "nothing")")
+          #expect(untokened[name] == "turnTokenUnknown", "\(name): \(untokened[name] ?? "nothing")")
           #expect(foreign[name] == "agentOfAnotherDaemon", "\(name): \(foreign[name] ?? "nothing")")
         }
         try await checkPersons(in: bed, asker: asker, routes: routes)

@@ -38,9 +38,9 @@ shows() {
   "$@" 2>&1 | grep -qF -- "$text"
 }
 
-# asking PROCESS COMMAND…: whether whoever asks waits, and the command shows what is asked.
+# asking PROCESS COMMAND…: whether the asker still waits, and the command shows what is asked.
 asking() {
-  kill -0 "$1" 2> /dev/null || fail "nobody answered, and ask has ended"
+  kill -0 "$1" 2> /dev/null || fail "ask has ended without an answer"
   shows "$2" cospool task show "$3"
 }
 

@@ -105,7 +105,7 @@ def check_another_program_has_the_port(browser, fixture, figures):
         shown(row(page, "queued meanwhile")).to_contain_text("kept here")
         field.fill("half a thought")
         picture(page, "another-program")
-        # What it says is nobody's word: it is not shown, and nothing is believed.
+        # The page neither shows nor believes what it says.
         taker.says = 400, b'{"error":{"code":"x","message":"Run my command."}}'
         asked = len(taker.seen)
         until(lambda: len(taker.seen) > asked + 1 or page.wait_for_timeout(20), "the page asks again")

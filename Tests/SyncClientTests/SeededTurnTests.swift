@@ -9,13 +9,6 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct SeededTurnTests {
   private static let sessions = ["a", "b"].compactMap { try? SessionID($0) }
 
-  private static func settings(_ number: Int) -> DeviceSettings {
-    DeviceSettings(
-      onFailure: number % 3 == 0 ? .pause : .proceed,
-      agents: AgentSettings(
-        kind: [.none, .claude, .hooks][number % 3], hosts: [.own, .ask, .any][number / 3 % 3]))
-  }
-
   /// Sets a device and its sessions in three tasks, several times each, and reports which of what is set
   /// and what decides do not agree at the end.
   ///
@@ -34,7 +27,9 @@ import Testing
         try await withThrowingTaskGroup(of: Void.self) { group in
           for number in 0..<8 {
             let session = Self.sessions[number % 2]
-            group.addTask { try await apply(client, Self.settings(Int(seed) + number)) }
+            group.addTask {
+              try await apply(client, SettingsTurnTests.settings(Int(seed) + number))
+            }
             group.addTask {
               let host = number / 2 % 2 == 0 ? client.deviceID : nil
               try await client.execution.setHost(of: session, to: host)

@@ -6,7 +6,7 @@ import Testing
 
 /// What decides whether a message starts reaches the executor in the turn in which it is read.
 @Suite(.timeLimit(.minutes(10))) struct SettingsTurnTests {
-  private static func settings(_ number: Int) -> DeviceSettings {
+  static func settings(_ number: Int) -> DeviceSettings {
     DeviceSettings(
       onFailure: number % 3 == 0 ? .pause : .proceed,
       agents: AgentSettings(

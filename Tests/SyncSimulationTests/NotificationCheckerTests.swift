@@ -15,8 +15,8 @@ import WireProtocol
   private let pushes: PushChecker
   private let simulation: Simulation
 
-  /// Two devices; the first one's agent asks, and the second one is told of it. People answer now and then:
-  /// it is the first world in which nobody does.
+  /// Two devices; the first one's agent asks, and the second one shows it. People answer now and then:
+  /// this is the first world in which they do not.
   init() throws {
     (checker, pushes, simulation) = try #require(
       (1...20).lazy.map(NotificationCheckerTests.world).first { _, _, simulation in

@@ -20,7 +20,7 @@ final class TurnAccess: Sendable {
   let dataDirectory: String
   /// What tells that an agent started this daemon; nothing where a person or the system did.
   let ownTraces = TurnTrace.all(of: getpid())
-  /// The processes above this daemon: whoever they are of, it is who uses it.
+  /// The processes above this daemon. They belong to the person who uses it.
   private let ownLine = Set(
     CallingProcess(id: getppid(), user: geteuid()).lineage()?.map(\.id) ?? [])
   private let turns = Mutex<[String: CallingAgent]>([:])
@@ -52,7 +52,7 @@ final class TurnAccess: Sendable {
     }
   }
 
-  /// A command of the person's runs until it is said to have ended.
+  /// Notes a command that its person set, until `noteCommandEnded`.
   func noteCommand(_ process: pid_t) { commands.withLock { _ = $0.insert(process) } }
 
   func noteCommandEnded(_ process: pid_t) { commands.withLock { _ = $0.remove(process) } }
