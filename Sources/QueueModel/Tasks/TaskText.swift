@@ -202,10 +202,11 @@ extension TaskText {
     var also: [String] = []
 
     init(_ text: String) {
-      for line in text.unicodeScalars.split(separator: "\n") {
-        guard let space = line.firstIndex(of: " ") else { continue }
-        let name = String(String.UnicodeScalarView(line[..<space]))
-        let value = TaskText.plain(line[line.index(after: space)...])
+      // By bytes: every change of a workspace reads the tasks again.
+      for line in text.utf8.split(separator: UInt8(ascii: "\n")) {
+        guard let space = line.firstIndex(of: UInt8(ascii: " ")) else { continue }
+        let name = String(Substring(line[..<space]))
+        let value = TaskText.plain(Substring(line[line.index(after: space)...]))
         switch name {
         case "option": if options.count < Limits.taskOptionsMax { options.append(value) }
         case "also": if also.count < Limits.taskRequestsMax - 1 { also.append(value) }
@@ -270,20 +271,22 @@ extension TaskText {
   }
 
   /// The value without its escapes.
-  private static func plain(_ value: Substring.UnicodeScalarView) -> String {
-    var scalars = String.UnicodeScalarView()
+  private static func plain(_ value: Substring) -> String {
+    let backslash = UInt8(ascii: "\\")
+    guard value.utf8.contains(backslash) else { return String(value) }
+    var bytes: [UInt8] = []
     var isEscaped = false
-    for scalar in value {
+    for byte in value.utf8 {
       if isEscaped {
-        scalars.append(scalar == "n" ? "\n" : scalar)
+        bytes.append(byte == UInt8(ascii: "n") ? UInt8(ascii: "\n") : byte)
         isEscaped = false
-      } else if scalar == "\\" {
+      } else if byte == backslash {
         isEscaped = true
       } else {
-        scalars.append(scalar)
+        bytes.append(byte)
       }
     }
-    return String(scalars)
+    return String(decoding: bytes, as: UTF8.self)
   }
 }
 
