@@ -76,10 +76,10 @@ extension EndToEnd {
       }
     }
 
-    /// What lies in a data directory and is not named in README.md, "Where the data lie".
+    /// What lies in a data directory and is not named in INSTALLING.md, "Where the data are".
     private static func untold(in folder: String) throws -> [String] {
       let text = try String(
-        contentsOf: Executables.root.appending(path: "README.md"), encoding: .utf8)
+        contentsOf: Executables.root.appending(path: "Client/INSTALLING.md"), encoding: .utf8)
       let section = try #require(text.split(separator: "\n## ").first { $0.hasPrefix("Where the") })
       return try FileManager.default.contentsOfDirectory(atPath: folder).filter { name in
         let bare = name.replacing(#/-(wal|shm)$/#, with: "")

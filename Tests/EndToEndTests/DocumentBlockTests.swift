@@ -5,10 +5,12 @@ extension EndToEnd {
   /// Every line of the blocks for shells in the documents for people is run, or the table below says why it
   /// cannot be here. `ReadmeSessionTests` plays the blocks with prompts that show what is printed, and compares that.
   @Suite struct DocumentBlockTests {
-    /// Documents whose lines are run here, one after the other, and the kind of their blocks.
+    /// Documents whose lines are run here, one after the other, and the kind of their blocks. The first sets
+    /// the agent, so that no later line starts a real one.
     private static let documents: KeyValuePairs = [
-      "README.md": "sh", "Client/TOUR.md": "sh", "Server/OPERATIONS.md": "sh",
-      "Client/FAQ.md": "sh",
+      "Client/COMMANDS.md": "sh", "README.md": "sh", "Client/INSTALLING.md": "sh",
+      "Client/PAGE.md": "sh", "Client/TOUR.md": "sh", "Server/OPERATIONS.md": "sh",
+      "Client/FAQ.md": "sh", "Tests/README.md": "sh",
       "Client/SyncDaemon/HOOKING-UP.md": "console", "Client/SyncDaemon/RUNNING.md": "console",
       "Server/PushDelivery/SETTING-UP.md": "sh",
     ]
@@ -16,7 +18,8 @@ extension EndToEnd {
     /// Documents whose blocks with prompts `ReadmeSessionTests` plays, or whose blocks only somebody who works on
     /// Cospool types: how figures are measured, how long runs are started.
     private static let otherDocuments: Set = [
-      "README.md console", "Client/TOUR.md console", "Client/SyncCommand/README.md console",
+      "README.md console", "Client/COMMANDS.md console", "Client/TOUR.md console",
+      "Client/SyncCommand/README.md console",
       "Client/SyncDaemon/README.md console", "Tests/Benchmarks/RESULTS.md sh",
       "Tests/Scenarios/README.md sh", "Tests/Fuzzing/README.md sh",
     ]
@@ -30,7 +33,7 @@ extension EndToEnd {
       "sudo cospool-server backup": "BackupFlowTests: the timer's first backup is not there yet",
       "cospool-server backup list": "BackupFlowTests: no backup was made here",
       "sudo make install": "PackagingTests.anInstallationHasAllThatBelongsToIt",
-      ".build-harness/": "MergeHarnessTests runs scenario, matrix and seeds",
+      "cospool config set agent claude": "make agents-check: it would start the real one",
       "cospool setup": "SetupTests: it makes what this machine has already",
       "cospool web --address 0.0.0.0": "WebElsewhereTests: it listens for all",
       "cospool web revoke": "WebKeyTests: no browser has a key here",

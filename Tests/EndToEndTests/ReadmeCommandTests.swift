@@ -5,7 +5,8 @@ extension EndToEnd {
   /// Every command in the code blocks of the documents is known to the executables, with its options.
   @Suite struct ReadmeCommandTests {
     @Test(arguments: [
-      ("README.md", 45), ("Client/TOUR.md", 15), ("Server/OPERATIONS.md", 3),
+      ("README.md", 10), ("Client/INSTALLING.md", 7), ("Client/COMMANDS.md", 25),
+      ("Client/PAGE.md", 7), ("Client/TOUR.md", 15), ("Server/OPERATIONS.md", 3),
       ("Client/SyncDaemon/RUNNING.md", 6), ("Client/SyncDaemon/HOOKING-UP.md", 9),
       ("Server/PushDelivery/SETTING-UP.md", 2), ("Client/SyncCommand/README.md", 3),
     ])

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// The person's session in README.md is what really happens: its commands are run one after the
+  /// The sessions in the documents are what really happens: its commands are run one after the
   /// other, and what they print is compared. Ids, times, paths and addresses are each run's own; the
   /// document's server has a certificate.
   @Suite struct ReadmeSessionTests {
@@ -13,9 +13,10 @@ extension EndToEnd {
       var output: [String]
     }
 
-    @Test func theSessionInTheReadmeIsReal() async throws {
-      let steps = try Self.steps(of: "README.md", section: "The command line")
-      #expect(steps.count >= 20)
+    @Test(arguments: [("README.md", 4), ("Client/COMMANDS.md", 20)])
+    func theSessionsAreReal(document: String, countMin: Int) async throws {
+      let steps = try Self.steps(of: document)
+      #expect(steps.count >= countMin)
       try await play(steps)
     }
 
@@ -162,13 +163,9 @@ extension EndToEnd {
       return try await bed.finish(process, [command]).standardOutput
     }
 
-    /// The commands in the boxes of a document, or of a section of it, with what stands below each.
-    private static func steps(of document: String, section name: String? = nil) throws -> [Step] {
-      var text = try String(contentsOf: Executables.root.appending(path: document), encoding: .utf8)
-      if let name {
-        let section = text.components(separatedBy: "\n## \(name)\n").dropFirst().first ?? ""
-        text = section.components(separatedBy: "\n## ").first ?? ""
-      }
+    /// The commands in the boxes of a document, with the output below each.
+    private static func steps(of document: String) throws -> [Step] {
+      let text = try String(contentsOf: Executables.root.appending(path: document), encoding: .utf8)
       var steps: [Step] = []
       var inside = false
       for line in text.split(separator: "\n", omittingEmptySubsequences: false) {

@@ -17,11 +17,12 @@ from markdown_it import MarkdownIt
 
 PAGES = [
     ("Start", [
-        ("README.md", "Cospool"), ("Client/TOUR.md", "Ten minutes"), ("Client/FAQ.md", "Questions"),
+        ("README.md", "Cospool"), ("Client/INSTALLING.md", "Installing"), ("Client/TOUR.md", "Ten minutes"),
+        ("Client/FAQ.md", "Questions"),
         ("CHANGELOG.md", "Changelog"),
     ]),
     ("Use", [
-        ("Client/SyncCommand/README.md", "The command line"),
+        ("Client/COMMANDS.md", "The command line"), ("Client/PAGE.md", "The page"),
         ("Client/SyncDaemon/HOOKING-UP.md", "Hooking up agents"),
         ("Client/SyncDaemon/RUNNING.md", "Running messages"),
         ("Server/OPERATIONS.md", "Running a server"),
@@ -32,11 +33,13 @@ PAGES = [
         ("Client/SyncClient/README.md", "The library"),
         ("Client/SyncDaemon/README.md", "The local API"),
         ("Sources/MergeHarness/README.md", "Simulated conflicts"),
+        ("Client/SyncCommand/README.md", "The command line's code"), ("Tests/README.md", "Tests"),
     ]),
     ("How it works", [
         ("Protocol/MERGING.md", "How merging works"), ("ARCHITECTURE.md", "Architecture"),
         ("Protocol/SPECIFICATION.md", "The protocol"), ("Sources/QueueModel/README.md", "The model"),
-        ("Sources/SequenceCRDT/README.md", "Sequences"), ("Tests/SECURITY.md", "Security"),
+        ("Sources/SequenceCRDT/README.md", "Sequences"), ("Protocol/THREAT-MODEL.md", "The threat model"),
+        ("Tests/SECURITY.md", "Security findings"),
         ("Tests/Benchmarks/RESULTS.md", "Figures"),
     ]),
 ]

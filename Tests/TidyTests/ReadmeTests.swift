@@ -56,7 +56,9 @@ import Testing
 
   @Test(
     arguments: documents + [
-      "Server/OPERATIONS.md", "Protocol/MERGING.md", "Client/FAQ.md", "Client/TOUR.md",
+      "Server/OPERATIONS.md", "Protocol/MERGING.md", "Protocol/THREAT-MODEL.md", "Client/FAQ.md",
+      "Client/TOUR.md", "Client/INSTALLING.md", "Client/COMMANDS.md", "Client/PAGE.md",
+      "Client/SyncClient/README.md", "Tests/README.md",
     ])
   func linkedFilesExist(document: String) throws {
     let text = try Repository.text(document)
@@ -72,6 +74,12 @@ import Testing
     let script = try Repository.text(".ci/run")
     #expect(script.contains("make setup") && script.contains("make test"))
     #expect(script.contains("set -euo pipefail"))
+  }
+
+  @Test func readmeIsShort() throws {
+    let lines = try Repository.text("README.md").split(
+      separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count <= 131, "README.md convinces in a minute: 130 lines; pages have the rest")
   }
 
   @Test func changelogIsShort() throws {

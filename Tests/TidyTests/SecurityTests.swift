@@ -13,16 +13,17 @@ import Testing
     #expect(numbers == (1...Self.count).map { $0 })
   }
 
-  /// Who reads the README alone learns of every risk that is left.
-  @Test func theReadmeNamesEveryRiskThatIsLeft() throws {
+  /// The threat model names every risk that is left, in plain words, and the README links to it.
+  @Test func theThreatModelNamesEveryRiskThatIsLeft() throws {
     let rows = try Self.table.sections().joined()
     let left = rows.filter { $0.last?.hasPrefix("accepted: ") == true }
       .compactMap { Self.table.number(of: $0) }
-    let text = try Repository.text("README.md")
+    #expect(try Repository.text("README.md").contains("(Protocol/THREAT-MODEL.md)"))
+    let text = try Repository.text("Protocol/THREAT-MODEL.md")
     let named = Set(text.matches(of: /\bS-([0-9]+)\b/).compactMap { Int($0.1) })
     #expect(
       named.symmetricDifference(left) == [],
-      "rows of SECURITY.md that README.md lacks, or has too many of")
+      "rows of SECURITY.md that THREAT-MODEL.md lacks, or has too many of")
   }
 
   @Test func whatIsDoneNamesTestsAndWhatIsLeftAReason() throws { try Self.table.check() }
