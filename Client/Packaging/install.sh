@@ -89,7 +89,7 @@ do_it() {
   if [ -n "$dry" ]; then echo "would run: $*"; else "$@"; fi
 }
 
-[ "$(uname -s)" = Linux ] || fail "releases are for Linux; elsewhere build from source (README)"
+[ "$(uname -s)" = Linux ] || fail "releases are for Linux; elsewhere build from source (Client/INSTALLING.md)"
 machine=$(uname -m)
 case $machine in
 x86_64) architecture=amd64 ;;

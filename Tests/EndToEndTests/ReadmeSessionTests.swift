@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// The sessions in the documents are what really happens: its commands are run one after the
+  /// The sessions in the documents are what really happens: their commands are run one after the
   /// other, and what they print is compared. Ids, times, paths and addresses are each run's own; the
   /// document's server has a certificate.
   @Suite struct ReadmeSessionTests {

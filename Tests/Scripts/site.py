@@ -33,7 +33,7 @@ PAGES = [
         ("Client/SyncClient/README.md", "The library"),
         ("Client/SyncDaemon/README.md", "The local API"),
         ("Sources/MergeHarness/README.md", "Simulated conflicts"),
-        ("Client/SyncCommand/README.md", "The command line's code"), ("Tests/README.md", "Tests"),
+        ("Client/SyncCommand/README.md", "The command line (code)"), ("Tests/README.md", "Tests"),
     ]),
     ("How it works", [
         ("Protocol/MERGING.md", "How merging works"), ("ARCHITECTURE.md", "Architecture"),
