@@ -5,10 +5,10 @@ extension EndToEnd {
   /// Every line of the blocks for shells in the documents for people is run, or the table below says why it
   /// cannot be here. `ReadmeSessionTests` plays the blocks with prompts that show what is printed, and compares that.
   @Suite struct DocumentBlockTests {
-    /// Documents whose lines are run here, one after the other, and the kind of their blocks. The first sets
-    /// the agent, so that no later line starts a real one.
+    /// Documents whose lines are run here, one after the other, and the kind of their blocks. COMMANDS.md
+    /// follows README.md, whose session it hosts with an agent of its own and then undoes.
     private static let documents: KeyValuePairs = [
-      "Client/COMMANDS.md": "sh", "README.md": "sh", "Client/INSTALLING.md": "sh",
+      "README.md": "sh", "Client/COMMANDS.md": "sh", "Client/INSTALLING.md": "sh",
       "Client/PAGE.md": "sh", "Client/TOUR.md": "sh", "Server/OPERATIONS.md": "sh",
       "Client/FAQ.md": "sh", "Tests/README.md": "sh",
       "Client/SyncDaemon/HOOKING-UP.md": "console", "Client/SyncDaemon/RUNNING.md": "console",
