@@ -21,9 +21,12 @@ extension ClientStore {
         Int64(bitPattern: order.token), Data(order.text.utf8),
       ])
     }
-    if let message = changes.ended {
-      try database.cachedStatement(sql: "DELETE FROM intents WHERE message = ?")
-        .execute(arguments: [message.description])
+    if let order = changes.ended {
+      try database.cachedStatement(
+        sql: "DELETE FROM intents WHERE message = ? AND attempt = ? AND token = ?"
+      ).execute(arguments: [
+        order.message.description, Int64(order.attempt), Int64(bitPattern: order.token),
+      ])
     }
   }
 

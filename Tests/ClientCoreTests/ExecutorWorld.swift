@@ -332,8 +332,10 @@ struct ExecutorWorld {
         let latest = now + Int64(generator.below(10_000))
         let endsAt = hosts[index].agents[session]?.endsAt ?? latest
         hosts[index].agents[session]?.endsAt = min(endsAt, latest)
-      case .end(let command, let following, let message):
-        hosts[index].intents[message] = nil
+      case .end(let command, let following, let order):
+        if hosts[index].intents[order.message]?.isSameAttempt(as: order) == true {
+          hosts[index].intents[order.message] = nil
+        }
         for command in [command] + following { execute(index, command) }
       case .perform(let command, let following):
         for command in [command] + following { execute(index, command) }

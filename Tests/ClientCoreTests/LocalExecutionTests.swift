@@ -38,6 +38,21 @@ struct LocalExecutionTests {
     #expect(scene.status(1) == .succeeded)
   }
 
+  /// A disk that is full while the end of an attempt is found out twice: the second report of it, stored
+  /// behind the start of the next attempt, leaves that one's intent.
+  @Test func theLateEndOfAnAttemptLeavesTheIntentOfTheNext() throws {
+    let first = try LocalHost.serving(1, onUnknown: .retry)
+    #expect(first.begun == [[1, 1]])
+    var scene = try first.restarted()
+    scene.store.failure = StoreError(code: .full, message: "full")
+    scene.begin(onUnknown: .retry)
+    scene.pass(milliseconds: 4_000)
+    scene.store.failure = nil
+    scene.pass(milliseconds: 10_000)
+    #expect(scene.begun == [[1, 2]])
+    #expect(scene.store.intents.values.map(\.attempt) == [2])
+  }
+
   /// What a person at the device says is stored with what it is said with, and holds after a restart.
   @Test func consentIsStoredWithTheHost() throws {
     var scene = try LocalHost()

@@ -117,7 +117,11 @@ final class MemoryStore: ReplicaStore {
     for number in transaction.undo.removed { undo[number] = nil }
     for entry in transaction.undo.written { undo[entry.number] = entry }
     if let begun = transaction.intents.begun { intents[begun.message] = begun }
-    if let ended = transaction.intents.ended { intents[ended] = nil }
+    if let ended = transaction.intents.ended,
+      intents[ended.message]?.isSameAttempt(as: ended) == true
+    {
+      intents[ended.message] = nil
+    }
     if let choice = transaction.choice { choices.apply(choice) }
     for lease in transaction.authority.leases {
       authority.leases.removeAll { $0.session == lease.session }

@@ -38,7 +38,14 @@ import WireProtocol
     #expect(try ClientStore.open(directory: directory.path).loaded.execution.intents == [order])
     open = try directory.open()
     #expect(open.replica.workspace.status(message) == .running)
-    try report(.succeeded, IntentChanges(ended: message), directory, &open)
+    // An earlier attempt of the message that is found to have ended is another one.
+    var earlier = order
+    earlier.attempt -= 1
+    try report(.running, IntentChanges(ended: earlier), directory, &open)
+    try open.store.close()
+    #expect(try ClientStore.open(directory: directory.path).loaded.execution.intents == [order])
+    open = try directory.open()
+    try report(.succeeded, IntentChanges(ended: order), directory, &open)
     try open.store.close()
     #expect(try ClientStore.open(directory: directory.path).loaded.execution.intents == [])
   }

@@ -231,10 +231,11 @@ import WireProtocol
       try await bed.client.send(try bed.host.report(.processing(operation: nil)))
       try await bed.client.send(try bed.host.report(.awaitingApproval(request)))
       let web = bed.web
-      try await PushServiceTests.eventually {
-        web.requests.contains { ($0.json["message"] as? String)?.contains("make all") == true }
+      func notice() -> [String: Any]? {
+        web.requests.last { ($0.json["message"] as? String)?.contains("make all") == true }?.json
       }
-      let actions = web.requests.last?.json["actions"] as? [[String: Any]]
+      try await PushServiceTests.eventually { notice() != nil }
+      let actions = notice()?["actions"] as? [[String: Any]]
       #expect(actions?.map { $0["label"] as? String } == ["Deny"])
     }
   }

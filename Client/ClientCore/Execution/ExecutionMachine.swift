@@ -232,9 +232,9 @@ extension ExecutionMachine {
         }
       case .tell(let order):
         actions.append(.agent(order))
-      case .end(let command, let following, let message):
+      case .end(let command, let following, let order):
         actions += performSurely(
-          command, then: following, IntentChanges(ended: message), over: &connection, at: context,
+          command, then: following, IntentChanges(ended: order), over: &connection, at: context,
           store: store)
       case .perform(let command, let following):
         actions += performSurely(

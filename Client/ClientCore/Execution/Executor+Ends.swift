@@ -109,7 +109,7 @@ extension Executor {
     at context: EventContext
   ) -> Action {
     let run = order.run(phase, milliseconds: context.wall, note: note)
-    return .end(.reportRun(order.message, run), then: commands, order.message)
+    return .end(.reportRun(order.message, run), then: commands, order)
   }
 
   /// Why nobody knows how it went.

@@ -17,9 +17,9 @@ package struct Executor: Sendable {
     /// Hand it on to whoever runs the agents; of a start, once the disk has intent and report, which are
     /// stored in one transaction.
     case tell(AgentOrder)
-    /// Do this command and what follows from it, and forget the message's intent, all in one
-    /// transaction. Where the command changes nothing, nothing follows from it.
-    case end(Command, then: [Command], MessageID)
+    /// Do this command and what follows from it, and forget the intent of this attempt, all in one
+    /// transaction. If the command changes nothing, nothing follows from it.
+    case end(Command, then: [Command], StartOrder)
     /// The same, where there is no intent.
     case perform(Command, then: [Command])
   }

@@ -26,6 +26,11 @@ package struct StartOrder: Hashable, Sendable {
     self.message == message && attempt == run.attempt && token >= run.token
   }
 
+  /// Whether another order is of the same attempt; one made from a report has no text.
+  package func isSameAttempt(as other: StartOrder) -> Bool {
+    message == other.message && attempt == other.attempt && token == other.token
+  }
+
   /// What to report of it.
   package func run(_ phase: RunPhase, milliseconds: Int64, note: String) -> Run {
     Run(token: token, attempt: attempt, phase: phase, milliseconds: milliseconds, note: note)
