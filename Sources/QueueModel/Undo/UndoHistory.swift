@@ -65,6 +65,11 @@ package struct UndoHistory: Hashable, Sendable {
   /// What the next redo does again.
   package var redoLabel: UndoLabel? { redoable.last?.group.label }
 
+  /// How many changes can be undone.
+  package var undoCount: Int { undoable.count }
+  /// How many can be redone.
+  package var redoCount: Int { redoable.count }
+
   /// Every group, to be stored anew.
   package var entries: [Entry] { Array(undoable) + Array(redoable) }
 
@@ -231,6 +236,13 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
+  /// Notes what a person did that no command of the queues does, and the command that reverses it.
+  package mutating func noteAct(
+    _ label: UndoLabel, reversedBy command: String, milliseconds: Int64
+  ) -> Changes {
+    Changes()
+  }
+
   /// Forgets everything: what the groups speak of has other names now.
   package mutating func forgetAll() -> Changes {
     var changes = Changes()
@@ -280,13 +292,13 @@ extension Workspace {
       var replay = UndoReplay()
       outcome = try undo(group, in: context, by: &replay)
       changes = history.undid(outcome.undo, replay.successors)
-      if outcome.notice == .done { outcome.notice = .undone(group.label) }
+      if outcome.notice == .done { outcome.notice = .undone(UndoResult(label: group.label)) }
     case .redo:
       guard let group = history.redoable.last?.group else { throw .nothingToRedo }
       var replay = UndoReplay()
       outcome = try undo(group, in: context, by: &replay)
       changes = history.redid(outcome.undo, replay.successors)
-      if outcome.notice == .done { outcome.notice = .redone(group.label) }
+      if outcome.notice == .done { outcome.notice = .redone(UndoResult(label: group.label)) }
     default:
       outcome = try perform(command, in: context)
       changes =
