@@ -3,18 +3,10 @@ package import QueueModel
 /// What this device can undo and redo.
 extension Replica {
   /// What an undo would do now; nil if nothing is left to undo.
-  package func undoNext() -> UndoNext? {
-    undo.undoable.last.map {
-      UndoNext(change: $0.number, label: $0.group.label, milliseconds: $0.group.milliseconds)
-    }
-  }
+  package func undoNext() -> UndoNext? { workspace.next(of: undo, isUndone: false) }
 
   /// What a redo would do now; nil if nothing was undone since the latest change.
-  package func redoNext() -> UndoNext? {
-    undo.redoable.last.map {
-      UndoNext(change: $0.number, label: $0.group.label, milliseconds: $0.group.milliseconds)
-    }
-  }
+  package func redoNext() -> UndoNext? { workspace.next(of: undo, isUndone: true) }
 
   /// Notes what a person did that no command of the queues does, and the command that reverses it: undo
   /// names that command, and goes no further back until it is skipped.
@@ -28,9 +20,11 @@ extension Replica {
     var next = self
     var transaction = StoreTransaction(record: record)
     transaction.waitsForDisk = false
-    transaction.undo = next.undo.noteAct(label, reversedBy: command, milliseconds: wall)
+    let number: Int64?
+    (transaction.undo, number) = next.undo.noteAct(
+      label, reversedBy: command, milliseconds: wall, in: workspace)
     try commit(transaction, to: store)
     self = next
-    return undo.undoable.last?.number
+    return number
   }
 }

@@ -117,6 +117,8 @@ extension DeviceVerb {
       .command(.setNotBefore(labels.note(message.name), time))
     case .undo:
       .command(.undo(change: nil, skip: false))
+    case .undoSkip:
+      .command(.undo(change: nil, skip: true))
     case .redo:
       .command(.redo(change: nil))
     }

@@ -165,8 +165,6 @@ public struct CommandOutcome: Hashable, Sendable {
   public var touched: TouchedQueues
   /// What to tell the person.
   public var notice: Notice
-  /// What takes the command back; nil where it changed nothing or nobody asked for it.
-  package var undo: UndoGroup?
   /// The number under which the change can be undone, or named as one that cannot; of an undo the number
   /// for its redo. Nil if nothing is to be taken back.
   package var change: Int64?
@@ -176,13 +174,6 @@ public struct CommandOutcome: Hashable, Sendable {
     self.operations = operations
     self.touched = touched
     self.notice = notice
-  }
-
-  package init(
-    operations: [Operation], touched: TouchedQueues, notice: Notice, undo: UndoGroup?
-  ) {
-    self.init(operations: operations, touched: touched, notice: notice)
-    self.undo = undo
   }
 
   /// The answer to a command.

@@ -165,7 +165,7 @@ struct Workload {
     case .unlockThread: return .command(.unlockThread(session))
     case .insertText: return insertion(workspace)
     case .deleteText: return deletion(workspace)
-    case .undo: return .command(.undo(change: nil, skip: false))
+    case .undo: return .command(.undo(change: nil, skip: generator.chance(25)))
     case .redo: return .command(.redo(change: nil))
     case .setHost: return .command(.setHost(session, host(device)))
     case .retry: return .command(.retry(stopped(in: workspace)))
