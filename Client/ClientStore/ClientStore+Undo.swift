@@ -1,10 +1,9 @@
 import ClientCore
-import DeltaCodec
 import Foundation
 import GRDB
 import QueueModel
 
-/// What can be undone, one row a command, in the form of `UndoCodec`.
+/// What can be undone, one row a command, in the form of `UndoEntry.bytes`.
 extension ClientStore {
   func write(_ changes: UndoHistory.Changes, to database: Database) throws {
     guard !changes.isEmpty else { return }
@@ -13,7 +12,7 @@ extension ClientStore {
     let insert = try database.cachedStatement(
       sql: "INSERT OR REPLACE INTO undo (number, is_undone, steps) VALUES (?, ?, ?)")
     for entry in changes.written {
-      let steps = Data(UndoCodec.encode(entry.group))
+      let steps = Data(entry.change.bytes)
       try insert.execute(arguments: [entry.number, entry.isUndone, steps])
     }
   }
@@ -26,8 +25,8 @@ extension ClientStore {
     while let row = try rows.next() {
       let steps = Array(row[2] as Data)
       // What cannot be read is not damage to the queues: they open, without an undo.
-      guard let group = try? UndoCodec.decode(steps) else { return [] }
-      entries.append(UndoHistory.Entry(number: row[0], isUndone: row[1], group: group))
+      guard let change = try? UndoEntry(bytes: steps) else { return [] }
+      entries.append(UndoHistory.Entry(number: row[0], isUndone: row[1], change: change))
     }
     return entries
   }

@@ -37,8 +37,6 @@ public enum ClientError: Error, Hashable, Sendable {
   case history(HistoryError)
   /// The bytes of an attachment are neither here nor at the server.
   case attachmentMissing(hash: ContentHash, isPaired: Bool)
-  /// The change that was to be undone or done again is not the latest of this device any more.
-  case changedSince
   /// What was to be imported is no document of this kind and version, or is damaged.
   case invalidDocument(message: String)
   /// The server does not push to that address.
@@ -68,7 +66,6 @@ public enum ClientError: Error, Hashable, Sendable {
     case .notEncrypted: "notEncrypted"
     case .history(let error): error.code
     case .attachmentMissing: "attachmentMissing"
-    case .changedSince: "changedSince"
     case .invalidDocument: "invalidDocument"
     case .pushTargetRefused: "pushTargetRefused"
     case .timeout: "timeout"
@@ -86,7 +83,6 @@ public enum ClientError: Error, Hashable, Sendable {
       ExitStatus.usage
     case .queue(.persistenceFailed): ExitStatus.disk
     case .invalidDocument: ExitStatus.corrupt
-    case .changedSince: ExitStatus.conflict
     case .queue, .history, .newerStore, .alreadyPaired, .otherWorkspace, .notPaired, .syncDisabled,
       .closed:
       ExitStatus.failed
@@ -163,8 +159,6 @@ extension ClientError: CustomStringConvertible {
         ? "The file \(hash.description.prefix(12)) is not here, and the server does not have it yet. "
           + "Try again when the device that attached it is in sync."
         : "The file \(hash.description.prefix(12)) is not here, and no server is paired."
-    case .changedSince:
-      "Something else was done on this device since, so this was left as it is. See what comes first: cospool undo --show"
     case .invalidDocument(let message):
       "This cannot be imported, and nothing was: \(message)"
     case .pushTargetRefused(let message):

@@ -7,7 +7,7 @@ public struct CommandReceipt: Hashable, Sendable {
   public var notice: CommandOutcome.Notice
   /// The operations it made, for `QueueClient.changeState`; nil where it changed nothing.
   public var operations: OperationRange?
-  /// The number of the change, for `QueueClient.undo(change:)`; of an undo, for `redo(change:)`. Nil where
+  /// The number of the change, for `QueueClient.undo(change:skip:)`; of an undo, for `redo(change:)`. Nil if
   /// there is nothing to take back.
   public var change: Int64?
 }

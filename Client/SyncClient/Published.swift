@@ -8,7 +8,6 @@ import QueueModel
 struct Published: Sendable {
   var workspace: Workspace
   var status: SyncStatus
-  var undo: UndoState
   /// The server's clock as it was read last.
   var clock: ServerClock?
 
@@ -16,7 +15,6 @@ struct Published: Sendable {
   init(of core: ClientCore, now: Int64) {
     workspace = core.replica.workspace
     status = SyncStatus(of: core, now: now)
-    undo = UndoState(of: core.replica.undo)
     clock = core.serverClock
   }
 }

@@ -2,12 +2,12 @@ import ClientCore
 public import QueueModel
 public import SequenceCRDT
 
-/// What this device can undo and redo, in words.
+/// What this device can undo and redo.
 public struct UndoState: Hashable, Sendable {
-  /// What the next undo takes back; nil where nothing is left.
-  public var undo: UndoLabel?
-  /// What the next redo does again; nil where nothing was undone since the latest change.
-  public var redo: UndoLabel?
+  /// What the next undo takes back, or why it does not; nil if nothing is left.
+  public var undo: UndoNext?
+  /// What the next redo does again; nil if nothing was undone since the latest change.
+  public var redo: UndoNext?
   /// How many changes can be undone.
   public var undoCount: Int
   /// How many can be redone.
@@ -15,67 +15,70 @@ public struct UndoState: Hashable, Sendable {
 }
 
 extension UndoState {
-  init(of history: UndoHistory) {
+  init(of replica: Replica) {
     self.init(
-      undo: history.undoLabel, redo: history.redoLabel, undoCount: history.undoable.count,
-      redoCount: history.redoable.count)
+      undo: replica.undoNext(), redo: replica.redoNext(), undoCount: replica.undo.undoCount,
+      redoCount: replica.undo.redoCount)
   }
 }
 
 extension QueueClient {
   /// Takes back this device's latest change that is not taken back yet, as far as nobody else has
-  /// changed it since. The receipt's notice is `undone`, or `unchanged` where others have overtaken
-  /// all of it.
+  /// changed it since. What an agent has got, or has had, is left alone, and a session with history
+  /// stays. What could start by it stands in a session that the same change pauses.
   ///
-  /// - Parameter change: the change to take back, as a receipt named it; nil takes back the latest.
-  /// - Throws: `.queue(.nothingToUndo)`; `.changedSince` where the change is not the latest; else as
-  ///   `perform(_:)`.
+  /// The receipt's notice is `undone`, with the sessions that were paused, the parts that were left
+  /// alone and the changes that were passed over; or `skipped`.
+  ///
+  /// - Parameters:
+  ///   - change: the change to take back, as a receipt or `undoState` named it, the latest or not; nil
+  ///     takes back the latest.
+  ///   - skip: leaves the change as it is and forgets it.
+  /// - Throws: `.queue(.nothingToUndo)`; `.queue(.notUndoable)`, which says why and how to reverse the change;
+  ///   `.queue(.changeUnknown)` if this device can undo no change of that number; else as `perform(_:)`.
   @discardableResult
-  public func undo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
-    try await step(.undo, to: change) { $0.undoable.last?.group }
+  public func undo(
+    change: Int64? = nil, skip: Bool = false
+  ) async throws(ClientError) -> CommandReceipt {
+    let before = engine.latest.workspace
+    var receipt = try await perform(.undo(change: change, skip: skip))
+    guard case .undone(var done) = receipt.notice, done.label.kind == .sent,
+      let message = done.label.message
+    else { return receipt }
+    // Its agent may have got it in the same moment, which the authority alone knows.
+    if await queues.outcomes(ofWithdrawing: [message], before: before)[message] == .invoked {
+      done.left.append(.started(message, done.label.text ?? "", done.label.session))
+      receipt.notice = .undone(done)
+    }
+    return receipt
   }
 
-  /// Does again what the latest undo took back.
+  /// Does again what the latest undo took back. What could start by it stands in a session that the same
+  /// change pauses.
   ///
   /// - Parameter change: the change to do again, as the receipt of its undo named it; nil takes the latest.
-  /// - Throws: `.queue(.nothingToRedo)`; `.changedSince` where the change is not the latest; else as
-  ///   `perform(_:)`.
+  /// - Throws: `.queue(.nothingToRedo)`; `.queue(.notUndoable)`, which says why; `.queue(.changeUnknown)` if
+  ///   this device can redo no change of that number; else as `perform(_:)`.
   @discardableResult
   public func redo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
-    try await step(.redo, to: change) { $0.redoable.last?.group }
+    try await perform(.redo(change: change))
   }
 
-  /// Imports within so many milliseconds of each other count as one.
-  private static let importPauseMilliseconds: UInt64 = 5_000
-
-  /// One step of undo or redo. An import is done in parts, of which each is a group: they go together.
-  private func step(
-    _ command: Command, to change: Int64?,
-    _ next: @escaping @Sendable (UndoHistory) -> UndoGroup?
-  ) async throws(ClientError) -> CommandReceipt {
-    var count = 0
-    while true {
-      let group = await engine.read { next($0.replica.undo) }
-      // Of an import, the parts behind the first are not named.
-      var receipt = try await perform(command, isOfPerson: true, to: count == 0 ? change : nil)
-      guard let group, group.label.kind == .imported else { return receipt }
-      switch receipt.notice {
-      case .undone(var label), .redone(var label):
-        count += label.count
-        label.count = count
-        receipt.notice = command == .undo ? .undone(label) : .redone(label)
-      default: break
-      }
-      let following = await engine.read { next($0.replica.undo) }
-      guard let following, following.label.kind == .imported,
-        (following.milliseconds &- group.milliseconds).magnitude
-          <= QueueClient.importPauseMilliseconds
-      else { return receipt }
+  /// Notes something that a person did here and undo cannot take back, so that undo names it.
+  ///
+  /// - Parameter command: what reverses it, for a shell.
+  /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
+  package func note(_ label: UndoLabel, reversedBy command: String) async throws(ClientError) {
+    try await engine.submit { core, context, store throws(Replica.Fault) in
+      try core.actNoted(label, reversedBy: command, at: context, store: store)
+      return ((), [])
     }
   }
 
   /// What can be undone and redone now.
-  public var undoState: UndoState { engine.latest.undo }
+  public var undoState: UndoState {
+    get async { await engine.read { UndoState(of: $0.replica) } }
+  }
 
   /// Who changed what and when, the newest first, as far back as this device's log reaches.
   ///
@@ -114,17 +117,6 @@ extension QueueClient {
   ) async throws(ClientError) -> [WorkspaceChange] {
     try await engine.submit { core, _, store throws(Replica.Fault) in
       (try core.replica.changes(from: old, to: new, store: store), [])
-    }
-  }
-}
-
-extension ClientCore {
-  /// The number of the change that an undo or a redo is about now; nil for other commands.
-  func changeNumber(for command: Command) -> Int64? {
-    switch command {
-    case .undo: replica.undo.undoable.last?.number
-    case .redo: replica.undo.redoable.last?.number
-    default: nil
     }
   }
 }

@@ -160,26 +160,22 @@ public final class QueueClient: Sendable {
   ///
   /// - Parameters:
   ///   - isOfPerson: whether undo takes it back; what an agent reports is nobody's to undo.
-  ///   - change: of an undo or a redo, the change that must be the latest; nil takes whichever is.
   @discardableResult
   package func perform(
-    _ command: Command, isOfPerson: Bool, to change: Int64? = nil
+    _ command: Command, isOfPerson: Bool
   ) async throws(ClientError) -> CommandReceipt {
     let settings = device.settings
     let command = withSettings(command, settings)
-    let done = try await engine.submit(synchronizes: true) {
+    let (receipt, hasDraft) = try await engine.submit(synchronizes: true) {
       [device] core, context, store throws(Replica.Fault) -> (
-        (receipt: CommandReceipt, hasDraft: Bool)?, [Engine.Action]
+        (receipt: CommandReceipt, hasDraft: Bool), [Engine.Action]
       ) in
       core.queueSizeMax = settings.maxQueueSize
-      if let change, core.changeNumber(for: command) != change { return (nil, []) }
       let (outcome, actions) = try core.commandGiven(
         command, recordsUndo: isOfPerson, waitsForDisk: false, at: context, store: store)
-      var receipt = CommandReceipt(
-        notice: outcome.notice, operations: outcome.operations.ranges.first)
-      if isOfPerson, outcome.undo?.isEmpty == false {
-        receipt.change = core.changeNumber(for: command == .undo ? .redo : .undo)
-      }
+      let receipt = CommandReceipt(
+        notice: outcome.notice, operations: outcome.operations.ranges.first,
+        change: outcome.change)
       var hasDraft = false
       if case .send(let send) = command, device.hasDraft(send.session) {
         // One that cannot be read counts as there.
@@ -187,7 +183,6 @@ public final class QueueClient: Sendable {
       }
       return ((receipt, hasDraft), actions)
     }
-    guard let (receipt, hasDraft) = done else { throw .changedSince }
     if case .send(let send) = command, receipt.operations != nil {
       if !hasDraft { device.noteDraft(of: send.session, exists: false) }
       if !send.attachments.isEmpty { device.wakeTending() }

@@ -24,7 +24,7 @@ enum ReceiptText {
       let count = receipt.count ?? 0
       let number = item.map { counted(count, $0) } ?? "\(count)"
       return "\(done) \(number)\(session.map { ": " + TextStyle.line($0) } ?? "")"
-    case .affected, .done, .undone, .redone, .imported: return done + what
+    case .affected, .done, .undone, .redone, .skipped, .imported: return done + what
     }
   }
 

@@ -106,6 +106,11 @@ struct CommandRunner: Sendable {
       try naming.lookUp(in: try await names(connection))
       return naming
     }
+    if var undo = command as? UndoCommand, undo.asks(in: environment) {
+      let state = try await connection.answer(to: APIRequest(.get, ["undo"]))
+      try undo.lookUp(try state.decoded(UndoAnswer.self), environment)
+      return undo
+    }
     if var answering = command as? any AnsweringCommand {
       var tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
         .decoded(TasksAnswer.self).tasks

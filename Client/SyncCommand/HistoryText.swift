@@ -4,22 +4,48 @@ import QueueModel
 
 /// Text about undo, the log and imports.
 enum HistoryText {
+  /// What was undone or done again, and what else is to be known of it.
   static func undone(_ answer: Answer, verb: String) throws -> String {
     let receipt = try answer.decoded(ReceiptAnswer.self)
-    guard let what = receipt.what else {
-      return "nothing changed: others have changed or forgotten what would be \(verb)"
+    var lines = (receipt.passedOver ?? []).map { "passed over, since it is over: \($0)" }
+    switch (receipt.result, receipt.what) {
+    case (.skipped, let what?): lines.append("left as it is: \(what)")
+    case (.undone, let what?), (.redone, let what?): lines.append("\(verb): \(what)")
+    default: lines.append("nothing changed: others have changed or forgotten what would be \(verb)")
     }
-    return "\(verb): \(TextStyle.line(what))"
+    lines += (receipt.left ?? []).map { "left as it is: \($0.note)" }
+    lines += (receipt.paused ?? []).map { session in
+      "paused \(session), so that nothing starts: cospool queue resume -s "
+        + Shell.quoted(session.rawValue)
+    }
+    return lines.map(TextStyle.line).joined(separator: "\n")
   }
 
-  static func undo(_ state: UndoAnswer) -> String {
-    func line(_ verb: String, _ what: String?, _ count: Int) -> String {
-      guard let what else { return "nothing to \(verb)" }
+  static func undo(_ state: UndoAnswer, style: TextStyle) -> String {
+    func lines(_ verb: String, _ next: UndoAnswer.Next?, _ count: Int) -> [String] {
+      guard let next else { return ["nothing to \(verb)"] }
       let more = count > 1 ? ", and \(count - 1) more" : ""
-      return "\(verb): \(TextStyle.line(what))\(more)"
+      let shared = next.shared ? [sharedWords] : []
+      return (next.passedOver ?? []).map { "passed over, since it is over: \($0)" }
+        + ["\(verb): \(next.what) (\(age(of: next, style)))\(more)"] + shared
+        + (next.obstacle.map { [$0.note] } ?? [])
     }
-    return line("undo", state.undo, state.undoCount) + "\n"
-      + line("redo", state.redo, state.redoCount)
+    return (lines("undo", state.undo, state.undoCount) + lines("redo", state.redo, state.redoCount))
+      .map(TextStyle.line).joined(separator: "\n")
+  }
+
+  /// What a person is asked before an undo that they may not expect.
+  static func question(_ next: UndoAnswer.Next, style: TextStyle) -> String {
+    let shared = next.shared ? "\n" + sharedWords : ""
+    return TextStyle.line("This undoes \(next.what) (\(age(of: next, style))).") + shared
+      + "\nUndo it?"
+  }
+
+  private static let sharedWords = "Others have worked on it since; what they did stays."
+
+  private static func age(of next: UndoAnswer.Next, _ style: TextStyle) -> String {
+    let age = style.age(next.at)
+    return age == "now" ? age : "\(age) ago"
   }
 
   /// Of one message: each thing that happened to it with its time, age and device. Of more, the age

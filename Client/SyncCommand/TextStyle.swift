@@ -39,6 +39,12 @@ struct TextStyle: Sendable {
     return age(date)
   }
 
+  /// The seconds that have passed since an ISO 8601 time; nil if the text is none.
+  func seconds(since timestamp: String) -> Double? {
+    let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+    return (try? format.parse(timestamp)).map(now.timeIntervalSince)
+  }
+
   /// An ISO 8601 time in the time zone of this device, to the second: `2026-11-21 16:02:16`.
   func localTime(_ timestamp: String) -> String {
     let format = Date.ISO8601FormatStyle(includingFractionalSeconds: true)

@@ -39,11 +39,11 @@ extension APIHandlers {
           exitCode: ExitStatus.usage)
       }
       return try await perform(
-        .hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id])
+        .hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id], isOfPerson: false)
     }
     api.delete("messages/:message/hold") { _, context in
       let id = try message(context)
-      return try await perform(.hold(id, until: nil), changing: [id])
+      return try await perform(.hold(id, until: nil), changing: [id], isOfPerson: false)
     }
     api.get("messages/:message/output") { request, context in
       let id = try message(context)
@@ -83,16 +83,30 @@ extension APIHandlers {
     guard client.workspace().session(session) != nil else {
       throw QueueError.sessionNotFound(id: session.rawValue)
     }
-    if try await client.execution.stopAgent(of: session) { return StopAnswer(stopped: true) }
+    let running = await client.execution.running()[session]
+    if try await client.execution.stopAgent(of: session) {
+      await noteStop(of: running, in: session)
+      return StopAnswer(stopped: true)
+    }
     guard let turn = await client.execution.turnAtWork(in: session) else {
       return StopAnswer(stopped: false)
     }
     switch await client.execution.stop(turn) {
     case .stopping(let device, let since):
+      await noteStop(of: turn.message, in: session)
       return StopAnswer(stopped: true, device: name(of: device), awaySince: since)
     case .unreachable: throw APIProblem.serverNeeded("Its agent is stopped by the server's word")
     case .takenOver, .connected, .notAtWork: return StopAnswer(stopped: false)
     }
+  }
+
+  /// Undo does not start an agent again; it names what does.
+  private func noteStop(of message: MessageID?, in session: SessionID) async {
+    guard let message else { return }
+    // It is stopped already; only undo would not know of it.
+    try? await client.note(
+      UndoLabel(kind: .stopped, session: session, message: message),
+      reversedBy: "cospool queue retry \(message.description.prefix(8))")
   }
 
   /// Gives the turn of a device that is away up, and makes another one the host.

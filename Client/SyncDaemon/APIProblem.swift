@@ -151,7 +151,7 @@ struct APIProblem: Error, Equatable {
     case .authentication, .refused, .unreachable: .badGateway
     case .pushTargetRefused: .unprocessableContent
     case .invalidServerURL, .notEncrypted: .unprocessableContent
-    case .history, .changedSince: .conflict
+    case .history: .conflict
     case .invalidDocument: .unprocessableContent
     case .attachmentMissing: .notFound
     case .timeout: .gatewayTimeout
@@ -162,7 +162,7 @@ struct APIProblem: Error, Equatable {
     switch error {
     case .messageNotFound, .sessionNotFound, .threadNotQueued, .attachmentNotFound: .notFound
     case .queueFull, .messageAmbiguous, .messageIDTaken, .messageCancelled, .messageNotCancelled,
-      .limitReached, .nothingToUndo, .nothingToRedo:
+      .limitReached, .nothingToUndo, .nothingToRedo, .notUndoable, .changeUnknown:
       .conflict
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,

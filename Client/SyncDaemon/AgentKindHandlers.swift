@@ -35,7 +35,15 @@ struct AgentKindHandlers: RouteHandlers {
   }
 
   private func setAgent(_ kind: AgentKind?, of session: SessionID) async throws -> Response {
+    let before = await client.execution.agentKinds()[session]
     try await client.execution.setAgentKind(kind, of: session)
+    if kind != before {
+      // It holds already; only undo would not know of it.
+      try? await client.note(
+        UndoLabel(kind: .setting, session: session, text: "the agent"),
+        reversedBy: "cospool session agent \(Shell.quoted(session.rawValue)) "
+          + (before?.rawValue ?? "device"))
+    }
     return CanonicalJSON.response(await agent(of: session))
   }
 

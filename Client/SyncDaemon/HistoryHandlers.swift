@@ -14,13 +14,14 @@ struct HistoryHandlers: RouteHandlers {
   static let historyLimitDefault = 50
 
   func addRoutes(to api: RouterGroup<Context>) {
-    api.get("undo") { _, _ in CanonicalJSON.response(UndoAnswer(client.undoState)) }
+    api.get("undo") { _, _ in CanonicalJSON.response(UndoAnswer(await client.undoState)) }
     api.post("undo") { request, _ in
       let body = try await decodedIfPresent(UndoRequest.self, from: request)
-      return CanonicalJSON.response(ReceiptAnswer(try await client.undo(change: body?.change)))
+      return CanonicalJSON.response(
+        ReceiptAnswer(try await client.undo(change: body?.change, skip: body?.skip ?? false)))
     }
     api.post("redo") { request, _ in
-      let body = try await decodedIfPresent(UndoRequest.self, from: request)
+      let body = try await decodedIfPresent(RedoRequest.self, from: request)
       return CanonicalJSON.response(ReceiptAnswer(try await client.redo(change: body?.change)))
     }
     api.get("history") { request, _ in

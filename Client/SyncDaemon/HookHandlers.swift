@@ -42,8 +42,8 @@ struct HookHandlers: RouteHandlers {
   ) async throws -> FeedAnswer {
     let isFed = await client.execution.agentKind(of: session) == .hooks
     if isFed, client.workspace().session(session)?.host == nil {
-      // The device where its agent just spoke.
-      try await client.perform(.setHost(session, client.deviceID))
+      // The device where its agent just spoke; no person did it.
+      try await client.perform(.setHost(session, client.deviceID), isOfPerson: false)
     }
     let outcome = slots.stopped(session, body.stop, wantsPrompt: isFed)
     guard !outcome.isRepeated else { return FeedAnswer() }

@@ -24,7 +24,7 @@ struct ProblemMiddleware: RouterMiddleware {
       if let id = APIProblem.unknownSession(error) {
         problem.suggest(id, among: client.workspace().sessions().map(\.id.rawValue))
       }
-      problem.current = current(for: error, of: problem, context: context)
+      problem.current = await current(for: error, of: problem, context: context)
       context.logger.debug(
         "\(request.method.rawValue) \(request.uri.path): \(problem.code): \(problem.message)")
       if problem.status == .internalServerError {
@@ -36,7 +36,7 @@ struct ProblemMiddleware: RouterMiddleware {
 
   private func current(
     for error: any Error, of problem: APIProblem, context: Context
-  ) -> CurrentAnswer? {
+  ) async -> CurrentAnswer? {
     guard problem.status == .conflict || problem.status == .preconditionFailed else { return nil }
     if problem == .baseForgotten { return message(context.parameters.get("message")) }
     let error = (error as? QueueError).map(ClientError.queue) ?? error as? ClientError
@@ -45,8 +45,9 @@ struct ProblemMiddleware: RouterMiddleware {
     case .queue(.messageCancelled(let id)), .queue(.messageNotCancelled(let id)),
       .queue(.messageIDTaken(let id)):
       return message(id)
-    case .queue(.nothingToUndo), .queue(.nothingToRedo), .changedSince:
-      return CurrentAnswer(undo: UndoAnswer(client.undoState))
+    case .queue(.nothingToUndo), .queue(.nothingToRedo), .queue(.notUndoable),
+      .queue(.changeUnknown):
+      return CurrentAnswer(undo: UndoAnswer(await client.undoState))
     case .notPaired, .alreadyPaired, .otherWorkspace, .syncDisabled:
       return CurrentAnswer(sync: client.syncStatus())
     default: return nil

@@ -3,6 +3,7 @@ import Foundation
 import Hummingbird
 import LocalAPI
 import NIOCore
+import QueueModel
 import SyncClient
 
 /// Settings of this device.
@@ -33,14 +34,27 @@ struct SettingsHandlers: RouteHandlers {
     api.put("settings/:setting") { request, context in
       let name = try setting(context)
       let body = try await decoded(SettingRequest.self, from: request)
-      try settings.set(name, to: try value(body.value, of: name), apply: client.apply)
+      try await set(name, to: try value(body.value, of: name))
       return CanonicalJSON.response(await changedAnswer(name))
     }
     api.delete("settings/:setting") { _, context in
       let name = try setting(context)
-      try settings.set(name, to: nil, apply: client.apply)
+      try await set(name, to: nil)
       return CanonicalJSON.response(await changedAnswer(name))
     }
+  }
+
+  /// Undo does not take settings back; it names what does.
+  private func set(_ name: SettingName, to value: SettingValue?) async throws {
+    let before = settings.current.file[name]?.value
+    try settings.set(name, to: value, apply: client.apply)
+    guard settings.current.file[name]?.value != before else { return }
+    let back =
+      before.map { "set \(name.rawValue) \(Shell.quoted($0.description))" }
+      ?? "unset \(name.rawValue)"
+    // The setting holds already; only undo would not know of it.
+    try? await client.note(
+      UndoLabel(kind: .setting, text: name.rawValue), reversedBy: "cospool config \(back)")
   }
 
   private func setting(_ context: Context) throws -> SettingName {

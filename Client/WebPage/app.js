@@ -40,8 +40,8 @@ export function failed(error, id, again) {
   }
   const words = error instanceof Unreachable ? 'Not confirmed: Cospool did not answer.' : error.message
   if (id) model.notes.set(id, { state: 'error', words, again })
-  // A change that is not the latest any more will not be.
-  else toast(words, again && error.code !== 'changedSince' ? { label: 'Try again', run: again } : null)
+  // What is in the way of an undo stays there.
+  else toast(words, again && !['notUndoable', 'changeUnknown'].includes(error.code) ? { label: 'Try again', run: again } : null)
   say(words)
   model.touch()
 }
@@ -87,12 +87,20 @@ async function takeBack(back, words) {
 
 async function undoChange(change, words) {
   const answer = await perform('undo', { change })
-  if (answer) toast(`Undone: ${words}`, answer.change == null ? null : { label: 'Redo', run: () => redo(answer.change, words) })
+  if (!answer) return
+  const told = withNotes(answer.result === 'undone' ? `Undone: ${words}` : 'Nothing was left to undo', answer)
+  toast(told, answer.change == null ? null : { label: 'Redo', run: () => redo(answer.change, words) })
 }
 
 async function redo(change, words) {
   const answer = await perform('redo', { change })
-  if (answer) offerUndo(words, answer.change)
+  if (answer) offerUndo(withNotes(words, answer), answer.change)
+}
+
+/** What an undo or a redo did, with what it left alone and what it paused. */
+function withNotes(words, { left = [], paused = [] }) {
+  const notes = paused.map((session) => `${session} is paused, so that nothing starts: Resume lets it go on.`)
+  return [...notes, ...left.map(({ note }) => note)].reduce((all, note) => `${all.replace(/\.$/, '')}. ${note}`, words)
 }
 
 /** The beginning of a text, as a notice names its message. */

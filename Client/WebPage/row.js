@@ -328,13 +328,11 @@ export async function cancel(message, { session }) {
   const answer = await perform('cancel', { id: message.id }, { busy: 'cancelling …' })
   if (!answer) return
   const outcome = answer.outcomes?.find((each) => each.id === message.id)?.outcome ?? 'cancelled'
-  const back = () => perform('restore', { id: message.id })
-  const backWords = `Restored ${named(message.content)}`
-  if (outcome === 'cancelled') return offerUndo(`Cancelled ${named(message.content)}`, null, { back, backWords })
+  if (outcome === 'cancelled') return offerUndo(`Cancelled ${named(message.content)}`, answer.change)
   const words = outcome === 'invoked'
     ? 'Too late: it had already started.' : 'Cancelled here. It is not known yet whether that was in time.'
   const stop = { label: 'Stop the agent', run: () => perform('stop', { id: message.id, session }, STOP) }
   model.notes.set(message.id, { state: outcome, words, extra: outcome === 'invoked' ? stop : null })
-  outcome === 'invoked' ? toast(words, stop) : offerUndo(words, null, { back, backWords })
+  outcome === 'invoked' ? toast(words, stop) : offerUndo(words, answer.change)
   model.touch()
 }

@@ -1,25 +1,89 @@
 import Basics
 package import QueueModel
 
-/// Which change an undo or a redo is about.
+/// Which change an undo is about.
 package struct UndoRequest: APIValue {
-  /// As the answer that made it told; refused with `changedSince` where it is not the latest any more.
-  /// Without it, the latest change of this device.
+  /// As the answer that made it told: that change alone, the latest or not. Without it, the latest change
+  /// of this device.
+  package var change: Int64?
+  /// Leaves the change as it is and forgets it.
+  package var skip: Bool?
+
+  package init(change: Int64? = nil, skip: Bool? = nil) {
+    self.change = change
+    self.skip = skip
+  }
+}
+
+/// Which change a redo is about.
+package struct RedoRequest: APIValue {
+  /// As the answer of its undo told. Without it, what was undone last.
   package var change: Int64?
 
   package init(change: Int64? = nil) { self.change = change }
 }
 
+/// Why a change, or a part of it, is not taken back.
+package struct UndoObstacleAnswer: APIValue {
+  package static let notes: [String: Note] = [
+    "reason": .choice(["started", "ended", "overtaken", "needsCommand"]),
+    "command": .text("What reverses it, for a shell."),
+  ]
+
+  package var reason: String
+  /// The same in words.
+  package var note: String
+  package var command: String?
+
+  package init(_ obstacle: UndoObstacle) {
+    reason = obstacle.code
+    note = obstacle.description
+    command = obstacle.command
+  }
+}
+
 /// What an undo and a redo would do, in words.
 package struct UndoAnswer: APIValue {
-  package var undo: String?
-  package var redo: String?
+  /// One of both.
+  package struct Next: APIValue {
+    package static let notes = ["at": Note.time]
+
+    /// For `change`.
+    package var change: Int64
+    /// What was done: "sending …".
+    package var what: String
+    /// The beginning of the message's text, if the change is about one.
+    package var text: String?
+    package var session: SessionID?
+    /// When it was done.
+    package var at: String
+    /// Whether somebody else has worked on its messages since.
+    package var shared: Bool
+    /// Why it is not undone; left out if nothing is in the way.
+    package var obstacle: UndoObstacleAnswer?
+    /// Later changes that are over or overtaken, which are passed over; left out if there are none.
+    package var passedOver: [String]?
+
+    package init(_ next: UndoNext) {
+      change = next.change
+      what = next.label.description
+      text = next.label.text
+      session = next.label.session
+      at = ISOTime.text(milliseconds: next.milliseconds)
+      shared = next.isShared
+      obstacle = next.obstacle.map(UndoObstacleAnswer.init)
+      passedOver = next.passedOver.isEmpty ? nil : next.passedOver.map(\.description)
+    }
+  }
+
+  package var undo: Next?
+  package var redo: Next?
   package var undoCount: Int
   package var redoCount: Int
 
-  package init(undo: UndoLabel?, redo: UndoLabel?, undoCount: Int, redoCount: Int) {
-    self.undo = undo?.description
-    self.redo = redo?.description
+  package init(undo: UndoNext?, redo: UndoNext?, undoCount: Int, redoCount: Int) {
+    self.undo = undo.map(Next.init)
+    self.redo = redo.map(Next.init)
     self.undoCount = undoCount
     self.redoCount = redoCount
   }

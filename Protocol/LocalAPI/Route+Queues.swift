@@ -240,13 +240,12 @@ extension Route {
       answer: .json(UndoAnswer.self)),
     Route(
       method: "POST", path: "/v1/undo", id: "undo",
-      summary:
-        "Takes this device's latest change back; one that is named, if it is still the latest.",
+      summary: "Takes this device's latest change back, or one that is named, or forgets it.",
       body: .fields(UndoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/redo", id: "redo", summary: "Does it again.",
-      body: .fields(UndoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
+      body: .fields(RedoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
       method: "GET", path: "/v1/history", id: "readHistory",

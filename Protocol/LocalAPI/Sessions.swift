@@ -161,7 +161,7 @@ package struct StopAnswer: APIValue {
 /// The answer to a command that has no other.
 package struct ReceiptAnswer: APIValue {
   package enum Result: String, Codable, CaseIterable, Sendable {
-    case done, unchanged, queued, moved, affected, undone, redone, imported
+    case done, unchanged, queued, moved, affected, undone, redone, skipped, imported
   }
 
   /// Whether a message was cancelled in time.
@@ -201,11 +201,17 @@ package struct ReceiptAnswer: APIValue {
   package var position: Int?
   /// How many items were affected, or wait in the queue now.
   package var count: Int?
-  /// What was undone or redone, in words.
+  /// What was undone, redone or left as it is, in words.
   package var what: String?
+  /// Of an undo or a redo: sessions that it paused, so that nothing starts.
+  package var paused: [SessionID]?
+  /// Of an undo or a redo: parts that were left as they are.
+  package var left: [UndoObstacleAnswer]?
+  /// Of an undo or a redo: changes that are over or overtaken, and were passed over, in words.
+  package var passedOver: [String]?
   /// The messages that were named to be changed, in that order.
   package var messages: [Message]?
-  /// The number of the change, for `undo`; of an undo, for `redo`. Left out where there is nothing to take back.
+  /// The number of the change, for `undo`; of an undo, for `redo`. Left out if there is nothing to take back.
   package var change: Int64?
   /// Of messages that were cancelled: whether that was in time.
   package var outcomes: [Outcome]?
@@ -230,12 +236,22 @@ package struct ReceiptAnswer: APIValue {
     case .imported(let counts):
       result = .imported
       count = counts.messages
-    case .undone(let label):
+    case .undone(let done):
       result = .undone
-      what = label.description
-    case .redone(let label):
+      tell(done)
+    case .redone(let done):
       result = .redone
+      tell(done)
+    case .skipped(let label):
+      result = .skipped
       what = label.description
     }
+  }
+
+  private mutating func tell(_ done: UndoResult) {
+    what = done.label.description
+    paused = done.paused.isEmpty ? nil : done.paused
+    left = done.left.isEmpty ? nil : done.left.map(UndoObstacleAnswer.init)
+    passedOver = done.passedOver.isEmpty ? nil : done.passedOver.map(\.description)
   }
 }

@@ -34,6 +34,10 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case silenceIsConsent = "silence-is-consent"
   /// A device that shows something else than an agent asks for says yes to what the register says.
   case approvedUnseen = "approved-unseen"
+  /// Sessions that an undo paused so that nothing starts go on.
+  case undoStarts = "undo-starts"
+  /// An undo takes the session with it, whatever ran there.
+  case undoTakesHistory = "undo-takes-history"
 
   /// What is wrong, in words.
   package var about: String {
@@ -56,6 +60,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
       "a change is in time unless the server says no, whether or not it has the change (with outcomes)"
     case .approvedUnseen:
       "a device says yes to what it does not show (with requests)"
+    case .undoStarts: "an undo lets start what it brings back (with agents)"
+    case .undoTakesHistory: "an undo takes a session with its history away (with agents)"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }
@@ -76,6 +82,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   /// Whether it shows only where hosts run what waits.
   package var needsAgents: Bool {
     needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
+      || self == .undoStarts || self == .undoTakesHistory
   }
 
   /// Whether seeds as good as never find it: the tests make a world for it.

@@ -148,13 +148,13 @@ package final class Simulation {
     if options.isAlone {
       return [
         CommandChecker(), InvariantChecker(), EventChecker(), ConvergenceChecker(),
-        ExecutionChecker(), StandstillChecker(),
+        ExecutionChecker(), StandstillChecker(), UndoChecker(),
       ]
     }
     return [
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
-      BoundednessChecker(), ImmutabilityChecker(),
+      BoundednessChecker(), ImmutabilityChecker(), UndoChecker(),
     ]
       + (options.runsAgents
         ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StandstillChecker()] : [])

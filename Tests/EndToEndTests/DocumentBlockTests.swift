@@ -6,7 +6,7 @@ extension EndToEnd {
   /// cannot be here. `ReadmeSessionTests` plays the blocks with prompts that show what is printed, and compares that.
   @Suite struct DocumentBlockTests {
     /// Documents whose lines are run here, one after the other, and the kind of their blocks. COMMANDS.md
-    /// follows README.md, whose session it hosts with an agent of its own and then undoes.
+    /// follows README.md, whose session it hosts with an agent of its own.
     private static let documents: KeyValuePairs = [
       "README.md": "sh", "Client/COMMANDS.md": "sh", "Client/INSTALLING.md": "sh",
       "Client/PAGE.md": "sh", "Client/TOUR.md": "sh", "Server/OPERATIONS.md": "sh",

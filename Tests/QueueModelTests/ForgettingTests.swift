@@ -111,7 +111,8 @@ struct ForgettingTests {
     try device.perform(.undo)
     #expect(device.workspace.contents("s") == ["two"])
     // Of the editing, nothing.
-    try device.perform(.undo)
+    let change = device.history.undoable.last?.number
+    #expect(throws: QueueError.self) { try device.perform(.undo(change: change, skip: false)) }
     #expect(text(1, on: device) == "")
     try device.perform(.redo)
     #expect(device.workspace.contents("s") == [])

@@ -19,18 +19,4 @@ struct HistoryTests {
       })
     #expect(entry.milliseconds == device.now)
   }
-
-  /// A decision that is taken back is ordered behind the first, whose time is not its own.
-  @Test func whatTakesADecisionBackTellsNoTimeOfItsOwn() throws {
-    var device = TestDevice(1)
-    try device.perform(.send("text", as: 1, in: "s"))
-    let run = Run(token: 1, attempt: 1, phase: .failed, milliseconds: device.now, note: "no")
-    try device.perform(.reportRun(.numbered(1), run))
-    try device.perform(.retry(.numbered(1)))
-    device.now += 60_000
-    let outcome = try device.perform(.undo)
-    #expect(!outcome.operations.isEmpty)
-    let entries = device.workspace.history(of: outcome.operations)
-    #expect(entries.allSatisfy { $0.milliseconds != device.now - 60_000 })
-  }
 }

@@ -244,8 +244,9 @@ struct ResolutionTests {
     // What is decided since comes before it.
     try device.perform(.restore(.numbered(1)))
     #expect(device.workspace.status(1) == .queued)
-    try device.perform(.undo)
-    #expect(device.workspace.status(1) == .skipped)
+    // An agent has had it, so that is not taken back.
+    #expect(throws: QueueError.self) { try device.perform(.undo) }
+    #expect(device.workspace.status(1) == .queued)
   }
 
   @Test func aDecisionCountsBehindWhateverWasSeen() throws {
@@ -256,19 +257,16 @@ struct ResolutionTests {
     #expect(device.workspace.status(1) == .queued)
   }
 
-  @Test func aDecisionIsTakenBackWithTheEdit() throws {
+  @Test func anEditOfWhatFailedIsNotTakenBack() throws {
     var device = try device()
     try device.perform(.retry(.numbered(1)))
     try fail(&device, attempt: 2)
     try device.perform(.edit(.numbered(1), content: "better", base: nil))
     #expect(device.workspace.status(1) == .queued)
-    try device.perform(.undo)
-    #expect(device.workspace.status(1) == .failed)
-    try device.perform(.redo)
+    let change = device.history.undoable.last?.number
+    #expect(throws: QueueError.self) { try device.perform(.undo(change: change, skip: false)) }
     #expect(device.workspace.status(1) == .queued)
-    try device.perform(.undo)
-    try device.perform(.skip(.numbered(1)))
-    #expect(device.workspace.status(1) == .skipped)
+    #expect(device.workspace.contents("s").first == "better")
   }
 }
 

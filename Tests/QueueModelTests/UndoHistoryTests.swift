@@ -1,4 +1,3 @@
-import DeltaCodec
 import QueueModel
 import SequenceCRDT
 import SyncTestSupport
@@ -15,7 +14,7 @@ struct UndoHistoryTests {
       for entry in changes.written {
         rows[entry.number] = UndoHistory.Entry(
           number: entry.number, isUndone: entry.isUndone,
-          group: try UndoCodec.decode(UndoCodec.encode(entry.group)))
+          change: try UndoEntry(bytes: entry.change.bytes))
       }
     }
   }
@@ -36,10 +35,11 @@ struct UndoHistoryTests {
       if generator.chance(30) {
         for receiver in devices.indices where receiver != index {
           let operations = Array(devices[index].made[sent[index]...])
+          let before = devices[receiver].workspace
           let outcome = try devices[receiver].merge(operations)
           try stored[receiver].store(
             histories[receiver].noteForeign(
-              outcome.applied, in: devices[receiver].workspace))
+              outcome.applied, from: before, to: devices[receiver].workspace, areOfOthers: true))
         }
         sent[index] = devices[index].made.count
         continue
@@ -72,33 +72,35 @@ struct UndoHistoryTests {
         .renameSession(.named("s"), name: "name \(number)"), history: &history)
       try stored.store(changes)
     }
-    #expect(history.undoable.count == Limits.undoGroupsMax)
+    #expect(history.undoCount == Limits.undoGroupsMax)
     #expect(stored.rows.count == Limits.undoGroupsMax)
     for _ in 0..<Limits.undoGroupsMax { _ = try device.perform(.undo, history: &history) }
     #expect(throws: QueueError.nothingToUndo) {
       try device.perform(.undo, history: &history)
     }
     #expect(device.workspace.session(.named("s"))?.name == "name 4")
-    #expect(history.redoable.count == Limits.undoGroupsMax)
+    #expect(history.redoCount == Limits.undoGroupsMax)
   }
 
   @Test func bytesAreBounded() throws {
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "s"))
     try device.perform(.deleteText(.numbered(1), 1..<2))
-    var group = try #require(device.history.undoable.last?.group)
-    group.texts[0].deleted[0].text = String(repeating: "y", count: 1 << 20)
-    var history = UndoHistory()
+    let long = String(repeating: "y", count: (1 << 20) - 100)
+    try device.perform(.edit(.numbered(1), content: long, base: nil))
     for _ in 0..<12 {
-      group.milliseconds += 5_000
-      _ = history.record(group)
+      device.now += 5_000
+      try device.perform(.edit(.numbered(1), content: "short", base: nil))
+      device.now += 5_000
+      try device.perform(.edit(.numbered(1), content: long, base: nil))
     }
-    let bytes = history.entries.reduce(0) { $0 + $1.group.cost }
+    let bytes = device.history.entries.reduce(0) { $0 + $1.change.cost }
     #expect(bytes <= Limits.undoBytesMax)
-    #expect(history.undoable.count == 7)
+    #expect(device.history.undoCount == 7)
   }
 
-  /// One device alone: everything goes back to the beginning and forth to the end, exactly.
+  /// One device alone: everything goes back to the beginning and forth to the end, exactly, but for the
+  /// time at which threads were queued.
   @Test(arguments: TestSeeds.list(standard: 30, from: 2_500))
   func everythingGoesBackAndForth(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -115,9 +117,9 @@ struct UndoHistoryTests {
         !done.operations.isEmpty
       else { continue }
       shown.append(UndoCheck.View(device.workspace, known: known))
-      if device.history.undoable.count < shown.count - 1 { shown.removeLast() }
+      if device.history.undoCount < shown.count - 1 { shown.removeLast() }
     }
-    try #require(device.history.undoable.count == shown.count - 1)
+    try #require(device.history.undoCount == shown.count - 1)
     for round in 0..<2 {
       for expected in shown.dropLast().reversed() {
         let label = device.history.undoLabel
@@ -137,13 +139,13 @@ struct UndoHistoryTests {
     try device.workspace.checkInvariants()
   }
 
-  @Test func whatIsForgottenIsToldToTheStore() throws {
+  @Test func whatIsOldIsForgottenAndToldToTheStore() throws {
     var device = TestDevice(1)
     try device.perform(.send("abcdef", as: 1, in: "s"))
     try device.perform(.deleteText(.numbered(1), 1..<5))
     var history = device.history
     let numbers = history.entries.map(\.number)
-    #expect(history.forgetAll().removed == numbers)
+    #expect(history.forget(before: .max).removed == numbers)
     #expect(history.entries.isEmpty && history.undoLabel == nil)
   }
 }

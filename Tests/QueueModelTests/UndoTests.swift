@@ -34,9 +34,10 @@ struct UndoTests {
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "s"))
     let outcome = try device.perform(.undo)
-    #expect(
-      outcome.notice
-        == .undone(UndoLabel(kind: .sent, session: .named("s"), message: .numbered(1))))
+    let label = UndoLabel(
+      kind: .sent, session: .named("s"), message: .numbered(1), text: "text")
+    #expect(outcome.notice == .undone(UndoResult(label: label)))
+    #expect(label.description == "sending \"text\" to s")
     #expect(device.workspace.status(1) == .cancelled)
     #expect(device.workspace.sessions() == [])
     #expect(device.workspace.threadNames == [])
@@ -46,8 +47,9 @@ struct UndoTests {
     #expect(throws: QueueError.nothingToRedo) { try device.perform(.redo) }
   }
 
-  /// Two devices made a message of the same id, in different sessions.
-  @Test func aMessageInASessionThatWasTakenBackShowsAgainWithItAndCounts() throws {
+  /// Two devices made a message of the same id, in different sessions. It is not the change's alone, so
+  /// its session stays.
+  @Test func aMessageThatTwoMadeKeepsTheSessionsOfBoth() throws {
     var one = TestDevice(1)
     var two = TestDevice(2, now: one.now + 10)
     try one.perform(.send("from one", as: 1, in: "s"))
@@ -55,14 +57,7 @@ struct UndoTests {
     try meet(&one, &two)
     #expect(two.workspace.numbers("t") == [1])
     try two.perform(.undo)
-    #expect(two.workspace.sessions().map(\.id) == [.named("s")])
-    // It shows again with the session, and counts.
-    let outcome = try two.perform(.send("the next", as: 2, in: "t"))
-    guard case .queued(.numbered(2), let position, let count, _) = outcome.notice else {
-      Issue.record("the message is not queued: \(outcome.notice)")
-      return
-    }
-    #expect(position == 2 && count == 2)
+    #expect(two.workspace.sessions().map(\.id) == [.named("s"), .named("t")])
     try meet(&one, &two)
   }
 
@@ -94,13 +89,15 @@ struct UndoTests {
     try two.perform(.setPriority(.numbered(3), .normal))
     try two.perform(.renameSession(.named("s"), name: "yours"))
     try meet(&one, &two)
-    #expect(try one.perform(.undo).notice == .unchanged)
-    #expect(try one.perform(.undo).notice == .unchanged)
+    // Both are passed over, and said so; the latest send is left.
+    let next = try #require(one.workspace.next(of: one.history, isUndone: false))
+    #expect(next.passedOver.map(\.kind) == [.renamedSession, .prioritized])
+    #expect(next.label.kind == .sent && next.isShared && next.obstacle == nil)
+    let result = try #require(try one.perform(.undo).notice.undoResult)
+    #expect(result.label == next.label && result.passedOver == next.passedOver)
     #expect(one.workspace.session(.named("s"))?.name == "yours")
-    #expect(one.workspace.numbers("s") == [1, 2, 3])
-    // What was overtaken is gone from the list; the sends are left.
-    #expect(one.history.undoLabel?.kind == .sent)
-    #expect(one.history.redoLabel == nil)
+    #expect(one.workspace.numbers("s") == [1, 2])
+    #expect(one.history.undoCount == 2 && one.history.redoCount == 1)
   }
 
   @Test func aMoveThatSomebodyRepeatedStaysTheirs() throws {
@@ -110,8 +107,27 @@ struct UndoTests {
     two.now = one.now + 100
     try two.perform(.move([.numbered(1)], to: .position(2)))
     try meet(&one, &two)
-    #expect(try one.perform(.undo).notice == .unchanged)
+    let change = try #require(one.history.undoable.last?.number)
+    expectOvertaken { try one.perform(.undo(change: change, skip: false)) }
     #expect(one.workspace.numbers("s") == [2, 1, 3])
+  }
+
+  /// The change is refused because somebody else wrote the same thing since.
+  private func expectOvertaken(
+    _ location: SourceLocation = #_sourceLocation, _ body: () throws -> CommandOutcome
+  ) {
+    do {
+      _ = try body()
+      Issue.record("it was done", sourceLocation: location)
+    } catch QueueError.notUndoable(_, let obstacle) {
+      #expect(obstacle == .overtaken, sourceLocation: location)
+    } catch {
+      Issue.record("\(error)", sourceLocation: location)
+    }
+  }
+
+  private func latest(_ device: TestDevice) -> Command {
+    .undo(change: device.history.undoable.last?.number, skip: false)
   }
 
   @Test func aMoveGoesBackNextToItsNeighboursWhereverTheyAre() throws {
@@ -140,7 +156,7 @@ struct UndoTests {
     two.now = gone.now + 100
     try two.perform(.deleteSession(.named("s")))
     try gone.merge(two.made)
-    #expect(try gone.perform(.undo).notice == .unchanged)
+    expectOvertaken { try gone.perform(latest(gone)) }
     #expect(gone.workspace.numbers("t") == [4, 2])
   }
 
@@ -152,11 +168,11 @@ struct UndoTests {
     try two.perform(.restore(.numbered(2)))
     var early = one
     try early.merge(two.made)
-    #expect(try early.perform(.undo).notice == .unchanged)
+    expectOvertaken { try early.perform(latest(early)) }
     #expect(early.workspace.numbers("s") == [1, 2, 3])
     try two.perform(.cancel([.numbered(2)]))
     try one.merge(two.made)
-    #expect(try one.perform(.undo).notice == .unchanged)
+    expectOvertaken { try one.perform(latest(one)) }
     #expect(one.workspace.numbers("s") == [1, 3])
   }
 
@@ -179,7 +195,7 @@ struct UndoTests {
     #expect(device.workspace.sessions() == [])
     try device.perform(.undo)
     #expect(device.workspace.sessions() == before.sessions())
-    #expect(device.workspace.threadQueue() == before.threadQueue())
+    #expect(device.workspace.threadNames == before.threadNames)
     let queue = try device.workspace.messageQueue(.named("s"))
     #expect(try queue == before.messageQueue(.named("s")))
     #expect(device.workspace.status(3) == .cancelled)
@@ -198,7 +214,8 @@ struct UndoTests {
     #expect(try device.workspace.messageQueue(.named("s")).pauseReasons == ["meeting"])
   }
 
-  @Test func queueingTimeAndPlaceOfAThreadComeBack() throws {
+  /// The time at which it was queued does not.
+  @Test func thePlaceOfAThreadComesBack() throws {
     var device = TestDevice(1)
     try device.perform(.send("a", as: 1, in: "a"))
     try device.perform(.unlockThread(.named("a")))
@@ -209,9 +226,12 @@ struct UndoTests {
     let after = device.workspace.threadQueue()
     #expect(after.threads.map(\.session.rawValue) == ["b", "a"])
     try device.perform(.undo)
-    #expect(device.workspace.threadQueue() == before)
+    func places(_ queue: ThreadQueueView) -> [String] {
+      queue.threads.map { "\($0.session) \($0.position) \($0.locked)" }
+    }
+    #expect(places(device.workspace.threadQueue()) == places(before))
     try device.perform(.redo)
-    #expect(device.workspace.threadQueue() == after)
+    #expect(places(device.workspace.threadQueue()) == places(after))
   }
 }
 
@@ -252,9 +272,10 @@ struct UndoTextTests {
     try one.merge(two.made)
     #expect(try text(one) == "Please keep -XY- here")
     try one.perform(.undo)
-    #expect(try text(one) == "Please keep abc-XY-def here")
+    // It is new text, beside what the other typed.
+    #expect(try ["abcdef-XY-", "-XY-abcdef"].contains { try text(one) == "Please keep \($0) here" })
     try two.merge(one.made)
-    #expect(try text(two) == "Please keep abc-XY-def here")
+    #expect(try text(two) == text(one))
     try one.perform(.redo)
     #expect(try text(one) == "Please keep -XY- here")
   }
@@ -271,6 +292,7 @@ struct UndoTextTests {
     try device.perform(.redo)
     try device.perform(.redo)
     #expect(try text(device) == "xac")
+    #expect(device.workspace.status(1) == .queued)
   }
 
   @Test func typingWithoutAPauseIsOneGroup() throws {
@@ -331,7 +353,7 @@ struct UndoTextTests {
     try one.perform(.deleteText(.numbered(1), 0..<1))
     try one.perform(.undo)
     var history = one.history
-    #expect(history.redoable.count == 1)
+    #expect(history.redoCount == 1)
     func context(recordsUndo: Bool) -> CommandContext {
       CommandContext(
         replica: one.replica, stamp: Stamp(rawValue: one.workspace.latestStamp.rawValue + 1),
@@ -341,11 +363,13 @@ struct UndoTextTests {
       let unrecorded = context(recordsUndo: false)
       _ = try one.workspace.perform(command, in: unrecorded, history: &history)
     }
-    #expect(history.redoable.count == 1)
+    #expect(history.redoCount == 1)
     #expect(history.undoLabel?.kind == .resumed)
     // The pause that the person took away was taken away again since.
     let undoing = context(recordsUndo: true)
-    _ = try one.workspace.perform(.undo, in: undoing, history: &history)
+    let result = try one.workspace.perform(.undo, in: undoing, history: &history)
+      .outcome.notice.undoResult
+    #expect(result?.passedOver.map(\.kind) == [.resumed, .paused])
     #expect(one.workspace.session(session)?.paused == false)
   }
 }

@@ -130,6 +130,8 @@ def check_answers(path, document):
         ("GET", "/v1/history", None),
         ("GET", "/v1/undo", None),
         ("POST", "/v1/undo", None),
+        ("POST", "/v1/undo", {"skip": True}),
+        ("POST", "/v1/undo", {"change": 1}),
         ("POST", "/v1/redo", None),
         ("GET", "/v1/dump", None),
         ("GET", "/v1/export", None),

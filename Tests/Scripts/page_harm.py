@@ -168,7 +168,7 @@ def check_words_of_a_request(browser, fixture, figures):
 
 
 def check_undo_of_a_notice(browser, fixture, figures):
-    """A notice's undo is about what it tells of; where something else was done since, that is said and nothing is undone."""
+    """A notice's undo is about what it tells of, whatever else was done since."""
     browser.excused = True
     desk = fixture.desk
     desk.send("bound", "cancel this one")
@@ -181,7 +181,7 @@ def check_undo_of_a_notice(browser, fixture, figures):
     # The same device does something else.
     desk.send("bound-2", "by the command line")
     page.get_by_role("button", name="Undo").click()
-    shown(page.locator("#toast")).to_contain_text("Restored “cancel this one”")
+    shown(page.locator("#toast")).to_contain_text("Undone: Cancelled “cancel this one”")
     expect(desk.contents("bound-2") == ["by the command line"], f"there is {desk.contents('bound-2')}")
     until(lambda: desk.contents("bound") == ["cancel this one", "and this is urgent"], "it is back")
     row(page, "and this is urgent").get_by_role("button", name="More").click()
@@ -189,9 +189,16 @@ def check_undo_of_a_notice(browser, fixture, figures):
     shown(page.locator("#toast")).to_contain_text("urgent: before all")
     desk.send("bound-2", "another")
     page.get_by_role("button", name="Undo").click()
-    shown(page.locator("#toast")).to_contain_text("Something else was done on this device since")
+    shown(page.locator("#toast")).to_contain_text("Undone: “and this is urgent” is urgent")
     expect(desk.contents("bound-2") == ["by the command line", "another"], f"there is {desk.contents('bound-2')}")
-    expect(desk.queue("bound")[0]["priority"] == "urgent", "it was undone nevertheless")
+    expect([each["priority"] for each in desk.queue("bound")] == ["normal", "normal"], "it is not undone")
+    # What is in the way is said.
+    row(page, "and this is urgent").get_by_role("button", name="More").click()
+    page.get_by_role("button", name="Make urgent").click()
+    shown(page.locator("#toast")).to_contain_text("urgent: before all")
+    desk.cli("queue", "priority", desk.queue("bound")[0]["id"], "normal")
+    page.get_by_role("button", name="Undo").click()
+    shown(page.locator("#toast")).to_contain_text("changed it since")
     # By a key, the same: what was done in this page, and nothing else.
     page.locator("main h1").click()
     page.keyboard.press("Control+z")

@@ -57,12 +57,12 @@ import Testing
       try await client.tasks.receive(.turnStarted, in: session)
       try await client.tasks.receive(.turnEnded, in: session)
       #expect(client.workspace().session(session)?.locked == false)
-      #expect(client.undoState.undo?.kind == .cancelled)
-      try await client.perform(.undo)
+      #expect(await client.undoState.undo?.label.kind == .cancelled)
+      try await client.undo()
       #expect(try client.workspace().messageQueue(session).messages.count == 1)
       try await client.perform(.requeueThread(session))
       try await client.tasks.receive(.turnEnded, in: session)
-      #expect(client.undoState.redoCount == 1)
+      #expect(await client.undoState.redoCount == 1)
       await client.close()
     }
   }

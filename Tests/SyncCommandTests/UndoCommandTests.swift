@@ -1,6 +1,7 @@
 import Foundation
 import LocalAPI
 import QueueModel
+import Synchronization
 import Testing
 
 @testable import SyncCommand
@@ -22,15 +23,15 @@ import Testing
         (["queue", "move", "2222", "--to", "1"], 0, #"moved "two" in review, position 1"#),
         (
           ["undo", "--show"], 0,
-          "undo: moving message 22222222, and 2 more\nnothing to redo"
+          #"undo: moving "two" in review (now), and 2 more"# + "\nnothing to redo"
         ),
-        (["undo"], 0, "undone: moving message 22222222"),
-        (["undo"], 0, "undone: sending message 22222222"),
-        (["redo"], 0, "redone: sending message 22222222"),
+        (["undo"], 0, #"undone: moving "two" in review"#),
+        (["undo"], 0, #"undone: sending "two" to review"#),
+        (["redo"], 0, #"redone: sending "two" to review"#),
         (["queue", "priority", "2222", "urgent"], 0, #"made urgent: "two" in review, position 1"#),
-        (["undo"], 0, "undone: setting the priority of message 22222222"),
-        (["undo"], 0, "undone: sending message 22222222"),
-        (["undo"], 0, "undone: sending message 11111111"),
+        (["undo"], 0, #"undone: setting the priority of "two" in review"#),
+        (["undo"], 0, #"undone: sending "two" to review"#),
+        (["undo"], 0, #"undone: sending "one" to review"#),
         (["session", "add", "docs"], 0, "added docs"),
       ]
       for (arguments, code, text) in steps {
@@ -58,10 +59,101 @@ import Testing
     }
     try await CommandFixture.run(in: directory) { fixture in
       let undone = await fixture.cospool("undo")
-      #expect(undone.output == "undone: editing message 11111111")
+      #expect(undone.output.hasPrefix(#"undone: editing "one"#), "\(undone)")
       let list = await fixture.cospool("queue", "list", "-s", "a", "--json")
       #expect(list.output.contains(#""content":"one""#))
     }
+  }
+
+  /// What has no way back stays in front, with what reverses it, until somebody leaves it as it is.
+  @Test func whatHasNoWayBackNamesItsCommand() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "a b", "--id", Self.first, "one")
+      let acts: [([String], String)] = [
+        (["session", "host", "a b", "this"], "cospool session host 'a b' --none"),
+        (["session", "agent", "a b", "codex"], "cospool session agent 'a b' device"),
+        (
+          ["session", "on-lost-server", "a b", "stop"],
+          "cospool session on-lost-server 'a b' finish"
+        ),
+        (["config", "set", "command", "my agent {}"], "cospool config unset command"),
+        (["config", "set", "command", "other {}"], "cospool config set command 'my agent {}'"),
+        (["config", "unset", "command"], "cospool config set command 'other {}'"),
+      ]
+      for (arguments, reversing) in acts {
+        let done = await CommandFixture.cospool(
+          arguments, variables: ["COSPOOL_DATA": fixture.directory])
+        #expect(done.exitCode == 0, "\(arguments): \(done)")
+        for _ in 1...2 {
+          let refused = await fixture.cospool("undo")
+          #expect(refused.exitCode == 1 && refused.errors.contains(reversing), "\(refused)")
+        }
+        let shown = await fixture.cospool("undo", "--show")
+        #expect(shown.exitCode == 0 && shown.output.contains(reversing), "\(shown)")
+      }
+      // The same value again is no change.
+      _ = await fixture.cospool("config", "unset", "command")
+      for _ in acts {
+        let skipped = await fixture.cospool("undo", "--skip")
+        #expect(skipped.exitCode == 0 && skipped.output.hasPrefix("left as it is: "), "\(skipped)")
+      }
+      #expect(await fixture.cospool("undo").output == #"undone: sending "one" to a b"#)
+      let both = await fixture.cospool("undo", "--skip", "--show")
+      #expect(both.exitCode == 2)
+    }
+  }
+
+  /// A person at a terminal is shown what is older than a minute, and says yes or no.
+  @Test func anOldChangeIsAskedAbout() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
+      let asked = Mutex<[String]>([])
+      func undo(after seconds: Double, _ words: [String] = [], answer: Bool) async
+        -> CommandRunner.Outcome
+      {
+        var style = TextStyle.plain
+        style.now = Date(timeIntervalSinceNow: seconds)
+        var environment = Environment(
+          variables: ["COSPOOL_DATA": fixture.directory], input: StandardInput { [] },
+          style: style, watching: .none)
+        environment.confirm = { text in
+          asked.withLock { $0.append(text) }
+          return answer
+        }
+        return await CommandRunner(environment: environment).run(["undo"] + words)
+      }
+      let refused = await undo(after: 200, answer: false)
+      #expect(refused.exitCode == 1 && refused.errors.contains("Nothing was undone"))
+      #expect(
+        asked.withLock { $0 } == [#"This undoes sending "one" to review (3m ago)."# + "\nUndo it?"])
+      #expect(await undo(after: 200, answer: true).output == #"undone: sending "one" to review"#)
+      #expect(asked.withLock(\.count) == 2)
+      // A moment old, for a script, or to look: nobody is asked.
+      _ = await fixture.cospool("redo")
+      #expect(await undo(after: 200, ["--show"], answer: false).exitCode == 0)
+      #expect(await undo(after: 200, ["--json"], answer: false).exitCode == 0)
+      _ = await fixture.cospool("redo")
+      #expect(await undo(after: 30, answer: false).exitCode == 0)
+      #expect(asked.withLock(\.count) == 2)
+    }
+  }
+
+  /// What an undo paused, left alone and passed over is said.
+  @Test func anAnswerSaysWhatElseWasDone() throws {
+    let answer = Answer(
+      json: Data(
+        #"""
+        {"result":"undone","what":"cancelling \"one\" in a b","paused":["a b"],
+        "left":[{"reason":"started","note":"\"two\" has started."}],
+        "passedOver":["sending \"three\" to c"]}
+        """#.utf8))
+    #expect(
+      try HistoryText.undone(answer, verb: "undone") == #"""
+        passed over, since it is over: sending "three" to c
+        undone: cancelling "one" in a b
+        left as it is: "two" has started.
+        paused a b, so that nothing starts: cospool queue resume -s 'a b'
+        """#)
   }
 
   @Test func theLogTellsWhoDidWhat() async throws {

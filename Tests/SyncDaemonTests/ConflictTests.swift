@@ -152,27 +152,66 @@ import Testing
     }
   }
 
-  /// Who undoes what a notice told of does not undo what was done since.
-  @Test func undoOfAChangeThatIsNotTheLatestIsRefused() async throws {
+  /// Who undoes what a notice told of undoes that change alone, whatever was done since.
+  @Test func undoOfAChangeThatIsNotTheLatestUndoesItAlone() async throws {
     try await RunningDaemon.run { daemon in
       try await send("one", id: Self.first, to: daemon)
       let urgent = try await daemon.request(
         "PUT", "/v1/messages/1111/priority", #"{"priority":"urgent"}"#)
       let change = try #require(try urgent.decoded(ReceiptAnswer.self).change)
       try await send("two", id: "2" + Self.first.dropFirst(), to: daemon)
-      let late = try await daemon.request("POST", "/v1/undo", #"{"change":\#(change)}"#)
-      #expect(late.status == 409)
-      #expect(try details(late).code == "changedSince")
-      #expect(try details(late).current?.undo?.undoCount == 3)
-      _ = try await daemon.request("POST", "/v1/undo")
       let undone = try await daemon.request("POST", "/v1/undo", #"{"change":\#(change)}"#)
-      let redo = try #require(try undone.decoded(ReceiptAnswer.self).change)
+        .decoded(ReceiptAnswer.self)
+      #expect(undone.result == .undone)
+      #expect(undone.what == #"setting the priority of "one" in review"#)
       let message = try await daemon.request("GET", "/v1/messages/1111")
       #expect(try message.decoded(MessageAnswer.self).priority == "normal")
+      let queue = try await daemon.request("GET", "/v1/sessions/review/queue")
+        .decoded(QueueAnswer.self)
+      #expect(queue.messages.map(\.content) == ["one", "two"])
+      // It is not there to be undone any more.
+      let again = try await daemon.request("POST", "/v1/undo", #"{"change":\#(change)}"#)
+      #expect(again.status == 409)
+      #expect(try details(again).code == "changeUnknown")
+      #expect(try details(again).current?.undo?.undoCount == 2)
       // The number of the change is none of what can be done again.
-      #expect(
-        try await daemon.request("POST", "/v1/redo", #"{"change":\#(redo + 7)}"#).status == 409)
+      let redo = try #require(undone.change)
+      let unknown = try await daemon.request("POST", "/v1/redo", #"{"change":\#(redo + 7)}"#)
+      #expect(unknown.status == 409)
       #expect(try await daemon.request("POST", "/v1/redo", #"{"change":\#(redo)}"#).status == 200)
+    }
+  }
+
+  /// What an undo would do, and what is in its way; and the change that is left as it is.
+  @Test func anUndoTellsWhatItIsAbout() async throws {
+    try await RunningDaemon.run { daemon in
+      func state() async throws -> UndoAnswer {
+        try await daemon.request("GET", "/v1/undo").decoded(UndoAnswer.self)
+      }
+      #expect(try await state() == UndoAnswer(undo: nil, redo: nil, undoCount: 0, redoCount: 0))
+      try await send("one\ntwo", id: Self.first, to: daemon)
+      let first = try #require(try await state().undo)
+      #expect(first.what == #"sending "one" to review"#)
+      #expect(first.text == "one" && first.session?.rawValue == "review")
+      #expect(!first.shared && first.obstacle == nil && first.passedOver == nil)
+      let host = try await daemon.request(
+        "PUT", "/v1/sessions/review/host", #"{"device":"this"}"#)
+      #expect(host.status == 200)
+      let second = try #require(try await state().undo)
+      #expect(second.change != first.change)
+      #expect(second.obstacle?.reason == "needsCommand")
+      #expect(second.obstacle?.command == "cospool session host review --none")
+      let refused = try await daemon.request("POST", "/v1/undo")
+      #expect(refused.status == 409)
+      #expect(try details(refused).code == "notUndoable")
+      #expect(try details(refused).exitCode == 1)
+      #expect(try details(refused).message.contains("cospool session host review --none"))
+      #expect(try details(refused).current?.undo?.undo == second)
+      let skipped = try await daemon.request("POST", "/v1/undo", #"{"skip":true}"#)
+        .decoded(ReceiptAnswer.self)
+      #expect(skipped.result == .skipped && skipped.change == nil)
+      #expect(try await state().undo == first)
+      #expect(try await daemon.request("POST", "/v1/redo", #"{"skip":true}"#).status == 400)
     }
   }
 

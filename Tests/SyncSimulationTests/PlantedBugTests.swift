@@ -11,6 +11,7 @@ import Testing
   struct Case: CustomTestStringConvertible {
     var bug: PlantedBug
     var profile = Profile.smoke
+    var seeds: UInt64 = 40
     /// Of these one must tell.
     var checkers: Set<String>
 
@@ -30,6 +31,8 @@ import Testing
     Case(bug: .intentsRunAgain, profile: .crash, checkers: ["execution"]),
     Case(bug: .startBeforeFsync, checkers: ["execution"]),
     Case(bug: .decidesTwice, checkers: ["requests"]),
+    Case(bug: .undoStarts, profile: .standard, seeds: 300, checkers: ["undo"]),
+    Case(bug: .undoTakesHistory, profile: .standard, seeds: 300, checkers: ["undo"]),
     Case(bug: .approvedUnseen, checkers: ["requests"]),
     Case(bug: .retractionLost, checkers: ["notifications"]),
     // The last of an inbox that is dropped keeps the inbox from being empty.
@@ -38,7 +41,7 @@ import Testing
   ]
 
   @Test(arguments: cases) func isFound(_ planted: Case) {
-    for seed in UInt64(1)...40 {
+    for seed in 1...planted.seeds {
       let report = Simulation.run(
         seed: seed, profile: planted.profile, planted: [planted.bug],
         runsAgents: planted.bug.needsAgents, raisesRequests: planted.bug.needsRequests)
@@ -46,7 +49,7 @@ import Testing
       #expect(planted.checkers.contains(violation.checker), "\(violation)")
       return
     }
-    Issue.record("\(planted.bug.rawValue) was not found in 40 seeds")
+    Issue.record("\(planted.bug.rawValue) was not found in \(planted.seeds) seeds")
   }
 
   /// Rare where everything is drawn, so the world is a given one: the server cannot store a withdrawal,

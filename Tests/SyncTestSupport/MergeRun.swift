@@ -87,8 +87,8 @@ package struct MergeRun {
       for: participants[index].device.workspace, editors: &participants[index].editors,
       using: &generator)
     participants[index].device.now += Int64(generator.below(5_000))
-    let before = participants[index].device.workspace
-    let vector = before.vector
+    let before = participants[index].device
+    let vector = before.workspace.vector
     let action = "\(command)"
     do {
       let outcome = try participants[index].device.perform(command)
@@ -98,7 +98,7 @@ package struct MergeRun {
       var details: [String] = []
       if command.isUndoable {
         details = UndoCheck.differences(
-          of: outcome, from: before, to: participants[index].device.workspace)
+          of: outcome, from: before, to: participants[index].device)
       }
       if outcome.operations.isEmpty != (outcome.notice == .unchanged), !command.isSend {
         details.append("notice \(outcome.notice) with \(outcome.operations.count) operations")
@@ -239,5 +239,5 @@ extension Command {
   }
 
   /// Whether it can be taken back: what the host reports and what a person decides about it cannot.
-  fileprivate var isUndoable: Bool { undoLabel != nil || self == .undo || self == .redo }
+  fileprivate var isUndoable: Bool { undoLabel != nil }
 }

@@ -62,8 +62,10 @@ package struct TestDevice: Sendable {
   package mutating func merge(
     _ operations: [Operation]
   ) throws(MergeError) -> Workspace.MergeOutcome {
+    let before = workspace
     let outcome = try workspace.merge(operations)
-    _ = history.noteForeign(outcome.applied, in: workspace)
+    _ = history.noteForeign(
+      outcome.applied, from: before, to: workspace, areOfOthers: true)
     return outcome
   }
 
@@ -111,6 +113,11 @@ extension MessageID {
 }
 
 extension Command {
+  /// Takes back the latest change.
+  package static var undo: Command { .undo(change: nil, skip: false) }
+  /// Does the latest undone change again.
+  package static var redo: Command { .redo(change: nil) }
+
   /// A send without the parts a test does not care about.
   package static func send(
     _ text: String, as number: UInt64, in session: String, _ priority: Priority = .normal,

@@ -2,32 +2,58 @@ package import QueueModel
 import SequenceCRDT
 
 /// Takes a command back and does it again where nobody else acted in between: the views must be
-/// exactly those from before, and from after.
+/// exactly those from before, and from after. The time at which a thread was queued does not come back,
+/// and a session that was paused so that nothing starts is paused.
 package enum UndoCheck {
   /// What is wrong, in words; empty where nothing is.
+  ///
+  /// - Parameters:
+  ///   - before: the device before the command.
+  ///   - after: the device behind it.
   package static func differences(
-    of outcome: CommandOutcome, from before: Workspace, to after: Workspace
+    of outcome: CommandOutcome, from before: TestDevice, to after: TestDevice
   ) -> [String] {
-    guard let group = outcome.undo, let author = outcome.operations.first?.id.replica else {
+    guard outcome.change != nil else {
       return outcome.operations.isEmpty ? [] : ["nothing says how to take it back"]
     }
-    var workspace = after
-    var inverse = group
+    // Typing goes on with the change before it.
+    guard after.history.undoCount > before.history.undoCount
+        || after.history.undoCount == Limits.undoGroupsMax
+    else { return [] }
+    var device = after
     var details: [String] = []
-    for (what, wanted) in [("undo", before), ("redo", after), ("undo again", before)] {
-      let stamp = Stamp(rawValue: workspace.latestStamp.rawValue + 1)
+    var paused: Set<SessionID> = []
+    for (what, command, wanted) in [
+      ("undo", Command.undo, before.workspace), ("redo", .redo, after.workspace),
+      ("undo again", .undo, before.workspace),
+    ] {
       do {
-        let taken = try workspace.undo(
-          inverse, in: CommandContext(replica: author, stamp: stamp))
-        inverse = taken.undo ?? UndoGroup(label: group.label, milliseconds: 0)
-        try workspace.checkInvariants()
+        let start = device.workspace
+        let result = try device.perform(command).notice.undoResult
+        try device.workspace.checkInvariants()
+        guard let result, result.left.isEmpty, result.passedOver.isEmpty else { return details }
+        paused.formUnion(result.paused)
+        details += starts(from: start, to: device.workspace).map { "\(what): \($0)" }
+      } catch QueueError.notUndoable(_, let obstacle) {
+        return obstacle == .overtaken ? details + ["\(what): \(obstacle)"] : details
       } catch {
         details.append("\(what): \(error)")
       }
-      let (shown, expected) = (View(workspace, known: before), View(wanted, known: before))
+      let shown = View(device.workspace, known: before.workspace, ignoringPauseOf: paused)
+      let expected = View(wanted, known: before.workspace, ignoringPauseOf: paused)
       if shown != expected { details.append("\(what): \(shown), not \(expected)") }
     }
     return details
+  }
+
+  /// What could start after an undo that could not before, in sessions with a host.
+  private static func starts(from before: Workspace, to after: Workspace) -> [String] {
+    after.sessions().filter { $0.host != nil }.compactMap { session in
+      guard let (message, _) = after.startable(in: session.id),
+        before.startable(in: session.id) == nil
+      else { return nil }
+      return "\(message) could start in \(session.id)"
+    }
   }
 
   /// What a person sees, without the cancelled messages that were not there before.
@@ -37,15 +63,33 @@ package enum UndoCheck {
     var queues: [MessageQueueView]
     var cancelled: [[MessageView]]
 
-    package init(_ workspace: Workspace, known: Workspace) {
+    package init(
+      _ workspace: Workspace, known: Workspace, ignoringPauseOf paused: Set<SessionID> = []
+    ) {
       threads = workspace.threadQueue().threads
+      for index in threads.indices { threads[index].queuedAt = 0 }
       sessions = workspace.sessions()
       queues = sessions.compactMap { try? workspace.messageQueue($0.id) }
+      for index in sessions.indices where paused.contains(sessions[index].id) {
+        sessions[index].paused = false
+        queues[index].paused = false
+        queues[index].pauseReasons = []
+      }
       cancelled = sessions.map { session in
         workspace.cancelledMessages(of: session.id).filter {
           (try? known.message($0.id)) != nil
         }
       }
+    }
+  }
+}
+
+extension CommandOutcome.Notice {
+  /// What an undo or a redo did; nil for any other notice.
+  package var undoResult: UndoResult? {
+    switch self {
+    case .undone(let result), .redone(let result): result
+    default: nil
     }
   }
 }

@@ -54,7 +54,8 @@ extension Replica {
           packed: isWhole ? delivery.packed : nil)
       ]
     }
-    transaction.undo = next.undo.noteForeign(outcome.applied, in: next.workspace)
+    transaction.undo = next.undo.noteForeign(
+      outcome.applied, from: workspace, to: next.workspace, areOfOthers: true)
     guard !transaction.appended.isEmpty || next.record != record else { return outcome.touched }
     try commit(transaction, to: store)
     self = next

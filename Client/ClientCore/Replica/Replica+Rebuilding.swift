@@ -63,9 +63,8 @@ extension Replica {
       try log.append(kept, isLocal: entry.isLocal)
     }
     for (replica, first) in renaming.cuts { next.record.outbox.drop(replica, from: first) }
-    var foreign: [Operation] = []
     if let delivery {
-      foreign = try log.append(delivery.operations, isLocal: false)
+      try log.append(delivery.operations, isLocal: false)
       next.confirm(delivery)
     }
     if !renaming.taken.isEmpty {
@@ -104,10 +103,7 @@ extension Replica {
     transaction.prunedThrough = lastEntry
     next.number(&log.entries)
     transaction.appended = log.entries
-    // What its groups speak of may have other ids.
-    transaction.undo =
-      renaming.taken.isEmpty
-      ? next.undo.noteForeign(foreign, in: next.workspace) : next.undo.forgetAll()
+    transaction.undo = next.undo.noteOtherState(from: workspace, to: next.workspace)
     try commit(transaction, to: store)
     let touched = TouchedQueues.all(of: workspace, next.workspace)
     self = next

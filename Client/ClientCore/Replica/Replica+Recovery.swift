@@ -40,7 +40,7 @@ extension Replica {
     transaction.journal.added = (try? told(by: store, without: record.outbox)) ?? []
     next.number(&entries)
     transaction.appended = entries
-    transaction.undo = next.undo.forgetAll()
+    transaction.undo = next.undo.noteOtherState(from: workspace, to: next.workspace)
     try commit(transaction, to: store)
     let touched = TouchedQueues.all(of: workspace, next.workspace)
     self = next

@@ -124,7 +124,8 @@ package struct Replica: Sendable {
     }
     guard !outcome.operations.isEmpty else { return outcome }
     next.noteTime(of: &outcome, in: context)
-    let undo = next.undo.noteForeign(outcome.operations, in: next.workspace)
+    let undo = next.undo.noteForeign(
+      outcome.operations, from: workspace, to: next.workspace, areOfOthers: false)
     try commitLocal(
       announcement + outcome.operations, undo: undo, waitsForDisk: false, next: &next,
       store: store)

@@ -46,11 +46,20 @@ public struct ClientQueues: Sendable {
   ) async throws(ClientError) -> (receipt: CommandReceipt, outcomes: [MessageID: CancelOutcome]) {
     let before = client.engine.latest.workspace
     let receipt = try await client.perform(.cancel(ids))
+    return (receipt, await outcomes(ofWithdrawing: Set(ids), before: before))
+  }
+
+  /// Says of messages that were withdrawn whether that was in time.
+  ///
+  /// - Parameter before: the workspace from before.
+  func outcomes(
+    ofWithdrawing ids: Set<MessageID>, before: Workspace
+  ) async -> [MessageID: CancelOutcome] {
     // The limit is for all of them together.
     let deadline = ContinuousClock.now + ClientQueues.raceAnswerLimit
-    let outcomes = await withTaskGroup(of: (MessageID, CancelOutcome).self) { group in
+    return await withTaskGroup(of: (MessageID, CancelOutcome).self) { group in
       var outcomes: [MessageID: CancelOutcome] = [:]
-      for (number, race) in StartRace.withdrawing(Set(ids), in: before).enumerated() {
+      for (number, race) in StartRace.withdrawing(ids, in: before).enumerated() {
         if number >= ClientQueues.questionsMax, let (asked, outcome) = await group.next() {
           outcomes[asked] = outcome
         }
@@ -59,7 +68,6 @@ public struct ClientQueues: Sendable {
       for await (asked, outcome) in group { outcomes[asked] = outcome }
       return outcomes
     }
-    return (receipt, outcomes)
   }
 
   private func outcome(

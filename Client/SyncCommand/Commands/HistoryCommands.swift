@@ -1,31 +1,73 @@
 import ArgumentParser
+import Basics
 import LocalAPI
 
 /// `cospool undo`
 struct UndoCommand: DaemonCommand {
   static let configuration = CommandConfiguration(
     commandName: "undo",
-    abstract: "Take back this device's latest change.",
+    abstract: "Take back the latest thing that you did on this device.",
     discussion: """
       EXAMPLES
         cospool undo            again and again: one change further back each time
-        cospool undo --show     what would be undone
+        cospool undo --show     what would be undone, and what is in the way
+        cospool undo --skip     leave the latest change as it is, and go further back next time
 
-      What others did since stays; a change that they have overtaken is skipped and
-      said so. Typing without a pause is one change. The list survives restarts.
+      What others did since stays. What an agent has got is not undone: cospool queue stop.
+      What has no way back, such as session host, is named with the command that reverses
+      it. What would start by an undo waits in a paused session: cospool queue resume.
+      Typing without a pause is one change. The list survives restarts.
 
-      Exit code 1 where there is nothing to undo.
+      On a terminal it asks if the change is older than a minute, or if others have worked
+      on the message since. Exit code 1 if nothing was undone.
       """)
   @Flag(help: "Only say what undo and redo would do.") var show = false
+  @Flag(help: "Leave the latest change as it is and forget it.") var skip = false
   @OptionGroup var options: GlobalOptions
 
+  /// The change that a person was shown; no argument.
+  private var change: Int64?
+
+  private enum CodingKeys: CodingKey { case show, skip, options }
+
+  func validate() throws {
+    guard !show || !skip else { throw ValidationError("Give --show or --skip, not both.") }
+  }
+
+  /// Whether somebody sits at a terminal who can be shown what would be done.
+  func asks(in environment: Environment) -> Bool {
+    environment.confirm != nil && !show && !skip && !options.json
+  }
+
+  /// Changes so old are asked about.
+  static let recentSeconds: Double = 60
+
+  /// Shows an old change, or one that others have worked on since, and takes a yes or a no.
+  ///
+  /// - Throws: `CommandFailure` if the person says no.
+  mutating func lookUp(_ state: UndoAnswer, _ environment: Environment) throws {
+    guard let next = state.undo, next.obstacle == nil else { return }
+    let seconds = environment.style.seconds(since: next.at)
+    let isOld = seconds.map { $0 > Self.recentSeconds } ?? true
+    guard isOld || next.shared else { return }
+    guard environment.confirm?(HistoryText.question(next, style: environment.style)) == true else {
+      throw CommandFailure(
+        code: "notUndone", message: "Nothing was undone. cospool undo --skip leaves it as it is.",
+        exitCode: ExitStatus.failed)
+    }
+    change = next.change
+  }
+
   func request(input: StandardInput) throws -> APIRequest {
-    APIRequest(show ? .get : .post, ["undo"])
+    if show { return APIRequest(.get, ["undo"]) }
+    guard change != nil || skip else { return APIRequest(.post, ["undo"]) }
+    return try APIRequest(
+      .post, ["undo"], body: UndoRequest(change: change, skip: skip ? true : nil))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
     guard show else { return try HistoryText.undone(answer, verb: "undone") }
-    return HistoryText.undo(try answer.decoded(UndoAnswer.self))
+    return HistoryText.undo(try answer.decoded(UndoAnswer.self), style: style)
   }
 }
 
@@ -38,7 +80,8 @@ struct RedoCommand: DaemonCommand {
       EXAMPLES
         cospool undo && cospool redo
 
-      Exit code 1 where nothing was undone since the latest change.
+      What would start by it waits in a paused session: cospool queue resume. Exit code 1
+      if nothing was undone since the latest change.
       """)
   @OptionGroup var options: GlobalOptions
 

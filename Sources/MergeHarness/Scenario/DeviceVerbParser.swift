@@ -120,6 +120,7 @@ enum DeviceVerbParser {
         }
       ),
       ("undo", { _ throws(ScenarioError) in .undo }),
+      ("undo-skip", { _ throws(ScenarioError) in .undoSkip }),
       ("redo", { _ throws(ScenarioError) in .redo }),
     ])
 

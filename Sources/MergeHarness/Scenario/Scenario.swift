@@ -133,6 +133,8 @@ enum DeviceVerb: Hashable, Sendable {
   case hold(Label, until: Int64?)
   case notBefore(Label, Int64?)
   case undo
+  /// Goes on without the latest change, which stays.
+  case undoSkip
   case redo
 }
 

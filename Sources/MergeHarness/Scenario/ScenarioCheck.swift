@@ -131,7 +131,7 @@ struct ScenarioCheck {
       case .to: break
       case .before(let label), .after(let label): try session(label)
       }
-    case .threadClear, .undo, .redo:
+    case .threadClear, .undo, .undoSkip, .redo:
       break
     }
   }

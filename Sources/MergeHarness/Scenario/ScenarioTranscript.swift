@@ -121,7 +121,7 @@ enum ScenarioTranscript {
       case .removeThreads(let ids): .threadRemove(ids.map(session))
       case .clearThreads: .threadClear
       case .unlockThread(let id): .threadUnlock(session(id))
-      case .undo: .undo
+      case .undo(_, let skip): skip ? .undoSkip : .undo
       case .redo: .redo
       case .setHost(let id, let device):
         .host(session(id), number: device.map { Int(truncatingIfNeeded: $0.low) })

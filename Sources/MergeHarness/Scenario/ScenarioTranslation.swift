@@ -116,9 +116,11 @@ extension DeviceVerb {
     case .notBefore(let message, let time):
       .command(.setNotBefore(labels.note(message.name), time))
     case .undo:
-      .command(.undo)
+      .command(.undo(change: nil, skip: false))
+    case .undoSkip:
+      .command(.undo(change: nil, skip: true))
     case .redo:
-      .command(.redo)
+      .command(.redo(change: nil))
     }
   }
 }

@@ -46,6 +46,8 @@ extension ScenarioWriter {
       return ("not-before", [("message", .label(message))] + self.time(time))
     case .undo:
       return ("undo", [])
+    case .undoSkip:
+      return ("undo-skip", [])
     case .redo:
       return ("redo", [])
     case .clear, .pause, .resume, .threadAdd, .threadMove, .threadRemove, .threadClear,

@@ -66,10 +66,12 @@ public enum Command: Hashable, Sendable {
   case reportTask(TaskReport)
   /// Makes what a document holds and the workspace does not.
   case importDocument(WorkspaceDocument)
-  /// Takes back this device's latest change that is not taken back yet.
-  case undo
-  /// Does again what the latest undo took back.
-  case redo
+  /// Takes back this device's change of a number, or its latest that is not taken back yet.
+  ///
+  /// `skip` forgets the change instead, so that the one before it is the latest.
+  case undo(change: Int64?, skip: Bool)
+  /// Does again what the undo of a number, or the latest, took back.
+  case redo(change: Int64?)
 
   /// The parts of a `send`.
   public struct Send: Hashable, Sendable {
@@ -163,21 +165,15 @@ public struct CommandOutcome: Hashable, Sendable {
   public var touched: TouchedQueues
   /// What to tell the person.
   public var notice: Notice
-  /// What takes the command back; nil where it changed nothing or nobody asked for it.
-  package var undo: UndoGroup?
+  /// The number under which the change can be undone, or named as one that cannot; of an undo the number
+  /// for its redo. Nil if nothing is to be taken back.
+  package var change: Int64?
 
   /// Puts the parts together.
   public init(operations: [Operation] = [], touched: TouchedQueues = .init(), notice: Notice) {
     self.operations = operations
     self.touched = touched
     self.notice = notice
-  }
-
-  package init(
-    operations: [Operation], touched: TouchedQueues, notice: Notice, undo: UndoGroup?
-  ) {
-    self.init(operations: operations, touched: touched, notice: notice)
-    self.undo = undo
   }
 
   /// The answer to a command.
@@ -196,9 +192,11 @@ public struct CommandOutcome: Hashable, Sendable {
     /// So much of a document was not there before.
     case imported(ImportCounts)
     /// This was taken back.
-    case undone(UndoLabel)
+    case undone(UndoResult)
     /// This was done again.
-    case redone(UndoLabel)
+    case redone(UndoResult)
+    /// This change is left as it is, and undo passes over it from now on.
+    case skipped(UndoLabel)
   }
 }
 

@@ -76,7 +76,7 @@ extension CommandAuthor {
   }
 
   /// Replaces a stretch of the scalars that an editor saw.
-  private mutating func emit(
+  mutating func emit(
     _ edit: TextEdit, on ids: [OperationID], of addition: OperationID, of id: MessageID
   ) {
     emitDeletion(of: ids[edit.range], from: addition, of: id)

@@ -80,6 +80,8 @@ extension CommandAuthor {
   ) throws(QueueError) -> CommandOutcome.Notice {
     let session = try existingSession(id)
     guard session.host != device else { return .unchanged }
+    // Who names a host wants the session: an undo elsewhere that did not see it takes nothing away.
+    if device != nil { try touchExistence(of: id) }
     emit(
       .setRegister(
         element: try reference(of: session), field: .host,

@@ -9,6 +9,8 @@ extension CommandAuthor {
     _ text: String, at offset: Int, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
     guard let insertion = try insertion(of: text, at: offset, into: id) else { return .unchanged }
+    noteTyping(
+      in: id, insertion.message, at: offset, old: "", count: text.unicodeScalars.count)
     changing(insertion.message, bytes: text.utf8.count) { author in
       author.emit(.insertText(insertion))
     }
@@ -43,6 +45,11 @@ extension CommandAuthor {
     _ range: Range<Int>, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
     let deletions = try deletions(of: range, from: id)
+    if let content = deletions.first?.message,
+      let old = workspace.content(content, of: id)?.visibleText(in: range)
+    {
+      noteTyping(in: id, content, at: range.lowerBound, old: old, count: 0)
+    }
     for deletion in deletions { emit(.deleteText(deletion)) }
     return deletions.isEmpty ? .unchanged : .done
   }

@@ -26,9 +26,13 @@ struct CommandAuthor {
   var stamp: Stamp { context.stamp }
 
   /// What takes everything back that was made so far.
-  func group(_ label: UndoLabel) -> UndoGroup? {
-    guard !operations.isEmpty else { return nil }
-    return recorder?.group(label, milliseconds: stamp.milliseconds, in: workspace)
+  var undoSteps: [UndoStep] { recorder?.steps(in: workspace) ?? [] }
+
+  /// Notes that somebody types: `count` scalars stand in the place of the old text.
+  mutating func noteTyping(
+    in message: MessageID, _ content: OperationID, at offset: Int, old: String, count: Int
+  ) {
+    recorder?.noteTyping(in: message, content, at: offset, old: old, count: count)
   }
 
   /// Makes the author's next operation and applies it.

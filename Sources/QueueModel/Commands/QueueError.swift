@@ -52,6 +52,10 @@ public enum QueueError: Error, Hashable, Sendable {
   case nothingToUndo
   /// Nothing was undone since the latest change.
   case nothingToRedo
+  /// The change is not undone, or not done again.
+  case notUndoable(UndoLabel, UndoObstacle)
+  /// This device remembers no change of this number that could be undone, or done again.
+  case changeUnknown(Int64)
   /// A file cannot be an attachment.
   case invalidAttachment(reason: String)
   /// The message has no such attachment.
@@ -89,6 +93,8 @@ public enum QueueError: Error, Hashable, Sendable {
     case .invalidDocument: "invalidDocument"
     case .nothingToUndo: "nothingToUndo"
     case .nothingToRedo: "nothingToRedo"
+    case .notUndoable: "notUndoable"
+    case .changeUnknown: "changeUnknown"
     case .invalidAttachment: "invalidAttachment"
     case .attachmentNotFound: "attachmentNotFound"
     case .limitReached: "limitReached"
@@ -158,6 +164,10 @@ extension QueueError: CustomStringConvertible {
       "Nothing to undo: this device has changed nothing that is not undone already."
     case .nothingToRedo:
       "Nothing to redo: nothing was undone since the latest change."
+    case .notUndoable(let label, let obstacle):
+      "Not undone: \(label). \(obstacle)"
+    case .changeUnknown(let change):
+      "This device remembers no change \(change) to undo or redo. See what comes first: cospool undo --show"
     case .invalidAttachment(let reason):
       "This cannot be attached: \(reason)."
     case .attachmentNotFound(let hash, let message):

@@ -10,33 +10,18 @@ extension Workspace {
   package mutating func perform(
     _ command: Command, in context: CommandContext
   ) throws(QueueError) -> CommandOutcome {
+    var context = context
+    context.recordsUndo = false
+    return try performRecording(command, in: context).outcome
+  }
+
+  /// Does a command, and says what takes it back if the context wants that.
+  mutating func performRecording(
+    _ command: Command, in context: CommandContext
+  ) throws(QueueError) -> (outcome: CommandOutcome, steps: [UndoStep]) {
     // What it names is unpacked first, so that it reads each session once.
     try warm(for: command)
-    return try write(in: context, undoneAs: command.undoLabel) { author throws(QueueError) in
-      try author.run(command)
-    }
-  }
-
-  /// Takes back what a group says, as far as nobody else has changed it since.
-  ///
-  /// The outcome carries the group that does it again. No operation is made where others have
-  /// overtaken everything. What is undone is an ordinary change: it is stored, sent and merged.
-  ///
-  /// - Throws: `QueueError.stateDamaged`; nothing changed then.
-  package mutating func undo(
-    _ group: UndoGroup, in context: CommandContext
-  ) throws(QueueError) -> CommandOutcome {
-    var replay = UndoReplay()
-    return try undo(group, in: context, by: &replay)
-  }
-
-  mutating func undo(
-    _ group: UndoGroup, in context: CommandContext, by replay: inout UndoReplay
-  ) throws(QueueError) -> CommandOutcome {
-    try write(in: context, undoneAs: group.label) { author in
-      replay.write(group, by: &author)
-      return author.operations.isEmpty ? .unchanged : .done
-    }
+    return try write(in: context) { author throws(QueueError) in try author.run(command) }
   }
 
   /// Deletes texts and takes files off messages that are over; others are left alone.
@@ -50,7 +35,7 @@ extension Workspace {
     try write(in: context) { author in
       author.forget(ids)
       return author.operations.isEmpty ? .unchanged : .done
-    }
+    }.outcome
   }
 
   /// Makes the operation that says which device a replica belongs to, if it is not said already.
@@ -76,20 +61,19 @@ extension Workspace {
 
   /// Lets an author make operations of this state, one behind the other.
   ///
-  /// - Parameter label: what taking them back is called; nil where they are not taken back.
   /// - Throws: what `make` throws, and `QueueError.stateDamaged`; nothing changed then.
-  private mutating func write(
-    in context: CommandContext, undoneAs label: UndoLabel? = nil,
+  mutating func write(
+    in context: CommandContext,
     _ make: (inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice
-  ) throws(QueueError) -> CommandOutcome {
+  ) throws(QueueError) -> (outcome: CommandOutcome, steps: [UndoStep]) {
     let before = cold == nil ? nil : self
     let outcome = try lend(in: context) { author throws(QueueError) in
       let notice = try make(&author)
       return (
         damage: author.damage,
         outcome: CommandOutcome(
-          operations: author.operations, touched: author.touched, notice: notice,
-          undo: label.flatMap { author.group($0) })
+          operations: author.operations, touched: author.touched, notice: notice),
+        steps: author.undoSteps
       )
     }
     if let damage = outcome.damage, let before {
@@ -97,7 +81,7 @@ extension Workspace {
       throw .stateDamaged(reason: damage)
     }
     packTexts()
-    return outcome.outcome
+    return (outcome.outcome, outcome.steps)
   }
 
   /// Moves the workspace to an author, and back.

@@ -44,38 +44,4 @@ extension TextContent {
     }
     return ranges
   }
-
-  /// Those scalars of the range that show, with their text and what shows on both sides.
-  ///
-  /// - Complexity: O(scalars · log runs).
-  func shown(_ range: OperationRange) -> [UndoGroup.DeletedText] {
-    var stretches: [(range: OperationRange, numbers: [Range<Int>])] = []
-    for seq in range.first...range.last {
-      let id = OperationID(replica: range.replica, seq: seq)
-      guard let number = sequence.contentIndex(of: id), sequence.isVisible(content: number) else {
-        continue
-      }
-      if let last = stretches.last, last.range.last &+ 1 == seq {
-        let index = stretches.count - 1
-        stretches[index].range.last = seq
-        if let open = last.numbers.last, open.upperBound == number {
-          stretches[index].numbers[last.numbers.count - 1] = open.lowerBound..<number + 1
-        } else {
-          stretches[index].numbers.append(number..<number + 1)
-        }
-      } else {
-        let single = OperationRange(replica: range.replica, first: seq, last: seq)
-        stretches.append((range: single, numbers: [number..<number + 1]))
-      }
-    }
-    return stretches.map { stretch in
-      let first = stretch.numbers.first?.lowerBound ?? 0
-      let last = (stretch.numbers.last?.upperBound ?? 1) - 1
-      return UndoGroup.DeletedText(
-        range: stretch.range,
-        text: String(decoding: stretch.numbers.flatMap { utf8(of: $0) }, as: UTF8.self),
-        left: visibleID(at: sequence.visibleCount(beforeContent: first) - 1),
-        right: visibleID(at: sequence.visibleCount(beforeContent: last) + 1))
-    }
-  }
 }

@@ -1,23 +1,23 @@
 import SequenceCRDT
 
-/// What a device can undo and redo: its own changes, the latest last, bounded.
+/// What a device can undo and redo: its person's changes, the latest last, bounded.
 ///
-/// One command is one group. Typing is joined: commands that only change the text of one message,
-/// each at most `Limits.typingPauseMillisecondsMax` behind the one before and none undone in
-/// between, are one group of up to `Limits.typingScalarsMax` scalars. A fresh change clears what
-/// could be redone. Beyond `Limits.undoGroupsMax` groups or `Limits.undoBytesMax` bytes the oldest
-/// are forgotten.
+/// One command is one change. Typing is joined: commands that only change the text of one message,
+/// each at most `Limits.typingPauseMillisecondsMax` behind the one before and none undone in between,
+/// are one change of up to `Limits.typingScalarsMax` scalars. The parts of an import are one change.
+/// A fresh change clears what could be redone. Beyond `Limits.undoGroupsMax` changes or
+/// `Limits.undoBytesMax` bytes the oldest are forgotten.
 package struct UndoHistory: Hashable, Sendable {
-  /// A group with the number it is stored under; numbers rise.
+  /// A change with the number that it is stored under; numbers rise.
   package struct Entry: Hashable, Sendable {
     package var number: Int64
     package var isUndone: Bool
-    package var group: UndoGroup
+    package var change: UndoEntry
 
-    package init(number: Int64, isUndone: Bool, group: UndoGroup) {
+    package init(number: Int64, isUndone: Bool, change: UndoEntry) {
       self.number = number
       self.isUndone = isUndone
-      self.group = group
+      self.change = change
     }
   }
 
@@ -30,295 +30,325 @@ package struct UndoHistory: Hashable, Sendable {
     package init() {}
 
     package var isEmpty: Bool { written.isEmpty && removed.isEmpty }
+
+    fileprivate mutating func write(_ entry: Entry) {
+      written.removeAll { $0.number == entry.number }
+      written.append(entry)
+    }
+
+    fileprivate mutating func remove(_ entry: Entry) {
+      written.removeAll { $0.number == entry.number }
+      removed.append(entry.number)
+    }
   }
 
   /// What can be undone, the latest last.
-  package private(set) var undoable = UndoStack()
+  package private(set) var undoable: [Entry] = []
   /// What can be redone, the latest undone last.
-  package private(set) var redoable = UndoStack()
+  package private(set) var redoable: [Entry] = []
   private var nextNumber: Int64 = 1
   private var bytes = 0
-  /// Fields of elements that undoing would give again; may hold some that it would not any more.
-  private var watched: Set<Watch> = []
-
-  private struct Watch: Hashable {
-    var element: ElementName
-    var field: TagField
-  }
 
   package init() {}
 
   /// Takes up what a store held, in whatever order.
   package init(_ entries: some Sequence<Entry>) {
     let sorted = entries.sorted { $0.number < $1.number }
-    undoable = UndoStack(sorted.filter { !$0.isUndone })
-    redoable = UndoStack(sorted.filter(\.isUndone))
-    nextNumber = (sorted.last?.number ?? 0) + 1
-    for entry in sorted {
-      bytes += entry.group.cost
-      watch(entry.group)
-    }
+    undoable = sorted.filter { !$0.isUndone }
+    redoable = sorted.filter(\.isUndone)
+    nextNumber = (sorted.last?.number ?? 0) &+ 1
+    bytes = sorted.reduce(0) { $0 + $1.change.cost }
   }
 
-  /// What the next undo takes back.
-  package var undoLabel: UndoLabel? { undoable.last?.group.label }
-  /// What the next redo does again.
-  package var redoLabel: UndoLabel? { redoable.last?.group.label }
+  /// How many changes can be undone.
+  package var undoCount: Int { undoable.count }
+  /// How many can be redone.
+  package var redoCount: Int { redoable.count }
+  /// What the latest change did.
+  package var undoLabel: UndoLabel? { undoable.last?.change.label }
+  /// What the latest undo took back.
+  package var redoLabel: UndoLabel? { redoable.last?.change.label }
+  /// Every change, to be stored anew.
+  package var entries: [Entry] { undoable + redoable }
 
-  /// Every group, to be stored anew.
-  package var entries: [Entry] { Array(undoable) + Array(redoable) }
+  subscript(undone isUndone: Bool) -> [Entry] { isUndone ? redoable : undoable }
 
   // MARK: - Changes
 
-  /// Notes how to take a command back.
-  package mutating func record(_ group: UndoGroup?) -> Changes {
-    guard var group else { return Changes() }
-    var successors = UndoSuccessors()
-    successors.note(group.replacements)
-    group.replacements = []
-    var changes = follow(successors)
-    guard !group.isEmpty else { return changes }
-    for entry in redoable { forget(entry, &changes) }
+  /// Notes a fresh change; what is typed or imported on goes to the latest one.
+  ///
+  /// - Returns: the number of the change; nil if there is nothing to note.
+  mutating func record(
+    _ change: UndoEntry, in workspace: Workspace, _ changes: inout Changes
+  ) -> Int64? {
+    guard !change.isEmpty else { return nil }
     let isFresh = redoable.isEmpty
-    redoable = UndoStack()
-    if isFresh, let joined = undoable.last?.group.joined(with: group), let last = undoable.popLast()
-    {
-      bytes -= last.group.cost
-      push(joined, number: last.number, &changes)
+    for entry in redoable { forget(entry, &changes) }
+    redoable = []
+    if isFresh, let last = undoable.last, let joined = last.change.joined(with: change, in: workspace) {
+      undoable.removeLast()
+      bytes -= last.change.cost
+      append(Entry(number: last.number, isUndone: false, change: joined), &changes)
     } else {
-      push(group, number: nextNumber, &changes)
+      append(Entry(number: nextNumber, isUndone: false, change: change), &changes)
     }
+    let number = undoable.last?.number
     trim(&changes)
-    return changes
+    return number
   }
 
-  private mutating func push(_ group: UndoGroup, number: Int64, _ changes: inout Changes) {
-    let entry = Entry(number: number, isUndone: false, group: group)
-    nextNumber = max(nextNumber, number + 1)
-    undoable.append(entry)
-    bytes += group.cost
-    watch(group)
-    changes.written.append(entry)
-  }
-
-  /// The latest group went over to the other side, as what takes its undoing back.
-  mutating func undid(_ inverse: UndoGroup?, _ successors: UndoSuccessors) -> Changes {
-    var (inverse, successors) = (inverse, successors)
-    successors.note(inverse?.replacements ?? [])
-    inverse?.replacements = []
-    guard let last = undoable.popLast() else { return Changes() }
-    var changes = follow(successors)
-    replace(last, by: inverse, isUndone: true, &changes)
-    return changes
-  }
-
-  mutating func redid(_ inverse: UndoGroup?, _ successors: UndoSuccessors) -> Changes {
-    var (inverse, successors) = (inverse, successors)
-    successors.note(inverse?.replacements ?? [])
-    inverse?.replacements = []
-    guard let last = redoable.popLast() else { return Changes() }
-    var changes = follow(successors)
-    replace(last, by: inverse, isUndone: false, &changes)
-    return changes
-  }
-
-  private mutating func follow(_ successors: UndoSuccessors) -> Changes {
-    successors.isEmpty
-      ? Changes() : change(speakingOf: successors.concerned) { successors.applied(to: $0) }
-  }
-
-  private mutating func replace(
-    _ entry: Entry, by inverse: UndoGroup?, isUndone: Bool, _ changes: inout Changes
-  ) {
-    forget(entry, &changes)
-    guard let inverse, !inverse.isEmpty else { return }
-    let fresh = Entry(number: nextNumber, isUndone: isUndone, group: inverse)
-    nextNumber += 1
-    bytes += inverse.cost
-    watch(inverse)
-    if isUndone { redoable.append(fresh) } else { undoable.append(fresh) }
-    changes.written.append(fresh)
+  /// A change went over to the other side, as what takes that back.
+  mutating func turn(
+    _ number: Int64, into inverse: UndoEntry, isUndone: Bool, _ changes: inout Changes
+  ) -> Int64? {
+    drop(number, &changes)
+    guard !inverse.isEmpty else { return nil }
+    let fresh = nextNumber
+    append(Entry(number: fresh, isUndone: isUndone, change: inverse), &changes)
     trim(&changes)
+    return fresh
+  }
+
+  private mutating func append(_ entry: Entry, _ changes: inout Changes) {
+    nextNumber = max(nextNumber, entry.number &+ 1)
+    if entry.isUndone { redoable.append(entry) } else { undoable.append(entry) }
+    bytes += entry.change.cost
+    changes.write(entry)
+  }
+
+  /// Forgets a change, which stays as it is: what it wrote is not taken back by older ones either.
+  mutating func skip(_ number: Int64, _ changes: inout Changes) {
+    guard let index = undoable.firstIndex(where: { $0.number == number }) else { return }
+    let fields = Set(undoable[index].change.steps.map(\.field))
+    drop(number, &changes)
+    guard !fields.isEmpty else { return }
+    mark(in: 0..<index, &changes) { step, _ in fields.contains(step.field) }
+  }
+
+  mutating func drop(_ number: Int64, _ changes: inout Changes) {
+    for entry in entries where entry.number == number { forget(entry, &changes) }
+    undoable.removeAll { $0.number == number }
+    redoable.removeAll { $0.number == number }
   }
 
   private mutating func forget(_ entry: Entry, _ changes: inout Changes) {
-    bytes -= entry.group.cost
-    changes.written.removeAll { $0.number == entry.number }
-    changes.removed.append(entry.number)
+    bytes -= entry.change.cost
+    changes.remove(entry)
   }
 
   /// Forgets the changes of before a time, in milliseconds since 1970.
   package mutating func forget(before milliseconds: Int64) -> Changes {
     var changes = Changes()
-    while let entry = undoable.first, entry.group.milliseconds < milliseconds {
-      _ = undoable.popFirst()
-      forget(entry, &changes)
-    }
-    while let entry = redoable.first, entry.group.milliseconds < milliseconds {
-      _ = redoable.popFirst()
-      forget(entry, &changes)
-    }
+    for entry in entries where entry.change.milliseconds < milliseconds { forget(entry, &changes) }
+    undoable.removeAll { $0.change.milliseconds < milliseconds }
+    redoable.removeAll { $0.change.milliseconds < milliseconds }
     return changes
   }
 
   /// Forgets the oldest changes; with them what was undone beyond the limits.
   private mutating func trim(_ changes: inout Changes) {
-    var dropped: [Entry] = []
-    func isOver(_ count: Int) -> Bool {
-      count > Limits.undoGroupsMax || bytes > Limits.undoBytesMax
+    func excess(_ entries: [Entry]) -> Int {
+      var (count, left) = (0, bytes)
+      while count < entries.count,
+        entries.count - count > Limits.undoGroupsMax || left > Limits.undoBytesMax
+      {
+        left -= entries[count].change.cost
+        count += 1
+      }
+      return count
     }
-    while isOver(undoable.count), let entry = undoable.popFirst() {
+    for entry in undoable.prefix(excess(undoable)) {
       forget(entry, &changes)
-      dropped.append(entry)
+      undoable.removeFirst()
     }
-    while isOver(redoable.count), let entry = redoable.popFirst() {
+    for entry in redoable.prefix(excess(redoable)) {
       forget(entry, &changes)
-      dropped.append(entry)
+      redoable.removeFirst()
     }
-    let numbers = Set(dropped.map(\.number))
-    changes.written.removeAll { numbers.contains($0.number) }
+  }
+
+  /// Notes what a person did that no command of the queues does, and the command that reverses it.
+  package mutating func noteAct(
+    _ label: UndoLabel, reversedBy command: String, milliseconds: Int64, in workspace: Workspace
+  ) -> (changes: Changes, number: Int64?) {
+    var change = UndoEntry(label: label, milliseconds: milliseconds)
+    change.command = command
+    var changes = Changes()
+    let number = record(change, in: workspace, &changes)
+    return (changes, number)
   }
 
   // MARK: - What others do
 
-  private mutating func watch(_ group: UndoGroup) {
-    for step in group.tags where step.restored != nil && step.put.isEmpty {
-      watched.insert(Watch(element: step.element, field: step.field))
-    }
-  }
-
-  /// Looks at merged operations of others: what they took away again after the own change is not
-  /// given back by undoing that change, and nothing of a message that they forgot.
-  package mutating func noteForeign(
-    _ operations: [Operation], in workspace: Workspace
-  ) -> Changes {
-    guard !undoable.isEmpty || !redoable.isEmpty else { return Changes() }
-    let forgotten = operations.forgottenMessages(in: workspace)
-    var changes =
-      forgotten.isEmpty ? Changes() : change(speakingOf: nil) { $0.without(forgotten) }
-    guard !watched.isEmpty else { return changes }
-    for operation in operations {
-      for (reference, field, cleared) in operation.clearedFields where !cleared.isEmpty {
-        guard let element = workspace.element(introducedBy: reference),
-          watched.contains(Watch(element: element, field: field))
-        else { continue }
-        UndoHistory.mark(&undoable, element, field, cleared, &changes)
-        UndoHistory.mark(&redoable, element, field, cleared, &changes)
-      }
-    }
-    return changes
-  }
-
-  /// A clearing that names only tags that the own change cleared too did not see that change.
-  private static func mark(
-    _ entries: inout UndoStack, _ element: ElementName, _ field: TagField,
-    _ cleared: [OperationID], _ changes: inout Changes
-  ) {
-    entries.change { entry in
-      var marked = entry
-      for (number, step) in entry.group.tags.enumerated()
-      where step.element == element && step.field == field && !step.isOvertaken
-        // Of a set of attachments others may be cleared; what comes back looks at itself alone.
-        && field != .attachment
-        && step.restored != nil && step.put.isEmpty && !cleared.allSatisfy(step.cleared.contains)
-      {
-        marked.group.tags[number].isOvertaken = true
-      }
-      guard marked.group != entry.group else { return nil }
-      changes.written.removeAll { $0.number == entry.number }
-      changes.written.append(marked)
-      return marked
-    }
-  }
-
-  /// Forgets everything: what the groups speak of has other names now.
-  package mutating func forgetAll() -> Changes {
-    var changes = Changes()
-    changes.removed = entries.map(\.number)
-    let next = nextNumber
-    self = UndoHistory()
-    nextNumber = next
-    return changes
-  }
-
-  /// - Parameters:
-  ///   - names: what a group has to speak of to be looked at; nil looks at all.
-  ///   - body: what a group becomes; nil where it stays as it is.
-  private mutating func change(
-    speakingOf names: Set<OperationID>?, _ body: (UndoGroup) -> UndoGroup?
-  ) -> Changes {
-    var changes = Changes()
-    var growth = 0
-    func changed(_ entry: Entry) -> Entry? {
-      guard let fresh = body(entry.group), fresh != entry.group else { return nil }
-      growth += fresh.cost - entry.group.cost
-      var entry = entry
-      entry.group = fresh
-      changes.written.append(entry)
-      return entry
-    }
-    undoable.change(speakingOf: names, changed)
-    redoable.change(speakingOf: names, changed)
-    bytes += growth
-    return changes
-  }
-}
-
-extension Workspace {
-  /// Does a command with undo and redo: `history` learns how to take it back. One that is not to be
-  /// taken back counts as somebody else's, and leaves what can be redone.
+  /// Looks at operations of others, or of nobody in particular: what they wrote is not taken back by
+  /// undoing the own change before it.
   ///
-  /// - Throws: `QueueError`; nothing changed then.
-  package mutating func perform(
-    _ command: Command, in context: CommandContext, history: inout UndoHistory
-  ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
-    var outcome: CommandOutcome
-    let changes: UndoHistory.Changes
-    switch command {
-    case .undo:
-      guard let group = history.undoable.last?.group else { throw .nothingToUndo }
-      var replay = UndoReplay()
-      outcome = try undo(group, in: context, by: &replay)
-      changes = history.undid(outcome.undo, replay.successors)
-      if outcome.notice == .done { outcome.notice = .undone(group.label) }
-    case .redo:
-      guard let group = history.redoable.last?.group else { throw .nothingToRedo }
-      var replay = UndoReplay()
-      outcome = try undo(group, in: context, by: &replay)
-      changes = history.redid(outcome.undo, replay.successors)
-      if outcome.notice == .done { outcome.notice = .redone(group.label) }
-    default:
-      outcome = try perform(command, in: context)
-      changes =
-        context.recordsUndo
-        ? history.record(outcome.undo) : history.noteForeign(outcome.operations, in: self)
+  /// - Parameters:
+  ///   - before: the state that the operations came to.
+  ///   - areOfOthers: whether another device's person may have made them.
+  /// - Complexity: O(operations + what can be undone).
+  package mutating func noteForeign(
+    _ operations: [Operation], from before: Workspace, to after: Workspace, areOfOthers: Bool
+  ) -> Changes {
+    var changes = Changes()
+    guard !undoable.isEmpty || !redoable.isEmpty, !operations.isEmpty else { return changes }
+    let touched = TouchedFields(operations, in: after)
+    guard !touched.fields.isEmpty else { return changes }
+    markAll(&changes) { step, change in
+      if areOfOthers, touched.works(on: change) { change.isShared = true }
+      return touched.takes(step, from: before, to: after)
     }
-    return (outcome, changes)
+    return changes
   }
-}
 
-extension Operation {
-  /// The element, the field and the tags of each clearing that gives nothing in its place.
-  fileprivate var clearedFields: [(OperationID, TagField, [OperationID])] {
-    switch body {
-    case .clearTags(let element, let field, let clears): [(element, field, clears)]
-    case .enqueueThread(let enqueue) where !enqueue.locks:
-      [(enqueue.session, .locked, enqueue.clearsLocked)]
-    default: []
+  /// Takes another state over: whatever differs was written by others.
+  ///
+  /// - Complexity: O(what can be undone, and its texts).
+  package mutating func noteOtherState(from before: Workspace, to after: Workspace) -> Changes {
+    var changes = Changes()
+    markAll(&changes) { step, change in
+      guard before.writers(of: step.field) != after.writers(of: step.field) else { return false }
+      change.isShared = true
+      return true
     }
+    return changes
   }
-}
 
-extension [Operation] {
-  /// The messages of which they took the last that these held, when they were over.
-  fileprivate func forgottenMessages(in workspace: Workspace) -> Set<MessageID> {
-    let touched = compactMap { operation -> MessageID? in
-      switch operation.body {
-      case .deleteText(let deletion): workspace.messageKeys[deletion.message]
-      case .clearTags(let element, .attachment, _): workspace.messageKeys[element]
-      default: nil
+  private mutating func markAll(
+    _ changes: inout Changes, _ isTaken: (UndoStep, inout UndoEntry) -> Bool
+  ) {
+    mark(in: undoable.indices, &changes, isTaken)
+    for index in redoable.indices {
+      if let marked = UndoHistory.marked(redoable[index], isTaken) {
+        redoable[index] = marked
+        changes.write(marked)
       }
     }
-    return Set(touched).filter(workspace.isForgotten)
+  }
+
+  private mutating func mark(
+    in indices: Range<Int>, _ changes: inout Changes,
+    _ isTaken: (UndoStep, inout UndoEntry) -> Bool
+  ) {
+    for index in indices {
+      if let marked = UndoHistory.marked(undoable[index], isTaken) {
+        undoable[index] = marked
+        changes.write(marked)
+      }
+    }
+  }
+
+  private static func marked(
+    _ entry: Entry, _ isTaken: (UndoStep, inout UndoEntry) -> Bool
+  ) -> Entry? {
+    var change = entry.change
+    var isMarked = false
+    for (index, step) in entry.change.steps.enumerated()
+    where isTaken(step, &change) && !step.isOvertaken {
+      change.steps[index].isOvertaken = true
+      isMarked = true
+    }
+    guard isMarked || change.isShared != entry.change.isShared else { return nil }
+    return Entry(number: entry.number, isUndone: entry.isUndone, change: change)
+  }
+}
+
+extension UndoEntry {
+  /// Imports within so many milliseconds of each other are parts of one.
+  private static let importPauseMilliseconds: Int64 = 5_000
+
+  /// This change and a later one as one, if both are typing in one message without a pause, or parts
+  /// of one import.
+  fileprivate func joined(with later: UndoEntry, in workspace: Workspace) -> UndoEntry? {
+    let pause = later.milliseconds &- milliseconds
+    if label.kind == .imported, later.label.kind == .imported {
+      guard (0...UndoEntry.importPauseMilliseconds).contains(pause) else { return nil }
+      var whole = later
+      let known = Set(steps.map(\.field))
+      whole.steps = steps + later.steps.filter { !known.contains($0.field) }
+      whole.label.count += label.count
+      whole.isShared = isShared
+      return whole
+    }
+    guard (0...Limits.typingPauseMillisecondsMax).contains(pause),
+      steps.count == 1, later.steps.count == 1, let step = steps.first, let next = later.steps.first,
+      step.field == next.field, !step.isOvertaken, case .text(let text) = step.value,
+      case .text(let more) = next.value, let message = step.field.element.message,
+      let content = workspace.content(text.content, of: message),
+      let joined = text.joined(with: more, in: content)
+    else { return nil }
+    var whole = later
+    whole.steps[0].value = .text(joined)
+    return whole
+  }
+}
+
+/// The things that operations write.
+private struct TouchedFields {
+  /// Whether each was given anew; else it was written or cleared.
+  private(set) var fields: [UndoField: Bool] = [:]
+  private var elements: Set<ElementName> = []
+
+  /// - Parameter workspace: the state behind the operations.
+  init(_ operations: [Operation], in workspace: Workspace) {
+    for operation in operations { note(operation, workspace) }
+  }
+
+  private mutating func note(_ operation: Operation, _ workspace: Workspace) {
+    func element(_ id: OperationID) -> ElementName? { workspace.element(introducedBy: id) }
+    switch operation.body {
+    case .announceDevice: break
+    case .openSession(let key, _): note(.session(key), .tags(.exists), isAdded: true)
+    case .addMessage(let addition):
+      note(element(addition.session), .tags(.exists), isAdded: true)
+      note(.message(addition.message), .tags(.live), isAdded: true)
+      note(.message(addition.message), .place)
+      note(.message(addition.message), .text, isAdded: true)
+    case .insertText(let insertion): note(element(insertion.message), .text, isAdded: true)
+    case .deleteText(let deletion): note(element(deletion.message), .text, isAdded: true)
+    case .placeMessage(let message, let session, _, _):
+      note(element(message), .place)
+      note(element(session), .tags(.exists), isAdded: true)
+    case .placeThread(let session, _, _): note(element(session), .place)
+    case .enqueueThread(let enqueue):
+      note(element(enqueue.session), .place)
+      note(element(enqueue.session), .tags(.queued), isAdded: true)
+      note(element(enqueue.session), .tags(.locked), isAdded: enqueue.locks)
+    case .addTag(let id, let field, _, _): note(element(id), .tags(field), isAdded: true)
+    case .clearTags(let id, let field, _): note(element(id), .tags(field))
+    case .setRegister(let id, let field, _, _): note(element(id), .register(field))
+    }
+  }
+
+  private mutating func note(
+    _ element: ElementName?, _ part: UndoField.Part, isAdded: Bool = false
+  ) {
+    guard let element else { return }
+    fields[UndoField(element: element, part: part), default: false] =
+      isAdded || fields[UndoField(element: element, part: part)] == true
+    switch part {
+    // What an agent does to a message is no work of a person's.
+    case .register(let field) where field >= .run || field == .changedAt: break
+    case .tags(.locked), .tags(.queued): break
+    default: elements.insert(element)
+    }
+  }
+
+  /// Whether somebody worked on the messages of a change, or on its sessions if it has none.
+  func works(on change: UndoEntry) -> Bool {
+    guard !change.isShared else { return true }
+    let messages = change.messages
+    return messages.isEmpty
+      ? change.sessions.contains { elements.contains(.session($0)) }
+      : messages.contains { elements.contains(.message($0)) }
+  }
+
+  /// Whether a step's thing was written. One that was given anew counts, whatever came of it; a
+  /// clearing only if it changed something, since both may clear the same.
+  func takes(_ step: UndoStep, from before: Workspace, to after: Workspace) -> Bool {
+    guard step.field.part != .tags(.attachment) else { return false }
+    if step.takesSessionAway, elements.contains(step.field.element) { return true }
+    guard let isAdded = fields[step.field] else { return false }
+    return isAdded || before.writers(of: step.field) != after.writers(of: step.field)
   }
 }

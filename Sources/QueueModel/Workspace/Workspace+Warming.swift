@@ -48,6 +48,24 @@ extension Workspace {
     }
   }
 
+  /// Unpacks what a change speaks of.
+  ///
+  /// - Throws: `QueueError.stateDamaged`.
+  mutating func warm(for change: UndoEntry) throws(QueueError) {
+    guard cold != nil else { return }
+    do {
+      for session in change.sessions { try warm(session) }
+      for message in change.messages {
+        try warm(sessionHolding: message)
+        if let session = messageStates[message]?.session { try warm(session) }
+      }
+    } catch .invalidImage(let reason) {
+      throw .stateDamaged(reason: reason)
+    } catch {
+      throw .stateDamaged(reason: "\(error)")
+    }
+  }
+
   /// Unpacks the session that an element reference leads to.
   private mutating func warm(sessionOf reference: OperationID) throws(MergeError) {
     if let key = sessionKeys[reference] {

@@ -52,7 +52,8 @@ final class SimulatedPeople: SimulationPart {
         let actions =
           options.planted.contains(.moveEventMissing) && command.isMove
           ? done.actions.filter { !$0.isChange } : done.actions
-        return (done.outcome, actions)
+        let more = try self.goingTooFar(done.outcome, core: &core, at: context, store: store)
+        return (done.outcome, actions + more)
       }
       guard let outcome else {
         simulation.note(
@@ -80,6 +81,28 @@ final class SimulatedPeople: SimulationPart {
     } catch {
       preconditionFailure("a command throws faults only, not \(error)")
     }
+  }
+
+  /// Planted bugs: what an undo paused goes on, or the session goes that an undo is about.
+  private func goingTooFar(
+    _ outcome: CommandOutcome, core: inout ClientCore, at context: EventContext,
+    store: DeviceStore
+  ) throws(Replica.Fault) -> [ClientCore.Action] {
+    guard case .undone(let result) = outcome.notice else { return [] }
+    var commands: [Command] = []
+    if options.planted.contains(.undoStarts) { commands = result.paused.map { .resume($0) } }
+    if options.planted.contains(.undoTakesHistory), let session = result.label.session,
+      core.replica.workspace.session(session) != nil
+    {
+      commands.append(.deleteSession(session))
+    }
+    var actions: [ClientCore.Action] = []
+    for command in commands {
+      actions += try core.commandGiven(
+        command, recordsUndo: false, waitsForDisk: false, at: context, store: store
+      ).actions
+    }
+    return actions
   }
 
   // MARK: - Answers

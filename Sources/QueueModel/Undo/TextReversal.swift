@@ -1,0 +1,164 @@
+import SequenceCRDT
+
+extension TextReversal {
+  /// The stretch of a text that shows at some offsets, to become the old text.
+  init(of text: TextContent, _ content: OperationID, in offsets: Range<Int>, old: String) {
+    self.init(
+      content: content, offset: offsets.lowerBound, text: text.visibleText(in: offsets),
+      ids: text.visibleRanges(in: offsets), old: old,
+      left: text.visibleID(at: offsets.lowerBound - 1), right: text.visibleID(at: offsets.upperBound))
+  }
+
+  /// The stretch in which a text differs from what it was.
+  ///
+  /// - Returns: nil if it is the same.
+  /// - Complexity: O(both texts).
+  init?(of text: TextContent, _ content: OperationID, from ids: [OperationRange], _ old: String) {
+    let before = Scalars(ids)
+    let after = Scalars(text.visibleRanges)
+    let shared = min(before.ids.count, after.ids.count)
+    var start = 0
+    while start < shared, before.ids[start] == after.ids[start] { start += 1 }
+    var end = 0
+    while end < shared - start,
+      before.ids[before.ids.count - 1 - end] == after.ids[after.ids.count - 1 - end]
+    {
+      end += 1
+    }
+    guard start + end < before.ids.count || start + end < after.ids.count else { return nil }
+    let scalars = old.unicodeScalars.dropFirst(start).dropLast(end)
+    self.init(
+      of: text, content, in: start..<after.ids.count - end, old: String(Substring(scalars)))
+  }
+
+  private struct Scalars {
+    var ids: [OperationID] = []
+
+    init(_ ranges: [OperationRange]) {
+      ids.reserveCapacity(ranges.reduce(0) { $0 + $1.count })
+      for range in ranges {
+        for seq in range.first...range.last {
+          ids.append(OperationID(replica: range.replica, seq: seq))
+        }
+      }
+    }
+  }
+
+  var scalarCount: Int { text.unicodeScalars.count + old.unicodeScalars.count }
+
+  /// This stretch of typing and a later one of the same text as one.
+  ///
+  /// - Parameter text: the text behind both.
+  /// - Returns: nil if they are too long together, or do not belong together.
+  func joined(with later: TextReversal, in text: TextContent) -> TextReversal? {
+    guard content == later.content,
+      scalarCount + later.scalarCount <= Limits.typingScalarsMax
+    else { return nil }
+    let (mine, its) = (Array(self.text.unicodeScalars), Array(later.text.unicodeScalars))
+    let between = Array(later.old.unicodeScalars)
+    let start = min(offset, later.offset)
+    // The end before the later change, and now.
+    let oldEnd = max(offset + mine.count, later.offset + between.count)
+    let end = oldEnd - between.count + its.count
+    guard end - start <= 4 * Limits.typingScalarsMax, end <= text.sequence.visibleCount else {
+      return nil
+    }
+    var scalars = Array(text.visibleText(in: start..<end).unicodeScalars)
+    func put(_ new: [Unicode.Scalar], for old: [Unicode.Scalar], at place: Int) -> Bool {
+      guard place >= 0, place + old.count <= scalars.count,
+        scalars[place..<place + old.count].elementsEqual(old)
+      else { return false }
+      scalars.replaceSubrange(place..<place + old.count, with: new)
+      return true
+    }
+    guard put(between, for: its, at: later.offset - start),
+      put(Array(old.unicodeScalars), for: mine, at: offset - start)
+    else { return nil }
+    return TextReversal(
+      of: text, content, in: start..<end, old: String(String.UnicodeScalarView(scalars)))
+  }
+}
+
+extension CommandAuthor {
+  /// Puts the old text in the place of a stretch, by an edit that merges as all do.
+  ///
+  /// - Parameter isLatest: whether nobody changed the text since, so that its places count.
+  mutating func reverse(_ step: TextReversal, of message: MessageID, isLatest: Bool) {
+    guard let (ids, edits, deleted) = edits(for: step, of: message, isLatest: isLatest) else { return }
+    let bytes = edits.reduce(CommandAuthor.operationBytes * (2 * edits.count + deleted)) {
+      $1.replacement.reduce($0) { $0 + UTF8.width($1) }
+    }
+    changing(step.content, bytes: bytes) { author in
+      for edit in edits { author.emit(edit, on: ids, of: step.content, of: message) }
+    }
+  }
+
+  /// The edits, and the scalars that they name: those of the stretch, with one on both sides.
+  private func edits(
+    for step: TextReversal, of message: MessageID, isLatest: Bool
+  ) -> (ids: [OperationID], edits: [TextEdit], deleted: Int)? {
+    guard let content = workspace.content(step.content, of: message) else { return nil }
+    let old = Array(step.text.unicodeScalars)
+    let new = Array(step.old.unicodeScalars)
+    let offsets = step.offset..<step.offset + old.count
+    var ranges = step.ids
+    var (left, right) = (step.left, step.right)
+    if isLatest, offsets.upperBound <= content.sequence.visibleCount,
+      content.visibleText(in: offsets).unicodeScalars.elementsEqual(old)
+    {
+      ranges = content.visibleRanges(in: offsets)
+      left = content.visibleID(at: offsets.lowerBound - 1)
+      right = content.visibleID(at: offsets.upperBound)
+    }
+    var ids = left.map { [$0] } ?? []
+    for range in ranges {
+      for seq in range.first...range.last {
+        ids.append(OperationID(replica: range.replica, seq: seq))
+      }
+    }
+    let shift = left == nil ? 0 : 1
+    guard ids.count == old.count + shift,
+      content.sequence.unitCount + new.count <= TextContent.unitsMax
+    else { return nil }
+    if let right { ids.append(right) }
+    let edits = TextEdit.edits(from: old, to: new).map {
+      TextEdit(
+        range: $0.range.lowerBound + shift..<$0.range.upperBound + shift,
+        replacement: $0.replacement)
+    }
+    return (ids, edits, min(ranges.count, old.count))
+  }
+}
+
+extension TextContent {
+  /// The text that shows at some offsets.
+  ///
+  /// - Complexity: O(offsets · log runs).
+  func visibleText(in offsets: Range<Int>) -> String {
+    if offsets.lowerBound == 0, offsets.upperBound == sequence.visibleCount { return text }
+    var bytes: [UInt8] = []
+    for offset in offsets {
+      guard let number = sequence.content(atVisible: offset) else { break }
+      bytes += utf8(of: number..<number + 1)
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension MessageState {
+  /// The beginning of the first line, for a label.
+  var beginning: String? {
+    guard let primary else { return nil }
+    let scalarsMax = UndoLabel.textScalarsMax + 1
+    let text: Substring
+    switch primary.text {
+    case .open(let content):
+      text = content.visibleText(in: 0..<min(content.sequence.visibleCount, scalarsMax))[...]
+    case .plain(_, let whole): text = Substring(whole.unicodeScalars.prefix(scalarsMax))
+    case .packed(let packed): text = Substring(packed.text.unicodeScalars.prefix(scalarsMax))
+    }
+    let line = text.split(separator: "\n", maxSplits: 1).first ?? ""
+    guard line.unicodeScalars.count >= scalarsMax else { return String(line) }
+    return String(Substring(line.unicodeScalars.dropLast(2))) + "…"
+  }
+}

@@ -1,0 +1,285 @@
+import SequenceCRDT
+
+/// Takes a change back step by step, as far as nobody else and no agent is in the way.
+struct UndoReversal {
+  let entry: UndoEntry
+  /// Things that later changes of this device wrote: they are left alone.
+  let later: Set<UndoField>
+  /// Sessions that are paused first, so that nothing starts.
+  let pausing: [SessionID]
+  /// Why steps were left alone, each reason once.
+  private(set) var left: [UndoObstacle] = []
+  /// Sessions that came back, or were kept alive.
+  private var revived: Set<SessionID> = []
+
+  init(of entry: UndoEntry, besides later: Set<UndoField> = [], pausing: [SessionID] = []) {
+    self.entry = entry
+    self.later = later
+    self.pausing = pausing
+  }
+
+  mutating func write(by author: inout CommandAuthor) {
+    for session in pausing { pause(session, by: &author) }
+    let isBlocked = hasNoMessageLeft(author.workspace)
+    // What stops comes before what starts: another device may see the operations one by one.
+    for step in entry.steps.enumerated().sorted(by: {
+      ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset)
+    }).map(\.element) {
+      if let obstacle = obstacle(of: step, author.workspace) {
+        if !left.contains(obstacle) { left.append(obstacle) }
+      } else if !isBlocked || step.field.element.message != nil {
+        undo(step, by: &author)
+      }
+    }
+  }
+
+  /// Whether nothing is taken back of the messages that a change sent: its thread stays where it is then.
+  private func hasNoMessageLeft(_ workspace: Workspace) -> Bool {
+    let steps = entry.steps.filter { $0.field.element.message != nil }
+    return [.sent, .imported].contains(entry.label.kind) && !steps.isEmpty
+      && steps.allSatisfy { obstacle(of: $0, workspace) != nil }
+  }
+
+  // MARK: - What is in the way
+
+  private func obstacle(of step: UndoStep, _ workspace: Workspace) -> UndoObstacle? {
+    switch step.field.element {
+    case .message(let id):
+      guard let message = workspace.messageStates[id], !workspace.isForgotten(id) else {
+        return .overtaken
+      }
+      if message.element.runState.isInFlight {
+        return .started(id, message.beginning ?? "", message.session)
+      }
+      if message.element.runState.run != nil { return .ended(id, message.beginning ?? "") }
+    case .session(let id):
+      guard let session = workspace.sessionStates[id] else { return .overtaken }
+      if step.takesSessionAway, session.exists, let obstacle = history(of: id, step, workspace) {
+        return obstacle
+      }
+    }
+    let isWritten = step.isOvertaken && step.field.part != .text
+    return isWritten || (step.field.part != .text && later.contains(step.field)) ? .overtaken : nil
+  }
+
+  /// A session with history is not taken away: of one that was added, anything that the change did not
+  /// make; of one whose deletion is done again, what agents did.
+  private func history(
+    of id: SessionID, _ step: UndoStep, _ workspace: Workspace
+  ) -> UndoObstacle? {
+    let byHand = UndoObstacle.needsCommand("cospool session delete \(id.rawValue.shellWord)")
+    let messages = workspace.shownMessages(of: id)
+    guard let session = workspace.sessionStates[id], session.host == nil,
+      messages.allSatisfy({ $0.runState.run == nil })
+    else { return byHand }
+    if entry.label.kind == .deletedSession { return nil }
+    let own = entry.messages
+    return !step.isOvertaken && !session.isPaused && session.task == nil
+      && messages.allSatisfy({ own.contains($0.id) }) ? nil : byHand
+  }
+
+  // MARK: - Steps
+
+  private mutating func undo(_ step: UndoStep, by author: inout CommandAuthor) {
+    guard let element = author.workspace.elementState(step.field.element),
+      let reference = element.references.first
+    else { return }
+    switch (step.field.part, step.value) {
+    case (.tags(let field), .notes(let notes)):
+      undoTags(step.field.element, reference, field, notes, by: &author)
+    case (.tags, .files(let taken, let given)):
+      undoFiles(element, reference, taken: taken, given: given, by: &author)
+    case (.register(let field), .register(let before)):
+      undoRegister(element, reference, field, before, by: &author)
+    case (.place, .place(let place)):
+      undoPlace(step.field.element, reference, place, by: &author)
+    case (.text, .text(let text)):
+      guard let message = step.field.element.message else { return }
+      author.reverse(
+        text, of: message, isLatest: !step.isOvertaken && !later.contains(step.field))
+    default: return
+    }
+  }
+
+  private mutating func undoTags(
+    _ element: ElementName, _ reference: OperationID, _ field: TagField, _ notes: [String]?,
+    by author: inout CommandAuthor
+  ) {
+    let state = author.workspace.elementState(element)
+    let present = state?.tagIDs(field) ?? []
+    guard var notes else {
+      let staysPaused = field == .paused && element.session.map(pausing.contains) == true
+      guard !present.isEmpty, !staysPaused else { return }
+      author.emit(.clearTags(element: reference, field: field, clears: present))
+      return
+    }
+    switch (element, field) {
+    case (.session(let key), .exists): revived.insert(key)
+    case (.session(let key), _):
+      guard author.workspace.sessionStates[key]?.exists == true || brings(back: key) else { return }
+    case (.message(let id), .live):
+      guard let session = author.workspace.messageStates[id]?.session,
+        author.workspace.sessionStates[session]?.exists == true
+      else { return }
+      if present.isEmpty, revived.insert(session).inserted { author.keepAlive(session) }
+      // Who brings it back wants what has come of it, even if the rest never does.
+      let marks = state?.tagIDs(.incomplete) ?? []
+      if present.isEmpty, !marks.isEmpty {
+        author.emit(.clearTags(element: reference, field: .incomplete, clears: marks))
+      }
+    default: break
+    }
+    // Another reason of a pause comes back in place of the command's own.
+    let isReplaced = field == .paused && state?.notes(.paused) != notes
+    guard present.isEmpty || isReplaced else { return }
+    var clears = present
+    notes = notes.isEmpty ? [""] : notes
+    for note in notes {
+      author.emit(.addTag(element: reference, field: field, clears: clears, note: note))
+      clears = []
+    }
+  }
+
+  private func brings(back key: SessionID) -> Bool {
+    entry.steps.contains {
+      $0.field == UndoField(element: .session(key), part: .tags(.exists)) && !$0.takesSessionAway
+    }
+  }
+
+  private func undoFiles(
+    _ element: ElementState, _ reference: OperationID, taken: [String], given: [String],
+    by author: inout CommandAuthor
+  ) {
+    let tags = element.tags[.attachment]?.tags ?? []
+    let gone = tags.filter { taken.contains($0.note) }.map(\.id)
+    if !gone.isEmpty {
+      author.emit(.clearTags(element: reference, field: .attachment, clears: gone))
+    }
+    for note in given where !tags.contains(where: { $0.note == note }) {
+      author.emit(.addTag(element: reference, field: .attachment, clears: [], note: note))
+    }
+  }
+
+  private func undoRegister(
+    _ element: ElementState, _ reference: OperationID, _ field: RegisterField,
+    _ before: RegisterValue?, by author: inout CommandAuthor
+  ) {
+    guard let now = element.registers[field]?.value else { return }
+    // An empty text, or the time 0, is as good as none.
+    let value: RegisterValue
+    switch (before, now) {
+    case (let known?, _): value = known
+    case (nil, .text): value = .text("")
+    case (nil, .number): value = .number(0)
+    }
+    guard value != now else { return }
+    author.emit(
+      .setRegister(element: reference, field: field, value: value, stamp: author.stamp))
+  }
+
+  private func undoPlace(
+    _ element: ElementName, _ reference: OperationID, _ place: UndoPlace,
+    by author: inout CommandAuthor
+  ) {
+    switch element {
+    case .message(let id):
+      guard let key = place.session, let message = author.workspace.messageStates[id],
+        let session = author.workspace.sessionStates[key], session.exists,
+        let queue = session.element.references.first
+      else { return }
+      func slot(_ neighbour: ElementName?) -> OperationID? {
+        neighbour?.message.flatMap { author.workspace.messageStates[$0] }
+          .flatMap { $0.session == key ? $0.position.value : nil }
+      }
+      let origins = session.slots.origins(
+        behind: session.slots.contains(place.slot) ? place.slot : slot(place.left),
+        before: slot(place.right))
+      if message.session != key { author.keepAlive(key) }
+      author.emit(
+        .placeMessage(message: reference, session: queue, origins: origins, stamp: author.stamp))
+    case .session:
+      func slot(_ neighbour: ElementName?) -> OperationID? {
+        neighbour?.session.flatMap { author.workspace.sessionStates[$0]?.threadPosition?.value }
+      }
+      let slots = author.workspace.threadSlots
+      let origins = slots.origins(
+        behind: slots.contains(place.slot) ? place.slot : slot(place.left),
+        before: slot(place.right))
+      author.emit(.placeThread(session: reference, origins: origins, stamp: author.stamp))
+    }
+  }
+
+  // MARK: - Pausing
+
+  private func pause(_ id: SessionID, by author: inout CommandAuthor) {
+    guard let element = author.workspace.sessionStates[id]?.element,
+      let reference = element.references.first
+    else { return }
+    let reason =
+      "An undo or redo brought back what could start (\(entry.label)); resume with: "
+      + "cospool queue resume -s \(id.rawValue.shellWord)"
+    author.emit(
+      .addTag(
+        element: reference, field: .paused, clears: element.tagIDs(.paused),
+        note: reason.cut(toUTF8Bytes: Limits.nameBytesMax)))
+  }
+}
+
+extension UndoStep {
+  /// Whether it takes a session away.
+  var takesSessionAway: Bool { field.part == .tags(.exists) && value == .notes(nil) }
+
+  /// What stops comes first, then what is neither, then what lets start.
+  fileprivate var rank: Int {
+    switch (field.part, value) {
+    case (.tags(.paused), .notes(let notes)): notes == nil ? 8 : 0
+    case (.tags(.live), .notes(let notes)): notes == nil ? 1 : 6
+    case (.tags(.exists), .notes(let notes)): notes == nil ? 7 : 3
+    case (.register(.notBefore), .register(let time)), (.register(.heldUntil), .register(let time)):
+      time?.milliseconds == nil ? 7 : 2
+    case (.text, _), (.tags(.attachment), _): 3
+    case (.place, _), (.register, _): 5
+    default: 4
+    }
+  }
+}
+
+extension CommandAuthor {
+  /// A message that comes back keeps its session alive.
+  mutating func keepAlive(_ key: SessionID) {
+    guard let session = workspace.sessionStates[key],
+      let reference = session.element.references.first
+    else { return }
+    emit(
+      .addTag(
+        element: reference, field: .exists, clears: session.element.tagIDs(.exists), note: ""))
+  }
+}
+
+extension Workspace {
+  /// Whether the host of a session could start something now that it could not, or not yet, before.
+  ///
+  /// What stood behind a message that was withdrawn, and goes on in its turn, is not let start.
+  func letsStart(in id: SessionID, since before: Workspace) -> Bool {
+    guard let session = sessionStates[id], session.exists, session.host != nil,
+      let (message, state) = startable(in: id)
+    else { return false }
+    guard let (former, old) = before.startable(in: id) else { return true }
+    let time = state.earliest ?? 0
+    guard former != message else { return time < old.earliest ?? 0 }
+    let left = Set(effectiveOrder(of: id))
+    guard before.effectiveOrder(of: id).first(where: left.contains) == message else { return true }
+    return time < max(old.earliest ?? 0, before.dispatchState(of: message)?.earliest ?? 0)
+  }
+}
+
+extension String {
+  /// The text as one word of a shell.
+  var shellWord: String {
+    let isPlain = unicodeScalars.allSatisfy {
+      $0.properties.isAlphabetic || $0.properties.numericType != nil || "-_./@:+=,".unicodeScalars.contains($0)
+    }
+    if isPlain, !isEmpty { return self }
+    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+}

@@ -1,0 +1,169 @@
+package import SequenceCRDT
+
+/// A thing that a change wrote, and what it was before: one inverse command.
+///
+/// Steps name elements by their own ids. What somebody else did to the same thing since stands in the
+/// way, and is noted when it comes (`UndoHistory.noteForeign`).
+package struct UndoStep: Hashable, Sendable {
+  package var field: UndoField
+  /// What the thing is to be again.
+  package var value: UndoValue
+  /// Whether somebody else wrote it since. Of a text: its places cannot be counted any more.
+  package var isOvertaken = false
+}
+
+/// A thing that changes as one.
+package struct UndoField: Hashable, Sendable {
+  package enum Part: Hashable, Sendable {
+    case tags(TagField)
+    case register(RegisterField)
+    /// Where a message or a thread stands.
+    case place
+    case text
+  }
+
+  package var element: ElementName
+  package var part: Part
+}
+
+/// What an undo gives a thing again.
+package enum UndoValue: Hashable, Sendable {
+  /// The notes of its tags; nil takes the property away.
+  case notes([String]?)
+  /// Files to take away and files to give again, by their notes.
+  case files(taken: [String], given: [String])
+  /// nil if the register had never been written.
+  case register(RegisterValue?)
+  case place(UndoPlace)
+  case text(TextReversal)
+}
+
+/// A place in a queue.
+package struct UndoPlace: Hashable, Sendable {
+  /// The session whose queue it was; nil for the thread queue.
+  package var session: SessionID?
+  /// The slot that it had.
+  package var slot: OperationID
+  /// Who stood next to that slot, in case it is forgotten.
+  package var left: ElementName?
+  package var right: ElementName?
+}
+
+/// A stretch of a text, and the text that is to stand there again.
+package struct TextReversal: Hashable, Sendable {
+  /// The `addMessage` that introduced the text.
+  package var content: OperationID
+  /// Where the stretch begins, in Unicode scalars.
+  package var offset: Int
+  /// The stretch as the change left it, and the ids of its scalars.
+  package var text: String
+  package var ids: [OperationRange]
+  /// What is to stand there.
+  package var old: String
+  /// The scalars on both sides, as anchors if others typed in the text since.
+  package var left: OperationID?
+  package var right: OperationID?
+}
+
+/// What takes back one command, or one stretch of typing.
+package struct UndoEntry: Hashable, Sendable {
+  /// What the command did, for people.
+  package var label: UndoLabel
+  /// When, by the device's hybrid clock, in milliseconds since 1970.
+  package var milliseconds: Int64
+  package var steps: [UndoStep] = []
+  /// The command that reverses a change that no undo takes back.
+  package var command: String?
+  /// Whether somebody else worked on its messages since; on its sessions, if it has no messages.
+  package var isShared = false
+
+  package init(label: UndoLabel, milliseconds: Int64) {
+    self.label = label
+    self.milliseconds = milliseconds
+  }
+
+  package var isEmpty: Bool { steps.isEmpty && command == nil }
+
+  /// About how many bytes it takes.
+  package var cost: Int {
+    steps.reduce(192 + (label.text?.utf8.count ?? 0)) { $0 + $1.value.cost }
+  }
+}
+
+extension UndoEntry {
+  var messages: Set<MessageID> { Set(steps.compactMap(\.field.element.message)) }
+  var sessions: Set<SessionID> { Set(steps.compactMap(\.field.element.session)) }
+
+  func speaks(of field: UndoField) -> Bool { steps.contains { $0.field == field } }
+}
+
+extension UndoValue {
+  fileprivate var cost: Int {
+    switch self {
+    case .notes(let notes): (notes ?? []).reduce(96) { $0 + 16 + $1.utf8.count }
+    case .files(let taken, let given): (taken + given).reduce(96) { $0 + 16 + $1.utf8.count }
+    case .register(.text(let text)): 96 + text.utf8.count
+    case .register, .place: 160
+    case .text(let text):
+      192 + text.text.utf8.count + text.old.utf8.count + 16 * text.ids.count
+    }
+  }
+}
+
+extension ElementName {
+  package var message: MessageID? { if case .message(let id) = self { id } else { nil } }
+  package var session: SessionID? { if case .session(let id) = self { id } else { nil } }
+}
+
+// MARK: - The state of a thing
+
+extension Workspace {
+  /// Which operations made a thing what it is: another value, and somebody wrote it. Of a text it is
+  /// what shows.
+  ///
+  /// - Complexity: O(1); O(text) of a text.
+  func writers(of field: UndoField) -> [OperationRange] {
+    func one(_ id: OperationID?) -> [OperationRange] {
+      id.map { [OperationRange(replica: $0.replica, first: $0.seq, last: $0.seq)] } ?? []
+    }
+    switch field.part {
+    case .tags(let tag): return elementState(field.element)?.tagIDs(tag).flatMap { one($0) } ?? []
+    case .register(let register):
+      return one(elementState(field.element)?.registers[register]?.writer)
+    case .place:
+      switch field.element {
+      case .message(let id): return one(messageStates[id]?.position.value)
+      case .session(let id): return one(sessionStates[id]?.threadPosition?.value)
+      }
+    case .text:
+      return field.element.message.flatMap { messageStates[$0]?.primary?.content.visibleRanges } ?? []
+    }
+  }
+
+  /// Where a message or a thread stands; nil for one that has no place.
+  func undoPlace(of element: ElementName) -> UndoPlace? {
+    switch element {
+    case .message(let key):
+      guard let message = messageStates[key], let session = sessionStates[message.session] else {
+        return nil
+      }
+      func holds(_ slot: OperationID, _ owner: MessageID) -> Bool {
+        owner != key && messageStates[owner]?.position.value == slot
+      }
+      let slot = message.position.value
+      return UndoPlace(
+        session: message.session, slot: slot,
+        left: session.slots.neighbour(of: slot, isLeft: true, holds).map(ElementName.message),
+        right: session.slots.neighbour(of: slot, isLeft: false, holds).map(ElementName.message))
+    case .session(let key):
+      guard let slot = sessionStates[key]?.threadPosition?.value else { return nil }
+      func holds(_ slot: OperationID, _ owner: SessionID) -> Bool {
+        owner != key && sessionStates[owner]?.threadPosition?.value == slot
+      }
+      return UndoPlace(
+        session: nil, slot: slot,
+        left: threadSlots.neighbour(of: slot, isLeft: true, holds).map(ElementName.session),
+        right: threadSlots.neighbour(of: slot, isLeft: false, holds).map(ElementName.session))
+    }
+  }
+}

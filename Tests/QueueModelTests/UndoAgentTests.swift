@@ -1,0 +1,293 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// Undo and what agents have, have had, or could get: nothing starts, stops or goes by it.
+struct UndoAgentTests {
+  private static let host = DeviceID(high: 0xD, low: 1)
+
+  /// A device with messages in a session that it hosts.
+  private func device(messages: UInt64 = 1) throws -> TestDevice {
+    var device = TestDevice(1)
+    try device.perform(.addSession(.named("s"), name: nil, project: nil))
+    try device.perform(.setHost(.named("s"), Self.host))
+    for number in 1...messages {
+      try device.perform(.send("text \(number)", as: number, in: "s"))
+    }
+    return device
+  }
+
+  private func report(
+    _ phase: RunPhase, of number: UInt64, on device: inout TestDevice
+  ) throws {
+    try device.perform(
+      .reportRun(
+        .numbered(number),
+        Run(token: 1, attempt: 1, phase: phase, milliseconds: device.now)))
+  }
+
+  private func startable(_ device: TestDevice) -> MessageID? {
+    device.workspace.startable(in: .named("s"))?.message
+  }
+
+  private func isPaused(_ device: TestDevice) -> Bool {
+    device.workspace.session(.named("s"))?.paused == true
+  }
+
+  private func reasons(_ device: TestDevice) throws -> [String] {
+    try device.workspace.messageQueue(.named("s")).pauseReasons
+  }
+
+  @Test(arguments: [RunPhase.dispatched, .running])
+  func whatHasStartedStaysAndIsNamed(phase: RunPhase) throws {
+    var device = try device()
+    try report(phase, of: 1, on: &device)
+    let before = device.workspace.image()
+    let label = UndoLabel(
+      kind: .sent, session: .named("s"), message: .numbered(1), text: "text 1")
+    let obstacle = UndoObstacle.started(.numbered(1), "text 1", .named("s"))
+    #expect(obstacle.command == "cospool queue stop -s s")
+    #expect(throws: QueueError.notUndoable(label, obstacle)) { try device.perform(.undo) }
+    #expect(device.workspace.image() == before)
+    #expect(device.workspace.next(of: device.history, isUndone: false)?.obstacle == obstacle)
+    // It stays in front until it is over, or the person says so.
+    #expect(throws: QueueError.notUndoable(label, obstacle)) { try device.perform(.undo) }
+    #expect(try device.perform(.undo(change: nil, skip: true)).notice == .skipped(label))
+    #expect(device.history.undoLabel?.kind == .hosted)
+  }
+
+  @Test(arguments: [RunPhase.succeeded, .failed, .unknown, .interrupted, .cancelled])
+  func whatIsOverIsPassedOver(phase: RunPhase) throws {
+    var device = try device(messages: 2)
+    try report(.running, of: 2, on: &device)
+    try report(phase, of: 2, on: &device)
+    let result = try #require(try device.perform(.undo).notice.undoResult)
+    #expect(result.label.message == .numbered(1))
+    #expect(result.passedOver.map(\.message) == [.numbered(2)])
+    #expect(device.workspace.session(.named("s")) != nil)
+  }
+
+  /// Where nothing else is left, the latest is named.
+  @Test func aSessionWithHistoryStays() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    try report(.running, of: 1, on: &device)
+    try report(.succeeded, of: 1, on: &device)
+    let label = UndoLabel(kind: .sent, session: .named("s"), message: .numbered(1), text: "text")
+    for _ in 0..<3 {
+      #expect(throws: QueueError.notUndoable(label, .ended(.numbered(1), "text"))) {
+        try device.perform(.undo)
+      }
+    }
+    #expect(device.workspace.session(.named("s")) != nil)
+    #expect(device.workspace.status(1) == .succeeded)
+  }
+
+  @Test func anUndoneCancelStandsInAPausedQueue() throws {
+    var device = try device()
+    try device.perform(.cancel([.numbered(1)]))
+    let outcome = try device.perform(.undo)
+    #expect(outcome.notice.undoResult?.paused == [.named("s")])
+    #expect(device.workspace.status(1) == .queued)
+    #expect(startable(device) == nil)
+    #expect(try reasons(device).first?.contains("cospool queue resume -s s") == true)
+    // Another device may see the operations one by one.
+    var peer = TestDevice(2)
+    let made = device.made
+    for end in made.indices {
+      try peer.merge([made[end]])
+      guard outcome.operations.contains(made[end]) else { continue }
+      #expect(peer.workspace.startable(in: .named("s")) == nil)
+    }
+    // A redo cancels it again, and the pause goes with it.
+    let redone = try #require(try device.perform(.redo).notice.undoResult)
+    #expect(redone.paused == [] && !isPaused(device))
+    #expect(device.workspace.status(1) == .cancelled)
+  }
+
+  @Test func nothingIsPausedThatRunsOrIsPausedOrHasNoHost() throws {
+    var idle = TestDevice(1)
+    try idle.perform(.send("text", as: 1, in: "s"))
+    try idle.perform(.cancel([.numbered(1)]))
+    #expect(try idle.perform(.undo).notice.undoResult?.paused == [])
+    #expect(!isPaused(idle))
+
+    var busy = try device(messages: 2)
+    try report(.running, of: 1, on: &busy)
+    try busy.perform(.cancel([.numbered(2)]))
+    #expect(try busy.perform(.undo).notice.undoResult?.paused == [])
+    #expect(!isPaused(busy))
+
+    var paused = try device()
+    try paused.perform(.pause(.named("s"), reason: "lunch"))
+    try paused.perform(.cancel([.numbered(1)]))
+    #expect(try paused.perform(.undo).notice.undoResult?.paused == [])
+    #expect(try reasons(paused) == ["lunch"])
+  }
+
+  @Test func anUndonePauseGivesWayToAnother() throws {
+    var device = try device()
+    try device.perform(.pause(.named("s"), reason: "lunch"))
+    #expect(try device.perform(.undo).notice.undoResult?.paused == [.named("s")])
+    #expect(startable(device) == nil)
+    #expect(try reasons(device) != ["lunch"])
+    try device.perform(.redo)
+    #expect(try reasons(device) == ["lunch"])
+  }
+
+  @Test func anUndoneDeletionComesBackPausedAndWithoutWhatRan() throws {
+    var device = try device(messages: 3)
+    try report(.running, of: 1, on: &device)
+    try device.perform(.deleteSession(.named("s")))
+    try report(.cancelled, of: 1, on: &device)
+    let result = try #require(try device.perform(.undo).notice.undoResult)
+    #expect(result.paused == [.named("s")])
+    #expect(result.left == [.ended(.numbered(1), "text 1")])
+    #expect(device.workspace.status(1) == .cancelled)
+    #expect(device.workspace.numbers("s") == [2, 3])
+    #expect(startable(device) == nil)
+    // A session with history is not taken away again.
+    _ = try? device.perform(.redo)
+    #expect(device.workspace.session(.named("s")) != nil)
+  }
+
+  @Test func anUndoneMoveToTheFrontWaits() throws {
+    var device = try device(messages: 2)
+    try device.perform(.move([.numbered(1)], to: .position(2)))
+    #expect(startable(device) == .numbered(2))
+    #expect(try device.perform(.undo).notice.undoResult?.paused == [.named("s")])
+    #expect(startable(device) == nil)
+  }
+
+  @Test func aRedoneSendWaits() throws {
+    var device = try device()
+    #expect(try device.perform(.undo).notice.undoResult?.paused == [])
+    #expect(try device.perform(.redo).notice.undoResult?.paused == [.named("s")])
+    #expect(device.workspace.status(1) == .queued)
+    #expect(startable(device) == nil)
+  }
+
+  @Test func anUndoneTimeToStartWaits() throws {
+    var device = try device()
+    try device.perform(.setNotBefore(.numbered(1), device.now + 60_000))
+    #expect(try device.perform(.undo).notice.undoResult?.paused == [.named("s")])
+    #expect(try device.workspace.message(.numbered(1)).notBefore == nil)
+    #expect(startable(device) == nil)
+  }
+
+  /// The next in the queue goes on in its turn.
+  @Test func anUndoneSendLetsTheNextGoOn() throws {
+    var device = try device()
+    var other = TestDevice(2, now: device.now)
+    try other.merge(device.made)
+    try other.perform(.send("theirs", as: 2, in: "s"))
+    try device.merge(other.made)
+    #expect(try device.perform(.undo).notice.undoResult?.paused == [])
+    #expect(startable(device) == .numbered(2))
+  }
+
+  @Test func whatHasNoInverseIsNamedAndStaysInFront() throws {
+    var device = try device()
+    try device.perform(.setHost(.named("s"), nil))
+    let label = UndoLabel(kind: .hosted, session: .named("s"))
+    let obstacle = UndoObstacle.needsCommand("cospool session host s 'device 1'")
+    for _ in 0..<2 {
+      #expect(throws: QueueError.notUndoable(label, obstacle)) { try device.perform(.undo) }
+    }
+    #expect(try device.perform(.undo(change: nil, skip: true)).notice == .skipped(label))
+    try device.perform(.undo)
+    #expect(device.workspace.status(1) == .cancelled)
+    try device.perform(.setOnLostServer(.named("s"), .stop))
+    #expect(
+      device.workspace.next(of: device.history, isUndone: false)?.obstacle
+        == .needsCommand("cospool session on-lost-server s finish"))
+  }
+
+  @Test func aRetryIsNamed() throws {
+    var device = try device()
+    try report(.failed, of: 1, on: &device)
+    try device.perform(.retry(.numbered(1)))
+    let next = try #require(device.workspace.next(of: device.history, isUndone: false))
+    #expect(next.label.description == "retrying \"text 1\" in s")
+    #expect(next.obstacle == .needsCommand("cospool queue cancel 00000000"))
+    #expect(next.obstacle?.code == "needsCommand")
+  }
+
+  @Test func namesAreWordsOfAShell() throws {
+    var device = TestDevice(1)
+    try device.perform(.addSession(.named("it's a b"), name: nil, project: nil))
+    try device.perform(.setHost(.named("it's a b"), Self.host))
+    #expect(
+      device.workspace.next(of: device.history, isUndone: false)?.obstacle?.command
+        == "cospool session host 'it'\\''s a b' --none")
+  }
+
+  /// Who does not know of the host takes nothing away.
+  @Test func aSessionThatGetsAHostElsewhereStays() throws {
+    var one = TestDevice(1)
+    try one.perform(.send("text", as: 1, in: "s"))
+    var two = TestDevice(2, now: one.now + 10)
+    try two.merge(one.made)
+    try two.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 2)))
+    try report(.running, of: 1, on: &two)
+    try one.perform(.undo)
+    #expect(one.workspace.sessions() == [])
+    try two.merge(one.made)
+    try one.merge(two.made)
+    #expect(two.workspace.status(1) == .running)
+    #expect(one.workspace.session(.named("s")) != nil)
+    #expect(one.workspace.image() == two.workspace.image())
+  }
+
+  @Test func aChangeOfANumberIsTakenBackAlone() throws {
+    var device = try device()
+    let first = try #require(try device.perform(.renameSession(.named("s"), name: "A")).change)
+    let second = try #require(try device.perform(.setPriority(.numbered(1), .urgent)).change)
+    let third = try #require(try device.perform(.setPriority(.numbered(1), .normal)).change)
+    let undone = try device.perform(.undo(change: first, skip: false))
+    #expect(device.workspace.session(.named("s"))?.name == "s")
+    // What the device itself wrote later is in the way.
+    let label = UndoLabel(
+      kind: .prioritized, session: .named("s"), message: .numbered(1), text: "text 1")
+    #expect(throws: QueueError.notUndoable(label, .overtaken)) {
+      try device.perform(.undo(change: second, skip: false))
+    }
+    #expect(throws: QueueError.changeUnknown(first)) {
+      try device.perform(.undo(change: first, skip: false))
+    }
+    try device.perform(.redo(change: undone.change))
+    #expect(device.workspace.session(.named("s"))?.name == "A")
+    try device.perform(.undo(change: third, skip: false))
+    try device.perform(.undo(change: second, skip: false))
+    #expect(try device.workspace.message(.numbered(1)).priority == .normal)
+    #expect(throws: QueueError.changeUnknown(99)) { try device.perform(.redo(change: 99)) }
+  }
+
+  @Test func whatIsSkippedIsNotTakenBackByOlderChanges() throws {
+    var device = try device()
+    try device.perform(.renameSession(.named("s"), name: "A"))
+    try device.perform(.renameSession(.named("s"), name: "B"))
+    try device.perform(.undo(change: nil, skip: true))
+    let result = try #require(try device.perform(.undo).notice.undoResult)
+    #expect(result.passedOver.map(\.kind) == [.renamedSession])
+    #expect(device.workspace.session(.named("s"))?.name == "B")
+  }
+
+  @Test func partsOfAnImportAreOneChange() throws {
+    var source = TestDevice(2, queueSizeMax: 1_000)
+    for number in 1...150 as ClosedRange<UInt64> {
+      try source.perform(.send("text \(number)", as: number, in: "s"))
+    }
+    var device = TestDevice(1)
+    let parts = source.workspace.document().parts
+    #expect(parts.count > 2)
+    for part in parts { try device.perform(.importDocument(part)) }
+    #expect(device.history.undoCount == 1)
+    #expect(device.history.undoLabel?.count == 150)
+    try device.perform(.undo)
+    #expect(device.workspace.numbers("s") == [])
+    try device.perform(.redo)
+    #expect(device.workspace.numbers("s").count == 150)
+  }
+}
