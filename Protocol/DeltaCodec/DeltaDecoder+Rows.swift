@@ -74,6 +74,7 @@ extension DeltaDecoder {
     let session = try readSession(isExplicit: mode & 1 != 0)
     let origins = try readOrigins(head, .messageSlot)
     let stamp = try readStamp(isExplicit: mode & 2 != 0)
+    let time = try time(ofSlotAt: stamp)
     let clears = try readClears(
       mode >> 2 & 3, neighbour: origins.left, same: [global(session)])
     try reserve(1)
@@ -83,8 +84,8 @@ extension DeltaDecoder {
     append(
       .addMessage(
         Operation.AddMessage(
-          message: message, session: global(session), origins: global(origins), stamp: stamp,
-          priority: priority, clears: clears)))
+          message: message, session: global(session), origins: global(origins, time: time),
+          stamp: stamp, priority: priority, clears: clears)))
   }
 
   mutating func readEnqueueThread(_ head: UInt8) throws(DecodingFault) {
@@ -93,6 +94,7 @@ extension DeltaDecoder {
     let session = try readSession(isExplicit: head & 0x10 != 0)
     let origins = try readOrigins(head, .threadSlot)
     let stamp = try readStamp(isExplicit: mode & 1 != 0)
+    let time = try time(ofSlotAt: stamp)
     let queued = try readClears(mode >> 2 & 3, neighbour: origins.left, same: nil)
     let locked = try readClears(
       mode >> 4 & 3, neighbour: nil, same: queued.isEmpty ? nil : queued)
@@ -101,8 +103,8 @@ extension DeltaDecoder {
     append(
       .enqueueThread(
         Operation.EnqueueThread(
-          session: global(session), origins: global(origins), stamp: stamp, clearsQueued: queued,
-          locks: mode & 2 != 0, clearsLocked: locked)))
+          session: global(session), origins: global(origins, time: time), stamp: stamp,
+          clearsQueued: queued, locks: mode & 2 != 0, clearsLocked: locked)))
   }
 
   mutating func readPlacements(
@@ -112,6 +114,7 @@ extension DeltaDecoder {
     let session = isMessage ? try readSession(isExplicit: head & 0x10 != 0) : nil
     var origins = global(try readOrigins(head, focus))
     let stamp = try readStamp(isExplicit: head & (isMessage ? 0x20 : 0x10) != 0)
+    origins.time = try time(ofSlotAt: stamp)
     try reserve(repeats)
     for _ in 0..<repeats {
       let target = global(try readTarget(isMessage: isMessage))
@@ -216,9 +219,9 @@ extension DeltaDecoder {
   }
 
   @inline(__always)
-  func global(_ origins: LocalOrigins) -> Operation.Origins {
+  func global(_ origins: LocalOrigins, time: Int64 = 0) -> Operation.Origins {
     Operation.Origins(
-      left: origins.left.map { global($0) }, right: origins.right.map { global($0) })
+      left: origins.left.map { global($0) }, right: origins.right.map { global($0) }, time: time)
   }
 
   mutating func readOrigins(
@@ -298,6 +301,15 @@ extension DeltaDecoder {
       throw DecodingFault(.invalidValue, at: offset, "a reference to what cannot exist")
     }
     return LocalID(replica: replica, seq: seq)
+  }
+
+  /// When a slot was made whose row has a stamp.
+  private mutating func time(ofSlotAt stamp: Stamp) throws(DecodingFault) -> Int64 {
+    let (time, overflow) = stamp.milliseconds.addingReportingOverflow(context.timeDifference)
+    guard !overflow, Operation.timesOfSlots.contains(time) else {
+      throw invalid(.times, "no clock shows the time of a slot")
+    }
+    return time
   }
 
   mutating func readStamp(isExplicit: Bool) throws(DecodingFault) -> Stamp {

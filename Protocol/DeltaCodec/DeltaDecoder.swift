@@ -102,6 +102,13 @@ struct DeltaDecoder: ~Copyable {
         }
         context.nextSequences[context.author] = sum
         guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }
+      case Head.timeDifference:
+        let difference = try source[.times].signed()
+        guard difference != context.timeDifference else {
+          throw DecodingFault(.invalidValue, at: offset, "a difference of times is as it was")
+        }
+        context.timeDifference = difference
+        guard !source.isAtEnd(.heads) else { throw source[.heads].truncated() }
       case Head.repeatPlacement:
         guard repeats == 1 else {
           throw DecodingFault(.invalidValue, at: offset, "a repetition is itself repeated")

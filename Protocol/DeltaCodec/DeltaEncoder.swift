@@ -72,12 +72,23 @@ extension DeltaEncoder {
     case .insertText(let insertion): write(insertion, of: row, id: id)
     case .deleteText(let deletion): write(deletion)
     default:
+      writeTimeDifference(of: Operation(id: row.id, body: row.body))
       if !row.furtherTargets.isEmpty {
         self[.heads].byte(Head.repeatPlacement)
         self[.counts].count(row.furtherTargets.count - 1)
       }
       writeBody(of: row, id: id)
     }
+  }
+
+  /// Says how far the time of the row's slots is from their stamp, if it is not as far as it was.
+  private mutating func writeTimeDifference(of row: Operation) {
+    guard let time = row.origins?.time, let stamp = row.stamp else { return }
+    let difference = time &- stamp.milliseconds
+    guard difference != context.timeDifference else { return }
+    self[.heads].byte(Head.timeDifference)
+    self[.times].signed(difference)
+    context.timeDifference = difference
   }
 
   /// - Parameter row: has the text of the insertion.

@@ -28,6 +28,7 @@ enum DeltaFormat {
     static let switchReplica: UInt8 = 0x0C
     static let skipSequence: UInt8 = 0x0D
     static let repeatPlacement: UInt8 = 0x0E
+    static let timeDifference: UInt8 = 0x0F
     static let addMessage: UInt8 = 0x10
     static let enqueueThread: UInt8 = 0x20
     static let deleteText: UInt8 = 0x40
@@ -96,6 +97,8 @@ enum DeltaFormat {
     /// Milliseconds since 1970.
     var milliseconds: Int64?
     var counter: UInt16 = 0
+    /// How far the times of slots are from the milliseconds of their stamps.
+    var timeDifference: Int64 = 0
 
     /// - Parameter bases: the first sequence number in the table, per replica.
     init(bases: [Int64]) {

@@ -67,7 +67,7 @@ struct DeltaRow {
       .placeMessage(_, let ownSession, let ownOrigins, let ownStamp),
       .placeMessage(let message, let session, let origins, let stamp)
     ):
-      guard session == ownSession, origins.left == lastID, origins.right == ownOrigins.right,
+      guard session == ownSession, origins.continues(ownOrigins, behind: lastID),
         stamp == ownStamp
       else { return false }
       furtherTargets.append(message)
@@ -77,15 +77,20 @@ struct DeltaRow {
       .placeThread(_, let ownOrigins, let ownStamp),
       .placeThread(let session, let origins, let stamp)
     ):
-      guard origins.left == lastID, origins.right == ownOrigins.right, stamp == ownStamp else {
-        return false
-      }
+      guard origins.continues(ownOrigins, behind: lastID), stamp == ownStamp else { return false }
       furtherTargets.append(session)
       length += 1
       return true
     default:
       return false
     }
+  }
+}
+
+extension Operation.Origins {
+  /// Whether a slot that goes here goes on a run of slots whose last one is `last`.
+  fileprivate func continues(_ run: Operation.Origins, behind last: OperationID) -> Bool {
+    left == last && right == run.right && time == run.time
   }
 }
 

@@ -43,7 +43,8 @@ enum SnapshotFormat {
     static let enqueued: UInt8 = 2
     /// The latest `enqueueThread` is the thread's position.
     static let enqueuedThere: UInt8 = 4
-    /// Every slot is the one its message was added at, behind the one before; none is dead.
+    /// Every slot is the one its message was added at, at the time of its stamp, behind the one
+    /// before; none is dead.
     static let plainSlots: UInt8 = 8
   }
 

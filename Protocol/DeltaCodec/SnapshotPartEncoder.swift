@@ -18,7 +18,7 @@ struct SnapshotPartEncoder {
   ) -> EncodedPart {
     var encoder = SnapshotPartEncoder()
     encoder.write(replicas)
-    encoder.writeRuns(threadSlots, visible: nil)
+    encoder.writeSlots(threadSlots)
     return encoder.part
   }
 
@@ -97,7 +97,7 @@ struct SnapshotPartEncoder {
       write(message, deadSlotsBefore: gap)
       isExplicit[index] = message.additions.contains { $0.form == .explicit }
     }
-    if !isPlain { writeRuns(session.slots, visible: nil) }
+    if !isPlain { writeSlots(session.slots) }
     for index in isExplicit.indices where isExplicit[index] {
       for addition in whole.message(index).additions where addition.form == .explicit {
         context.expect(.slot, self.index(of: addition.id.replica), Int64(addition.id.seq) + 1)
@@ -191,6 +191,16 @@ struct SnapshotPartEncoder {
 
 // Runs and references
 extension SnapshotPartEncoder {
+  /// The slots of a queue, and behind them their times.
+  private mutating func writeSlots(_ list: [WorkspaceImage.SlotRun]) {
+    writeRuns(list, visible: nil)
+    var last = DeltaFormat.epochMilliseconds
+    for run in list {
+      runs.signed(run.origins.time &- last)
+      last = run.origins.time
+    }
+  }
+
   private mutating func writeRuns(_ list: [WorkspaceImage.SlotRun], visible: [Bool]?) {
     runs.count(list.count)
     for run in list { runs.count(run.length) }

@@ -14,8 +14,9 @@ extension SnapshotPartReader {
     session.enqueued = outline.enqueued
     session.slots =
       outline.hasPlainSlots
-      ? WorkspaceImage.SlotRun.plain(outline.messages.map(\.first.id))
-      : try readRuns(areText: false).map(\.slots)
+      ? WorkspaceImage.SlotRun.plain(
+        outline.messages.map { ($0.first.id, $0.first.stamp.milliseconds) })
+      : try readSlots()
     session.messages.reserveCapacity(outline.messages.count)
     var places = SlotCursor(session.slots)
     for message in outline.messages {
@@ -114,6 +115,22 @@ private struct SlotCursor {
 
 // Runs and references
 extension SnapshotPartReader {
+  /// The slots of a queue with their times.
+  mutating func readSlots() throws(DecodingFault) -> [WorkspaceImage.SlotRun] {
+    var slots = try readRuns(areText: false).map(\.slots)
+    var last = DeltaFormat.epochMilliseconds
+    for index in slots.indices {
+      let offset = runs.position
+      let (time, overflow) = last.addingReportingOverflow(try runs.signed())
+      guard !overflow, Operation.timesOfSlots.contains(time) else {
+        throw DecodingFault(.invalidValue, at: offset, "no clock shows the time of a slot")
+      }
+      slots[index].origins.time = time
+      last = time
+    }
+    return slots
+  }
+
   mutating func readRuns(areText: Bool) throws(DecodingFault) -> [WorkspaceImage.TextRun] {
     let offset = runs.position
     let count = try runs.count(ofAtLeast: 3, max: Int.max, "runs")

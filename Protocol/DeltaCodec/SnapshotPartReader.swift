@@ -52,7 +52,7 @@ struct SnapshotPartReader {
     known.reserveCapacity(count)
     for _ in 0..<count { known.append(try readReplica(of: devices)) }
     try requireAscending(known.map(\.id), at: offset, "replicas")
-    let slots = try readRuns(areText: false).map(\.slots)
+    let slots = try readSlots()
     try requireEnd()
     return (known, slots)
   }

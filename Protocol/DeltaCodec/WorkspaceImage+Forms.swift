@@ -3,10 +3,12 @@ import SequenceCRDT
 
 /// What an image need not say because the usual course of things implies it.
 extension SessionToWrite {
-  /// Whether each slot is the one its message was added at, behind the one before it.
+  /// Whether each slot is the one its message was added at, at the time of its stamp, behind the one
+  /// before it.
   var hasPlainSlots: Bool {
     guard places.allSatisfy({ $0.slot == $0.addition }) else { return false }
-    return session.slots == WorkspaceImage.SlotRun.plain(places.map(\.slot))
+    return session.slots
+      == WorkspaceImage.SlotRun.plain(places.map { ($0.slot, $0.stamp.milliseconds) })
   }
 
   /// For each message, how many dead slots stand between the message before it and its own slot.
@@ -36,15 +38,15 @@ extension WorkspaceImage.SlotRun {
   var lastID: OperationID? { id.advanced(by: length - 1) }
 
   /// Slots of which each was put behind the one before it, at the end of the list.
-  static func plain(_ ids: [OperationID]) -> [WorkspaceImage.SlotRun] {
+  static func plain(_ slots: [(id: OperationID, time: Int64)]) -> [WorkspaceImage.SlotRun] {
     var runs: [WorkspaceImage.SlotRun] = []
-    for id in ids {
-      if let last = runs.last, last.id.advanced(by: last.length) == id {
+    for (id, time) in slots {
+      if let last = runs.last, last.id.advanced(by: last.length) == id, last.origins.time == time {
         runs[runs.count - 1].length += 1
       } else {
         runs.append(
           WorkspaceImage.SlotRun(
-            id: id, length: 1, origins: .init(left: runs.last?.lastID, right: nil)))
+            id: id, length: 1, origins: .init(left: runs.last?.lastID, right: nil, time: time)))
       }
     }
     return runs

@@ -6,6 +6,7 @@ package import SequenceCRDT
 ///
 /// A node is a left child of its right origin where that is a descendant of its left origin, and
 /// else a right child of its left origin; the root stands for the start and is everybody's ancestor.
+/// Where the tree leaves the order open, the time of the origins settles it, and then the id.
 package struct SlowSequence {
   private struct Node {
     var id: OperationID?
@@ -39,14 +40,15 @@ package struct SlowSequence {
     let right = index(ofOrigin: origins.right)
     let added = nodes.count
     indexes[id] = added
+    let node = Node(id: id, origins: origins, parent: left)
     if let right, isDescendant(right, of: left) {
       nodes.append(Node(id: id, origins: origins, parent: right))
       let siblings = nodes[right].leftChildren
-      let place = siblings.firstIndex { nodeID($0) > id } ?? siblings.count
+      let place = siblings.firstIndex { isLater(nodes[$0], than: node) } ?? siblings.count
       nodes[right].leftChildren.insert(added, at: place)
     } else {
-      let place = placeAmongRightChildren(of: left, id: id, rightOrigin: right)
-      nodes.append(Node(id: id, origins: origins, parent: left))
+      let place = placeAmongRightChildren(of: left, node, rightOrigin: right)
+      nodes.append(node)
       nodes[left].rightChildren.insert(added, at: place)
     }
   }
@@ -56,15 +58,25 @@ package struct SlowSequence {
     traversal().compactMap { nodes[$0].id }
   }
 
-  /// Later right origins come first, the end of the list before all; ties go by id.
-  private func placeAmongRightChildren(of left: Int, id: OperationID, rightOrigin: Int?) -> Int {
+  private func isLater(_ node: Node, than other: Node) -> Bool {
+    guard node.origins.time == other.origins.time else {
+      return node.origins.time > other.origins.time
+    }
+    guard let id = node.id, let otherID = other.id else {
+      preconditionFailure("the root is nobody's child")
+    }
+    return id > otherID
+  }
+
+  /// Later right origins come first, the end of the list before all; ties go by time, then id.
+  private func placeAmongRightChildren(of left: Int, _ node: Node, rightOrigin: Int?) -> Int {
     let siblings = nodes[left].rightChildren
     guard !siblings.isEmpty else { return 0 }
     let rank = positions()
     let own = rightOrigin.map { rank[$0] } ?? nodes.count
     return siblings.firstIndex { sibling in
       let other = index(ofOrigin: nodes[sibling].origins.right).map { rank[$0] } ?? nodes.count
-      return other == own ? nodeID(sibling) > id : other < own
+      return other == own ? isLater(nodes[sibling], than: node) : other < own
     } ?? siblings.count
   }
 
@@ -99,11 +111,6 @@ package struct SlowSequence {
       current = nodes[current].parent
     }
     return true
-  }
-
-  private func nodeID(_ index: Int) -> OperationID {
-    guard let id = nodes[index].id else { preconditionFailure("the root is nobody's child") }
-    return id
   }
 
   private func index(ofOrigin id: OperationID?) -> Int? {

@@ -92,7 +92,7 @@ extension SlowState {
       if let run = runs.last, run.isVisible == isVisible,
         run.slots.id.advanced(by: run.slots.length) == id,
         origins.left == run.slots.id.advanced(by: run.slots.length - 1),
-        origins.right == run.slots.origins.right
+        origins.right == run.slots.origins.right, origins.time == run.slots.origins.time
       {
         runs[runs.count - 1].slots.length += 1
       } else {

@@ -7,8 +7,9 @@
 ///
 /// The order is that of a tree. A unit is a left child of its right origin if that descends from
 /// its left origin, else a right child of its left origin; a missing left origin is the root.
-/// Left children stand in the order of their ids; right children by their right origins, the
-/// later first, equal ones by id. The sequence is the tree read from left to right.
+/// Left children stand in the order of their times, then ids; right children by their right origins,
+/// the later first, equal ones by time, then id. The sequence is the tree read from left to right.
+/// A text has no times: its units go by their ids.
 ///
 /// Each unit also has a *number*, dense from 0 in the order of arrival at this copy, for what an
 /// owner keeps beside the sequence (the text of scalars, the element of a slot). In a restored
@@ -20,7 +21,7 @@
 /// Text Editing", arXiv:2305.00583 (FugueMax).
 package struct RunSequence: Sendable {
   /// Units with consecutive ids that stand side by side: unit *k* > 0 has the left origin
-  /// `id + k − 1` and the run's right origin.
+  /// `id + k − 1`, and the run's right origin and time.
   package struct Run: Hashable, Sendable {
     /// The id of the first unit.
     package var id: OperationID
@@ -30,6 +31,8 @@ package struct RunSequence: Sendable {
     package var left: OperationID?
     /// The right origin of every unit; nil is the end.
     package var right: OperationID?
+    /// What comes before the id where several units are made at one place; 0 in a text.
+    package var time: Int64
     /// Whether the units count as content.
     package var isVisible: Bool
     /// The number of the first unit; those of later units follow.
@@ -39,13 +42,14 @@ package struct RunSequence: Sendable {
     ///
     /// - Parameter contentStart: is ignored where a sequence is restored.
     package init(
-      id: OperationID, length: Int, left: OperationID?, right: OperationID?, isVisible: Bool,
-      contentStart: Int = 0
+      id: OperationID, length: Int, left: OperationID?, right: OperationID?, time: Int64 = 0,
+      isVisible: Bool, contentStart: Int = 0
     ) {
       self.id = id
       self.length = length
       self.left = left
       self.right = right
+      self.time = time
       self.isVisible = isVisible
       self.contentStart = contentStart
     }
@@ -129,12 +133,14 @@ extension RunSequence {
       { core in
         var place = core.firstPlace
         while let current = place {
-          let run = core.runs[core.run(at: current)]
+          let index = core.run(at: current)
+          let run = core.runs[index]
           body(
             Run(
               id: core.ids.id(of: run.unit), length: Int(run.length),
               left: core.ids.optionalID(of: run.left), right: core.ids.optionalID(of: run.right),
-              isVisible: run.isVisible, contentStart: Int(run.unit)))
+              time: core.time(ofRun: index), isVisible: run.isVisible,
+              contentStart: Int(run.unit)))
           place = core.place(behind: current)
         }
       }, orEmpty: ())
@@ -160,7 +166,7 @@ extension RunSequence {
     forEachRun { run in
       if let last = runs.last, last.id.advanced(by: last.length) == run.id,
         run.left == last.unitID(at: last.length - 1), run.right == last.right,
-        run.isVisible == last.isVisible
+        run.time == last.time, run.isVisible == last.isVisible
       {
         runs[runs.count - 1].length += run.length
       } else {
@@ -240,12 +246,13 @@ extension RunSequence {
 extension RunSequence {
   /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
   ///
+  /// - Parameter time: comes before the id where several are made at one place.
   /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must come in their
   ///   order.
   /// - Complexity: O(log runs) where nobody inserted between the origins, else O(log² runs) as a
   ///   rule.
   package mutating func integrate(
-    id: OperationID, length: Int, left: OperationID?, right: OperationID?
+    id: OperationID, length: Int, left: OperationID?, right: OperationID?, time: Int64 = 0
   ) throws(SequenceFault) {
     try change { core throws(SequenceFault) in
       guard length >= 1, id.seq >= 1, UInt64(id.seq) + UInt64(length) <= 1 << 32,
@@ -253,7 +260,8 @@ extension RunSequence {
       else { throw .invalidRun(id) }
       let leftUnit = try RunSequence.unit(of: left, in: core)
       let rightUnit = try RunSequence.unit(of: right, in: core)
-      try core.integrate(id: id, length: UInt32(length), left: leftUnit, right: rightUnit)
+      try core.integrate(
+        id: id, length: UInt32(length), left: leftUnit, right: rightUnit, time: time)
     }
   }
 

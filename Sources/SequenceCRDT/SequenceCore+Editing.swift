@@ -4,7 +4,7 @@ extension SequenceCore {
   ///
   /// - Throws: `SequenceFault`; nothing is changed then.
   mutating func integrate(
-    id: OperationID, length: UInt32, left: UInt32, right: UInt32
+    id: OperationID, length: UInt32, left: UInt32, right: UInt32, time: Int64
   ) throws(SequenceFault) {
     let neighbour = unit(behind: left)
     let successor: UInt32
@@ -18,7 +18,7 @@ extension SequenceCore {
       }
       isLeftChild = right != SequenceCore.none && descends(right, from: left)
       let newcomer = Newcomer(
-        id: id, left: left, right: right, isLeftChild: isLeftChild,
+        id: id, time: time, left: left, right: right, isLeftChild: isLeftChild,
         parentDepth: depth(of: isLeftChild ? right : left))
       successor = self.successor(of: newcomer)
     }
@@ -28,11 +28,11 @@ extension SequenceCore {
       Run(
         unit: unit, length: length, left: left, right: right, leaf: 0, depth: 0,
         jump: SequenceCore.none, isVisible: true, isLeftChild: isLeftChild),
-      before: successor)
+      time: time, before: successor)
   }
 
   /// Puts a run with new units before a unit, into the run that ends there if it continues that.
-  private mutating func insert(_ run: Run, before successor: UInt32) {
+  private mutating func insert(_ run: Run, time: Int64, before successor: UInt32) {
     var run = run
     let place: Place
     if successor == SequenceCore.none {
@@ -45,16 +45,16 @@ extension SequenceCore {
     }
     if place.entry > 0 {
       let before = Place(leaf: place.leaf, entry: place.entry - 1)
-      if extend(before, with: run) { return }
+      if extend(before, with: run, time: time) { return }
     }
     run.depth = depth(of: run.parent) + 1
     run.jump = jump(under: run.parent)
-    insertEntry(number(run), weight: UInt64(run.length), at: place)
+    insertEntry(number(run, time: time), weight: UInt64(run.length), at: place)
   }
 
   /// Makes the record of a new run; its units are the last ones.
-  private mutating func number(_ run: Run) -> UInt32 {
-    let index = addRun(run)
+  private mutating func number(_ run: Run, time: Int64) -> UInt32 {
+    let index = addRun(run, time: time)
     if run.length == 1 {
       runOfUnit.append(index)
     } else {
@@ -65,11 +65,12 @@ extension SequenceCore {
 
   /// Makes new units part of the run at a place, if they continue it.
   @inline(__always)
-  private mutating func extend(_ place: Place, with run: Run) -> Bool {
+  private mutating func extend(_ place: Place, with run: Run, time: Int64) -> Bool {
     let index = self.run(at: place)
     let before = runs[index]
     guard before.end == run.unit, run.left == run.unit &- 1, before.right == run.right,
-      before.isVisible, !run.isLeftChild, ids.areConsecutive(run.left, run.unit)
+      before.isVisible, !run.isLeftChild, self.time(ofRun: index) == time,
+      ids.areConsecutive(run.left, run.unit)
     else { return false }
     runs[index].length += run.length
     if run.length == 1 {
@@ -101,14 +102,14 @@ extension SequenceCore {
     head.length = offset
     if tail.length <= offset {
       runs[index] = head
-      let fresh = addRun(tail)
+      let fresh = addRun(tail, time: time(ofRun: index))
       runOfUnit.fill(cut..<whole.end, with: fresh)
       changeWeight(at: place, by: 0 &- tailWeight)
       return insertEntry(
         fresh, weight: tailWeight, at: Place(leaf: place.leaf, entry: place.entry + 1))
     }
     runs[index] = tail
-    let fresh = addRun(head)
+    let fresh = addRun(head, time: time(ofRun: index))
     runOfUnit.fill(whole.unit..<cut, with: fresh)
     let headWeight = whole.isVisible ? weight(ofUnits: whole.unit..<cut) : 0
     changeWeight(at: place, by: 0 &- headWeight)
@@ -121,6 +122,7 @@ extension SequenceCore {
   private func continues(_ first: Run, _ second: Run) -> Bool {
     first.end == second.unit && second.left == second.unit &- 1 && first.right == second.right
       && first.isVisible == second.isVisible && !second.isLeftChild
+      && time(of: first.unit) == time(of: second.unit)
       && ids.areConsecutive(second.left, second.unit)
   }
 }

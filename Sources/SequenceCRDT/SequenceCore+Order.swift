@@ -84,6 +84,7 @@ extension SequenceCore {
   /// An insertion whose place is sought.
   struct Newcomer {
     var id: OperationID
+    var time: Int64
     var left: UInt32
     var right: UInt32
     /// Whether it hangs under its right origin.
@@ -102,11 +103,20 @@ extension SequenceCore {
     guard depth(of: unit) >= childDepth else { return newcomer.isLeftChild }
     let sibling = ancestor(of: unit, atDepth: childDepth)
     guard self.parent(of: sibling) == parent else { return newcomer.isLeftChild }
-    if newcomer.isLeftChild { return ids.id(of: sibling) < newcomer.id }
     let right = rightOrigin(of: sibling)
-    if right == newcomer.right { return ids.id(of: sibling) < newcomer.id }
+    if newcomer.isLeftChild || right == newcomer.right {
+      return precedes(sibling, time: newcomer.time, id: newcomer.id)
+    }
     // The later the right origin, the earlier the sibling; the end of the list is the latest.
     return stands(newcomer.right, before: right)
+  }
+
+  /// Whether a unit stands before another one that is made at the same place: the earlier first, and
+  /// of one time the one with the lower id.
+  @inline(__always)
+  func precedes(_ unit: UInt32, time: Int64, id: @autoclosure () -> OperationID) -> Bool {
+    let own = self.time(of: unit)
+    return own == time ? ids.id(of: unit) < id() : own < time
   }
 
   /// What a newcomer stands before: the first unit between its origins that does not go before it,

@@ -30,8 +30,9 @@ extension SequenceCore {
     }
     let (first, second) = siblings(above: unit, next.unit)
     guard isLeftChild(first) == isLeftChild(second) else { return isLeftChild(first) }
-    let isByID = isLeftChild(first) || rightOrigin(of: first) == rightOrigin(of: second)
-    if isByID { return ids.id(of: first) < ids.id(of: second) }
+    if isLeftChild(first) || rightOrigin(of: first) == rightOrigin(of: second) {
+      return precedes(first, time: time(of: second), id: ids.id(of: second))
+    }
     return stands(rightOrigin(of: second), before: rightOrigin(of: first))
   }
 

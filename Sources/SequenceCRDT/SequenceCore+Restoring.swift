@@ -29,7 +29,7 @@ extension SequenceCore {
       guard record.left == SequenceCore.none || record.left < unit,
         record.right == SequenceCore.none || record.right >= unit + length
       else { throw .originsOutOfOrder }
-      append(record)
+      append(record, time: run.time)
       unit += length
     }
     try findDepths()
@@ -44,8 +44,8 @@ extension SequenceCore {
   }
 
   /// Puts a run behind all others; its units get their run here.
-  private mutating func append(_ run: Run) {
-    let index = addRun(run)
+  private mutating func append(_ run: Run, time: Int64) {
+    let index = addRun(run, time: time)
     runOfUnit.append(repeating: index, count: run.length)
     insertEntry(
       index, weight: run.isVisible ? UInt64(run.length) : 0,
@@ -92,19 +92,19 @@ extension SequenceCore {
   /// - Complexity: O(runs + units).
   mutating func truncate(to mark: UInt32) {
     guard mark < unitCount else { return }
-    var kept: [Run] = []
+    var kept: [(run: Run, time: Int64)] = []
     var place = firstPlace
     while let current = place {
-      var run = runs[run(at: current)]
+      let index = run(at: current)
+      var run = runs[index]
       if run.unit < mark {
         run.length = min(run.end, mark) - run.unit
-        kept.append(run)
+        kept.append((run, time(ofRun: index)))
       }
       place = self.place(behind: current)
     }
     ids.truncate(to: mark)
-    runs.removeAll()
-    unusedRun = SequenceCore.none
+    dropAllRuns()
     leaves.removeAll()
     leafRuns.removeAll()
     leafWeights.removeAll()
@@ -116,8 +116,8 @@ extension SequenceCore {
     addLeaf(Leaf())
     runOfUnit.removeAll()
     runOfUnit.append(repeating: 0, count: mark)
-    for run in kept {
-      let index = addRun(run)
+    for (run, time) in kept {
+      let index = addRun(run, time: time)
       runOfUnit.fill(run.unit..<run.end, with: index)
       insertEntry(
         index, weight: run.isVisible ? weight(ofUnits: run.unit..<run.end) : 0,

@@ -71,6 +71,8 @@ struct SequenceCore: ~Copyable {
 
   var runs = Slab<Run>()
   var unusedRun = SequenceCore.none
+  /// The time of each run, by index; those without one have 0. Empty as long as none has any.
+  private(set) var times = Slab<Int64>()
   var runOfUnit = Slab<UInt32>()
   var leaves = Slab<Leaf>()
   var leafRuns = Slab<UInt32>()
@@ -97,7 +99,8 @@ struct SequenceCore: ~Copyable {
 
   deinit {
     var copy = (
-      runs, runOfUnit, leaves, leafRuns, leafWeights, nodes, nodeChildren, nodeWeights, ids, wide
+      runs, runOfUnit, leaves, leafRuns, leafWeights, nodes, nodeChildren, nodeWeights, ids, wide,
+      times
     )
     copy.0.free()
     copy.1.free()
@@ -109,11 +112,13 @@ struct SequenceCore: ~Copyable {
     copy.7.free()
     copy.8.free()
     copy.9.free()
+    copy.10.free()
   }
 
   private init(cloning core: borrowing SequenceCore) {
     runs = core.runs.clone()
     unusedRun = core.unusedRun
+    times = core.times.clone()
     runOfUnit = core.runOfUnit.clone()
     leaves = core.leaves.clone()
     leafRuns = core.leafRuns.clone()
@@ -199,15 +204,34 @@ extension SequenceCore {
 // MARK: Run records
 
 extension SequenceCore {
-  mutating func addRun(_ run: Run) -> UInt32 {
-    guard unusedRun != SequenceCore.none else {
+  mutating func addRun(_ run: Run, time: Int64) -> UInt32 {
+    var index = runs.count
+    if unusedRun == SequenceCore.none {
       runs.append(run)
-      return runs.count - 1
+    } else {
+      index = unusedRun
+      unusedRun = runs[index].unit
+      runs[index] = run
     }
-    let index = unusedRun
-    unusedRun = runs[index].unit
-    runs[index] = run
+    if index < times.count {
+      times[index] = time
+    } else if time != 0 {
+      times.append(repeating: 0, count: index - times.count)
+      times.append(time)
+    }
     return index
+  }
+
+  @inline(__always)
+  func time(ofRun index: UInt32) -> Int64 { index < times.count ? times[index] : 0 }
+
+  @inline(__always)
+  func time(of unit: UInt32) -> Int64 { times.count == 0 ? 0 : time(ofRun: runOfUnit[unit]) }
+
+  mutating func dropAllRuns() {
+    runs.removeAll()
+    times.removeAll()
+    unusedRun = SequenceCore.none
   }
 
   mutating func dropRun(_ index: UInt32) {

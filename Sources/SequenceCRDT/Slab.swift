@@ -38,6 +38,7 @@ struct Slab<Element: BitwiseCopyable>: BitwiseCopyable {
 
   /// Appends a value several times.
   mutating func append(repeating value: Element, count added: UInt32) {
+    guard added > 0 else { return }
     if added > capacity - count { grow(to: count + added) }
     unsafe (base.unsafelyUnwrapped + Int(count)).update(repeating: value, count: Int(added))
     count += added

@@ -153,8 +153,8 @@ package final class Simulation {
     }
     return [
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
-      ConvergenceChecker(), MarkLedger(), OrderChecker(), EventChecker(), OracleChecker(),
-      BoundednessChecker(), ImmutabilityChecker(), UndoChecker(),
+      ConvergenceChecker(), MarkLedger(), OrderChecker(), FifoChecker(), EventChecker(),
+      OracleChecker(), BoundednessChecker(), ImmutabilityChecker(), UndoChecker(),
     ]
       + (options.runsAgents
         ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StandstillChecker()] : [])

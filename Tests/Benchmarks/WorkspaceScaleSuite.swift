@@ -109,9 +109,9 @@ extension WorkspaceScaleSuite {
     let announcement = author.operation()
     for _ in 0..<sessionCount { image.sessions.append(session(by: &author)) }
     var last: OperationID?
-    for slot in image.sessions.compactMap(\.threadPosition?.slot) {
-      image.threadSlots.append(slotRun(slot, behind: last))
-      last = slot
+    for position in image.sessions.compactMap(\.threadPosition) {
+      image.threadSlots.append(slotRun(position, behind: last))
+      last = position.slot
     }
     image.sessions.sort { $0.key < $1.key }
     image.replicas = [
@@ -137,7 +137,7 @@ extension WorkspaceScaleSuite {
       while text.utf8.count < textBytes { text += writer.prompt(using: &author.generator) + " " }
       let message = message(text: String(text.prefix(textBytes)), by: &author)
       session.slots.append(
-        slotRun(message.position.slot, behind: session.slots.last?.id))
+        slotRun(message.position, behind: session.slots.last?.id))
       session.messages.append(message)
     }
     let requeue = author.operation()
@@ -175,8 +175,10 @@ extension WorkspaceScaleSuite {
   }
 
   private static func slotRun(
-    _ slot: OperationID, behind left: OperationID?
+    _ position: WorkspaceImage.Position, behind left: OperationID?
   ) -> WorkspaceImage.SlotRun {
-    WorkspaceImage.SlotRun(id: slot, length: 1, origins: .init(left: left, right: nil))
+    WorkspaceImage.SlotRun(
+      id: position.slot, length: 1,
+      origins: .init(left: left, right: nil, time: position.stamp.milliseconds))
   }
 }

@@ -57,7 +57,7 @@ struct HostileDeltaTests {
   }
 
   @Test func unknownRowKindsAreUnsupported() {
-    for head: UInt8 in [0x00, 0x06, 0x0B, 0x0F, 0x50, 0x5F] {
+    for head: UInt8 in [0x00, 0x06, 0x0B, 0x50, 0x5F] {
       #expect(code(HostileDeltaTests.start + [head]) == .unsupported, "head \(head)")
     }
     // Left origin tag 3.
@@ -117,6 +117,25 @@ struct HostileDeltaTests {
     #expect(code(HostileDeltaTests.start + [0x0D] + number(.max - 1) + row) == .invalidValue)
     #expect(code(HostileDeltaTests.start + [0x0D, 0x00] + row) == .invalidValue)
     #expect(code(HostileDeltaTests.start + [0x0D, 0x02]) == .truncated)
+  }
+
+  /// A thread is placed at the beginning of 2024, and the time of its slot is so far from that.
+  @Test func timesOfSlotsHaveBounds() {
+    func code(atDistance distance: Int64) -> DecodingFault.Code? {
+      self.code(
+        HostileDeltaTests.start + [0x0F] + number(ByteWriter.zigzag(distance))
+          + [0x71, 0, 0, 0, 0, 0, 0])
+    }
+    let epoch: Int64 = 1_704_067_200_000
+    #expect(code(atDistance: -epoch) == nil)
+    #expect(code(atDistance: Stamp.millisecondsMax - epoch) == nil)
+    for distance in [-epoch - 1, Stamp.millisecondsMax - epoch + 1, .min, .max] {
+      #expect(code(atDistance: distance) == .invalidValue, "\(distance)")
+    }
+    #expect(code(atDistance: 0) == .invalidValue, "as it was")
+    #expect(self.code(HostileDeltaTests.start + [0x0F, 2, 0x0F, 2, 0x71]) == .invalidValue)
+    #expect(self.code(HostileDeltaTests.start + [0x0F, 2]) == .truncated)
+    #expect(self.code(HostileDeltaTests.start + [0x0E, 0, 0x0F, 2, 0x71]) == .truncated)
   }
 
   @Test func predictionsWithoutAPastAreRefused() {

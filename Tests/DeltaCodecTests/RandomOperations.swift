@@ -59,11 +59,13 @@ struct RandomOperations {
       return Operation(id: id, body: .deleteText(deletion))
     case .placeMessage(_, let session, var origins, let stamp):
       origins.left = lastID
+      if generator.chance(20) { origins.time = time(of: stamp) }
       return Operation(
         id: id,
         body: .placeMessage(message: some(), session: session, origins: origins, stamp: stamp))
     case .placeThread(_, var origins, let stamp):
       origins.left = lastID
+      if generator.chance(20) { origins.time = time(of: stamp) }
       return Operation(
         id: id, body: .placeThread(session: some(), origins: origins, stamp: stamp))
     default:
@@ -74,7 +76,20 @@ struct RandomOperations {
   private mutating func fresh() -> Operation {
     let replica = replicas[generator.chance(70) ? 0 : generator.below(replicas.count)]
     let id = OperationID(replica: replica, seq: nextSequences[replica] ?? 1)
-    return Operation(id: id, body: body())
+    let operation = Operation(id: id, body: body())
+    guard operation.origins != nil, let stamp = operation.stamp else { return operation }
+    return Operation(id: id, body: operation.body.made(at: time(of: stamp)))
+  }
+
+  /// The time of a slot: as a rule that of its stamp.
+  private mutating func time(of stamp: Stamp) -> Int64 {
+    switch generator.below(10) {
+    case 0: 0
+    case 1: Stamp.millisecondsMax
+    case 2: max(0, stamp.milliseconds - Int64(generator.below(100_000)))
+    case 3: min(Stamp.millisecondsMax, stamp.milliseconds + Int64(generator.below(100_000)))
+    default: stamp.milliseconds
+    }
   }
 
   private mutating func body() -> Operation.Body {

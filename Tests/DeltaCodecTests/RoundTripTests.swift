@@ -54,6 +54,45 @@ struct RoundTripTests {
     #expect(try Workspace(image: decoded).image() == image, "COSPOOL_SEED=\(seed)")
   }
 
+  /// As long as no stamp is ahead of the clock, times take no bytes.
+  @Test func timesTakeNoBytesAsARule() throws {
+    var device = TestDevice(1)
+    let sent = try device.perform(.send("text", as: 1, in: "s")).operations
+    let late = sent.map { operation in
+      Operation(
+        id: operation.id, body: operation.body.made(at: (operation.origins?.time ?? 0) - 5))
+    }
+    #expect(sent.contains { $0.origins != nil })
+    #expect(!DeltaCodec.encode(sent).contains(0x0F))
+    // A head and the difference, for the message and its thread together.
+    #expect(DeltaCodec.encode(late).count == DeltaCodec.encode(sent).count + 2)
+    try check(late, "late")
+  }
+
+  /// Every time that a clock can show comes back from a snapshot, and no other one.
+  @Test func aSnapshotKeepsTimes() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "s"))
+    try device.perform(.send("text", as: 2, in: "s"))
+    try device.perform(.move([.numbered(2)], to: .position(1)))
+    func isRead(_ change: (inout WorkspaceImage) -> Void) throws -> Bool {
+      var image = device.workspace.image()
+      change(&image)
+      guard let decoded = try? SnapshotCodec.decode(SnapshotCodec.encode(image)) else {
+        return false
+      }
+      return decoded == image
+    }
+    for time in [0, 1, Stamp.millisecondsMax, -1, Stamp.millisecondsMax + 1, .min, .max] {
+      let isTime = (0...Stamp.millisecondsMax).contains(time)
+      #expect(try isRead { $0.threadSlots[0].origins.time = time } == isTime, "\(time)")
+      for index in device.workspace.image().sessions[0].slots.indices {
+        #expect(
+          try isRead { $0.sessions[0].slots[index].origins.time = time } == isTime, "\(time)")
+      }
+    }
+  }
+
   @Test func typedCharactersBecomeOneRow() throws {
     let replica = ReplicaID(rawValue: 1)
     let message = OperationID(replica: replica, seq: 3)

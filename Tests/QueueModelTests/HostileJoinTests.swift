@@ -61,6 +61,7 @@ import Testing
     ("registers twice", { $0.sessions[1].registers += $0.sessions[1].registers }),
     ("a known slot missing", { $0.sessions[2].slots = [] }),
     ("a slot with other origins", { $0.sessions[2].slots[0].origins.left = stranger }),
+    ("a slot with another time", { $0.sessions[2].slots[0].origins.time += 1 }),
     ("slots twice", { $0.sessions[1].slots += $0.sessions[1].slots }),
     ("a run that is empty", { $0.sessions[1].slots[0].length = 0 }),
     ("a run of the greatest length", { $0.sessions[1].slots[0].length = .max }),

@@ -5,9 +5,15 @@ import Testing
 /// Every way in which three replicas can make so many insertions, each after having seen all or
 /// none of the others' earlier ones, read in every order.
 struct ExhaustiveOrderTests {
+  /// The times of the insertions in the order in which they are made: none, clocks that are right,
+  /// clocks that go back, and times that are equal in part.
+  static let times: [[Int64]] = [[0, 0, 0, 0], [1, 2, 3, 4], [4, 3, 2, 1], [2, 1, 2, 1]]
+
   /// Three insertions take seconds in a debug build; four are for `COSPOOL_EXHAUSTIVE=1`.
-  @Test(arguments: [[1, 2, 3], [3, 1, 2], [2, 3, 1]] as [[UInt64]])
-  func everyMeetingOfThreeReplicasGivesTheOrderOfTheTree(replicas: [UInt64]) throws {
+  @Test(arguments: [[1, 2, 3], [3, 1, 2], [2, 3, 1]] as [[UInt64]], times)
+  func everyMeetingOfThreeReplicasGivesTheOrderOfTheTree(
+    replicas: [UInt64], times: [Int64]
+  ) throws {
     var base = SequenceAuthor(9)
     try base.insert(at: 0, length: 2)
     let authors = try replicas.map { number in
@@ -15,7 +21,7 @@ struct ExhaustiveOrderTests {
       try author.receive(base.made[0])
       return author
     }
-    var search = Search(base: base.made, depth: TestEffort.isExhaustive ? 4 : 3)
+    var search = Search(base: base.made, times: times, depth: TestEffort.isExhaustive ? 4 : 3)
     try search.extend(authors, made: [])
     #expect(search.meetings > 1_000)
     #expect(search.disagreements == [])
@@ -23,13 +29,15 @@ struct ExhaustiveOrderTests {
 
   private struct Search {
     let base: [Insertion]
+    let times: [Int64]
     let depth: Int
     private(set) var meetings = 0
     /// The first few that went wrong.
     private(set) var disagreements: [String] = []
 
-    init(base: [Insertion], depth: Int) {
+    init(base: [Insertion], times: [Int64], depth: Int) {
       self.base = base
+      self.times = times
       self.depth = depth
     }
 
@@ -46,7 +54,8 @@ struct ExhaustiveOrderTests {
           for place in 0...author.order.count {
             var next = author
             // The last of a meeting is a run, so that runs meet single units.
-            let insertion = try next.insert(at: place, length: made.count + 1 == depth ? 2 : 1)
+            let insertion = try next.insert(
+              at: place, length: made.count + 1 == depth ? 2 : 1, time: times[made.count])
             var others = authors
             others[index] = next
             try extend(others, made: made + [insertion])

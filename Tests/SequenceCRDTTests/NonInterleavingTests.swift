@@ -9,16 +9,18 @@ import Testing
 struct NonInterleavingTests {
   /// Forward: what was inserted behind a unit, directly or not, stands together with it.
   /// Backward: what was inserted before a unit, directly or not, behind the same left neighbour,
-  /// stands together in front of it.
-  @Test(arguments: TestSeeds.list(standard: 150, from: 3_000))
-  func passagesStayWholeInBothDirections(seed: UInt64) throws {
+  /// stands together in front of it. What orders units at one place, ids alone or times before them,
+  /// makes no difference.
+  @Test(arguments: TestSeeds.list(standard: 150, from: 3_000), [1, 3, 1_000])
+  func passagesStayWholeInBothDirections(seed: UInt64, times: Int) throws {
     var generator = SeededGenerator(seed: seed)
     var authors = (1...3).map { _ in SequenceAuthor(1 + UInt64(generator.below(1_000_000))) }
     for _ in 0..<24 {
       let index = generator.below(3)
       let count = authors[index].order.count
       let place = generator.chance(60) ? min(count, 2) : generator.below(count + 1)
-      try authors[index].insert(at: place, length: 1 + generator.below(2))
+      try authors[index].insert(
+        at: place, length: 1 + generator.below(2), time: Int64(generator.below(times)))
       guard generator.chance(35) else { continue }
       let from = generator.below(3)
       for made in authors[from].made { try authors[index].receive(made) }
@@ -27,6 +29,7 @@ struct NonInterleavingTests {
     var reader = SequenceAuthor(2_000_000)
     for made in all.shuffled(using: &generator) { try reader.receive(made) }
     let order = reader.order
+    #expect(order == reader.tree.order(), "seed \(seed)")
     let origins = Dictionary(
       uniqueKeysWithValues: order.compactMap { id in
         reader.tree.origins(of: id).map { (id, $0) }

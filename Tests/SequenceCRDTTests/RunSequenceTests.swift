@@ -4,8 +4,9 @@ import Testing
 
 /// The sequence beside the explicit tree of the paper, and the cases in which others interleave.
 struct RunSequenceTests {
-  @Test(arguments: TestSeeds.list(standard: 60))
-  func randomEditsOfSeveralReplicasGiveTheOrderOfTheTree(seed: UInt64) throws {
+  /// With one time for all, as texts have it, with few, and with almost as many as insertions.
+  @Test(arguments: TestSeeds.list(standard: 60), [1, 3, 1_000])
+  func randomEditsOfSeveralReplicasGiveTheOrderOfTheTree(seed: UInt64, times: Int) throws {
     var generator = SeededGenerator(seed: seed)
     let count = 2 + generator.below(4)
     var authors = (1...count).map { SequenceAuthor(UInt64($0)) }
@@ -16,7 +17,8 @@ struct RunSequenceTests {
         // Mostly near each other, so that insertions meet.
         let limit = authors[index].order.count + 1
         let place = generator.chance(50) ? generator.below(limit) : min(limit - 1, 2)
-        try authors[index].insert(at: place, length: 1 + generator.below(3))
+        try authors[index].insert(
+          at: place, length: 1 + generator.below(3), time: Int64(generator.below(times)))
       } else {
         let from = generator.below(count)
         guard from != index, sent[from][index] < authors[from].made.count else { continue }
@@ -33,6 +35,53 @@ struct RunSequenceTests {
       try expectTreeOrder(authors[index], seed)
       #expect(authors[index].isComplete && authors[index].order == authors[0].order, "seed \(seed)")
     }
+    let runs = authors[0].sequence.unnumberedRuns
+    for author in authors { #expect(author.sequence.unnumberedRuns == runs, "seed \(seed)") }
+    #expect(try RunSequence(runs: runs).unnumberedRuns == runs, "seed \(seed)")
+  }
+
+  /// What is hidden, copied and taken back keeps the times: two sequences that know the same insertions
+  /// have the same runs, however they came to it.
+  @Test(arguments: TestSeeds.list(standard: 40, from: 700))
+  func timesStayWithTheirUnits(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var authors = (1...3).map { SequenceAuthor(UInt64($0)) }
+    for _ in 0..<40 {
+      let index = generator.below(3)
+      let place = min(authors[index].order.count, generator.below(4))
+      try authors[index].insert(
+        at: place, length: 1 + generator.below(4), time: Int64(generator.below(3)))
+    }
+    let all = authors.flatMap(\.made)
+    var straight = SequenceAuthor(99)
+    for insertion in all { try straight.receive(insertion) }
+    var crooked = RunSequence()
+    for (index, insertion) in all.enumerated() {
+      func integrate(_ sequence: inout RunSequence) throws {
+        try sequence.integrate(
+          id: insertion.id, length: insertion.length, left: insertion.left, right: insertion.right,
+          time: insertion.time)
+      }
+      if generator.chance(20) {
+        // A copy goes its own way, and what it took is taken back.
+        var copy = crooked
+        try integrate(&copy)
+        try copy.checkInvariants()
+        copy.truncate(toUnitCount: crooked.unitCount)
+        #expect(copy.canonicalRuns == crooked.canonicalRuns, "seed \(seed)")
+        crooked = copy
+      }
+      try integrate(&crooked)
+      let target = all[generator.below(index + 1)]
+      try crooked.hide(first: target.id, count: 1 + generator.below(target.length))
+      try crooked.checkInvariants()
+    }
+    for run in crooked.canonicalRuns where !run.isVisible {
+      try straight.hide(first: run.id, count: run.length)
+    }
+    let runs = crooked.unnumberedRuns
+    #expect(straight.sequence.unnumberedRuns == runs, "seed \(seed)")
+    #expect(try RunSequence(runs: crooked.runs).unnumberedRuns == runs, "seed \(seed)")
   }
 
   private func expectTreeOrder(_ author: SequenceAuthor, _ seed: UInt64) throws {
@@ -177,6 +226,17 @@ struct RunSequenceTests {
       for insertion in order { try reader.receive(insertion) }
       #expect(reader.order == reader.tree.order())
       #expect(reader.order == [concurrent.id, before.id, middle.id])
+    }
+  }
+}
+
+extension RunSequence {
+  /// The canonical runs without the numbers of their units, which go by the order of arrival.
+  fileprivate var unnumberedRuns: [Run] {
+    canonicalRuns.map { run in
+      var run = run
+      run.contentStart = 0
+      return run
     }
   }
 }

@@ -9,6 +9,7 @@ struct Insertion: Hashable {
   var length: Int
   var left: OperationID?
   var right: OperationID?
+  var time: Int64 = 0
 }
 
 /// A replica of one sequence: the engine beside the explicit tree.
@@ -32,12 +33,12 @@ struct SequenceAuthor {
 
   /// Inserts a run so that it starts at this index among all units.
   @discardableResult
-  mutating func insert(at index: Int, length: Int = 1) throws -> Insertion {
+  mutating func insert(at index: Int, length: Int = 1, time: Int64 = 0) throws -> Insertion {
     let left = index > 0 ? order[index - 1] : nil
     let origins = try #require(sequence.origins(behind: left))
     let insertion = Insertion(
       id: OperationID(replica: replica, seq: nextSeq), length: length, left: origins.left,
-      right: origins.right)
+      right: origins.right, time: time)
     nextSeq += UInt32(length)
     made.append(insertion)
     try integrate(insertion)
@@ -60,13 +61,21 @@ struct SequenceAuthor {
     [insertion.left, insertion.right].compactMap { $0 }.allSatisfy(known.contains)
   }
 
+  /// Hides units of the engine.
+  mutating func hide(first: OperationID, count: Int) throws {
+    try sequence.hide(first: first, count: count)
+  }
+
   private mutating func integrate(_ insertion: Insertion) throws {
     try sequence.integrate(
-      id: insertion.id, length: insertion.length, left: insertion.left, right: insertion.right)
+      id: insertion.id, length: insertion.length, left: insertion.left, right: insertion.right,
+      time: insertion.time)
     var left = insertion.left
     for distance in 0..<insertion.length {
       let id = try #require(insertion.id.advanced(by: distance))
-      tree.insert(id, origins: Operation.Origins(left: left, right: insertion.right))
+      tree.insert(
+        id,
+        origins: Operation.Origins(left: left, right: insertion.right, time: insertion.time))
       known.insert(id)
       left = id
     }

@@ -9,6 +9,7 @@ package enum ImageMutation {
     switch generator.below(10) {
     case 0: change(one: &image.replicas, using: &generator, change)
     case 1: change(one: &image.threadSlots, using: &generator, change)
+    case 2: changeTime(inOneOf: &image.threadSlots, using: &generator)
     default: change(one: &image.sessions, using: &generator, change)
     }
   }
@@ -43,7 +44,8 @@ package enum ImageMutation {
   private static func change(
     _ session: inout WorkspaceImage.Session, _ generator: inout SeededGenerator
   ) {
-    switch generator.below(16) {
+    switch generator.below(17) {
+    case 16: changeTime(inOneOf: &session.slots, using: &generator)
     case 0: session.key = .named("session-\(generator.below(4))")
     case 1: change(one: &session.references, using: &generator, change)
     case 2: change(one: &session.tags, using: &generator, change)
@@ -143,6 +145,15 @@ package enum ImageMutation {
     case 4: run.length = generator.pick([0, -1, 1 << 16, .max, .min]) ?? 0
     default: swap(&run.origins.left, &run.origins.right)
     }
+  }
+
+  private static func changeTime(
+    inOneOf slots: inout [WorkspaceImage.SlotRun], using generator: inout SeededGenerator
+  ) {
+    guard !slots.isEmpty else { return }
+    let index = generator.below(slots.count)
+    slots[index].origins.time =
+      generator.pick([0, -1, .min, .max, slots[index].origins.time &+ 1]) ?? 0
   }
 
   private static func origin(

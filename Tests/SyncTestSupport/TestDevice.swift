@@ -50,7 +50,8 @@ package struct TestDevice: Sendable {
     clock.observe(workspace.latestStamp)
     var next = clock
     let context = CommandContext(
-      replica: replica, stamp: next.tick(milliseconds: now), queueSizeMax: queueSizeMax)
+      replica: replica, stamp: next.tick(milliseconds: now), time: now,
+      queueSizeMax: queueSizeMax)
     let outcome = try body(&workspace, context)
     clock = next
     made.append(contentsOf: outcome.operations)

@@ -16,6 +16,8 @@ enum VectorText {
       return "["
         + vector.sorted.map { describe($0.replica) + ":\($0.seq)" }
         .joined(separator: ", ") + "]"
+    case let origins as QueueModel.Operation.Origins where origins.time == 0:
+      return "{left: \(describe(origins.left as Any)), right: \(describe(origins.right as Any))}"
     case let stamp as Stamp: return "\(stamp.milliseconds) ms + \(stamp.counter)"
     case let identifier as any UniqueIdentifier: return identifier.description
     case let hash as ContentHash: return hash.description

@@ -18,8 +18,13 @@ enum VectorValues {
 
   typealias Deltas = [(name: String, description: String, operations: [Operation])]
 
-  static func operation(_ seq: UInt32, _ body: Operation.Body) -> Operation {
-    Operation(id: a(seq), body: body)
+  /// An operation of the first author, whose clock shows so many milliseconds more than the stamp says.
+  static func operation(
+    _ seq: UInt32, _ body: Operation.Body, clockAheadOfStamp ahead: Int64 = 0
+  ) -> Operation {
+    let operation = Operation(id: a(seq), body: body)
+    guard let stamp = operation.stamp else { return operation }
+    return Operation(id: operation.id, body: body.made(at: stamp.milliseconds + ahead))
   }
 
   static func insertion(
@@ -128,12 +133,35 @@ enum VectorValues {
         insertion(
           a(4), nil, nil,
           "Please fix the failing test in the parser and add a unit test for the empty line."),
-        Operation(
-          id: a(86),
-          body: .enqueueThread(
+        operation(
+          86,
+          .enqueueThread(
             Operation.EnqueueThread(
               session: a(2), origins: .init(left: nil, right: nil), stamp: stamp,
               clearsQueued: [], locks: false, clearsLocked: []))),
+      ]
+    ),
+    (
+      "stamps ahead of the clock",
+      "A message, and a move of it and another one behind it, by a clock that is a second behind the "
+        + "stamp of the first and as late as that of the others.",
+      [
+        operation(3, addition.body, clockAheadOfStamp: -1_000),
+        operation(
+          4,
+          .placeMessage(
+            message: a(3), session: a(2), origins: .init(left: b(7), right: nil), stamp: stamp),
+          clockAheadOfStamp: -1_000),
+        operation(
+          5,
+          .placeMessage(
+            message: b(8), session: a(2), origins: .init(left: a(4), right: nil), stamp: stamp),
+          clockAheadOfStamp: -1_000),
+        operation(
+          6,
+          .placeThread(
+            session: a(2), origins: .init(left: b(9), right: nil),
+            stamp: Stamp(milliseconds: stamp.milliseconds + 5))),
       ]
     ),
     (

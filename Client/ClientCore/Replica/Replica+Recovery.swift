@@ -62,7 +62,8 @@ extension Replica {
       do throws(QueueError) {
         operations += try workspace.perform(
           command,
-          in: CommandContext(replica: author.replica, stamp: stamp, recordsUndo: false)
+          in: CommandContext(
+            replica: author.replica, stamp: stamp, time: context.wall, recordsUndo: false)
         ).operations
       } catch {
         // What runs meanwhile is not stopped any more.

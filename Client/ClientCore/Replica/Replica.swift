@@ -115,7 +115,8 @@ package struct Replica: Sendable {
     let (author, announcement) = next.preparedWriter(at: event)
     next.clock.observe(workspace.latestStamp)
     let context = CommandContext(
-      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), recordsUndo: false)
+      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: wall,
+      recordsUndo: false)
     var outcome: CommandOutcome
     do {
       outcome = try body(&next.workspace, context)
@@ -216,7 +217,7 @@ package struct Replica: Sendable {
     (author, announcement) = next.preparedWriter(at: event)
     next.clock.observe(workspace.latestStamp)
     var context = CommandContext(
-      replica: author.replica, stamp: next.clock.tick(milliseconds: wall),
+      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: wall,
       queueSizeMax: queueSizeMax, recordsUndo: recordsUndo)
     var outcome: CommandOutcome
     let undo: UndoHistory.Changes

@@ -52,7 +52,7 @@ struct PairResult: Sendable {
       clock.observe(workspace.latestStamp)
       var next = clock
       let context = CommandContext(
-        replica: replica, stamp: next.tick(milliseconds: now), queueSizeMax: 50)
+        replica: replica, stamp: next.tick(milliseconds: now), time: now, queueSizeMax: 50)
       made += try workspace.perform(command, in: context).operations
       clock = next
     }

@@ -140,18 +140,24 @@ public struct CommandContext: Hashable, Sendable {
   public var replica: ReplicaID
   /// The stamp of all register writes of the command.
   public var stamp: Stamp
+  /// The author's own clock in milliseconds since 1970, also if the stamp is ahead of it: the time of
+  /// the slots that the command makes.
+  public let time: Int64
   /// How many messages a session may hold for a local enqueue to be taken (S0-6, S1-10).
   public var queueSizeMax: Int
   /// Whether the outcome says how to take the command back.
   public var recordsUndo: Bool
 
   /// Puts the parts together.
+  ///
+  /// - Parameter time: is that of the stamp if it is nil; what no stamp can hold is clamped.
   public init(
-    replica: ReplicaID, stamp: Stamp, queueSizeMax: Int = Limits.queueSizeDefault,
-    recordsUndo: Bool = true
+    replica: ReplicaID, stamp: Stamp, time: Int64? = nil,
+    queueSizeMax: Int = Limits.queueSizeDefault, recordsUndo: Bool = true
   ) {
     self.replica = replica
     self.stamp = stamp
+    self.time = Stamp(milliseconds: time ?? stamp.milliseconds).milliseconds
     self.queueSizeMax = queueSizeMax
     self.recordsUndo = recordsUndo
   }

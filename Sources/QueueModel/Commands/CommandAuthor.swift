@@ -39,7 +39,7 @@ struct CommandAuthor {
   @discardableResult
   mutating func emit(_ body: Operation.Body) -> OperationID {
     let replica = context.replica
-    let body = clearingWithinLimit(body)
+    let body = clearingWithinLimit(body).made(at: context.time)
     let operation = Operation(
       id: OperationID(replica: replica, seq: workspace.vector[replica] + 1), body: body)
     recorder?.watch(operation, in: workspace)

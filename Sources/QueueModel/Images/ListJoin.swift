@@ -102,7 +102,9 @@ private struct ListDifference {
   ) throws(MergeError) {
     let length = min(mine.first?.length ?? 0, theirs.first?.length ?? 0)
     let (own, other) = (mine.takeFirst(length), theirs.takeFirst(length))
-    guard own.left == other.left, own.right == other.right else { throw .contradiction(in: own.id) }
+    guard own.left == other.left, own.right == other.right, own.time == other.time else {
+      throw .contradiction(in: own.id)
+    }
     switch (own.isVisible, other.isVisible) {
     case (true, true): shown.append((own.numbers, other.numbers))
     case (true, false): there.hidden.append(other)
@@ -247,7 +249,8 @@ extension UnitList {
 
 extension RunSequence: UnitList {
   fileprivate mutating func insert(_ run: Run) throws(SequenceFault) {
-    try integrate(id: run.id, length: run.length, left: run.left, right: run.right)
+    try integrate(
+      id: run.id, length: run.length, left: run.left, right: run.right, time: run.time)
   }
 
   fileprivate mutating func hide(_ run: Run) throws(SequenceFault) {

@@ -80,6 +80,8 @@ extension WorkspaceImage.Position {
 
 extension WorkspaceImage.SlotRun {
   init(_ run: RunSequence.Run) {
-    self.init(id: run.id, length: run.length, origins: .init(left: run.left, right: run.right))
+    self.init(
+      id: run.id, length: run.length,
+      origins: .init(left: run.left, right: run.right, time: run.time))
   }
 }

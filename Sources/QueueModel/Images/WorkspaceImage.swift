@@ -48,7 +48,7 @@ package struct WorkspaceImage: Hashable, Sendable {
   }
 
   /// A stretch of slots or scalars with consecutive ids: unit *k* > 0 has the left origin
-  /// `id + k − 1` and the right origin of the run.
+  /// `id + k − 1`, and the right origin and time of the run.
   package struct SlotRun: Hashable, Sendable {
     package var id: OperationID
     package var length: Int

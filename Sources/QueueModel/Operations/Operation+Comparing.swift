@@ -12,7 +12,7 @@ extension Operation {
   /// whose scalars no longer follow on each other.
   package func renamed(_ name: (OperationID) -> OperationID) -> [Body] {
     func renamed(_ origins: Origins) -> Origins {
-      Origins(left: origins.left.map(name), right: origins.right.map(name))
+      Origins(left: origins.left.map(name), right: origins.right.map(name), time: origins.time)
     }
     switch body {
     case .announceDevice:

@@ -14,6 +14,9 @@ extension Operation {
       throw .invalidReference(
         operation: id, reference: dependency, reason: "it names itself or a later operation")
     }
+    guard origins.map({ Operation.timesOfSlots.contains($0.time) }) ?? true else {
+      throw .invalidOperation(operation: id, reason: "no clock shows the time of its slot")
+    }
     switch body {
     case .announceDevice(_, let name), .addTag(_, _, _, let name),
       .setRegister(_, _, .text(let name), _):
@@ -21,6 +24,9 @@ extension Operation {
         throw .limitReached(operation: id, what: "bytes of a text", max: Limits.nameBytesMax)
       }
     case .insertText(let insertion):
+      guard insertion.origins.time == 0 else {
+        throw .invalidOperation(operation: id, reason: "text has no time")
+      }
       guard insertion.text.utf8.count <= Limits.contentBytesMax else {
         throw .limitReached(operation: id, what: "bytes of content", max: Limits.contentBytesMax)
       }

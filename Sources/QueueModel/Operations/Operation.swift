@@ -47,17 +47,23 @@ public struct Operation: Hashable, Sendable {
       element: OperationID, field: RegisterField, value: RegisterValue, stamp: Stamp)
   }
 
-  /// The neighbours an insertion saw: nil is the start (left) or the end (right) of the list.
+  /// Where an insertion goes: the neighbours that its author saw, nil for the start (left) or the end
+  /// (right) of the list, and what orders it among others at the same place.
   public struct Origins: Hashable, Sendable {
     /// The slot or scalar to the left.
     public var left: OperationID?
     /// The slot or scalar to the right.
     public var right: OperationID?
+    /// When a slot was made by its author's own clock, in milliseconds since 1970: of slots at one
+    /// place the earlier stands first, those of one time by id. It never changes, whatever becomes of
+    /// the stamp. Scalars have 0 and go by id.
+    public var time: Int64
 
     /// Between `left` and `right`.
-    public init(left: OperationID?, right: OperationID?) {
+    public init(left: OperationID?, right: OperationID?, time: Int64 = 0) {
       self.left = left
       self.right = right
+      self.time = time
     }
   }
 

@@ -23,8 +23,9 @@ package protocol PackedSessions: AnyObject, Sendable {
 package struct SessionToWrite {
   /// The session without its messages.
   package var session: WorkspaceImage.Session
-  /// Of each message its slot, and the operation that added it first; in the order of the slots.
-  package var places: [(slot: OperationID, addition: OperationID?)]
+  /// Of each message its slot, and the operation that added it first, with its stamp; in the order of
+  /// the slots.
+  package var places: [(slot: OperationID, addition: OperationID?, stamp: Stamp)]
   /// Puts a message together, by its number in that order.
   package var message: (Int) -> WorkspaceImage.Message
 }
@@ -33,7 +34,10 @@ extension SessionToWrite {
   /// A session whose image is there already.
   package init(_ image: WorkspaceImage.Session) {
     self.init(
-      session: image, places: image.messages.map { ($0.position.slot, $0.additions.first?.id) },
+      session: image,
+      places: image.messages.map {
+        ($0.position.slot, $0.additions.first?.id, $0.additions.first?.stamp ?? .zero)
+      },
       message: { image.messages[$0] })
   }
 }

@@ -37,7 +37,8 @@ struct SlotList<Owner: Hashable & Sendable>: Sendable {
     _ id: OperationID, _ origins: Operation.Origins, for owner: Owner
   ) throws(MergeError) {
     do {
-      try sequence.integrate(id: id, length: 1, left: origins.left, right: origins.right)
+      try sequence.integrate(
+        id: id, length: 1, left: origins.left, right: origins.right, time: origins.time)
     } catch {
       throw MergeError(error, operation: id)
     }

@@ -65,7 +65,9 @@ extension Workspace {
       let messages = messagesInPlace(of: session)
       return SessionToWrite(
         session: WorkspaceImage.Session(withoutMessages: session),
-        places: messages.map { ($0.position.value, $0.additions.first?.id) },
+        places: messages.map {
+          ($0.position.value, $0.additions.first?.id, $0.additions.first?.stamp ?? .zero)
+        },
         message: { WorkspaceImage.Message(messages[$0]) })
     }
   }

@@ -174,7 +174,7 @@ extension RunSequence.Run {
   init(_ image: WorkspaceImage.SlotRun, isVisible: Bool) {
     self.init(
       id: image.id, length: image.length, left: image.origins.left, right: image.origins.right,
-      isVisible: isVisible)
+      time: image.origins.time, isVisible: isVisible)
   }
 
   init(_ image: WorkspaceImage.TextRun) {

@@ -64,14 +64,7 @@ final class OrderChecker: SimulationChecker {
     guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
       return []
     }
-    var places: [MessageID: Int] = [:]
-    for session in workspace.sessions() {
-      for message in (try? workspace.messageQueue(session.id))?.messages ?? []
-      // What was tried already stands in front, whoever queued it when.
-      where message.status == .queued && message.run == nil {
-        places[message.id] = message.position
-      }
-    }
+    let places = FifoChecker.positions(in: workspace)
     var last: [Line: Sent] = [:]
     for entry in sent where !disturbed.contains(entry.message) {
       guard let place = places[entry.message] else { continue }

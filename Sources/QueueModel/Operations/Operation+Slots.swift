@@ -1,0 +1,47 @@
+import SequenceCRDT
+
+/// Operations that make a slot in a queue.
+extension Operation {
+  /// What a wall clock may show: milliseconds since 1970 that a stamp can hold.
+  package static let timesOfSlots: ClosedRange<Int64> = 0...Stamp.millisecondsMax
+
+  /// Where the slot goes that the operation makes; nil if it makes none.
+  package var origins: Origins? { body.origins }
+}
+
+extension Operation.Body {
+  fileprivate(set) var origins: Operation.Origins? {
+    get {
+      switch self {
+      case .addMessage(let addition): addition.origins
+      case .placeMessage(_, _, let origins, _), .placeThread(_, let origins, _): origins
+      case .enqueueThread(let enqueue): enqueue.origins
+      default: nil
+      }
+    }
+    set {
+      guard let origins = newValue else { return }
+      switch self {
+      case .addMessage(var addition):
+        addition.origins = origins
+        self = .addMessage(addition)
+      case .placeMessage(let message, let session, _, let stamp):
+        self = .placeMessage(message: message, session: session, origins: origins, stamp: stamp)
+      case .placeThread(let session, _, let stamp):
+        self = .placeThread(session: session, origins: origins, stamp: stamp)
+      case .enqueueThread(var enqueue):
+        enqueue.origins = origins
+        self = .enqueueThread(enqueue)
+      default:
+        break
+      }
+    }
+  }
+
+  /// The same with the time at which its slot is made, if it makes one.
+  package func made(at milliseconds: Int64) -> Operation.Body {
+    var body = self
+    body.origins?.time = milliseconds
+    return body
+  }
+}
