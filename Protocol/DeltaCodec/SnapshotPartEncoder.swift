@@ -194,7 +194,7 @@ extension SnapshotPartEncoder {
   /// The slots of a queue, and behind them their times.
   private mutating func writeSlots(_ list: [WorkspaceImage.SlotRun]) {
     writeRuns(list, visible: nil)
-    var last = DeltaFormat.epochMilliseconds
+    var last = context.milliseconds
     for run in list {
       runs.signed(run.origins.time &- last)
       last = run.origins.time

@@ -118,7 +118,7 @@ extension SnapshotPartReader {
   /// The slots of a queue with their times.
   mutating func readSlots() throws(DecodingFault) -> [WorkspaceImage.SlotRun] {
     var slots = try readRuns(areText: false).map(\.slots)
-    var last = DeltaFormat.epochMilliseconds
+    var last = context.milliseconds
     for index in slots.indices {
       let offset = runs.position
       let (time, overflow) = last.addingReportingOverflow(try runs.signed())

@@ -66,6 +66,37 @@ struct SizeTests {
     }
   }
 
+  /// Of a queue whose messages were sent minutes apart, and some of which were moved: the times of slots
+  /// take a small part of the snapshot, compared with the same state with one time for all.
+  @Test func timesTakeAtMostASeventhOfASnapshot() throws {
+    var device = TestDevice(0x5EED_0123_4567_89AB, queueSizeMax: 300)
+    var generator = SeededGenerator(seed: 5)
+    var sent: [MessageID] = []
+    for number in 0..<200 {
+      device.now += Int64(generator.below(600_000))
+      let id = SizeTests.id(&generator)
+      // In any order, since no two prompts of a person are the same.
+      let words = SizeTests.prompts[number % SizeTests.prompts.count].split(separator: " ")
+      let prompt = words.shuffled(using: &generator).joined(separator: " ")
+      try device.perform(
+        .send(Command.Send(session: SizeTests.session, id: id, text: "\(number): \(prompt)")))
+      sent.append(id)
+      guard generator.chance(25), let moved = generator.pick(sent) else { continue }
+      try device.perform(.move([moved], to: .position(1 + generator.below(sent.count))))
+    }
+    var image = device.workspace.image()
+    let size = PackedSnapshot.pack(image).count
+    for index in image.threadSlots.indices { image.threadSlots[index].origins.time = 0 }
+    for session in image.sessions.indices {
+      for slot in image.sessions[session].slots.indices {
+        image.sessions[session].slots[slot].origins.time = 0
+      }
+    }
+    let base = PackedSnapshot.pack(image).count
+    print("size of a snapshot: \(size) bytes, \(base) without times")
+    #expect(Double(size) <= 1.15 * Double(base))
+  }
+
   @Test func oneEnqueueOf100BytesTakesAtMost130Bytes() throws {
     for prompt in SizeTests.prompts {
       var device = try SizeTests.device()
