@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Editing: minimal text operations against what the editor saw. S0-12, S1-21.
+/// Editing: few text operations, by words, against what the editor saw. S0-12, S1-21.
 struct EditTests {
   private func device(_ text: String) throws -> TestDevice {
     var device = TestDevice(1)
@@ -29,15 +29,20 @@ struct EditTests {
   @Test(arguments: [
     ("fix the test", "fix the failing test", 8, 0),
     ("fix the failing test", "fix the test", 0, 8),
-    ("abc", "abd", 1, 1),
-    ("abc", "xabcx", 2, 0),
-    ("aaaa", "aa", 0, 2),
-    ("kitten", "sitting", 3, 2),
+    ("abc", "abd", 3, 3),
+    ("abc", "abc def", 4, 0),
+    ("abc", "def abc", 4, 0),
+    ("aaaa", "aa", 2, 4),
+    ("one kitten sat", "one sitting sat", 8, 7),
+    ("one kitten", "one sitting", 8, 7),
     ("one two three", "one three two", 4, 4),
-    ("👩‍👩‍👧‍👦", "👩‍👩‍👦", 0, 2),
-    ("line one\nline two", "line one\nline 2", 1, 3),
+    ("a 👩‍👩‍👧‍👦 b", "a 👩‍👩‍👦 b", 6, 8),
+    ("line one\nline two", "line one\nline 2", 2, 4),
+    ("one\ntwo\nthree", "one\n2\nthree", 2, 4),
+    ("one\n\ntwo", "one\n\nand\n\ntwo", 5, 0),
+    ("看看日志，修复测试。谢谢", "看看日志，重写测试。谢谢", 5, 5),
   ])
-  func anEditTouchesAsFewScalarsAsItCan(
+  func anEditReplacesAsFewWordsAsItCan(
     old: String, new: String, inserted: Int, deleted: Int
   ) throws {
     var device = try device(old)
@@ -86,7 +91,7 @@ struct EditTests {
     #expect(try content(device) == "please run all the tests")
     // A base whose scalars are partly deleted by now.
     try device.perform(.edit(.numbered(1), content: "run them", base: base))
-    #expect(try content(device) == "please run all them")
+    #expect(try content(device) == "please run them all")
   }
 
   @Test func savingTheOldTextUnchangedDoesNotUndoOthers() throws {
@@ -164,7 +169,7 @@ struct EditTests {
     try device.workspace.checkInvariants()
   }
 
-  /// Two devices type at different places of one text; each one's words stay whole.
+  /// Two devices insert words at different places of one text; each one's words stay whole.
   @Test(arguments: TestSeeds.list(standard: 20, from: 400))
   func concurrentInsertionsBothAppearWhole(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -172,21 +177,20 @@ struct EditTests {
     var second = TestDevice(2)
     try second.merge(first.made)
     let marks = ["FIRST", "SECOND"]
+    let words = ["one", "two", "three", "four", "five"]
     for mark in marks {
-      let base = "one two three four five"
-      var text = base
-      let place = text.index(text.startIndex, offsetBy: generator.below(text.count + 1))
-      text.insert(contentsOf: mark, at: place)
-      let edit = Command.edit(.numbered(1), content: text, base: nil)
+      var text = words
+      text.insert(mark, at: generator.below(words.count + 1))
+      let edit = Command.edit(.numbered(1), content: text.joined(separator: " "), base: nil)
       if mark == marks[0] { try first.perform(edit) } else { try second.perform(edit) }
     }
     try first.merge(second.made)
     try second.merge(first.made)
     let merged = try content(first)
     #expect(try content(second) == merged)
-    for mark in marks { #expect(merged.contains(mark), "seed \(seed)") }
-    let rest = merged.replacing("FIRST", with: "").replacing("SECOND", with: "")
-    #expect(rest == "one two three four five", "seed \(seed)")
+    let shown = merged.split(separator: " ").map(String.init)
+    for mark in marks { #expect(shown.contains(mark), "seed \(seed): \(merged)") }
+    #expect(shown.filter { !marks.contains($0) } == words, "seed \(seed): \(merged)")
   }
 
   @Test

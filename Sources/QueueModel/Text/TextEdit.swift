@@ -4,59 +4,163 @@ struct TextEdit: Hashable {
   var range: Range<Int>
   var replacement: [Unicode.Scalar]
 
-  /// The edits that turn `old` into `new`: the fewest scalars deleted and inserted.
+  /// The edits that turn `old` into `new`: the fewest words and blanks deleted and inserted.
   ///
-  /// Where that takes more work than `LinearDifference` may do, as between two unlike texts of many
-  /// thousand scalars, whole lines are compared first and then the scalars inside changed lines; what
-  /// is too much even so is replaced in one stretch.
+  /// A word is replaced as a whole, with the blank in front of it, and words that change side by side are
+  /// replaced together: of two people who replace the same words, both replacements then stand whole.
+  ///
+  /// Of long texts, and if that takes more work than `LinearDifference` may do, whole lines are compared
+  /// first and then the words inside changed lines; what is too much even so is replaced in one stretch.
   static func edits(from old: [Unicode.Scalar], to new: [Unicode.Scalar]) -> [TextEdit] {
-    let (oldValues, newValues) = (old.map(\.value), new.map(\.value))
-    let exact = LinearDifference(from: oldValues, to: newValues)
-    let hunks = exact.isMinimal ? exact.hunks : hunksByLine(from: oldValues, to: newValues)
-    return hunks.map { TextEdit(range: $0.old, replacement: Array(new[$0.new])) }
+    var texts = Texts(old: old.map(\.value), new: new.map(\.value))
+    return texts.hunks().map { TextEdit(range: $0.old, replacement: Array(new[$0.new])) }
+  }
+}
+
+/// Two texts that are compared by words.
+private struct Texts {
+  typealias Hunk = LinearDifference.Hunk
+
+  /// Of more scalars, whole lines are compared first.
+  private static let exactMax = 1 << 17
+
+  let old: [UInt32]
+  let new: [UInt32]
+  /// Both, one behind the other: units are named in this.
+  private let both: [UInt32]
+  private var names = UnitNames()
+
+  init(old: [UInt32], new: [UInt32]) {
+    self.old = old
+    self.new = new
+    both = old + new
   }
 
-  private static func hunksByLine(from old: [UInt32], to new: [UInt32]) -> [LinearDifference.Hunk] {
-    var names: [ArraySlice<UInt32>: UInt32] = [:]
-    let oldLines = Lines(old, names: &names)
-    let newLines = Lines(new, names: &names)
-    let coarse = LinearDifference(from: oldLines.names, to: newLines.names)
+  mutating func hunks() -> [Hunk] {
+    let (start, end) = (commonStart(), commonEnd())
+    // Where the new text repeats itself, both ends may claim the same scalars.
+    let prefix = min(start, old.count - end, new.count - end)
+    let oldPart = prefix..<old.count - end
+    let newPart = prefix..<new.count - end
+    return joined(hunks(oldPart, newPart)).map(withBlank)
+  }
+
+  private mutating func hunks(_ oldPart: Range<Int>, _ newPart: Range<Int>) -> [Hunk] {
+    if oldPart.count + newPart.count <= Texts.exactMax {
+      let words = difference(oldPart, newPart, by: .words)
+      if words.isMinimal { return words.hunks }
+    }
+    return hunksByLine(oldPart, newPart)
+  }
+
+  /// How many scalars both texts begin with, up to the beginning of a word.
+  private func commonStart() -> Int {
+    var count = 0
+    while count < old.count, count < new.count, old[count] == new[count] { count += 1 }
+    return nearestEnd(below: count) { count in
+      guard count > 0 else { return true }
+      let before = old[count - 1]
+      return TextUnits.isEnd(between: before, count < old.count ? old[count] : nil)
+        && TextUnits.isEnd(between: before, count < new.count ? new[count] : nil)
+    }
+  }
+
+  /// How many scalars both texts end with, down to the end of a word.
+  private func commonEnd() -> Int {
+    var count = 0
+    while count < old.count, count < new.count,
+      old[old.count - 1 - count] == new[new.count - 1 - count]
+    { count += 1 }
+    return nearestEnd(below: count) { count in
+      guard count > 0 else { return true }
+      let behind = old[old.count - count]
+      return TextUnits.isEnd(
+        between: count < old.count ? old[old.count - count - 1] : nil, behind)
+        && TextUnits.isEnd(between: count < new.count ? new[new.count - count - 1] : nil, behind)
+    }
+  }
+
+  /// The greatest count at which no word is cut; the count itself inside a very long word.
+  private func nearestEnd(below count: Int, _ isEnd: (Int) -> Bool) -> Int {
+    (max(0, count - TextUnits.wordMax)...count).last(where: isEnd) ?? count
+  }
+
+  private mutating func hunksByLine(_ oldPart: Range<Int>, _ newPart: Range<Int>) -> [Hunk] {
     var work = LinearDifference.workMax
-    return coarse.hunks.flatMap { hunk -> [LinearDifference.Hunk] in
-      let oldPart = oldLines.scalars(of: hunk.old)
-      let newPart = newLines.scalars(of: hunk.new)
-      let fine = LinearDifference(
-        from: Array(old[oldPart]), to: Array(new[newPart]), work: max(work, 0))
+    return difference(oldPart, newPart, by: .lines).hunks.flatMap { hunk -> [Hunk] in
+      let fine = difference(hunk.old, hunk.new, by: .words, work: max(work, 0))
       work = fine.work
-      return fine.hunks.map { part in
-        LinearDifference.Hunk(
-          old: part.old.lowerBound + oldPart.lowerBound..<part.old.upperBound + oldPart.lowerBound,
-          new: part.new.lowerBound + newPart.lowerBound..<part.new.upperBound + newPart.lowerBound)
+      return fine.hunks
+    }
+  }
+
+  private mutating func difference(
+    _ oldPart: Range<Int>, _ newPart: Range<Int>, by kind: TextUnits.Kind,
+    work: Int = LinearDifference.workMax
+  ) -> (hunks: [Hunk], isMinimal: Bool, work: Int) {
+    let shift = old.count
+    let oldUnits = TextUnits(oldPart, of: both, by: kind, names: &names)
+    let newUnits = TextUnits(
+      newPart.lowerBound + shift..<newPart.upperBound + shift, of: both, by: kind, names: &names)
+    let found = LinearDifference(from: oldUnits.names, to: newUnits.names, work: work)
+    let hunks = found.hunks.map { hunk in
+      let new = newUnits.scalars(of: hunk.new)
+      return Hunk(
+        old: oldUnits.scalars(of: hunk.old), new: new.lowerBound - shift..<new.upperBound - shift)
+    }
+    return (hunks, found.isMinimal, found.work)
+  }
+
+  /// Joins stretches between which nothing but blanks stays.
+  private func joined(_ hunks: [Hunk]) -> [Hunk] {
+    hunks.reduce(into: []) { joined, hunk in
+      if let last = joined.last,
+        old[last.old.upperBound..<hunk.old.lowerBound].allSatisfy(TextUnits.isBlank)
+      {
+        joined[joined.count - 1] = Hunk(
+          old: last.old.lowerBound..<hunk.old.upperBound,
+          new: last.new.lowerBound..<hunk.new.upperBound)
+      } else {
+        joined.append(hunk)
       }
     }
   }
 
-  /// A text cut behind each line feed; equal lines have one name.
-  private struct Lines {
-    var names: [UInt32] = []
-    private var starts = [0]
-
-    init(_ text: [UInt32], names known: inout [ArraySlice<UInt32>: UInt32]) {
-      let lineFeed = Unicode.Scalar("\n").value
-      var start = 0
-      while start < text.count {
-        let end = text[start...].firstIndex(of: lineFeed).map { $0 + 1 } ?? text.count
-        let fresh = UInt32(truncatingIfNeeded: known.count)
-        let name = known[text[start..<end]] ?? fresh
-        known[text[start..<end]] = name
-        names.append(name)
-        starts.append(end)
-        start = end
+  /// The stretch with the blank in front of it, so that what two people write there has one between.
+  ///
+  /// What is replaced takes that blank along, at the start of the text the one behind it. What is only
+  /// inserted or deleted begins with a blank rather than ends with one: so no edit relies on a blank that
+  /// another one takes along.
+  private func withBlank(_ hunk: Hunk) -> Hunk {
+    if hunk.old.isEmpty || hunk.new.isEmpty {
+      let (text, part) = hunk.old.isEmpty ? (new, hunk.new) : (old, hunk.old)
+      var shift = 0
+      while shift < part.lowerBound, shift < part.count {
+        let last = text[part.upperBound - 1 - shift]
+        guard TextUnits.isBlank(last), text[part.lowerBound - 1 - shift] == last else { break }
+        shift += 1
       }
+      return hunk.widened(start: -shift, end: -shift)
     }
+    if TextUnits.isBlank(old[hunk.old.lowerBound]), TextUnits.isBlank(new[hunk.new.lowerBound]) {
+      return hunk
+    }
+    if hunk.old.lowerBound > 0, TextUnits.isBlank(old[hunk.old.lowerBound - 1]) {
+      return hunk.widened(start: -1, end: 0)
+    }
+    if hunk.old.lowerBound == 0, hunk.old.upperBound < old.count,
+      TextUnits.isBlank(old[hunk.old.upperBound])
+    {
+      return hunk.widened(start: 0, end: 1)
+    }
+    return hunk
+  }
+}
 
-    func scalars(of lines: Range<Int>) -> Range<Int> {
-      starts[lines.lowerBound]..<starts[lines.upperBound]
-    }
+extension LinearDifference.Hunk {
+  fileprivate func widened(start: Int, end: Int) -> LinearDifference.Hunk {
+    LinearDifference.Hunk(
+      old: old.lowerBound + start..<old.upperBound + end,
+      new: new.lowerBound + start..<new.upperBound + end)
   }
 }
