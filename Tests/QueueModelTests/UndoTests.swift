@@ -273,7 +273,8 @@ struct UndoTextTests {
     #expect(try text(one) == "Please keep -XY- here")
     try one.perform(.undo)
     // It is new text, beside what the other typed.
-    #expect(try ["abcdef-XY-", "-XY-abcdef"].contains { try text(one) == "Please keep \($0) here" })
+    #expect(
+      try ["abcdef-XY-", "-XY-abcdef"].contains { try text(one) == "Please keep \($0) here" })
     try two.merge(one.made)
     #expect(try text(two) == text(one))
     try one.perform(.redo)
