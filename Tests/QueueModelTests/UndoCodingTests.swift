@@ -19,7 +19,8 @@ import Testing
     let session = try SessionID("größe/2")
     let message = MessageID(high: 7, low: .max)
     func step(
-      _ element: ElementName, _ part: UndoField.Part, _ value: UndoValue, _ isOvertaken: Bool = false
+      _ element: ElementName, _ part: UndoField.Part, _ value: UndoValue,
+      _ isOvertaken: Bool = false
     ) -> UndoStep {
       UndoStep(
         field: UndoField(element: element, part: part), value: value, isOvertaken: isOvertaken)

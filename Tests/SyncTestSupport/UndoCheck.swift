@@ -17,7 +17,8 @@ package enum UndoCheck {
       return outcome.operations.isEmpty ? [] : ["nothing says how to take it back"]
     }
     // Typing goes on with the change before it.
-    guard after.history.undoCount > before.history.undoCount
+    guard
+      after.history.undoCount > before.history.undoCount
         || after.history.undoCount == Limits.undoGroupsMax
     else { return [] }
     var device = after

@@ -137,10 +137,10 @@ package struct StoreTransaction: Sendable {
 package struct IntentChanges: Hashable, Sendable {
   /// Handed to an agent from now on; takes the place of an earlier one of the same message.
   package var begun: StartOrder?
-  /// What became of it is known.
-  package var ended: MessageID?
+  /// What became of this attempt is known. A later attempt of its message that began meanwhile stays.
+  package var ended: StartOrder?
 
-  package init(begun: StartOrder? = nil, ended: MessageID? = nil) {
+  package init(begun: StartOrder? = nil, ended: StartOrder? = nil) {
     self.begun = begun
     self.ended = ended
   }

@@ -6,7 +6,8 @@ extension TextReversal {
     self.init(
       content: content, offset: offsets.lowerBound, text: text.visibleText(in: offsets),
       ids: text.visibleRanges(in: offsets), old: old,
-      left: text.visibleID(at: offsets.lowerBound - 1), right: text.visibleID(at: offsets.upperBound))
+      left: text.visibleID(at: offsets.lowerBound - 1),
+      right: text.visibleID(at: offsets.upperBound))
   }
 
   /// The stretch in which a text differs from what it was.
@@ -84,7 +85,9 @@ extension CommandAuthor {
   ///
   /// - Parameter isLatest: whether nobody changed the text since, so that its places count.
   mutating func reverse(_ step: TextReversal, of message: MessageID, isLatest: Bool) {
-    guard let (ids, edits, deleted) = edits(for: step, of: message, isLatest: isLatest) else { return }
+    guard let (ids, edits, deleted) = edits(for: step, of: message, isLatest: isLatest) else {
+      return
+    }
     let bytes = edits.reduce(CommandAuthor.operationBytes * (2 * edits.count + deleted)) {
       $1.replacement.reduce($0) { $0 + UTF8.width($1) }
     }

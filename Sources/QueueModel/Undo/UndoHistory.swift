@@ -85,7 +85,9 @@ package struct UndoHistory: Hashable, Sendable {
     let isFresh = redoable.isEmpty
     for entry in redoable { forget(entry, &changes) }
     redoable = []
-    if isFresh, let last = undoable.last, let joined = last.change.joined(with: change, in: workspace) {
+    if isFresh, let last = undoable.last,
+      let joined = last.change.joined(with: change, in: workspace)
+    {
       undoable.removeLast()
       bytes -= last.change.cost
       append(Entry(number: last.number, isUndone: false, change: joined), &changes)
@@ -271,7 +273,8 @@ extension UndoEntry {
       return whole
     }
     guard (0...Limits.typingPauseMillisecondsMax).contains(pause),
-      steps.count == 1, later.steps.count == 1, let step = steps.first, let next = later.steps.first,
+      steps.count == 1, later.steps.count == 1, let step = steps.first,
+      let next = later.steps.first,
       step.field == next.field, !step.isOvertaken, case .text(let text) = step.value,
       case .text(let more) = next.value, let message = step.field.element.message,
       let content = workspace.content(text.content, of: message),

@@ -51,7 +51,8 @@ public enum UndoObstacle: Hashable, Sendable {
   /// The command to give instead; nil if there is none.
   public var command: String? {
     switch self {
-    case .started(_, _, let session): session.map { "cospool queue stop -s \($0.rawValue.shellWord)" }
+    case .started(_, _, let session):
+      session.map { "cospool queue stop -s \($0.rawValue.shellWord)" }
     case .needsCommand(let command): command
     case .ended, .overtaken: nil
     }

@@ -136,7 +136,8 @@ extension Workspace {
       case .session(let id): return one(sessionStates[id]?.threadPosition?.value)
       }
     case .text:
-      return field.element.message.flatMap { messageStates[$0]?.primary?.content.visibleRanges } ?? []
+      return field.element.message.flatMap { messageStates[$0]?.primary?.content.visibleRanges }
+        ?? []
     }
   }
 

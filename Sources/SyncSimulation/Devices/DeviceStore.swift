@@ -145,7 +145,11 @@ final class DeviceStore: ReplicaStore {
     for number in transaction.undo.removed { database.undo[number] = nil }
     for entry in transaction.undo.written { database.undo[entry.number] = entry }
     if let begun = transaction.intents.begun { database.intents[begun.message] = begun }
-    if let ended = transaction.intents.ended { database.intents[ended] = nil }
+    if let ended = transaction.intents.ended,
+      database.intents[ended.message]?.isSameAttempt(as: ended) == true
+    {
+      database.intents[ended.message] = nil
+    }
     database.grant(transaction.authority)
     if let choice = transaction.choice { database.choices.apply(choice) }
     if let kept = transaction.answers.kept { database.answers[kept.answer.request] = kept }
