@@ -48,6 +48,34 @@ extension UndoEntry {
 /// The bytes are no stored change.
 package struct UndoFormatError: Error, Hashable, Sendable {}
 
+extension UndoField {
+  /// Whether a change of this is noted at all.
+  fileprivate var canBeUndone: Bool {
+    switch (element, part) {
+    case (.session, .tags(let tag)): [.exists, .queued, .locked, .paused].contains(tag)
+    case (.message, .tags(let tag)): [.live, .attachment].contains(tag)
+    case (.session, .register(let register)): [.name, .project].contains(register)
+    case (.message, .register(let register)):
+      [.project, .priority, .notBefore, .heldUntil].contains(register)
+    case (.session, .text): false
+    case (_, .place), (.message, .text): true
+    }
+  }
+}
+
+extension UndoValue {
+  fileprivate var fitsOperations: Bool {
+    let texts: [String] =
+      switch self {
+      case .notes(let notes): notes ?? []
+      case .files(let taken, let given): taken + given
+      case .register(.text(let text)): [text]
+      case .register, .place, .text: []
+      }
+    return texts.allSatisfy { $0.utf8.count <= Limits.nameBytesMax }
+  }
+}
+
 private struct UndoWriter {
   private(set) var bytes: [UInt8] = []
 
@@ -256,9 +284,12 @@ private struct UndoReader {
     case 3: part = .text
     default: throw UndoFormatError()
     }
+    let field = UndoField(element: element, part: part)
     let isOvertaken = try flag()
-    return UndoStep(
-      field: UndoField(element: element, part: part), value: try value(), isOvertaken: isOvertaken)
+    let step = UndoStep(field: field, value: try value(), isOvertaken: isOvertaken)
+    // Whatever is read can be made an operation.
+    guard field.canBeUndone, step.value.fitsOperations else { throw UndoFormatError() }
+    return step
   }
 
   private mutating func value() throws(UndoFormatError) -> UndoValue {
@@ -286,8 +317,9 @@ private struct UndoReader {
     var sum = 0
     for _ in 0..<(try count()) {
       let replica = ReplicaID(rawValue: try fixed())
-      let range = OperationRange(replica: replica, first: try seq(), last: try seq())
-      guard range.first <= range.last else { throw UndoFormatError() }
+      let (first, last) = (try seq(), try seq())
+      guard first <= last else { throw UndoFormatError() }
+      let range = OperationRange(replica: replica, first: first, last: last)
       sum += range.count
       ids.append(range)
     }

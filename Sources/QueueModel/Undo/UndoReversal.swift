@@ -74,8 +74,15 @@ struct UndoReversal {
     else { return byHand }
     if entry.label.kind == .deletedSession { return nil }
     let own = entry.messages
-    return !step.isOvertaken && !session.isPaused && session.task == nil
-      && messages.allSatisfy({ own.contains($0.id) }) ? nil : byHand
+    let author = session.element.references.first.flatMap { workspace.device(of: $0.replica)?.id }
+    // What the device itself sent and took back is nothing that anybody would miss.
+    let holdsNothing = messages.allSatisfy { message in
+      own.contains(message.id)
+        || !message.stands && author != nil
+          && message.primary.flatMap { workspace.device(of: $0.id.replica)?.id } == author
+    }
+    return !step.isOvertaken && !session.isPaused && session.task == nil && holdsNothing
+      ? nil : byHand
   }
 
   // MARK: - Steps
