@@ -23,7 +23,7 @@ import Testing
         list.output.replacing(Self.time, with: "TIME")
           == #"{"messages":[{"content":"one","createdAt":"TIME","device":"desk","#
           + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
-          + #""note":"no device runs it: cospool session host review this","#
+          + #""note":"not assigned to a device: cospool session host review this","#
           + #""pauseReasons":[],"paused":false,"session":"review"}"#)
       let threads = await fixture.cospool("thread", "list", "--json")
       #expect(

@@ -31,7 +31,7 @@ struct ServerCommands: ParsableCommand {
         """)
     @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
     var server: String
-    @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
+    @Flag(help: "Allow unencrypted ws:// outside private networks (anyone in between can read it).")
     var insecure = false
     @OptionGroup var options: GlobalOptions
 
