@@ -99,7 +99,7 @@ import Testing
         (["send", "-s", "review", "three"], 1, "Queue full (2/2)."),
         (["send", "-s", "review", "three"], 1, "cospool config set maxQueueSize NUMBER"),
         (["queue", "edit", "1111111", " "], 2, "Nothing was changed"),
-        (["send", "-s", "re\u{FFFD}", "--new", "three"], 2, "no UTF-8 text"),
+        (["send", "-s", "re\u{FFFD}", "--new", "three"], 2, "is not UTF-8"),
         (["config", "set", "maxQueueSizes", "3"], 2, "There is no setting"),
         (["send", "-s", "review", "  "], 1, "blank"),
         (["send", "-s", "review", "--id", Self.first, "other"], 5, "exists already"),

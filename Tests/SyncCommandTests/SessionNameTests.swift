@@ -116,7 +116,7 @@ import Testing
           == "queued, position 1 of 1 in the new session login-page")
       let typo = await fixture.cospool("send", "-s", "login-pgae", "two")
       #expect(typo.exitCode == 1)
-      #expect(typo.errors.contains("Did you mean login-page? --new makes it."))
+      #expect(typo.errors.contains("Did you mean login-page? To create it, add --new."))
       #expect(
         await fixture.cospool("send", "-s", "deploy", "three").output
           == "queued, position 1 of 1 in the new session deploy")
@@ -143,7 +143,7 @@ import Testing
         ])
       }
       #expect(await send(false).exitCode == 1)
-      #expect(asked.withLock { $0 } == ["Make the new session login-pgae (login-page exists)?"])
+      #expect(asked.withLock { $0 } == ["Create the new session login-pgae (login-page exists)?"])
       #expect(await !fixture.cospool("session", "list").output.contains("login-pgae"))
       #expect(await send(true).exitCode == 0)
       #expect(await fixture.cospool("session", "list").output.contains("login-pgae"))
