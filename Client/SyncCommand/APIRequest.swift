@@ -67,8 +67,9 @@ struct Answer: Equatable, Sendable {
     } catch {
       throw CommandFailure(
         code: "unexpectedAnswer",
-        message: "The daemon's answer is not understood (\(error)). Are cospool and cospoold of "
-          + "the same version?", exitCode: ExitStatus.failed)
+        message:
+          "The daemon's answer cannot be read (\(error)). Check that cospool and cospoold have "
+          + "the same version.", exitCode: ExitStatus.failed)
     }
   }
 }
@@ -87,7 +88,7 @@ struct CommandFailure: Error, Equatable, Codable {
   /// For people, on stderr; names of devices and sessions may stand in it.
   var text: String {
     let more =
-      code == "queueFull" ? "\nTo let more wait: cospool config set maxQueueSize NUMBER" : ""
+      code == "queueFull" ? "\nTo raise the limit: cospool config set maxQueueSize NUMBER" : ""
     return "cospool: \(TextStyle.block(message))\(more)"
   }
 

@@ -4,7 +4,7 @@ import QueueModel
 /// What agents do, for people.
 enum ActivityText {
   static func list(_ tasks: [TaskState], style: TextStyle) -> String {
-    guard !tasks.isEmpty else { return "no agent was heard of yet" }
+    guard !tasks.isEmpty else { return "no agent has reported anything yet" }
     var table = TextTable([
       .init(title: "SESSION", isName: true), .init(title: "STATE"),
       .init(title: "SINCE", isNumber: true, goes: 1), .init(title: "DONE", goes: 2),
@@ -28,8 +28,8 @@ enum ActivityText {
     ]
     if !task.projectPath.isEmpty { fields.append(.init("project", task.projectPath)) }
     if task.startTime > 0 {
-      fields.append(.init("began", age(task.startTime, style)))
-      fields.append(.init("heard of", age(task.lastUpdateTime, style)))
+      fields.append(.init("started", age(task.startTime, style)))
+      fields.append(.init("last update", age(task.lastUpdateTime, style)))
     }
     if let todo = task.todoProgress {
       let current = todo.currentTask.map { ", \($0)" } ?? ""
@@ -51,7 +51,7 @@ enum ActivityText {
     }
     if task.moreRequests > 0 {
       let more = ReceiptText.counted(task.moreRequests, "more request")
-      text += "\n\n\(more) will show when one of these is answered"
+      text += "\n\n\(more) will appear when you answer one of these"
     }
     return text
   }
@@ -107,8 +107,8 @@ enum ActivityText {
 
   private static func words(of task: TaskState) -> String {
     switch task.status {
-    case .awaitingApproval: "asks leave"
-    case .awaitingAnswer: "asks"
+    case .awaitingApproval: "needs approval"
+    case .awaitingAnswer: "needs an answer"
     case .idle, .processing, .completed, .error: task.status.words
     }
   }

@@ -56,11 +56,12 @@ enum QueueText {
       lines.append(style.coloured("paused\(reason)", .yellow))
     }
     if let error = queue.currentError, !isOver {
-      lines.append(style.coloured("stands still: \(TextStyle.line(error))", .red))
+      lines.append(style.coloured("blocked: \(TextStyle.line(error))", .red))
       if let first = queue.messages.first {
         let quoted = Shell.quoted(String(first.id.description.prefix(idDigitsMin)))
         lines.append(
-          style.coloured("go on: cospool queue retry \(quoted), or skip \(quoted)", .dim))
+          style.coloured(
+            "continue with: cospool queue retry \(quoted), or cospool queue skip \(quoted)", .dim))
       }
     }
     guard !queue.messages.isEmpty else {
@@ -124,7 +125,7 @@ enum QueueText {
     case .refused?: fields.append(("delivery", "the server refused it"))
     case nil: break
     }
-    if message.byAgent == true { fields.append(("queued by", "an agent there")) }
+    if message.byAgent == true { fields.append(("queued by", "an agent on that device")) }
     if let project = message.project { fields.append(("project", project)) }
     if let attempts = message.attempts { fields.append(("attempts", "\(attempts)")) }
     if let error = message.lastError { fields.append(("last error", error)) }
@@ -148,7 +149,7 @@ enum QueueText {
 
 enum ThreadText {
   private static let off =
-    "the thread queue is off on this device; turn it on: cospool config set queueEnabled on"
+    "the thread queue is off on this device. To turn it on: cospool config set queueEnabled on"
 
   private static func state(of thread: ThreadAnswer) -> TextTable.Cell {
     if let awaits = thread.awaits { return .init("wants \(awaits)", .yellow) }

@@ -102,7 +102,7 @@ struct DaemonConnection: Sendable {
     if let refusal = try? answer.decoded(Refusal.self) { return refusal.error }
     return CommandFailure(
       code: "unexpectedAnswer",
-      message: "\(socketPath) answered with HTTP status \(status), and not as a Cospool daemon.",
+      message: "\(socketPath) answered with HTTP status \(status). It is not a Cospool daemon.",
       exitCode: ExitStatus.failed)
   }
 
@@ -120,7 +120,8 @@ struct DaemonConnection: Sendable {
     case HTTPExchange.Failure.cutOff:
       CommandFailure(
         code: "daemonStopped",
-        message: "The daemon stopped before it answered. The command may be done or not; look with "
+        message:
+          "The daemon stopped before it answered, so the command may or may not be done. To check: "
           + "cospool queue list.", exitCode: ExitStatus.unreachable)
     case HTTPExchange.Failure.notHTTP:
       CommandFailure(
@@ -129,7 +130,7 @@ struct DaemonConnection: Sendable {
     case HTTPExchange.Failure.notConnected(let error) where error == EACCES || error == EPERM:
       CommandFailure(
         code: "socketForbidden",
-        message: "\(socketPath) may not be opened: it belongs to another user.",
+        message: "\(socketPath) cannot be opened: it belongs to another user.",
         exitCode: ExitStatus.unreachable)
     // A Unix socket whose backlog is full.
     case HTTPExchange.Failure.notConnected(let error) where error == EAGAIN:

@@ -69,12 +69,13 @@ enum DocumentFile {
       guard status.st_mode & S_IFMT == S_IFREG else {
         throw CommandFailure(
           code: "unwritableFile",
-          message: "\(path) is no plain file, and stays. Say - for the standard output.",
+          message:
+            "\(path) is not a regular file, so it was not replaced. To write to standard output, give -.",
           exitCode: ExitStatus.failed)
       }
       guard replaces else {
         throw CommandFailure(
-          code: "fileExists", message: "\(path) is there already; --force replaces it.",
+          code: "fileExists", message: "\(path) exists already. To replace it, add --force.",
           exitCode: ExitStatus.failed)
       }
     }

@@ -96,7 +96,7 @@ struct EditorSession: Sendable {
     let named = ["VISUAL", "EDITOR"].lazy.compactMap { variables[$0] }.first { !$0.isEmpty }
     guard let named else {
       throw CommandFailure.usage(
-        "Give the new text, or set EDITOR to the editor that is to open the present one.")
+        "Give the new text, or set EDITOR to the editor that should open the current one.")
     }
     return named
   }
@@ -171,7 +171,7 @@ private struct TextFile {
     guard mkdtemp(&template) != nil else {
       throw CommandFailure(
         code: "editorFailed",
-        message: "No file can be made in \(folder): error \(errno). TMPDIR names another folder.",
+        message: "Cannot create a file in \(folder): error \(errno). Set TMPDIR to another folder.",
         exitCode: ExitStatus.disk)
     }
     directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
@@ -191,12 +191,13 @@ private struct TextFile {
     guard let data = try? Data(contentsOf: URL(filePath: path)) else {
       throw CommandFailure(
         code: "editorFailed",
-        message: "The editor left no file that can be read, so nothing was changed.",
+        message: "The file that the editor saved cannot be read, so nothing was changed.",
         exitCode: ExitStatus.failed)
     }
     guard let text = String(validating: data, as: UTF8.self) else {
       throw CommandFailure(
-        code: "notText", message: "What the editor left is no UTF-8.", exitCode: ExitStatus.failed)
+        code: "notText", message: "The text from the editor is not UTF-8, so nothing was changed.",
+        exitCode: ExitStatus.failed)
     }
     return text
   }

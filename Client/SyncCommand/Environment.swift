@@ -91,7 +91,8 @@ struct Environment: Sendable {
     if let directory = DataPath.device.resolve(option: flag, environment: variables) {
       return directory
     }
-    throw CommandFailure.usage("There is no HOME, so there is no default. Give --data DIR.")
+    throw CommandFailure.usage(
+      "HOME is not set, so there is no default data directory. Give --data DIR.")
   }
 
   /// To the daemon of a data directory.
@@ -115,7 +116,7 @@ struct Environment: Sendable {
     // Whoever sees nothing happen does not know that it is their turn.
     if isatty(STDIN_FILENO) == 1 {
       DescriptorWriter.writeLine(
-        "Type the text; Ctrl-D on a line of its own ends it.", to: STDERR_FILENO)
+        "Type the text. To finish, press Ctrl-D on an empty line.", to: STDERR_FILENO)
     }
     var bytes: [UInt8] = []
     while bytes.count <= StandardInput.bytesMax, let piece = try StandardInput.nextPiece() {

@@ -20,7 +20,7 @@ enum NewFile {
       let number = errno
       guard number == EEXIST else { throw .unwritable(path, errorNumber: number) }
       throw CommandFailure(
-        code: "fileExists", message: "\(path) is there already. Choose another file.",
+        code: "fileExists", message: "\(path) exists already. Choose another file.",
         exitCode: ExitStatus.failed)
     }
     var number: Int32? = DescriptorWriter.write(text, to: file) ? nil : errno

@@ -5,7 +5,7 @@ import QueueModel
 enum OverviewText {
   static func text(of overview: OverviewAnswer, style: TextStyle) -> String {
     guard !overview.sessions.isEmpty else {
-      return "no sessions yet: cospool send -s NAME \"what is to be done\"\n\n"
+      return "no sessions yet. To start one: cospool send -s NAME \"what to do\"\n\n"
         + devices(overview.sync, style: style)
     }
     // What needs its person comes first, what rests last.
@@ -37,12 +37,12 @@ enum OverviewText {
 
   static func words(of session: SessionAnswer) -> (String, TextStyle.Colour?) {
     switch session.standing {
-    case .asks?: ("asks", .yellow)
-    case .stopped?: ("stands still", .red)
+    case .asks?: ("needs you", .yellow)
+    case .stopped?: ("stopped: needs you", .red)
     case .working?: ("working", .green)
     case .paused?: ("paused", .yellow)
     case .unhosted?: ("no host", .yellow)
-    case .unconsented?: ("no consent", .yellow)
+    case .unconsented?: ("needs consent", .yellow)
     case .agentless?: ("no agent", .yellow)
     case .hostAway?: ("host away", .yellow)
     case .waiting?: ("waiting", nil)
@@ -55,10 +55,10 @@ enum OverviewText {
     let here = TextStyle.line(sync.deviceName)
     let connection =
       switch sync.state {
-      case .notPaired: "\(here), without a server"
+      case .notPaired: "\(here), no server"
       case .disabled: "\(here), sync is off"
       case .connected: "\(here), connected"
-      case .connecting, .waiting: "\(here), the server is not reachable"
+      case .connecting, .waiting: "\(here), cannot reach the server"
       case .refused: "\(here), refused by the server: cospool status"
       }
     let others = away.isEmpty ? "" : "; away: \(away.joined(separator: ", "))"

@@ -36,14 +36,15 @@ struct RunningDaemon: Decodable, Equatable, Sendable {
     guard Int(listener.id) == daemon.processID else {
       throw CommandFailure(
         code: "otherContainer",
-        message: "The daemon is process \(daemon.processID) of another container. Say this there.",
+        message:
+          "The daemon is process \(daemon.processID) in another container. Run this command there.",
         exitCode: ExitStatus.failed)
     }
     guard listener.user == geteuid() else {
       throw CommandFailure(
         code: "otherUser",
         message:
-          "The daemon, process \(listener.id), is user \(listener.user)'s. Say this as that user.",
+          "The daemon, process \(listener.id), is user \(listener.user)'s. Run this command as that user.",
         exitCode: ExitStatus.failed)
     }
     return daemon

@@ -15,7 +15,7 @@ struct SessionOption: ParsableArguments {
   @Option(
     name: [.customShort("s"), .customLong("session")],
     help: ArgumentHelp(
-      "The session: its id, its name, or the beginning of one. Default: $COSPOOL_SESSION, else the "
+      "The session: its id, its name, or the beginning of one. Default: $COSPOOL_SESSION, or the "
         + "one whose project this folder is.", valueName: "session"), completion: .sessions)
   var name: String?
 
@@ -123,7 +123,7 @@ struct SessionNames: Sendable {
     let more = found.count > 10 ? ["  and \(found.count - 10) more"] : []
     return CommandFailure(
       code: "sessionAmbiguous",
-      message: "Several sessions are meant by \(text):\n"
+      message: "\"\(text)\" matches several sessions:\n"
         + (lines + more).joined(separator: "\n"),
       exitCode: ExitStatus.failed, candidates: found.map(\.id.rawValue))
   }

@@ -23,13 +23,13 @@ struct SilentDaemon: Equatable, Sendable {
   }
 
   var what: String {
-    "a daemon is there" + (process.map { ", process \($0)," } ?? "") + " and does not answer"
+    "a daemon exists" + (process.map { ", process \($0)," } ?? "") + " but does not answer"
   }
 
   /// `cospool service restart` would wait for its answer, too, and a process that is stopped takes no other signal.
   /// What it acknowledged is on the disk.
   var fix: String {
-    let again = "Try again in a minute. Where it stays so, "
+    let again = "Try again in a minute. If that does not help, "
     guard let start else {
       return again + "restart its service: systemctl --user restart \(SystemdUnit.name)"
     }

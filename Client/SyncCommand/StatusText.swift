@@ -26,10 +26,10 @@ enum StatusText {
         .init("agents", "\(requests) for you: cospool task list", .yellow))
     }
     for (sessions, why) in [
-      (status.queues.unhosted ?? [], "no device runs it: cospool session host SESSION this"),
+      (status.queues.unhosted ?? [], "not assigned to a device: cospool session host SESSION this"),
       (
         status.queues.agentless ?? [],
-        "there is no agent here: cospool session agent SESSION claude"
+        "no agent set up: cospool session agent SESSION claude"
       ),
     ] where !sessions.isEmpty {
       let names = sessions.prefix(3).map(\.rawValue).joined(separator: ", ")
@@ -41,7 +41,7 @@ enum StatusText {
       fields.append(
         .init(
           index == 0 ? "hosting" : "",
-          "another device wants \(quoted) to run here; let it: cospool session host \(quoted) this",
+          "another device asked to run \(quoted) here. To allow it: cospool session host \(quoted) this",
           .yellow))
     }
     fields += problems(of: status) + devices(of: sync)
@@ -54,17 +54,19 @@ enum StatusText {
     if let problem = sync.lastError {
       let code = sync.refusalCode.map { " (\($0))" } ?? ""
       let isShutOut = ["revoked", "unauthorized", "wrongWorkspace"].contains(sync.refusalCode ?? "")
-      let way = isShutOut ? "; cospool pair URL CODE lets it in again" : ""
+      let way = isShutOut ? "; to pair it again: cospool pair URL CODE" : ""
       fields.append(.init("problem", problem + code + way, .red))
     }
     if let fault = status.settingsFault {
       fields.append(
-        .init("settings", "\(fault) The daemon goes on without it, and does not start again.", .red)
+        .init(
+          "settings", "\(fault) The daemon keeps running without it, but does not start again.",
+          .red)
       )
     }
     if sync.repairs > 0 {
       fields.append(
-        .init("repairs", "\(sync.repairs), after a copy of the running daemon worked too"))
+        .init("repairs", "\(sync.repairs), after a copy of the running daemon ran as well"))
     }
     return fields
   }
@@ -98,8 +100,8 @@ enum StatusText {
 
   private static func connection(of sync: SyncStatus, style: TextStyle) -> String {
     switch sync.state {
-    case .notPaired: return "not paired; cospool pair URL CODE adds a server"
-    case .disabled: return "off; cospool sync on turns it on"
+    case .notPaired: return "not paired; to add a server: cospool pair URL CODE"
+    case .disabled: return "off; to turn it on: cospool sync on"
     case .connecting: return "connecting"
     case .connected:
       guard let since = sync.connectedSince else { return "connected" }
@@ -107,8 +109,8 @@ enum StatusText {
       return age == "now" ? "connected" : "connected for \(age)"
     case .waiting:
       let seconds = sync.retryAfterMilliseconds.map { " in \(max(0, $0) / 1_000) s" } ?? ""
-      return "not reachable, next try\(seconds); cospool sync now tries at once"
-    case .refused: return "refused by the server; data are kept"
+      return "not reachable, next try\(seconds); to try now: cospool sync now"
+    case .refused: return "refused by the server; your data is kept"
     }
   }
 

@@ -115,7 +115,7 @@ extension APIHandlers {
       return (.idle, task.flatMap { $0.note.isEmpty ? nil : $0.note })
     }
     guard let host = view.host else {
-      return (.unhosted, "no device runs it: cospool session host \(quoted(view)) this")
+      return (.unhosted, "not assigned to a device: cospool session host \(quoted(view)) this")
     }
     if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
     if sync.isRemoved(host, own: client.deviceID) {

@@ -46,7 +46,7 @@ extension StartObstacle {
     let id = message.id.description.prefix(8)
     switch self {
     case .noAgent:
-      return "there is no agent here: cospool session agent \(quoted) claude"
+      return "no agent set up: cospool session agent \(quoted) claude"
     case .consentMissing:
       return "it needs consent to run on this device: cospool session host \(quoted) this"
     case .agentBusy:

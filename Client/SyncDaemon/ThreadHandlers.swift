@@ -91,7 +91,7 @@ struct ThreadHandlers: RouteHandlers {
     case .noHost: "no host"
     case .noAgent: "no agent"
     case .hostAway(let device): "\(name(of: device)) is away"
-    case .stopped: "stands still"
+    case .stopped: "stopped: needs you"
     case .nothingWaits: "nothing waits"
     }
   }

@@ -8,7 +8,7 @@ import SyncServer
 struct ServerDoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look whether everything works, and say what to do.",
+    abstract: "Check the installation and suggest fixes.",
     discussion: """
       Looks at the data directory and its rights, the disk, the database, every workspace, attachments, \
       revocations, the process and its port, the certificate, the clock, pushes and backups; while the \
@@ -20,7 +20,7 @@ struct ServerDoctorCommand: AsyncParsableCommand {
         cospool-server doctor --url wss://cospool.example.org
         cospool-server doctor --json
 
-      Exit codes: 0 nothing worse than a warning, 1 an error.
+      Exit codes: 0 no errors, 1 an error.
       """)
 
   @OptionGroup var data: DataOptions
@@ -37,10 +37,10 @@ struct ServerDoctorCommand: AsyncParsableCommand {
   @Flag(help: "Take rights on private files away from others, and look again.")
   var fix = false
 
-  @Flag(help: "Exit with 1 for a warning, too.")
+  @Flag(help: "Exit with 1 for a warning as well.")
   var strict = false
 
-  @Flag(help: "Show what is well, too.")
+  @Flag(help: "Show passed checks as well.")
   var all = false
 
   @Flag(help: "Print JSON: findings (code, severity, what, fix), repaired, worst.")

@@ -160,7 +160,7 @@ struct WorkspaceExportCommand: ParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Flag(help: "Replace a file that is there.")
+  @Flag(help: "Replace an existing file.")
   var force = false
 
   @Argument(help: "The workspace's name.")

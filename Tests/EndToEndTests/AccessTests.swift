@@ -47,7 +47,7 @@ extension EndToEnd {
           try await a.status().state == "refused"
         }
         #expect(try await a.status().refusalCode == "revoked")
-        #expect(try await a.cospool("status").contains("cospool pair URL CODE lets it in again"))
+        #expect(try await a.cospool("status").contains("to pair it again: cospool pair URL CODE"))
         try await a.send("s", "kept here")
         try await b.send("s", "not for a")
         try await b.synchronise()

@@ -21,7 +21,7 @@ extension EndToEnd {
         arguments: ["send", "-s", "s", "-"], input: String(repeating: "x", count: 1 << 20) + "y",
         code: 1, says: "a message holds at most 1048576"),
       Row(
-        arguments: ["send", "-s", "s", "--id", "1", "text"], code: 2, says: "is no UUID"),
+        arguments: ["send", "-s", "s", "--id", "1", "text"], code: 2, says: "is not a UUID"),
       Row(
         arguments: ["send", "-s", " ", "text"], code: 2, says: "cannot be a session id"),
       Row(

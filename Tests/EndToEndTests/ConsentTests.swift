@@ -21,7 +21,7 @@ extension EndToEnd {
         try await agent.serve([], on: host)
         let sent = try await phone.send("night", "one")
         let answer = try await phone.cospool("session", "host", "night", "host")
-        #expect(answer.contains("say there cospool session host night this"))
+        #expect(answer.contains("once you confirm there: cospool session host night this"))
         try await bed.eventually("the host knows it", within: 90) {
           try await hosting(host).contains("night")
         }

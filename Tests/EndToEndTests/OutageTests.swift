@@ -43,7 +43,7 @@ extension EndToEnd {
         }
         #expect(agent.ends() == [])
         #expect(
-          try await b.cospool("queue", "stop", "-s", "s").contains("no agent is at work"))
+          try await b.cospool("queue", "stop", "-s", "s").contains("no agent is running"))
       }
     }
 

@@ -110,7 +110,7 @@ extension EndToEnd {
         // What asks on the laptop is allowed at the desk.
         try await bed.eventually("it asks, and it failed", within: 90) {
           let picture = try await desk.cospool("overview")
-          return picture.contains("git push") && picture.contains("stands still")
+          return picture.contains("git push") && picture.contains("stopped: needs you")
         }
         let picture = try await at(desk)
         _ = try await at(desk, "approve", "release")

@@ -251,7 +251,7 @@ extension EndToEnd {
         #expect(ContinuousClock.now - begin < .seconds(40), "\(hung)")
         let daemon = try #require(second.step("daemon"))
         #expect(daemon.state == "failed" && hung.code == 1, "\(hung)")
-        #expect(daemon.what.contains("process \(id), and does not answer"), "\(hung)")
+        #expect(daemon.what.contains("process \(id), but does not answer"), "\(hung)")
         let told = try #require(daemon.fix?.firstMatch(of: /kill -KILL ([0-9]+);/)?.1)
         #expect(second.step("pair") == nil, "\(hung)")
         let doctor = try await person.cospool("doctor", "--json")

@@ -125,13 +125,13 @@ import Testing
       let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions]
       #expect((mode as? NSNumber)?.intValue == 0o600)
       let again = await daemon.cospool("bugreport", "--output", file, "--yes")
-      #expect(again.exitCode == 1 && again.errors.contains("is there already"), "\(again)")
+      #expect(again.exitCode == 1 && again.errors.contains("exists already"), "\(again)")
       // What a link leads to is not begun either.
       let link = daemon.directory + "/link"
       try FileManager.default.createSymbolicLink(
         atPath: link, withDestinationPath: daemon.directory + "/elsewhere")
       let linked = await daemon.cospool("bugreport", "--output", link, "--yes")
-      #expect(linked.exitCode == 1 && linked.errors.contains("is there already"), "\(linked)")
+      #expect(linked.exitCode == 1 && linked.errors.contains("exists already"), "\(linked)")
       #expect(!FileManager.default.fileExists(atPath: daemon.directory + "/elsewhere"))
       let nowhere = await daemon.cospool(
         "bugreport", "--output", daemon.directory + "/none/report.txt", "--yes")

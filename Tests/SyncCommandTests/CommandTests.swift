@@ -23,7 +23,7 @@ import Testing
         list.output.replacing(Self.time, with: "TIME")
           == #"{"messages":[{"content":"one","createdAt":"TIME","device":"desk","#
           + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
-          + #""note":"no device runs it: cospool session host review this","#
+          + #""note":"not assigned to a device: cospool session host review this","#
           + #""pauseReasons":[],"paused":false,"session":"review"}"#)
       let threads = await fixture.cospool("thread", "list", "--json")
       #expect(
@@ -99,7 +99,7 @@ import Testing
         (["send", "-s", "review", "three"], 1, "Queue full (2/2)."),
         (["send", "-s", "review", "three"], 1, "cospool config set maxQueueSize NUMBER"),
         (["queue", "edit", "1111111", " "], 2, "Nothing was changed"),
-        (["send", "-s", "re\u{FFFD}", "--new", "three"], 2, "no UTF-8 text"),
+        (["send", "-s", "re\u{FFFD}", "--new", "three"], 2, "is not UTF-8"),
         (["config", "set", "maxQueueSizes", "3"], 2, "There is no setting"),
         (["send", "-s", "review", "  "], 1, "blank"),
         (["send", "-s", "review", "--id", Self.first, "other"], 5, "exists already"),

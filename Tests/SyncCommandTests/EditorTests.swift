@@ -93,7 +93,7 @@ import Testing
       #expect(outcome.exitCode == 1)
       #expect(
         outcome.errors
-          == "cospool: The editor left no file that can be read, so nothing was changed.")
+          == "cospool: The file that the editor saved cannot be read, so nothing was changed.")
       let left = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
       #expect(!left.contains { $0.hasPrefix("cospool-") })
       #expect(await content(in: fixture).contains("as it was"))

@@ -47,12 +47,12 @@ import Testing
   /// What the server would refuse in words of its own is said in those of the command.
   @Test(arguments: [
     (["ntfy", "nonsense"], "https://SERVER/TOPIC"),
-    (["webhook", "example.org", "--secret-file", "-"], "begins with https://"),
+    (["webhook", "example.org", "--secret-file", "-"], "must start with https://"),
     (["webhook", "https://example.org", "--secret-file", "-"], "at least 16 bytes"),
     (["ntfy", "-", "--token-file", "-"], "one of them"), (["ntfy", "-"], "https://SERVER/TOPIC"),
     (
       ["apns", "00", "--topic", "a.b", "--environment", "production", "--live", "--me"],
-      "leave out --me"
+      "Leave out --me"
     ),
   ])
   func pushAddressesAreReadBeforeTheyAreSent(words: [String], text: String) async {

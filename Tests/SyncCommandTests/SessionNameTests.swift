@@ -116,7 +116,7 @@ import Testing
           == "queued, position 1 of 1 in the new session login-page")
       let typo = await fixture.cospool("send", "-s", "login-pgae", "two")
       #expect(typo.exitCode == 1)
-      #expect(typo.errors.contains("Did you mean login-page? --new makes it."))
+      #expect(typo.errors.contains("Did you mean login-page? To create it, add --new."))
       #expect(
         await fixture.cospool("send", "-s", "deploy", "three").output
           == "queued, position 1 of 1 in the new session deploy")
@@ -143,7 +143,7 @@ import Testing
         ])
       }
       #expect(await send(false).exitCode == 1)
-      #expect(asked.withLock { $0 } == ["Make the new session login-pgae (login-page exists)?"])
+      #expect(asked.withLock { $0 } == ["Create the new session login-pgae (login-page exists)?"])
       #expect(await !fixture.cospool("session", "list").output.contains("login-pgae"))
       #expect(await send(true).exitCode == 0)
       #expect(await fixture.cospool("session", "list").output.contains("login-pgae"))
@@ -171,7 +171,7 @@ import Testing
     try await CommandFixture.run { fixture in
       let empty = await fixture.cospool()
       #expect(empty.exitCode == 0)
-      #expect(empty.output.hasPrefix("no sessions yet: cospool send -s NAME"))
+      #expect(empty.output.hasPrefix("no sessions yet. To start one: cospool send -s NAME"))
       _ = await fixture.cospool("send", "-s", "review", "one")
       _ = await fixture.cospool("send", "-s", "build", "two")
       _ = await fixture.cospool("session", "host", "build", "this")
@@ -187,10 +187,10 @@ import Testing
       #expect(states == ["docs paused 1", "review no host", "build no agent", "old idle 0"])
       #expect(lines.contains { $0.contains("cospool session host review this") })
       #expect(lines.contains { $0.contains("cospool session agent build claude") })
-      #expect(lines.last == "desk, without a server")
+      #expect(lines.last == "desk, no server")
       let status = await fixture.cospool("status").output
-      #expect(status.contains("no device runs it: cospool session host SESSION this"))
-      #expect(status.contains("there is no agent here: cospool session agent SESSION claude"))
+      #expect(status.contains("not assigned to a device: cospool session host SESSION this"))
+      #expect(status.contains("no agent set up: cospool session agent SESSION claude"))
     }
   }
 
@@ -200,7 +200,7 @@ import Testing
       let name = "a`touch x`$(touch y)"
       let quoted = "'\(name)'"
       _ = await fixture.cospool("send", "--new", "-s", name, "one")
-      let unhosted = "no device runs it: cospool session host \(quoted) this"
+      let unhosted = "not assigned to a device: cospool session host \(quoted) this"
       #expect(await fixture.cospool().output.contains(unhosted))
       #expect(await fixture.cospool("queue", "list", "-s", name).output.contains(unhosted))
       let host = await fixture.cospool("session", "host", name, "this")
@@ -231,7 +231,7 @@ import Testing
       _ = await fixture.cospool("send", "-s", "review", "one")
       #expect(
         await fixture.cospool("queue", "list", "-s", "review").output
-          .contains("there is no agent here: cospool session agent review claude"))
+          .contains("no agent set up: cospool session agent review claude"))
       #expect(
         await fixture.cospool("session", "list").output.split(separator: "\n").last?
           .contains("no agent") == true)

@@ -181,12 +181,12 @@ import Testing
       _ = await fixture.cospool("session", "host", "a", "this")
       _ = await fixture.cospool("send", "-s", "a", "this fails")
       let deadline = ContinuousClock.now + .seconds(60)
-      while await !fixture.cospool("queue", "list", "-s", "a").output.contains("stands still") {
+      while await !fixture.cospool("queue", "list", "-s", "a").output.contains("blocked: ") {
         try #require(ContinuousClock.now < deadline, "it never failed")
         try await Task.sleep(for: .milliseconds(50))
       }
       _ = await fixture.cospool("send", "-s", "a", "--id", Self.second, "then this")
-      #expect(await fixture.cospool("thread", "list").output.contains("stands still"))
+      #expect(await fixture.cospool("thread", "list").output.contains("blocked: "))
       #expect(await fixture.cospool("thread", "next").output.hasPrefix("thread   a\n"))
       _ = await fixture.cospool("queue", "pause", "-s", "a")
       _ = await fixture.cospool("queue", "clear", "-s", "a")

@@ -205,7 +205,9 @@ import Testing
       let link = file + "-link"
       defer { try? FileManager.default.removeItem(atPath: link) }
       try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: file)
-      for (path, words) in [(file, "--force"), (link, "no plain file"), ("/dev/full", "no plain")] {
+      for (path, words) in [
+        (file, "--force"), (link, "not a regular file"), ("/dev/full", "not a regular"),
+      ] {
         let refused = await fixture.cospool("export", path)
         #expect(refused.exitCode == 1)
         #expect(refused.errors.contains(words), "\(refused)")

@@ -48,7 +48,7 @@ import Testing
         list.body.replacing(time, with: "TIME")
           == #"{"messages":[{"content":"a \"b\" / c","createdAt":"TIME","device":"desk","#
           + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
-          + #""note":"no device runs it: cospool session host review this","#
+          + #""note":"not assigned to a device: cospool session host review this","#
           + #""pauseReasons":[],"paused":false,"session":"review"}"#)
       let threads = try await daemon.request("GET", "/v1/threads")
       #expect(

@@ -42,7 +42,7 @@ import Testing
       _ = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
       found = try await reasons(daemon)
       #expect(found.standing == .agentless && found.reason == "noAgent")
-      #expect(found.note == "there is no agent here: cospool session agent s claude")
+      #expect(found.note == "no agent set up: cospool session agent s claude")
       // A person's own agent gets messages when it asks.
       try await set("agent", "hooks", on: daemon)
       found = try await reasons(daemon)

@@ -8,35 +8,38 @@ import QueueModel
 struct AskCommand: SessionCommand {
   static let configuration = CommandConfiguration(
     commandName: "ask",
-    abstract: "Ask the session's person, on all devices; for agents that are scripts.",
+    abstract:
+      "Ask you for an answer or an approval, on all your devices; for agents that are scripts.",
     discussion: """
       EXAMPLES
         cospool ask --leave "git push" && git push
         branch=$(cospool ask "Which branch?" --option main --option next)
         cospool ask -s review --patience 3600 "Merge it?"
 
-      It waits for the answer and writes it. Leave: exit code 0 where it is given, 1 where it is
-      denied, with the remark on stderr. A question: its answer, or exit code 1 where it was
-      cancelled, which also stops the turn. Without an answer in time the exit code is 75.
+      It waits for the answer and prints it. With --leave the exit code is 0 if
+      you approve, and 1 if you deny; your remark is on stderr. A question prints your answer. If
+      you cancel it, the exit code is 1, and the turn stops. Exit code 75: no answer in time.
       """)
   @OptionGroup var session: SessionOption
-  @Argument(help: "What is asked, or what leave is asked for.") var text: String
-  @Flag(help: "Ask for leave, which is allowed or denied, instead of a text.") var leave = false
-  @Option(help: ArgumentHelp("A text to choose; may be repeated.", valueName: "text"))
+  @Argument(help: "The question, or what needs approval.") var text: String
+  @Flag(help: "Ask for approval (yes or no) instead of a text.") var leave = false
+  @Option(help: ArgumentHelp("An answer to choose from; may be repeated.", valueName: "text"))
   var option: [String] = []
   @Option(
     help: ArgumentHelp(
-      "How long it waits, at most 3600; default: the setting approvalPatience.",
+      "How long to wait, at most 3600. Default: the setting approvalPatience.",
       valueName: "seconds"))
   var patience: Double?
   @OptionGroup var options: GlobalOptions
 
   func validate() throws {
-    if leave, !option.isEmpty { throw ValidationError("Leave has no --option: it is yes or no.") }
+    if leave, !option.isEmpty {
+      throw ValidationError("--leave takes no --option: the answer is yes or no.")
+    }
     if option.count > Limits.taskOptionsMax {
       throw ValidationError("Give at most \(Limits.taskOptionsMax) options.")
     }
-    if text.isEmpty { throw ValidationError("What is asked is empty.") }
+    if text.isEmpty { throw ValidationError("The question is empty. Give its text.") }
   }
 
   func request(input: StandardInput) throws -> APIRequest {
@@ -68,8 +71,8 @@ struct AskCommand: SessionCommand {
     case .allowed, .answered: nil
     case .denied: "cospool: denied\(person)\(remark)"
     case .cancelled: "cospool: cancelled\(person): stop here."
-    case .expired: "cospool: nobody answered in time."
-    case .withdrawn: "cospool: it was withdrawn before anybody answered."
+    case .expired: "cospool: no answer came in time."
+    case .withdrawn: "cospool: the request was withdrawn before it was answered."
     }
   }
 

@@ -13,18 +13,18 @@ import HealthChecks
 struct BugReportCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "bugreport",
-    abstract: "What to send along with a report of a fault, without texts, names and keys.",
+    abstract: "Collect what a bug report needs, without texts, names and keys.",
     discussion: """
       EXAMPLES
         cospool bugreport
         cospool bugreport --output report.txt
 
       Versions, what doctor finds, counts, settings that are numbers or switches, and the daemon's last \
-      log lines. It is shown; with --output it is shown first and written after a yes (or with --yes). \
-      Nothing is sent. Read it before you pass it on.
+      log lines. It is printed. With --output you see it first, and it is written once you confirm or pass --yes. \
+      Nothing is sent. Read it before you share it.
       """)
   @Option(
-    help: ArgumentHelp("Write it here, where no file is.", valueName: "file"),
+    help: ArgumentHelp("Write it to this new file.", valueName: "file"),
     completion: .file())
   var output: String?
   @Flag(help: "Write without asking.") var yes = false
@@ -38,7 +38,8 @@ struct BugReportCommand: LocalCommand {
     if !yes {
       guard let confirm = environment.confirm else {
         throw CommandFailure(
-          code: "notConfirmed", message: "Nobody can be asked here. Say --yes to write \(output).",
+          code: "notConfirmed",
+          message: "This is not a terminal, so you cannot confirm. To write \(output), add --yes.",
           exitCode: ExitStatus.usage)
       }
       environment.complain(text)

@@ -6,19 +6,19 @@ import LocalAPI
 struct ConfigCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
-    abstract: "The settings of this device.",
+    abstract: "Show and change the settings of this device.",
     discussion: """
       EXAMPLES
-        cospool config list                       what holds, and where it comes from
+        cospool config list                       values in effect, and their sources
         cospool config set maxQueueSize 20
         cospool config set queueEnabled on        show the thread queue
         cospool config unset maxQueueSize         back to the default
         cospool config check                      is config.json valid? with line and reason
         cospool config check other.json
-        cospool config reload                     take over what was written by hand
+        cospool config reload                     apply what you edited by hand
 
-      A flag of cospoold comes before an environment variable, this before config.json in the
-      data directory, and this before the default.
+      A flag of cospoold overrides an environment variable, which overrides config.json in the
+      data directory, which overrides the default.
       """,
     subcommands: [
       List.self, Get.self, Set.self, Unset.self, Check.self, Reload.self,
@@ -28,7 +28,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Every setting: what holds, and where it comes from.",
+      abstract: "List every setting: values in effect, and their sources.",
       discussion: """
         EXAMPLES
           cospool config list
@@ -45,7 +45,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Get: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "What a setting is set to.",
+      abstract: "Show the value of a setting.",
       discussion: """
         EXAMPLES
           cospool config get maxQueueSize
@@ -87,7 +87,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Unset: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take a setting out of config.json.",
+      abstract: "Remove a setting from config.json.",
       discussion: """
         EXAMPLES
           cospool config unset maxQueueSize
@@ -108,15 +108,17 @@ struct ConfigCommands: ParsableCommand {
 
   struct Check: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Say what is wrong with config.json, or another file of settings.",
+      abstract: "Check config.json, or another settings file, for errors.",
       discussion: """
         EXAMPLES
           cospool config check
           cospool config check other.json
 
-        Without a daemon: cospoold --check-config. Exit code 1 where something is wrong.
+        Without a daemon: cospoold --check-config. Exit code 1: something is wrong.
         """)
-    @Argument(help: ArgumentHelp("The file; - reads stdin. Else the daemon's.", valueName: "file"))
+    @Argument(
+      help: ArgumentHelp(
+        "The file; - reads stdin. Default: the daemon's config.json.", valueName: "file"))
     var file: String?
     @OptionGroup var options: GlobalOptions
 
@@ -144,7 +146,7 @@ struct ConfigCommands: ParsableCommand {
 
   struct Reload: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let the daemon read config.json again.",
+      abstract: "Make the daemon read config.json again.",
       discussion: """
         EXAMPLES
           cospool config reload
@@ -202,10 +204,10 @@ enum SettingText {
   static func warning(of answer: Answer) -> String? {
     guard let setting = try? answer.decoded(SettingAnswer.self) else { return nil }
     if setting.overridden != nil {
-      return "cospool: \(setting.source) comes before config.json, so the change does not show."
+      return "cospool: \(setting.source) overrides config.json, so the change has no effect yet."
     }
     if let warning = setting.warning { return "cospool: \(TextStyle.line(warning))" }
     guard !setting.appliesAtOnce else { return nil }
-    return "cospool: This holds from the next start of cospoold on."
+    return "cospool: This takes effect at the next start of cospoold."
   }
 }

@@ -5,7 +5,7 @@ import QueueModel
 /// `cospool status`
 struct StatusCommand: WatchableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "Daemon, sync and queues on one screen.",
+    commandName: "status", abstract: "Show the daemon, sync and queues on one screen.",
     discussion: """
       EXAMPLES
         cospool status
@@ -26,13 +26,13 @@ struct StatusCommand: WatchableCommand {
 struct DumpCommand: DaemonCommand {
   static let configuration = CommandConfiguration(
     commandName: "dump",
-    abstract: "The whole workspace as canonical JSON.",
+    abstract: "Print the whole workspace as canonical JSON.",
     discussion: """
       EXAMPLES
         cospool dump
         diff <(cospool dump --data A) <(cospool dump --data B)
 
-      Equal on two devices exactly if they know the same changes.
+      Two devices print the same exactly if they have the same changes.
       """)
   @OptionGroup var options: GlobalOptions
 
@@ -57,38 +57,40 @@ struct PairCommand: DaemonCommand {
         cospool-server pair                           on the server: prints a code
         cospool pair ws://127.0.0.1:7420 BCDF-GHJK    on the device: uses it
 
-      What is queued here already goes to the server; nothing is lost.
+      What is already queued here is sent to the server; nothing is lost.
 
         cospool pair --show                           on a paired device: a code for another one
         cospool pair --show --role viewer --expires 30d
 
-      A paired device lets others in where the server's owner allows it (cospool-server serve \
-      --devices-may-pair) and it is a host. The new one never has more access than this one, and a \
-      device that was revoked comes back by a code of the server alone.
+      A paired device can make codes if it is a host and the server's owner allows it (cospool-server \
+      serve --devices-may-pair). A new device never has more access than this one. A \
+      revoked device needs a code from the server itself.
 
-      ws:// is not encrypted. It is taken for this machine and for private networks; for any other \
-      server only with --insecure.
+      ws:// is not encrypted. It is accepted for this machine and for private networks; for any other \
+      server, add --insecure.
       """)
   @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
   var server: String?
   @Argument(help: "The one-time code.") var code: String?
-  @Flag(help: "Make a one-time code for a new device; on a terminal with a QR code of the command.")
+  @Flag(
+    help: "Print a one-time code for a new device; a terminal also gets a QR code of the command.")
   var show = false
   @Option(help: "With --show, what the new device may do: viewer, author or host.")
   var role: String?
   @Option(
     help: ArgumentHelp(
-      "With --show, for how long it has access, such as 30d or 12h; without, as long as this device.",
+      "With --show, how long it has access, such as 30d or 12h. Default: as long as this device.",
       valueName: "time"))
   var expires: String?
-  @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
+  @Flag(help: "Allow unencrypted ws:// outside private networks (anyone in between can read it).")
   var insecure = false
   @OptionGroup var options: GlobalOptions
 
   func validate() throws {
     if show {
       guard server == nil, !insecure else {
-        throw ValidationError("--show makes a code for another device: leave out the rest.")
+        throw ValidationError(
+          "--show makes a code for another device. Leave out the address and the code.")
       }
       guard role.map({ DeviceRole(name: $0) != nil }) ?? true else {
         throw ValidationError("--role takes viewer, author or host.")
@@ -99,7 +101,7 @@ struct PairCommand: DaemonCommand {
     } else {
       guard server != nil, code != nil else {
         throw ValidationError(
-          "Give the server's address and a code, or --show for a code that lets another device in.")
+          "Give the server's address and a code, or --show to make a code for another device.")
       }
       guard role == nil, expires == nil else {
         throw ValidationError("--role and --expires go with --show.")
@@ -154,10 +156,10 @@ struct PairCommand: DaemonCommand {
 struct SyncCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "sync",
-    abstract: "The connection to the server.",
+    abstract: "Control the connection to the server.",
     discussion: """
       EXAMPLES
-        cospool sync off                   work offline; all commands go on
+        cospool sync off                   work offline; all commands still work
         cospool sync on
         cospool sync now                   try at once instead of waiting
         cospool sync wait --timeout 30     exit code 75 if it takes longer
@@ -168,7 +170,7 @@ struct SyncCommands: ParsableCommand {
 
   struct On: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Sync; kept over restarts.",
+      abstract: "Turn sync on; stays on after a restart.",
       discussion: """
         EXAMPLES
           cospool sync on
@@ -184,7 +186,7 @@ struct SyncCommands: ParsableCommand {
 
   struct Off: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Close the connection and stay offline; kept over restarts.",
+      abstract: "Turn sync off; stays off after a restart.",
       discussion: """
         EXAMPLES
           cospool sync off
@@ -200,7 +202,7 @@ struct SyncCommands: ParsableCommand {
 
   struct Now: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Connect at once where the daemon waits before its next try.",
+      abstract: "Connect now instead of waiting for the next try.",
       discussion: """
         EXAMPLES
           cospool sync now
@@ -217,7 +219,7 @@ struct SyncCommands: ParsableCommand {
 
   struct Wait: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Return once the server has everything, and this device all that it has.",
+      abstract: "Wait until this device and the server have the same changes.",
       discussion: """
         EXAMPLES
           cospool sync wait --timeout 30

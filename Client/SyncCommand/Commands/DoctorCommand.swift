@@ -13,22 +13,22 @@ import HealthChecks
 struct DoctorCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look whether everything works, and say what to do.",
+    abstract: "Check the installation and suggest fixes.",
     discussion: """
       EXAMPLES
         cospool doctor
         cospool doctor --fix
         cospool doctor --json
 
-      Looks at the data directory, the daemon, the way to the server, its certificate and clock, what
-      was not sent, the agents, their hooks and the service, in five seconds at most; without a daemon,
-      too. --fix takes rights on private files away from others, and does nothing else.
+      Checks the data directory, the daemon, the connection to the server, its certificate and clock,
+      unsent changes, the agents, their hooks and the service. It takes at most five seconds, and also
+      works without a daemon. --fix only tightens permissions on private files.
 
-      Exit codes: 0 nothing worse than a warning, 1 an error.
+      Exit codes: 0 no errors, 1 an error.
       """)
-  @Flag(help: "Correct what can be corrected safely, and look again.") var fix = false
-  @Flag(help: "Exit with 1 for a warning, too.") var strict = false
-  @Flag(help: "Show what is well, too.") var all = false
+  @Flag(help: "Fix what can be fixed safely, then check again.") var fix = false
+  @Flag(help: "Exit with 1 for a warning as well.") var strict = false
+  @Flag(help: "Show passed checks as well.") var all = false
   @OptionGroup var options: GlobalOptions
 
   func run(in environment: Environment) async throws -> String {

@@ -5,20 +5,21 @@ import LocalAPI
 struct ExportCommand: DocumentCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
-    abstract: "Everything as one JSON document, to keep or to import elsewhere.",
+    abstract: "Export everything as one JSON document.",
     discussion: """
       EXAMPLES
         cospool export queues.json
         cospool export | jq '.sessions[].id'
 
       The document holds what you see: sessions, messages with text, state, priority and
-      time, the order of queues and threads. It is complete for a person; it is not a
-      backup of the sync (that is the data directory).
+      time, the order of queues and threads. It is not a backup of the sync state; for
+      that, copy the data directory.
       """)
   @Argument(
-    help: ArgumentHelp("Where to; - or none: stdout.", valueName: "file"), completion: .file())
+    help: ArgumentHelp("The file to write. Default, or -: stdout.", valueName: "file"),
+    completion: .file())
   var file: String?
-  @Flag(help: "Replace a file that is there.") var force = false
+  @Flag(help: "Replace an existing file.") var force = false
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {
@@ -32,23 +33,23 @@ struct ExportCommand: DocumentCommand {
 struct ImportCommand: DaemonCommand {
   static let configuration = CommandConfiguration(
     commandName: "import",
-    abstract: "Bring in what a document holds and this workspace does not.",
+    abstract: "Import what this workspace does not have yet.",
     discussion: """
       EXAMPLES
-        cospool import queues.json --dry-run    what would come
+        cospool import queues.json --dry-run    what it would import
         cospool import queues.json
         cospool export --data A | cospool import --data B -  # up to 16 MiB
 
-      Messages and sessions are known by their ids: importing twice adds nothing twice,
-      and what is here already stays as it is. What comes is undone with cospool undo.
+      Messages and sessions are matched by id, so it is safe to import twice. What is
+      already here does not change. To take an import back: cospool undo.
 
-      Exit code 6 where the document is damaged or of another version; nothing is
-      imported then.
+      Exit code 6: the document is damaged or has another version, and nothing is
+      imported.
       """)
   @Argument(
     help: ArgumentHelp("The document; - reads stdin.", valueName: "file"), completion: .file())
   var file: String
-  @Flag(help: "Check it and say what would come; change nothing.") var dryRun = false
+  @Flag(help: "Check it and show what it would import; change nothing.") var dryRun = false
   @OptionGroup var options: GlobalOptions
 
   func request(input: StandardInput) throws -> APIRequest {

@@ -6,7 +6,7 @@ import QueueModel
 struct DraftCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "draft",
-    abstract: "Prompts that were begun and not sent, on this device.",
+    abstract: "Work with prompts that you have not sent yet, on this device.",
     discussion: """
       EXAMPLES
         cospool draft set -s review "Fix the flaky"
@@ -22,7 +22,7 @@ struct DraftCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "All drafts.",
+      abstract: "List all drafts.",
       discussion: """
         EXAMPLES
           cospool draft list
@@ -38,7 +38,7 @@ struct DraftCommands: ParsableCommand {
 
   struct Show: SessionCommand {
     static let configuration = CommandConfiguration(
-      abstract: "A session's draft, as it was typed.",
+      abstract: "Show a session's draft.",
       discussion: """
         EXAMPLES
           cospool draft show -s review
@@ -57,7 +57,7 @@ struct DraftCommands: ParsableCommand {
 
   struct Set: SessionCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Keep a text as a session's draft.",
+      abstract: "Save a text as a session's draft.",
       discussion: """
         EXAMPLES
           cospool draft set -s review "Fix the flaky"
@@ -104,7 +104,7 @@ struct DraftCommands: ParsableCommand {
           cospool draft send -s review --urgent
         """)
     @OptionGroup var session: SessionOption
-    @Flag(help: "Before all normal messages.") var urgent = false
+    @Flag(help: "Put it before all normal messages.") var urgent = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

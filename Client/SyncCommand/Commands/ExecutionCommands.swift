@@ -6,7 +6,7 @@ import QueueModel
 extension SessionCommands {
   struct Host: SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "Say on which device a session's agent runs.",
+      abstract: "Choose the device that runs a session.",
       discussion: """
         EXAMPLES
           cospool session host review this
@@ -15,11 +15,11 @@ extension SessionCommands {
 
         DEVICE is "this", a name, or an id from cospool status. That device's daemon runs
         the session's messages, if it has an agent: cospool config set agent command. Another
-        device does so only when somebody says "this" there, unless its setting hosts is any.
+        device does so only after you confirm it there, unless its setting hosts is any.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @Argument(help: "The device.", completion: .devices) var device: String?
-    @Flag(help: "On no device: messages wait.") var none = false
+    @Flag(help: "Assign no device: messages wait.") var none = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
@@ -39,10 +39,12 @@ extension SessionCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let host = try answer.decoded(HostAnswer.self)
       let session = TextStyle.line(host.session.rawValue)
-      var text = "\(session) runs on \(host.name.map(TextStyle.line) ?? "no device")"
+      let verb = host.asksThere == true ? "will run" : "runs"
+      var text =
+        "\(session) \(verb) on \(host.name.map(TextStyle.line) ?? "no device")"
       if host.asksThere == true {
         text +=
-          ", if it may: say there cospool session host "
+          " once you confirm there: cospool session host "
           + "\(TextStyle.line(Shell.quoted(host.session.rawValue))) this"
       }
       guard let warning = host.warning else { return text }
@@ -55,15 +57,15 @@ extension SessionCommands {
   struct TakeOver: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "take-over",
-      abstract: "Go on without the turn of a device that is away.",
+      abstract: "Take a session over from a device that is away.",
       discussion: """
         EXAMPLES
           cospool session take-over review
           cospool session take-over review desk
 
-        DEVICE, or else this one, runs the session from now on. What became of the turn is unknown,
-        and you decide: cospool queue retry, skip. The device that is away stops its agent when it
-        is back. While it is connected it is not taken over: cospool queue stop.
+        DEVICE, or else this one, runs the session from now on. The result of the interrupted turn is
+        unknown, so you decide: cospool queue retry or skip. The device that is away stops its agent
+        when it is back. If it is connected, use cospool queue stop instead.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @Argument(help: "The device.", completion: .devices) var device: String = "this"
@@ -81,19 +83,19 @@ extension SessionCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let host = try answer.decoded(HostAnswer.self)
       return "\(TextStyle.line(host.session.rawValue)) runs on "
-        + "\(host.name.map(TextStyle.line) ?? "no device"); what became of the turn is unknown"
+        + "\(host.name.map(TextStyle.line) ?? "no device"); the result of the interrupted turn is unknown"
     }
   }
 
   struct OnLostServer: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "on-lost-server",
-      abstract: "Say what a session's agent does when its host has no server.",
+      abstract: "Set what a session's agent does when its host loses the server.",
       discussion: """
         EXAMPLES
           cospool session on-lost-server deploys stop
 
-        "finish" lets a turn end by itself, and nothing new starts meanwhile; it is the default.
+        "finish" (the default) lets the turn end, and starts nothing new until then.
         "stop" stops the agent 20 seconds after the server's last answer.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
@@ -127,12 +129,12 @@ extension SessionCommands {
 extension QueueCommands {
   struct Retry: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let a message run again that failed, from any device.",
+      abstract: "Run a failed message again, from any device.",
       discussion: """
         EXAMPLES
           cospool queue retry 3f2a
 
-        The queue stands still while its first message waits for this, for skip, edit or cancel.
+        The queue is blocked until you retry, skip, edit or cancel its first message.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -149,7 +151,7 @@ extension QueueCommands {
 
   struct Skip: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Go on without a message that failed, from any device.",
+      abstract: "Skip a failed message, from any device.",
       discussion: """
         EXAMPLES
           cospool queue skip 3f2a
@@ -169,13 +171,13 @@ extension QueueCommands {
 
   struct Stop: SessionCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Stop the agent of a session, from any device.",
+      abstract: "Stop a session's agent, from any device.",
       discussion: """
         EXAMPLES
           cospool queue stop -s review
 
-        Its message counts as cancelled; restore brings it back. Where another device works on it,
-        that one stops it within seconds, or when it is back.
+        Its message counts as cancelled; cospool queue restore brings it back. If another device runs
+        it, that device stops it within seconds, or when it is back.
         """)
     @OptionGroup var session: SessionOption
     @OptionGroup var options: GlobalOptions
@@ -186,11 +188,11 @@ extension QueueCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       let stop = try answer.decoded(StopAnswer.self)
-      guard stop.stopped else { return "no agent is at work" }
+      guard stop.stopped else { return "no agent is running" }
       guard let device = stop.device.map(TextStyle.line) else { return "stopping" }
       return stop.awaySince == nil
         ? "stopping on \(device)"
-        : "\(device) is away: it stops when it is back. To go on without it: cospool session "
+        : "\(device) is away. It stops when it is back. To continue without it: cospool session "
           + "take-over \(Shell.quoted(session.id))"
     }
   }
@@ -204,11 +206,11 @@ extension QueueCommands {
           cospool queue hold 3f2a --seconds 300
           cospool queue hold 3f2a --release
 
-        Hold it again before the time is over to hold it longer.
+        To hold it longer, hold it again before the time ends.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
-    @Option(help: ArgumentHelp("For so long, at most 3600.", valueName: "n")) var seconds = 60
+    @Option(help: ArgumentHelp("How long, at most 3600.", valueName: "n")) var seconds = 60
     @Flag(help: "Let it start again.") var release = false
     @OptionGroup var options: GlobalOptions
 

@@ -18,13 +18,13 @@ import Basics
 struct InitCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "init",
-    abstract: "Make the data directory, with the thread queue turned on.",
+    abstract: "Create the data directory, with the thread queue turned on.",
     discussion: """
       EXAMPLES
         cospool init
         cospool init --data ~/queues
 
-      Writes config.json where there is none. What is there already stays as it is.
+      Writes config.json if there is none. It never changes an existing file.
       """)
   @OptionGroup var options: GlobalOptions
 

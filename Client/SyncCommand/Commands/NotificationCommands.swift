@@ -6,7 +6,7 @@ import QueueModel
 struct NotificationCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "notifications",
-    abstract: "What you should see: approvals, questions, ends of tasks, threads that are ready.",
+    abstract: "Show approvals, questions, finished tasks and threads that are ready.",
     discussion: """
       EXAMPLES
         cospool notifications list
@@ -14,7 +14,7 @@ struct NotificationCommands: ParsableCommand {
         cospool notifications dismiss
         cospool notifications visible --for 300
 
-      Each device has its own. What came while it was away comes when it connects.
+      Each device has its own list. It catches up when it connects.
       """,
     subcommands: [List.self, Dismiss.self, Visible.self])
 
@@ -22,7 +22,7 @@ struct NotificationCommands: ParsableCommand {
 
   struct List: WatchableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Those that were neither put aside nor settled.",
+      abstract: "List notifications that are neither dismissed nor settled.",
       discussion: """
         EXAMPLES
           cospool notifications list
@@ -41,13 +41,13 @@ struct NotificationCommands: ParsableCommand {
 
   struct Dismiss: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Put notifications aside on this device.",
+      abstract: "Dismiss notifications on this device.",
       discussion: """
         EXAMPLES
-          cospool notifications dismiss              all that ask nothing
+          cospool notifications dismiss              all that need no answer
           cospool notifications dismiss 1f3a-12
         """)
-    @Argument(help: "Which; none for all that ask nothing.") var ids: [String] = []
+    @Argument(help: "Which ones. Default: all that need no answer.") var ids: [String] = []
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -62,7 +62,7 @@ struct NotificationCommands: ParsableCommand {
 
   struct Visible: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Say that you look at this device: nothing is pushed to it meanwhile.",
+      abstract: "Say that you are looking at this device, so nothing is pushed to it.",
       discussion: """
         EXAMPLES
           cospool notifications visible --for 300
@@ -70,9 +70,9 @@ struct NotificationCommands: ParsableCommand {
         """)
     @Option(
       name: .customLong("for"),
-      help: ArgumentHelp("For so many seconds, up to 3600.", valueName: "seconds"))
+      help: ArgumentHelp("How long, up to 3600.", valueName: "seconds"))
     var seconds = 60
-    @Flag(name: .customLong("no"), help: "Not any more.") var isOver = false
+    @Flag(name: .customLong("no"), help: "You are no longer looking.") var isOver = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

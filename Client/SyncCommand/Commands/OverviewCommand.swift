@@ -5,15 +5,15 @@ import LocalAPI
 struct OverviewCommand: WatchableCommand {
   static let configuration = CommandConfiguration(
     commandName: "overview",
-    abstract: "Everything at a glance: what needs you, what runs where, what waits.",
+    abstract: "Show everything at a glance: what needs you, runs or waits.",
     discussion: """
       EXAMPLES
         cospool
         cospool --watch
         cospool overview --json | jq '.sessions[] | select(.standing == "asks")'
 
-      First what needs you: requests, and queues that stand still. Then the other sessions, with the
-      device that runs each, and the devices that are away.
+      What needs you comes first: requests and stopped queues. The other sessions follow, with the
+      device that runs each, then the devices that are away.
       """)
   @OptionGroup var watch: WatchOption
   @OptionGroup var options: GlobalOptions

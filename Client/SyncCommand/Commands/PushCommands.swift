@@ -8,7 +8,7 @@ import QueueModel
 struct PushCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "push",
-    abstract: "Where the server pushes notifications to.",
+    abstract: "Choose where the server pushes notifications.",
     discussion: """
       EXAMPLES
         cospool push add ntfy https://ntfy.sh/my-secret-topic --me
@@ -19,11 +19,11 @@ struct PushCommands: ParsableCommand {
         cospool push remove ID
         cospool config set notifyDetails on
 
-      An address is this device's: nothing is pushed there while the device takes its notifications
-      itself, or while you look at it. With --me it is yours, your phone say: it is told whatever
-      happens on any device, as soon as you have looked at none for notifyMeAfter seconds.
-      What is pushed says only what kind of thing happened, unless notifyDetails is on. Of --me, the
-      settings of the device that added an address last count.
+      An address belongs to this device. Nothing is pushed there while the device receives its
+      notifications itself, or while you look at it. With --me the address is yours, for example your
+      phone: it gets the notifications of all devices, if you have looked at none of them for
+      notifyMeAfter seconds. A push only says what kind of thing happened, unless notifyDetails is on.
+      For --me, the settings of the device that added an address last apply.
       """,
     subcommands: [Add.self, List.self, Test.self, Remove.self])
 
@@ -31,7 +31,7 @@ struct PushCommands: ParsableCommand {
 
   struct List: PushAddressesCommand {
     static let configuration = CommandConfiguration(
-      abstract: "The addresses, without their secrets, and whether they work.",
+      abstract: "List the addresses, without secrets, and whether they work.",
       discussion: """
         EXAMPLES
           cospool push list
@@ -45,7 +45,7 @@ struct PushCommands: ParsableCommand {
 
   struct Test: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Push something there now, and say what became of it.",
+      abstract: "Send a test push now, and show the result.",
       discussion: """
         EXAMPLES
           cospool push test 0f8fad5b-d9cb-469f-a165-70867728950e
@@ -58,13 +58,13 @@ struct PushCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      "delivered: its provider took it"
+      "delivered: its provider accepted it"
     }
   }
 
   struct Remove: PushAddressesCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Push nothing there any more.",
+      abstract: "Stop pushing to an address.",
       discussion: """
         EXAMPLES
           cospool push remove 0f8fad5b-d9cb-469f-a165-70867728950e
@@ -79,16 +79,16 @@ struct PushCommands: ParsableCommand {
 
   struct Add: ParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Push to an address from now on.",
+      abstract: "Start pushing to an address.",
       discussion: """
         EXAMPLES
           cospool push add ntfy - < address
           cospool push add webhook https://example.org/hook --secret-file FILE
           cospool push add apns TOKEN --topic org.example.app --environment production
 
-        Give --id to put an address in the place of another. With --me it is yours and not this
-        device's: told whenever you look at no device. It goes with the access of the device that
-        added it; to keep it, add it with the same --id on another one before that.
+        Give --id to replace an address. With --me the address is yours and not this device's: it
+        gets pushes if you look at no device. It is removed with the access of the device that
+        added it. To keep it, first add it with the same --id on another device.
         """,
       subcommands: [APNs.self, Ntfy.self, Webhook.self])
 
@@ -108,11 +108,11 @@ extension PushAddressesCommand {
 /// What all commands that add an address take.
 struct PushTargetOption: ParsableArguments {
   @Option(
-    help: ArgumentHelp("Puts it in the place of this one. Default: a new one.", valueName: "uuid"))
+    help: ArgumentHelp("The address to replace. Default: add a new one.", valueName: "uuid"))
   var id: String?
   @Flag(
     name: .customLong("me"),
-    help: "It is yours, not this device's: told whenever nobody looks at any device.")
+    help: "It is yours, not this device's: pushed to if you look at no device.")
   var isMine = false
 
   func request(kind: String, address: String) throws -> APIRequest {
@@ -127,19 +127,19 @@ struct PushTargetOption: ParsableArguments {
 extension PushCommands.Add {
   struct Ntfy: PushAddressesCommand {
     static let configuration = CommandConfiguration(
-      commandName: "ntfy", abstract: "A topic of an ntfy server.",
+      commandName: "ntfy", abstract: "Add a topic of an ntfy server.",
       discussion: """
         EXAMPLES
           echo "https://ntfy.sh/$TOPIC" | cospool push add ntfy - --me
           cospool push add ntfy https://ntfy.example.org/topic --token-file FILE
 
-        Whoever knows the topic can read it: choose one that nobody guesses. Other accounts of this machine can
+        Anyone who knows the topic can read it: choose one that is hard to guess. Other accounts here can
         read the arguments of a command while it runs, so a topic that is secret comes on standard input.
         """)
     @Argument(help: "https://server/topic; - reads it from stdin.") var url: String
     @Option(
       help: ArgumentHelp(
-        "Holds the server's access token, if it wants one; - reads it from stdin.",
+        "The file with the server's access token, if it needs one; - reads stdin.",
         valueName: "file"))
     var tokenFile: String?
     @OptionGroup var target: PushTargetOption
@@ -148,7 +148,8 @@ extension PushCommands.Add {
     func validate() throws {
       guard url == "-" || Ntfy.isAddress(url) else { throw ValidationError(Ntfy.advice) }
       guard url != "-" || tokenFile != "-" else {
-        throw ValidationError("Standard input holds one of them: name a file for the token.")
+        throw ValidationError(
+          "Only one of the two can come from standard input. Give a file for the token.")
       }
     }
 
@@ -169,26 +170,26 @@ extension PushCommands.Add {
 
   struct Webhook: PushAddressesCommand {
     static let configuration = CommandConfiguration(
-      commandName: "webhook", abstract: "An address that takes signed posts.",
+      commandName: "webhook", abstract: "Add an address that receives signed posts.",
       discussion: """
         EXAMPLES
           cospool push add webhook https://example.org/hook --secret-file FILE
           pass show hook | cospool push add webhook https://example.org/hook --secret-file -
 
-        The secret, at least 16 bytes, is the key of the signature that the posts carry. It is no argument:
+        The secret, at least 16 bytes, is the key that signs the posts. It is never an argument:
         other accounts of this machine can read those while a command runs.
         """)
     @Argument(help: "The address.") var url: String
     @Option(
       help: ArgumentHelp(
-        "Holds the key of the signature; - reads it from stdin.", valueName: "file"))
+        "The file with the key of the signature; - reads stdin.", valueName: "file"))
     var secretFile: String
     @OptionGroup var target: PushTargetOption
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
       guard url.hasPrefix("https://") || url.hasPrefix("http://") else {
-        throw ValidationError("A webhook's address begins with https://.")
+        throw ValidationError("A webhook's address must start with https://.")
       }
     }
 
@@ -204,7 +205,7 @@ extension PushCommands.Add {
 
   struct APNs: PushAddressesCommand {
     static let configuration = CommandConfiguration(
-      commandName: "apns", abstract: "An app on one of Apple's devices.",
+      commandName: "apns", abstract: "Add an app on an Apple device.",
       discussion: """
         EXAMPLES
           cospool push add apns 8a…2f --topic org.example.app --environment production
@@ -236,10 +237,10 @@ extension PushCommands.Add {
 
     func validate() throws {
       guard session == nil || isLive else {
-        throw ValidationError("--session goes with --live: other tokens are not one session's.")
+        throw ValidationError("--session needs --live. Other tokens are not for one session.")
       }
       guard !(target.isMine && (isLive || startsLive)) else {
-        throw ValidationError("A Live Activity's token is a device's: leave out --me.")
+        throw ValidationError("A Live Activity's token belongs to a device. Leave out --me.")
       }
       guard !(isLive && startsLive) else {
         throw ValidationError("--live and --live-start are different tokens: give one of them.")

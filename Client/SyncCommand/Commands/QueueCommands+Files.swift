@@ -40,7 +40,7 @@ extension QueueCommands {
 
   struct Detach: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take a file from a message.",
+      abstract: "Remove a file from a message.",
       discussion: """
         EXAMPLES
           cospool queue detach 3f2a screenshot.png
@@ -61,7 +61,7 @@ extension QueueCommands {
 
   struct Files: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "The files of a message.",
+      abstract: "List the files of a message.",
       discussion: """
         EXAMPLES
           cospool queue files 3f2a
@@ -81,7 +81,7 @@ extension QueueCommands {
 
   struct Fetch: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Write a file of a message to disk, from the server where it is not here.",
+      abstract: "Save a file of a message; fetch it from the server if needed.",
       discussion: """
         EXAMPLES
           cospool queue fetch 3f2a screenshot.png
@@ -93,13 +93,14 @@ extension QueueCommands {
     @Argument(help: "The file's name, or the beginning of its hash.") var file: String
     @Option(
       name: [.short, .long],
-      help: ArgumentHelp("Where to; - is stdout. Else here, by its name.", valueName: "file"))
+      help: ArgumentHelp(
+        "The file to write; - is stdout. Default: its name, in this folder.", valueName: "file"))
     var output: String?
-    @Flag(help: "Replace a file that is there.") var force = false
+    @Flag(help: "Replace an existing file.") var force = false
     @OptionGroup var options: GlobalOptions
 
     func validate() throws {
-      if options.json { throw ValidationError("The answer is the file: leave --json out.") }
+      if options.json { throw ValidationError("The output is the file itself. Leave out --json.") }
     }
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -121,7 +122,7 @@ extension QueueCommands {
       guard path != "-" else {
         guard let text = String(validating: answer.json, as: UTF8.self) else {
           throw CommandFailure(
-            code: "notText", message: "It is no text: name a file with -o.",
+            code: "notText", message: "It is not text. Name a file with -o.",
             exitCode: ExitStatus.failed)
         }
         return style.width == nil ? text : TextStyle.block(text)
@@ -132,17 +133,17 @@ extension QueueCommands {
 
   struct Export: SessionCommand, DocumentCommand {
     static let configuration = CommandConfiguration(
-      abstract: "A session's queue as queue-SESSION.json, with its images.",
+      abstract: "Export a session's queue as queue-SESSION.json, with its images.",
       discussion: """
         EXAMPLES
           cospool queue export -s review queue-review.json
 
-        The versioned object that apps keep; import reads it back without loss.
+        It is the versioned object that apps keep. Importing it loses nothing.
         """)
     @OptionGroup var session: SessionOption
-    @Argument(help: ArgumentHelp("Where to; - or none: stdout.", valueName: "file"))
+    @Argument(help: ArgumentHelp("The file to write. Default, or -: stdout.", valueName: "file"))
     var file: String?
-    @Flag(help: "Replace a file that is there.") var force = false
+    @Flag(help: "Replace an existing file.") var force = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -154,21 +155,22 @@ extension QueueCommands {
 
   struct Import: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Bring in the messages of a queue file: the versioned object or the bare list.",
+      abstract: "Import the messages of a queue file: the versioned object or the bare list.",
       discussion: """
         EXAMPLES
           cospool queue import queue-review.json --dry-run
           cospool queue import queue-review.json
 
-        Messages are known by their ids: importing twice adds nothing twice. stdin takes 16 MiB;
+        Messages are matched by id, so it is safe to import twice. stdin is limited to 16 MiB;
         a file with pictures may be larger.
         """)
     @Argument(help: ArgumentHelp("The file; - reads stdin.", valueName: "file")) var file: String
     @Option(
       name: [.customShort("s"), .customLong("session")],
-      help: ArgumentHelp("Where they go; else the session the file names.", valueName: "session"))
+      help: ArgumentHelp(
+        "The session to import into. Default: the one in the file.", valueName: "session"))
     var session: String?
-    @Flag(help: "Check it and say what would come; change nothing.") var dryRun = false
+    @Flag(help: "Check it and show what it would import; change nothing.") var dryRun = false
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {

@@ -6,7 +6,7 @@ import QueueModel
 struct QueueCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "queue",
-    abstract: "The prompts that wait, and those that are over.",
+    abstract: "List and change the prompts in your queues.",
     discussion: """
       EXAMPLES
         cospool queue list -s review
@@ -23,7 +23,7 @@ struct QueueCommands: ParsableCommand {
         cospool queue export -s review queue-review.json
         cospool queue import queue-review.json
 
-      Ids may be shortened to 4 characters or more, as long as they stay unique.
+      Ids may be shortened to 4 characters or more if they stay unique.
       """,
     subcommands: [
       List.self, Show.self, Edit.self, Move.self, Cancel.self, Restore.self, Clear.self,
@@ -35,7 +35,7 @@ struct QueueCommands: ParsableCommand {
 
   struct List: WatchableCommand, SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "What waits, in order; without a session, in all of them.",
+      abstract: "List the waiting prompts, in order. Default: of all sessions.",
       discussion: """
         EXAMPLES
           cospool queue list
@@ -47,10 +47,11 @@ struct QueueCommands: ParsableCommand {
         """)
     @Option(
       name: [.customShort("s"), .customLong("session")],
-      help: ArgumentHelp("Of this session alone.", valueName: "session"), completion: .sessions)
+      help: ArgumentHelp("Only of this session.", valueName: "session"), completion: .sessions)
     var session: String?
-    @Flag(help: "What is over instead: done, skipped or given up.") var done = false
-    @Flag(help: "What was cancelled instead; restore brings it back.") var cancelled = false
+    @Flag(help: "Show finished messages instead: succeeded, skipped or abandoned.") var done = false
+    @Flag(help: "Show cancelled messages instead; cospool queue restore brings one back.")
+    var cancelled = false
     @OptionGroup var watch: WatchOption
     @OptionGroup var options: GlobalOptions
 
@@ -86,7 +87,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Show: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "One message in full.",
+      abstract: "Show one message in full.",
       discussion: """
         EXAMPLES
           cospool queue show 3f2a
@@ -106,15 +107,15 @@ struct QueueCommands: ParsableCommand {
 
   struct Edit: EditorCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Give a message new content.",
+      abstract: "Change the text of a message.",
       discussion: """
         EXAMPLES
           cospool queue edit 3f2a
           cospool queue edit 3f2a "Fix both flaky tests"
           cospool queue edit 3f2a - < prompt.txt
 
-        Without a text, $VISUAL or $EDITOR opens the present one, and the message does not start
-        until the editor ends. Edits of several devices are merged, not overwritten.
+        Without a text, $VISUAL or $EDITOR opens the current one, and the message does not start
+        until the editor ends. Edits from several devices are merged, not overwritten.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -127,7 +128,7 @@ struct QueueCommands: ParsableCommand {
       let content = try input.text(for: text ?? "-")
       guard !content.trimmedOfWhitespace().isEmpty else {
         throw CommandFailure.usage(
-          "The text is blank. Nothing was changed; cospool queue cancel takes a message out.")
+          "The text is blank. Nothing was changed. To remove the message: cospool queue cancel.")
       }
       return try APIRequest(
         .put, ["messages", message, "content"],
@@ -148,7 +149,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Move messages to another place.",
+      abstract: "Move messages to another position.",
       discussion: """
         EXAMPLES
           cospool queue move 3f2a --to 1
@@ -159,10 +160,11 @@ struct QueueCommands: ParsableCommand {
         """)
     @Argument(help: ArgumentHelp("The messages.", valueName: "id"), completion: .messages)
     var messages: [String]
-    @Option(help: ArgumentHelp("The place of the first one, from 1.", valueName: "n")) var to: Int?
-    @Option(help: ArgumentHelp("In front of this message.", valueName: "id"), completion: .messages)
+    @Option(help: ArgumentHelp("The position of the first one, from 1.", valueName: "n")) var to:
+      Int?
+    @Option(help: ArgumentHelp("Before this message.", valueName: "id"), completion: .messages)
     var before: String?
-    @Option(help: ArgumentHelp("Behind this message.", valueName: "id"), completion: .messages)
+    @Option(help: ArgumentHelp("After this message.", valueName: "id"), completion: .messages)
     var after: String?
     @OptionGroup var options: GlobalOptions
 
@@ -184,20 +186,20 @@ struct QueueCommands: ParsableCommand {
       try ReceiptText.text(
         of: answer, done: "moved",
         unchanged:
-          "unchanged: it stands there already; no normal message comes before an urgent one")
+          "unchanged: it is there already; no normal message comes before an urgent one")
     }
   }
 
   struct Cancel: WithdrawingCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take messages out of their queues; restore brings them back.",
+      abstract: "Cancel messages; cospool queue restore brings them back.",
       discussion: """
         EXAMPLES
           cospool queue cancel 3f2a
           cospool queue cancel 3f2a 77b1
 
-        Too late is exit code 5. Without a connection nobody can say whether it was in time; that is
-        told on stderr, with exit code 0.
+        Exit code 5: too late. Without a connection, the server cannot confirm that it was in time.
+        A warning on stderr says so, with exit code 0.
         """)
     @Argument(help: ArgumentHelp("The messages.", valueName: "id"), completion: .messages)
     var messages: [String]
@@ -212,7 +214,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Restore: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Bring a cancelled message back.",
+      abstract: "Restore a cancelled message.",
       discussion: """
         EXAMPLES
           cospool queue restore 3f2a
@@ -281,14 +283,14 @@ struct QueueCommands: ParsableCommand {
 
   struct Pause: SessionCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Start nothing from a session's queue until it is resumed.",
+      abstract: "Pause a session's queue until you resume it.",
       discussion: """
         EXAMPLES
           cospool queue pause -s review
           cospool queue pause -s review --reason "on holiday"
         """)
     @OptionGroup var session: SessionOption
-    @Option(help: ArgumentHelp("Why, for the others to see.", valueName: "reason"))
+    @Option(help: ArgumentHelp("The reason that other devices show.", valueName: "reason"))
     var reason: String?
     @OptionGroup var options: GlobalOptions
 
@@ -305,7 +307,7 @@ struct QueueCommands: ParsableCommand {
 
   struct Resume: SessionCommand {
     static let configuration = CommandConfiguration(
-      abstract: "End the pauses of a session.",
+      abstract: "Resume a session's queue.",
       discussion: """
         EXAMPLES
           cospool queue resume -s review

@@ -16,21 +16,21 @@ struct SendCommand: SessionCommand {
         cospool send -s review --attach screenshot.png "What is wrong here?"
         cospool send -s review -- "-v means verbose here"
 
-      A session that is not known yet is made, which is said. On a terminal it is asked first; a
-      script is refused where the name looks like that of a known one. --new makes it anyhow. With
-      --id, sending again changes nothing.
+      If the session does not exist, it is created, and the answer says so. A terminal asks first; a
+      script is refused if the name looks like that of an existing session. --new creates it without
+      asking. With --id, it is safe to send again.
       """)
 
   @OptionGroup var session: SessionOption
   @Option(help: ArgumentHelp("The message's id; sending it again is safe.", valueName: "uuid"))
   var id: String?
-  @Flag(help: "Before all normal messages.")
+  @Flag(help: "Put it before all normal messages.")
   var urgent = false
-  @Flag(help: "Make the session where there is none, without a question.")
+  @Flag(help: "Create the session if there is none, without asking.")
   var new = false
   @Option(help: ArgumentHelp("The session's project path.", valueName: "path"))
   var project: String?
-  @Option(help: ArgumentHelp("A file that goes with it; may be repeated.", valueName: "file"))
+  @Option(help: ArgumentHelp("A file to attach; may be repeated.", valueName: "file"))
   var attach: [String] = []
   @Argument(help: "The prompt; \"-\" reads stdin.")
   var text: String
@@ -43,7 +43,7 @@ struct SendCommand: SessionCommand {
   }
 
   func validate() throws {
-    if let id, MessageID(id) == nil { throw ValidationError("--id \(id): that is no UUID.") }
+    if let id, MessageID(id) == nil { throw ValidationError("--id \(id) is not a UUID.") }
   }
 
   /// Takes the id of the session that is meant. A name that was mistyped must not become a session where
@@ -69,7 +69,7 @@ struct SendCommand: SessionCommand {
     _ text: String, _ names: SessionNames, _ environment: Environment
   ) throws {
     guard !text.contains("\u{FFFD}") else {
-      throw CommandFailure.usage("The name of the session is no UTF-8 text.")
+      throw CommandFailure.usage("The name of the session is not UTF-8.")
     }
     guard !new, !names.sessions.isEmpty else { return }
     let similar = names.similar(to: text)
@@ -78,7 +78,7 @@ struct SendCommand: SessionCommand {
       throw CommandFailure(
         code: "sessionNotFound",
         message: "No session \(text). Did you mean \(similar.joined(separator: " or "))? "
-          + "--new makes it.", exitCode: ExitStatus.failed, candidates: similar)
+          + "To create it, add --new.", exitCode: ExitStatus.failed, candidates: similar)
     }
     if case .one(let known) = names.match(text) {
       guard confirm(TextStyle.line("There is no session \(text). Queue it in \(known.id)?")) else {
@@ -88,13 +88,13 @@ struct SendCommand: SessionCommand {
       return
     }
     let known = similar.isEmpty ? "" : " (\(similar.joined(separator: ", ")) exists)"
-    guard confirm(TextStyle.line("Make the new session \(text)\(known)?")) else {
+    guard confirm(TextStyle.line("Create the new session \(text)\(known)?")) else {
       throw SendCommand.nothingQueued
     }
   }
 
   private static let nothingQueued = CommandFailure(
-    code: "notMade", message: "Nothing was queued. --new makes the session.",
+    code: "notMade", message: "Nothing was queued. To create the session, add --new.",
     exitCode: ExitStatus.failed)
 
   func request(input: StandardInput) throws -> APIRequest {

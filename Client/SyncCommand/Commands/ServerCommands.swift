@@ -6,7 +6,7 @@ import QueueModel
 struct ServerCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "server",
-    abstract: "The server that this device is paired with.",
+    abstract: "Change the server that this device is paired with.",
     discussion: """
       EXAMPLES
         cospool server move wss://cospool.example.org
@@ -17,21 +17,21 @@ struct ServerCommands: ParsableCommand {
 
   struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Follow the server to another address.",
+      abstract: "Tell this device the new address of its server.",
       discussion: """
         EXAMPLES
           cospool server move wss://cospool.example.org
           cospool server move ws://127.0.0.1:7500
 
-        For a server that got another name, port or machine, or TLS in front of it. The device keeps its \
+        Use it if the server has another name, port or machine, or gained TLS. The device keeps its \
         token, its workspace, and what it has not sent. The server at the new address is asked first: \
-        where it does not know this device, nothing is changed.
+        if it does not know this device, nothing is changed.
 
-        The device's token goes to that address. Name one only where you know that the server moved.
+        The device sends its token to that address. Use it only if you know that the server moved.
         """)
     @Argument(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
     var server: String
-    @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
+    @Flag(help: "Allow unencrypted ws:// outside private networks (anyone in between can read it).")
     var insecure = false
     @OptionGroup var options: GlobalOptions
 
@@ -59,11 +59,11 @@ struct UnpairCommand: DaemonCommand {
         cospool unpair
         cospool pair wss://cospool.example.org CODE
 
-      What is not sent waits until the device is paired again with a server of the same workspace. \
-      Another workspace needs another data directory. Until then no message is started here: only the \
-      server can say that no other device starts it.
+      Unsent changes wait until you pair the device again with a server of the same workspace. \
+      Another workspace needs another data directory. Until then no message starts here, because only \
+      the server knows that no other device starts it.
 
-      The server goes on knowing the device; its owner says cospool-server revoke NAME.
+      The server still knows the device. To remove it there: cospool-server revoke NAME.
       """)
   @OptionGroup var options: GlobalOptions
 

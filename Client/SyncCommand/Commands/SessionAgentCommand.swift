@@ -5,7 +5,7 @@ import LocalAPI
 struct SessionAgentCommand: SessionNaming {
   static let configuration = CommandConfiguration(
     commandName: "agent",
-    abstract: "Show or set what runs a session's messages on this device.",
+    abstract: "Show or set the agent that runs a session on this device.",
     discussion: """
       EXAMPLES
         cospool session agent review
@@ -19,7 +19,7 @@ struct SessionAgentCommand: SessionNaming {
   @Argument(help: ArgumentHelp("The session.", valueName: "session"), completion: .sessions)
   var session: String
   @Argument(
-    help: "The agent; left out, it is shown.",
+    help: "The agent. Default: show the current one.",
     completion: .list(["command", "claude", "codex", "opencode", "hooks", "device"]))
   var agent: String?
   @OptionGroup var options: GlobalOptions

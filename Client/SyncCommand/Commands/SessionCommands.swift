@@ -5,7 +5,7 @@ import LocalAPI
 struct SessionCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "session",
-    abstract: "The sessions that have queues.",
+    abstract: "List and change sessions.",
     discussion: """
       EXAMPLES
         cospool session list
@@ -23,7 +23,7 @@ struct SessionCommands: ParsableCommand {
 
   struct List: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "All sessions, with where they run and where they stand.",
+      abstract: "List all sessions, with their devices and states.",
       discussion: """
         EXAMPLES
           cospool session list
@@ -40,7 +40,7 @@ struct SessionCommands: ParsableCommand {
 
   struct Add: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Make a session known; a deleted one comes back empty.",
+      abstract: "Add a session; a deleted one comes back empty.",
       discussion: """
         EXAMPLES
           cospool session add review

@@ -5,7 +5,7 @@ import LocalAPI
 struct ThreadCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "thread",
-    abstract: "The sessions that need you next, in order.",
+    abstract: "List the sessions that need you next, in order.",
     discussion: """
       EXAMPLES
         cospool thread list
@@ -16,8 +16,8 @@ struct ThreadCommands: ParsableCommand {
         cospool thread unlock review
         cospool thread stats
 
-      Sending in a session puts its thread at the end. While it is worked on, it is locked and
-      hidden; where nobody can be at work (no host, no agent, the host away), it shows with that.
+      When you send to a session, its thread goes to the end. While the agent works, the thread is
+      locked and hidden. If no agent can work (no host, no agent, the host away), it shows the reason.
       """,
     subcommands: [
       List.self, Next.self, View.self, Add.self, Move.self, Remove.self, Clear.self, Unlock.self,
@@ -29,7 +29,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct List: WatchableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "The threads in order.",
+      abstract: "List the threads in order.",
       discussion: """
         EXAMPLES
           cospool thread list
@@ -53,13 +53,13 @@ struct ThreadCommands: ParsableCommand {
 
   struct Add: SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "Put threads at the end of the queue by hand.",
+      abstract: "Add threads to the end of the queue.",
       discussion: """
         EXAMPLES
           cospool thread add review
           cospool thread add review docs
 
-        A thread that is in the queue already goes to the end, as it does when you send.
+        A thread that is already in the queue moves to the end, as when you send.
         """)
     @Argument(help: ArgumentHelp("The sessions.", valueName: "session"), completion: .sessions)
     var sessions: [String]
@@ -81,7 +81,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Move: SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "Move threads to another place.",
+      abstract: "Move threads to another position.",
       discussion: """
         EXAMPLES
           cospool thread move review --to 1
@@ -93,12 +93,12 @@ struct ThreadCommands: ParsableCommand {
     var sessions: [String]
     @Option(
       help: ArgumentHelp(
-        "The place of the first one, from 1, locked threads counted.", valueName: "n"))
+        "The position of the first one, from 1, locked threads included.", valueName: "n"))
     var to: Int?
     @Option(
-      help: ArgumentHelp("In front of this thread.", valueName: "session"), completion: .sessions)
+      help: ArgumentHelp("Before this thread.", valueName: "session"), completion: .sessions)
     var before: String?
-    @Option(help: ArgumentHelp("Behind this thread.", valueName: "session"), completion: .sessions)
+    @Option(help: ArgumentHelp("After this thread.", valueName: "session"), completion: .sessions)
     var after: String?
     @OptionGroup var options: GlobalOptions
 
@@ -130,7 +130,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Remove: SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "Take threads out of the thread queue; their messages stay.",
+      abstract: "Remove threads from the thread queue; their messages stay.",
       discussion: """
         EXAMPLES
           cospool thread remove review
@@ -139,7 +139,7 @@ struct ThreadCommands: ParsableCommand {
         """)
     @Argument(
       help: ArgumentHelp(
-        "The sessions. Default: $COSPOOL_SESSION, else the one whose project this folder is.",
+        "The sessions. Default: $COSPOOL_SESSION, or the one whose project this folder is.",
         valueName: "session"), completion: .sessions)
     var sessions: [String] = []
     @OptionGroup var options: GlobalOptions
@@ -162,7 +162,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Clear: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take all threads out.",
+      abstract: "Remove all threads from the queue.",
       discussion: """
         EXAMPLES
           cospool thread clear && cospool undo
@@ -178,7 +178,7 @@ struct ThreadCommands: ParsableCommand {
 
   struct Unlock: SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "Show a thread again whose lock stayed.",
+      abstract: "Unlock a thread, so that it shows again.",
       discussion: """
         EXAMPLES
           cospool thread unlock review
@@ -205,7 +205,7 @@ struct ProjectOption: ParsableArguments {
   @Option(
     name: .customLong("project"),
     help: ArgumentHelp(
-      "Only threads of this project: a path, with what lies below it, or a folder's name.",
+      "Only threads of this project: a path and what is below it, or a folder's name.",
       valueName: "path"))
   var given: String?
 

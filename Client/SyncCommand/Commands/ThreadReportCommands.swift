@@ -6,14 +6,14 @@ extension ThreadCommands {
   struct Next: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "next",
-      abstract: "Look at the first thread that needs you.",
+      abstract: "View the first thread that needs you.",
       discussion: """
         EXAMPLES
           cospool thread next
           cospool thread next --project .
           cospool thread next --json | jq -r .thread.session
 
-        With the setting autoRemoveOnView, looking at a thread takes it out of the queue.
+        With the setting autoRemoveOnView, viewing a thread removes it from the queue.
         """)
     @OptionGroup var project: ProjectOption
     @OptionGroup var options: GlobalOptions
@@ -31,12 +31,12 @@ extension ThreadCommands {
   struct View: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "view",
-      abstract: "Look at a thread.",
+      abstract: "View a thread.",
       discussion: """
         EXAMPLES
           cospool thread view review
 
-        With the setting autoRemoveOnView, that takes it out of the queue, unless it is locked.
+        With the setting autoRemoveOnView, that removes it from the queue, unless it is locked.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @OptionGroup var options: GlobalOptions
@@ -58,7 +58,7 @@ extension ThreadCommands {
   struct Stats: DaemonCommand {
     static let configuration = CommandConfiguration(
       commandName: "stats",
-      abstract: "How many threads wait, for how long, and how long they will take you.",
+      abstract: "Show how many threads wait, and how long they will take you.",
       discussion: """
         EXAMPLES
           cospool thread stats
@@ -84,7 +84,7 @@ extension ThreadCommands {
   struct History: SessionNaming {
     static let configuration = CommandConfiguration(
       commandName: "history",
-      abstract: "What came into the thread queue and left it, the newest first.",
+      abstract: "Show what entered and left the thread queue, newest first.",
       discussion: """
         EXAMPLES
           cospool thread history
@@ -93,9 +93,9 @@ extension ThreadCommands {
     @Argument(help: "Only this session's thread.", completion: .sessions) var session: String?
     @Option(
       name: [.customShort("n"), .customLong("limit")],
-      help: ArgumentHelp("So many entries, at most 1000.", valueName: "n"))
+      help: ArgumentHelp("Number of entries to show (max 1000).", valueName: "n"))
     var limit = 50
-    @Option(help: ArgumentHelp("Older than this: the \"next\" of an answer.", valueName: "place"))
+    @Option(help: ArgumentHelp("Show older ones: the \"next\" of an answer.", valueName: "place"))
     var before: String?
     @OptionGroup var options: GlobalOptions
 

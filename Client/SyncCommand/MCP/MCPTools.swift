@@ -145,9 +145,9 @@ enum MCPTools {
         + "another message, also in another session's queue. Give one of to, before and after.",
       fields: [
         .init(name: "ids", kind: .texts, description: "The messages.", isRequired: true),
-        .init(name: "to", kind: .number, description: "The place of the first one, from 1."),
-        .init(name: "before", kind: .text, description: "In front of this message."),
-        .init(name: "after", kind: .text, description: "Behind this message."),
+        .init(name: "to", kind: .number, description: "The position of the first one, from 1."),
+        .init(name: "before", kind: .text, description: "Before this message."),
+        .init(name: "after", kind: .text, description: "After this message."),
       ], changes: true,
       request: { arguments in
         try APIRequest(

@@ -38,7 +38,7 @@ struct SetupCommand: LocalCommand {
   @Option(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
   var server: String?
   @Option(help: "The one-time code that cospool-server pair printed.") var code: String?
-  @Flag(help: "Also where everybody on the way can read it: ws:// beyond a private network.")
+  @Flag(help: "Allow unencrypted ws:// outside private networks (anyone in between can read it).")
   var insecure = false
   @Flag(help: "Start a server on this machine where none runs, and pair with it.")
   var serverHere = false
