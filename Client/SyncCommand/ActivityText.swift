@@ -65,7 +65,8 @@ enum ActivityText {
     }
     fields.append(.init("request", request.id.description))
     if request.isCut { fields.append(.init("shown", "not all of it: it is too long", .yellow)) }
-    let quoted = Shell.quoted(isOnly ? session.rawValue : String(request.id.description.prefix(8)))
+    let quoted = Shell.quotedOperand(
+      isOnly ? session.rawValue : String(request.id.description.prefix(8)))
     let command =
       if case .approval = request {
         "cospool approve \(quoted), cospool deny \(quoted)"

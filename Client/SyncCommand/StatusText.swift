@@ -37,11 +37,12 @@ enum StatusText {
       fields.append(.init("waiting", "\(names)\(more): \(why)", .yellow))
     }
     for (index, session) in status.unconsented.enumerated() {
-      let quoted = TextStyle.line(Shell.quoted(session.rawValue))
+      let name = TextStyle.line(Shell.quoted(session.rawValue))
+      let quoted = TextStyle.line(Shell.quotedOperand(session.rawValue))
       fields.append(
         .init(
           index == 0 ? "hosting" : "",
-          "another device asked to run \(quoted) here. To allow it: cospool session host \(quoted) this",
+          "another device asked to run \(name) here. To allow it: cospool session host \(quoted) this",
           .yellow))
     }
     fields += problems(of: status) + devices(of: sync)

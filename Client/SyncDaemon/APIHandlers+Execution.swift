@@ -127,8 +127,8 @@ extension APIHandlers {
     case .connected(let host):
       throw APIProblem(
         .conflict, code: "hostConnected",
-        message: "\(name(of: host)) is connected. Stop its agent: cospool queue stop -s "
-          + "\(Shell.quoted(session.rawValue)).", exitCode: ExitStatus.conflict)
+        message: "\(name(of: host)) is connected. Stop its agent: cospool queue stop "
+          + "\(Shell.quotedOption("-s", session.rawValue)).", exitCode: ExitStatus.conflict)
     case .unreachable: throw APIProblem.serverNeeded("A turn is taken over by the server's word")
     case .stopping, .notAtWork: throw APIProblem.noTurn(in: session)
     }
@@ -146,7 +146,7 @@ extension APIHandlers {
     if device == client.deviceID, kind == AgentKind.none {
       answer.warning =
         "This device has no agent, so nothing starts: cospool config set agent claude, or for this "
-        + "session alone: cospool session agent \(Shell.quoted(session.rawValue)) claude."
+        + "session alone: cospool session agent \(Shell.quotedOperand(session.rawValue)) claude."
     }
     answer.asksThere = device != nil && device != client.deviceID
     if let before, before != device {
@@ -156,7 +156,7 @@ extension APIHandlers {
         answer.warning =
           "\(old) may still work on message \(running.id), and nothing else starts before that has "
           + "ended. If \(old) does not come back: cospool session take-over "
-          + "\(Shell.quoted(session.rawValue)) \(Shell.quoted(name ?? "this"))."
+          + "\(Shell.quotedOperand(session.rawValue)) \(Shell.quoted(name ?? "this"))."
       } else {
         answer.warning =
           device == nil

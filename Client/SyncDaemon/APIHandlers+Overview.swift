@@ -143,7 +143,8 @@ extension APIHandlers {
 
   /// What names a session on a command line, quoted for a shell.
   private func quoted(_ session: SessionView) -> String {
-    Shell.quoted(session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
+    Shell.quotedOperand(
+      session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
   }
 
   /// Why nothing of a session starts here, and what mends it.

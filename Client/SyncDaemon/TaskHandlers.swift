@@ -236,7 +236,7 @@ struct TaskHandlers: RouteHandlers {
   ) throws -> AwaitedRequest {
     guard verdict.answers(asked.request) else {
       let session = asked.session
-      let quoted = Shell.quoted(session.rawValue)
+      let quoted = Shell.quotedOperand(session.rawValue)
       throw APIProblem(
         .unprocessableContent, code: "wrongVerdict",
         message: verdict.isAboutApproval
@@ -350,7 +350,8 @@ extension AskRequest {
       }
       guard let tree = JSONTree(Array(input.utf8), isShown: true) else {
         throw APIProblem.badRequest(
-          "The field input is a text that holds one JSON value, in which no object has a name twice."
+          "The field input is a text that holds one JSON value. No object in it has a name twice, and its "
+            + "numbers are doubles or whole numbers of 64 bits."
         )
       }
       return .approval(ofTool: toolName, tree)

@@ -1,7 +1,7 @@
 // This device and the others, what is unsent, where notifications go, and who may use this page.
 
 import { failed, lock, model, offerUndo, perform, source } from './app.js'
-import { ago, confirmed, counted, disable, h, refill, say, show, svg, text, toast } from './dom.js'
+import { ago, confirmed, counted, disable, h, quotedOperand, refill, say, show, svg, text, toast } from './dom.js'
 import { drawWeeks, readWeeks } from './weeks.js'
 
 const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read only' }
@@ -220,7 +220,7 @@ export class DevicesView extends HTMLElement {
     show(this.adding, paired)
     show(this.letIn, paired)
     if (!paired) show(this.code, false)
-    text(this.adding, `Or, on the server, “cospool-server pair” prints a code; then on the device: cospool pair ${sync.server} CODE`)
+    text(this.adding, `Or, on the server, “cospool-server pair” prints a code; then on the device: cospool pair ${quotedOperand(sync.server)} CODE`)
     show(this.toggle, paired)
     show(this.now, paired && !['connected', 'disabled'].includes(sync.state))
     text(this.toggle, sync.state === 'disabled' ? 'Turn sync on' : 'Turn sync off')

@@ -229,3 +229,9 @@ export function size(bytes) {
   if (bytes < 1000) return `${bytes} B`
   return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
 }
+
+/** A text as the first operand of a command that is shown to be typed: quoted for a shell, and no option. */
+export function quotedOperand(text) {
+  const word = /^[\w/.:\u0080-\uffff-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`
+  return text.startsWith('-') ? `-- ${word}` : word
+}

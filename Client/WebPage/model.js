@@ -1,6 +1,6 @@
 // A mirror of the workspace, kept up to date by events, and what this page did that is not settled yet.
 
-import { time } from './dom.js'
+import { quotedOperand, time } from './dom.js'
 import { kept, keptText, parsed, storedFiles } from './storage.js'
 
 const SENDING = 'cospool.sending.'
@@ -293,7 +293,7 @@ export class Model extends EventTarget {
     const here = this.sync.device
     if (!session.host) return { words: 'No device runs this session.', mayRunHere: true }
     if (session.host === here) {
-      return this.agentless.has(id) ? { words: `There is no agent for it on ${this.sync.deviceName}. Give it one there: cospool session agent ${id} claude` } : null
+      return this.agentless.has(id) ? { words: `There is no agent for it on ${this.sync.deviceName}. Give it one there: cospool session agent ${quotedOperand(id)} claude` } : null
     }
     const host = this.sync.devices.find((device) => device.id === session.host)
     if (!host || host.connected || this.sync.state !== 'connected') return null

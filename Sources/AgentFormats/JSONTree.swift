@@ -23,11 +23,17 @@ package enum JSONTree: Hashable, Sendable {
   /// Reads one value; nil where it is none, or has too many levels. Bytes that are no UTF-8 are
   /// replaced first.
   ///
-  /// - Parameter isShown: whether a person decides by what is read: an object that has a name twice is no value then.
+  /// - Parameter isShown: whether a person decides by what is read. Bytes that are no UTF-8, an object that has a name
+  ///   twice, and a number that a double does not hold and that is no whole number of 64 bits are no value then.
   package init?(_ bytes: some Collection<UInt8>, isShown: Bool = false) {
     guard JSONTree.depth(of: bytes) <= JSONTree.depthMax else { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
-    guard !isShown || !JSONNames(Array(text.utf8)).hasTwins else { return nil }
+    if isShown {
+      let units = Array(text.utf8)
+      guard String(validating: bytes, as: UTF8.self) != nil, !JSONNames(units).hasTwins,
+        JSONNumbers.areExact(in: units)
+      else { return nil }
+    }
     guard let tree = try? JSONDecoder().decode(JSONTree.self, from: Data(text.utf8)) else {
       return nil
     }

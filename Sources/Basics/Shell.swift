@@ -13,4 +13,16 @@ package enum Shell {
       + text.split(separator: "'", omittingEmptySubsequences: false)
       .joined(separator: "'\\''") + "'"
   }
+
+  /// The first operand of a command: one word, behind `--` if a program would take it for an option.
+  package static func quotedOperand(_ text: String) -> String {
+    isHyphened(text) ? "-- " + quoted(text) : quoted(text)
+  }
+
+  /// An option with one letter and its value, which may begin with a hyphen.
+  package static func quotedOption(_ name: String, _ value: String) -> String {
+    name + (isHyphened(value) ? "=" : " ") + quoted(value)
+  }
+
+  private static func isHyphened(_ text: String) -> Bool { text.utf8.first == UInt8(ascii: "-") }
 }

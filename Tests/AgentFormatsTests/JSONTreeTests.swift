@@ -30,6 +30,26 @@ import Testing
     #expect(tree(text) != nil, "\(text)")
   }
 
+  /// A person would read another number than the tool gets.
+  @Test(arguments: [
+    ("9223372036854775807", true), ("-9223372036854775808", true), ("9223372036854775808", false),
+    ("18446744073709551617", false), ("9007199254740993.0", false), ("100000000000000000.5", false),
+    ("0.1000000000000000055", false), ("0.30000000000000004", true), ("0.1", true), ("1e20", true),
+    ("-1.50e-7", true), ("1e-400", false), ("1e400", false), ("0", true),
+    ("0.0", true), (#""18446744073709551617 \" 1e400""#, true),
+  ])
+  func numbersThatAreReadDifferentlyAreNoValue(number: String, isTaken: Bool) {
+    for text in [number, "[\(number)]", "{\"a\":\(number) }", "[true,\(number),null]"] {
+      #expect((JSONTree(Array(text.utf8), isShown: true) != nil) == isTaken, "\(text)")
+    }
+  }
+
+  @Test func bytesThatAreNoTextAreNoValue() {
+    let bytes = Array("\"ls ".utf8) + [0xFF] + Array("\"".utf8)
+    #expect(JSONTree(bytes)?.text == "ls \u{FFFD}")
+    #expect(JSONTree(bytes, isShown: true) == nil)
+  }
+
   /// Ids of requests come back as they came.
   @Test func wholeNumbersStayWhatTheyAre() {
     for text in ["0", "-7", "9007199254740993", "-9007199254740993", "9223372036854775807"] {

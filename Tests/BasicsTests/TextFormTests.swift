@@ -21,4 +21,14 @@ import Testing
     #expect(Shell.quoted("it's") == "'it'\\''s'")
     #expect(Shell.quoted("") == "''")
   }
+
+  /// Pasted as they are, they would be options: `--data=/tmp` asks another daemon.
+  @Test func namesThatLookLikeOptionsAreOperands() {
+    #expect(Shell.quotedOperand("review") == "review")
+    #expect(Shell.quotedOperand("a b") == "'a b'")
+    #expect(Shell.quotedOperand("--data=/tmp") == "-- '--data=/tmp'")
+    #expect(Shell.quotedOperand("-\u{301}x") == "-- -\u{301}x")
+    #expect(Shell.quotedOption("-s", "review") == "-s review")
+    #expect(Shell.quotedOption("-s", "-x y") == "-s='-x y'")
+  }
 }

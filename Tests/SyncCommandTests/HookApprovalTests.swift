@@ -101,6 +101,36 @@ import Testing
     #expect(try shown(String(repeating: "x", count: 300_000)).isCut)
   }
 
+  private func event(_ name: String, _ input: String) -> HookEvent? {
+    let text =
+      #"{"hook_event_name":"\#(name)","session_id":"a","tool_name":"Bash","tool_input":\#(input)}"#
+    return HookEvent(Array(text.utf8))
+  }
+
+  /// What people read is longer than the input: it has the tool, a line, and lines that are indented.
+  @Test func whatIsTooLongIsAskedAtTheAgentsOwnPrompt() throws {
+    func input(_ command: String) -> String {
+      JSONTree.object(["command": .string(command), "timeout": 5]).line
+    }
+    let most = Limits.taskInputBytesMax
+    for command in [
+      String(repeating: "x", count: most - 100), String(repeating: "\n", count: most / 2 - 100),
+    ] {
+      let asking = try #require(event("PermissionRequest", input(command)))
+      #expect(try HookApproval.request(of: asking, session: "a", patience: nil) == nil)
+      #expect(try HookApproval.prompt(of: asking, session: "a") != nil)
+    }
+    let short = String(repeating: "x", count: most - 1_000)
+    let asking = try #require(event("PermissionRequest", input(short)))
+    #expect(try HookApproval.request(of: asking, session: "a", patience: nil) != nil)
+  }
+
+  @Test func numbersMatterWhereAPersonDecides() {
+    let input = #"{"amount":18446744073709551617}"#
+    #expect(event("PermissionRequest", input) == nil)
+    #expect(event("PreToolUse", input) != nil)
+  }
+
   private func text(_ random: inout SeededGenerator) -> String {
     let parts = ["ls", "rm -rf ~", "\n", ": ", " ", "é", "\"", "timeout", "\u{2028}", "0"]
     return (0..<random.below(6)).map { _ in parts[random.below(parts.count)] }.joined()

@@ -220,6 +220,10 @@ import Testing
       #expect(await asked.output == "this one")
       _ = await fixture.cospool("send", "--new", "-s", "a b", "one")
       #expect(await fixture.cospool().output.contains("cospool session host 'a b' this"))
+      _ = await fixture.cospool("send", "--new", "-s=--none", "one")
+      #expect(await fixture.cospool().output.contains("cospool session host -- --none this"))
+      let hyphened = await fixture.cospool("session", "host", "--", "--none", "this")
+      #expect(hyphened.output.contains("cospool session agent -- --none claude"), "\(hyphened)")
     }
   }
 

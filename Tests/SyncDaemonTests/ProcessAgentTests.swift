@@ -53,7 +53,8 @@ struct ProcessAgentTests {
     ("echo --prompt={}", "--help", true), ("echo {}", "help", true),
     ("sh -c 'echo $1' sh {}", "-x", false), ("sh -c 'echo $1' sh -- {}", "-x", false),
     ("env -- echo {}", "-x", false), ("sh -c 'echo $1' sh {}", "x", true),
-    ("echo {}", "- one\n- two", true),
+    ("echo {}", "- one\n- two", true), ("echo {}", "-\u{301}x", false),
+    ("echo {}", "-\u{200D}x", false), ("echo {}", "-", false),
   ])
   func promptsAreNoOptions(command: String, prompt: String, isTaken: Bool) async throws {
     let outcome = try await run(command, prompt: prompt)
@@ -83,7 +84,12 @@ struct ProcessAgentTests {
     "npx {}",
     "npx -p thing {}", "chrt 5 {}", "nix-shell --run {}", "powershell -Command {}", "erl -eval {}",
     "agent --EVAL={}",
-    "node -r thing {}", "tclsh8.6 {}", "xvfb-run {}",
+    "node -r thing {}", "tclsh8.6 {}", "xvfb-run {}", "agent --run={}",
+    "tar --checkpoint-action={}", "node --print={}", "node --require={} x.js", "man --pager={} x",
+    "rsync --rsh={} a b", "find {} -delete", "find . -fprintf {} x", "vim --cmd {}", "gdb -ex {}",
+    "tar -I {} -cf a b", "csh {}", "mksh {}", "rbash {}", "Bash-5.2 {}", "/bin/bash.exe {}",
+    "tini -- {}", "docker exec box {}", "kubectl exec pod -- {}", "npm exec {}", "uv run {}",
+    "nsenter -t 1 {}", "su-exec me {}", "/lib64/ld-linux-x86-64.so.2 {}",
   ])
   func promptsAreNoScripts(command: String) {
     #expect(throws: CommandLineFault.self) {
@@ -102,7 +108,9 @@ struct ProcessAgentTests {
     "sudo -E agent {}", "timeout -s KILL 60 agent {}", "flock /tmp/lock agent {}",
     "npx @openai/agent {}",
     "env -u FOO agent {}", "bash -o pipefail agent.sh {}", "node agent.js {}", "agent run {}",
-    "codex exec {}",
+    "codex exec {}", "agent --system-prompt={}", "agent --message={}", "docker exec box agent {}",
+    "kubectl exec pod -- agent {}", "uv run agent.py {}", "tini -- agent {}",
+    "java -jar agent.jar {}", "npm exec agent {}",
   ])
   func commandsThatTakeAPromptAsDataAreTaken(command: String) throws {
     _ = try CommandAgent.agent(command: command, timeoutSeconds: nil)

@@ -57,6 +57,8 @@ import Testing
       ("the right name without the port", "GET", "127.0.0.1", [], 421),
       ("another port", "GET", "127.0.0.1:1", [], 421),
       ("another address of this machine", "GET", "192.168.1.2:PORT", [], 421),
+      ("a name of two addresses, one of them anybody's", "GET", "localhost:PORT", [], 421),
+      ("the other loopback address", "GET", "[::1]:PORT", [], 421),
       ("two hosts", "GET", nil, ["host: evil.example"], 421),
       ("another origin", "POST", nil, ["origin: https://evil.example"], 403),
       ("another port's origin", "POST", nil, ["origin: http://127.0.0.1:1"], 403),

@@ -60,6 +60,22 @@ import Testing
     }
   }
 
+  @Test func commandsThatThePageShowsAreQuoted() throws {
+    let words = try Self.commandWords()
+    var count = 0
+    for path in Repository.files(in: "Client/WebPage") where path.hasSuffix(".js") {
+      let text = try Repository.text(path)
+      for match in text.matches(of: #/\bcospool ([a-z-]+)[^`\n$]*\$\{([^}]*)\}/#)
+      where words.contains(String(match.1)) {
+        count += 1
+        if !match.2.hasPrefix("quoted") {
+          Issue.record("\(path) shows a command with ${\(match.2)}: write quotedOperand(…)")
+        }
+      }
+    }
+    #expect(count >= 2)
+  }
+
   @Test(arguments: [
     (#""go on: cospool session host \(name) this""#, ["name"]),
     (#""cospool session host \(Shell.quoted(name)) this, in \(place)""#, []),

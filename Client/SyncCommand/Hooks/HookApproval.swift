@@ -22,7 +22,7 @@ enum HookApproval {
       // Leave would be its answer: the agent would take it for an empty one.
       tool != ClaudeQuestions.toolName,
       // Nobody reads that much on another device: it is shown that the agent asks at its own prompt.
-      (event.toolInput?.line.utf8.count ?? 0) <= Limits.taskInputBytesMax
+      event.toolInput.map({ canBeShown($0, of: tool) }) ?? true
     else { return nil }
     var request = try APIRequest(
       .post, ["sessions", session, "asks"],
@@ -30,6 +30,14 @@ enum HookApproval {
         ofTool: tool, event.toolInput, patience: patience, promptsItself: true))
     request.timeoutSeconds = (patience ?? patienceSecondsMax) + closingSeconds
     return request
+  }
+
+  /// Whether the daemon asks people for it: what they read is the tool, a line and the details, and has a limit.
+  fileprivate static func canBeShown(_ input: JSONTree, of tool: String) -> Bool {
+    let text =
+      tool.utf8.count + ToolInput(input).details.utf8.count
+      + 2 * Limits.taskNameBytesMax
+    return max(text, input.line.utf8.count) <= Limits.taskInputBytesMax
   }
 
   /// Tells the daemon that an agent asks at its own prompt, so that other devices show it.
@@ -97,9 +105,8 @@ extension PromptRequest {
     self.init(kind: "approval")
     toolName = tool
     guard let input else { return }
-    let text = input.line
-    guard text.utf8.count > Limits.taskInputBytesMax else {
-      self.input = text
+    guard !HookApproval.canBeShown(input, of: tool) else {
+      self.input = input.line
       return
     }
     let shown = ToolInput(input)

@@ -65,9 +65,11 @@ struct HookEvent: Sendable {
 
   /// nil for whatever is no event of a kind that is known.
   init?(_ bytes: [UInt8]) {
-    guard let object = JSONTree(bytes, isShown: true),
+    guard let object = JSONTree(bytes),
       let name = (object["hook_event_name"]?.text).flatMap(Name.init),
-      let session = object["session_id"]?.text, !session.isEmpty
+      let session = object["session_id"]?.text, !session.isEmpty,
+      // A person decides by what is read of such an event alone.
+      name != .permissionRequest || JSONTree(bytes, isShown: true) != nil
     else { return nil }
     self.name = name
     agentSession = session

@@ -78,7 +78,7 @@ struct AgentService: Service {
     let name = client.syncStatus().deviceName
     return .question(
       "May \(session) run on \(name)? Say there: "
-        + "cospool session host \(Shell.quoted(session.rawValue)) this", options: [])
+        + "cospool session host \(Shell.quotedOperand(session.rawValue)) this", options: [])
   }
 
   /// Before whatever begins then, which is told in its turn.

@@ -3,9 +3,9 @@ import Foundation
 
 /// A command with a place for the prompt: words as a shell would split them, but nothing is expanded and no shell runs.
 ///
-/// The prompt reaches the agent as data: `{}` stands as a word of its own, or as `--name={}`, and nowhere where a known
-/// program takes a script, another program, or a file to run. What a program of one's own makes of its argument is its own
-/// matter.
+/// The prompt reaches the agent as data: `{}` stands as a word of its own, or as `--prompt={}` or another option whose
+/// name says that it takes a text, and nowhere where a known program takes a script, another program, or a file to
+/// run. What a program that is not known makes of its argument is its own matter.
 struct CommandTemplate: Hashable, Sendable {
   /// What stands for the prompt.
   static let placeholder = "{}"
@@ -33,7 +33,10 @@ struct CommandTemplate: Hashable, Sendable {
   /// - Throws: where the agent would read the prompt as an option, or no argument can hold it.
   func words(with prompt: String) throws(PromptFault) -> [String] {
     // A list begins with a hyphen and a blank, which no option does.
-    let isOption = prompt.hasPrefix("-") && !prompt.hasPrefix("- ")
+    let start = Array(prompt.utf8.prefix(2))
+    // As bytes: a mark that joins the hyphen is another character for Swift, and none for a program.
+    let isOption =
+      start.first == UInt8(ascii: "-") && start.dropFirst().first != UInt8(ascii: " ")
     if isOption, let index = words.firstIndex(of: CommandTemplate.placeholder), !endsOptions(index)
     {
       throw PromptFault(
@@ -50,14 +53,16 @@ struct CommandTemplate: Hashable, Sendable {
 
   private static let fault = CommandLineFault(
     reason:
-      "{} must be a word of its own, or --name={}, and no script or program that is run, since a prompt could then run "
-      + "commands. Leave {} out: the prompt comes on standard input, which is a file (/dev/stdin)")
+      "{} must be a word of its own, or --prompt={} or its like, and no script or program that is run, since a "
+      + "prompt could then run commands. Leave {} out: the prompt comes on standard input, which is a file (/dev/stdin)"
+  )
 
-  /// `--name={}`.
+  /// `--prompt={}`, `--system-prompt={}` and their like. Other options of many programs run what they are given.
   private static func isNamed(_ word: String) -> Bool {
     guard word.hasPrefix("--"), word.hasSuffix("=" + placeholder) else { return false }
     let name = word.dropFirst(2).dropLast(placeholder.count + 1)
-    return !name.isEmpty && !scriptNames.contains(name.lowercased())
+    guard let noun = name.split(separator: "-").last else { return false }
+    return textNames.contains(String(noun))
       && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
   }
 
@@ -82,17 +87,20 @@ struct CommandTemplate: Hashable, Sendable {
     return false
   }
 
-  /// The name of a program without its folder and its version: `python` of `/usr/bin/python3.11`.
+  /// The name of a program without its folder and its version, in small letters: `python` of `/usr/bin/python3.11`, `bash`
+  /// of `Bash-5.2.exe`.
   private static func program(_ word: String) -> String {
-    let name = word.split(separator: "/").last.map(String.init) ?? ""
-    let plain = name.prefix(name.count - name.reversed().prefix { $0.isNumber || $0 == "." }.count)
+    var name = word.split(separator: "/").last.map { $0.lowercased() } ?? ""
+    if name.hasSuffix(".exe") { name.removeLast(4) }
+    let version = name.reversed().prefix { $0.isNumber || $0 == "." || $0 == "-" }
+    let plain = name.prefix(name.count - version.count)
     return plain.isEmpty ? name : String(plain)
   }
 
   /// Whether what a program runs stands among the words behind it: the first of them that is neither an option nor the
-  /// value of one; of some programs, the second.
+  /// value of one; of some programs, a later one.
   private static func hasOperand(_ words: ArraySlice<String>, of program: String) -> Bool {
-    var missing = secondOperand.contains(program) ? 2 : 1
+    var missing = operands[program] ?? 1
     var isValue = false
     for word in words {
       if isNoOperand(word) {
@@ -126,30 +134,52 @@ struct CommandTemplate: Hashable, Sendable {
       && !words[..<index].contains(where: CommandTemplate.isScriptOption)
   }
 
-  /// Long options that take a script.
+  /// What the name of an option ends with that takes a text.
+  private static let textNames: Set<String> = [
+    "ask", "content", "description", "goal", "input", "instruction", "instructions", "issue",
+    "message", "msg", "prompt", "query", "question", "request", "task", "text",
+  ]
+  /// Options that take a script.
   private static let scriptNames: Set<String> = [
-    "command", "eval", "exec", "execute", "init-file", "rcfile", "split-string",
+    "cmd", "command", "eval", "eval-command", "ex", "exec", "execute", "init-file", "rcfile",
+    "split-string",
   ]
-  /// Programs that make a script of all of their arguments.
+  /// Programs that make a script of all of their arguments, or have options that run or write what they are given.
   private static let joining: Set<String> = [
-    "eval", "mosh", "nix-shell", "parallel", "rsh", "screen", "script", "sg", "ssh", "su", "tmux",
-    "watch", "wsl", "xargs",
+    "crontab", "curl", "emacs", "entr", "eval", "find", "gdb", "git", "lldb", "make", "mosh",
+    "mysql", "nc", "ncat", "nix-shell", "nvim", "parallel", "psql", "rsh", "rsync", "scp",
+    "screen", "script", "sftp", "sg", "socat", "sqlite", "ssh", "start-stop-daemon", "su",
+    "systemd-nspawn", "tar", "tmux", "vi", "vim", "watch", "wget", "wsl", "xargs", "zip",
   ]
-  /// Programs that run their first operand, as a program, a file or a script.
+  /// Programs that run their first operand, as a program, a file or a script; or a later one: see `operands`.
   private static let runners: Set<String> = [
-    "ash", "awk", "bash", "bun", "bunx", "busybox", "chroot", "chrt", "dash", "dbus-run-session",
-    "deno", "doas", "env", "expect", "fakeroot", "firejail", "fish", "flock", "gawk", "gosu",
-    "guile", "ionice", "julia", "ksh", "ltrace", "lua", "mawk", "nawk", "nice", "node", "nodejs",
-    "nohup", "npx", "numactl", "osascript", "perl", "php", "pkexec", "powershell", "proot", "pwsh",
-    "pypy", "python", "Rscript", "ruby", "runuser", "sed", "setarch", "setpriv", "setsid", "sh",
-    "stdbuf", "strace", "sudo", "systemd-run", "taskset", "tclsh", "time", "timeout", "unbuffer",
-    "unshare", "uvx", "wish", "xvfb-run", "zsh",
+    "apptainer", "ash", "asdf", "awk", "bash", "bun", "bunx", "busybox", "bwrap", "caffeinate",
+    "catchsegv", "chpst", "chroot", "chrt", "conda", "csh", "dash", "dbus-run-session", "deno",
+    "direnv", "distrobox", "doas", "docker", "dotenv", "dotnet", "dumb-init", "eatmydata",
+    "elvish", "env", "expect", "faketime", "fakeroot", "firejail", "fish", "flatpak", "flock",
+    "gawk", "gosu", "guile", "guix", "hyperfine", "ionice", "java", "julia", "ksh", "kubectl",
+    "ld-linux-aarch64.so", "ld-linux-x86-64.so", "ld.so", "loksh", "ltrace", "lua", "lxc",
+    "machinectl", "mawk", "mise", "mksh", "nawk", "nerdctl", "nice", "nix", "node", "nodejs",
+    "nohup", "npm", "npx", "nsenter", "numactl", "oksh", "osascript", "perl", "php", "pipenv",
+    "pipx", "pkexec", "pnpm", "podman", "poetry", "posh", "powershell", "proot", "proxychains",
+    "pwsh", "pypy", "python", "rbash", "rscript", "ruby", "runcon", "runuser", "s6-setuidgid",
+    "sash", "sed", "setarch", "setpriv", "setsid", "setuidgid", "sh", "singularity", "snap",
+    "stdbuf", "strace", "su-exec", "sudo", "systemd-run", "taskset", "tclsh", "tcsh", "time",
+    "timeout", "tini", "torsocks", "toybox", "unbuffer", "unshare", "uv", "uvx", "valgrind",
+    "wish", "xonsh", "xvfb-run", "yarn", "yash", "zsh",
   ]
-  /// Of them, those that run their second one.
-  private static let secondOperand: Set<String> = ["chroot", "flock", "gosu", "setarch"]
+  /// Of them, those that run a later operand: behind a user, a file, or a verb and a container.
+  private static let operands: [String: Int] = [
+    "apptainer": 3, "asdf": 2, "bwrap": 3, "chroot": 2, "conda": 2, "direnv": 3, "distrobox": 2,
+    "docker": 3, "faketime": 2, "flatpak": 2, "flock": 2, "gosu": 2, "guix": 2, "kubectl": 3,
+    "lxc": 3, "machinectl": 3, "mise": 2, "nerdctl": 3, "nix": 2, "npm": 2, "pipenv": 2, "pipx": 2,
+    "pnpm": 2, "podman": 3, "poetry": 2, "runcon": 2, "s6-setuidgid": 2, "setarch": 2,
+    "setuidgid": 2, "singularity": 3, "snap": 2, "su-exec": 2, "uv": 2, "yarn": 2,
+  ]
   /// Their options that take the next word, where that word looks like what is run.
   private static let valued: [String: Set<String>] = [
-    "awk": ["-F", "-v"], "bash": ["-o", "+o", "-O", "+O"], "dash": ["-o", "+o"], "doas": ["-u"],
+    "awk": ["-F", "-v"], "bash": ["-o", "+o", "-O", "+O"], "chpst": ["-u", "-U", "-b", "-e"],
+    "dash": ["-o", "+o"], "doas": ["-u"],
     "env": ["-u", "--unset", "-C", "--chdir"], "gawk": ["-F", "-v"], "ksh": ["-o", "+o"],
     "lua": ["-l"], "ltrace": ["-o"], "mawk": ["-F", "-v"], "nawk": ["-F", "-v"],
     "node": ["-r", "--require", "--import"], "nodejs": ["-r", "--require", "--import"],

@@ -74,12 +74,9 @@ final class WebListener: Sendable {
   var origins: [String: String] {
     guard let served else { return [:] }
     var origins: [String: String] = [:]
-    if served.address.isLoopback {
-      for host in ["127.0.0.1", "localhost", "[::1]"] {
-        let authority = "\(host):\(served.address.port)"
-        origins[authority] = "http://\(authority)"
-      }
-    }
+    // Not under `localhost` as well: another user's program may listen at the other loopback address on the same port.
+    // A page of that name would ask it, and it could pass on the daemon's proof.
+    if served.address.isLoopback { origins["\(served.address)"] = "http://\(served.address)" }
     if let origin = served.elsewhere { origins[origin.authority] = "\(origin)" }
     return origins
   }
