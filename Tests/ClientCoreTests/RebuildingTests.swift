@@ -133,7 +133,10 @@ import WireProtocol
     try twins.fleet.perform(.send("first", as: 3, in: "a"), on: twins.first)
     try twins.fleet.perform(.send("second", as: 4, in: "a"), on: twins.second)
     try twins.connect()
-    #expect(throws: Replica.Fault.self) { try twins.fleet.perform(.undo, on: twins.second) }
+    let change = twins.fleet.devices[twins.second].core.replica.undo.undoable.last?.number
+    #expect(throws: Replica.Fault.self) {
+      try twins.fleet.perform(.undo(change: change, skip: false), on: twins.second)
+    }
     try twins.fleet.perform(.undo, on: twins.first)
     try twins.fleet.settle()
     #expect(twins.fleet.server.workspace.contents("a") == ["[]", "second"])

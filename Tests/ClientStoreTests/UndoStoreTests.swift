@@ -26,14 +26,14 @@ import Testing
     for expected in [Priority.normal, .normal] {
       try open.store.close()
       open = try directory.open()
-      try perform(.undo, directory, &open)
+      try perform(.undo(change: nil, skip: false), directory, &open)
       #expect(try open.replica.workspace.message(id).priority == expected)
     }
     #expect(try directory.contents(open.replica) == ["first"])
     try open.store.close()
     open = try directory.open()
     #expect(open.replica.undo.redoable.count == 2)
-    try perform(.redo, directory, &open)
+    try perform(.redo(change: nil), directory, &open)
     #expect(try directory.contents(open.replica) == ["first émoji 👍"])
     try perform(.pause(SessionID("a"), reason: nil), directory, &open)
     try open.store.close()
@@ -47,7 +47,7 @@ import Testing
     let directory = try StoreDirectory()
     var open = try directory.open()
     for number in 1...4 as ClosedRange<UInt64> { try directory.send(number, &open) }
-    try perform(.undo, directory, &open)
+    try perform(.undo(change: nil, skip: false), directory, &open)
     let files = try directory.snapshot()
     try open.store.close()
     let place = try StoreDirectory()
@@ -57,7 +57,7 @@ import Testing
     var again = try place.open()
     #expect(again.replica.undo.undoable.count == 3)
     #expect(again.replica.undo.redoable.count == 1)
-    try perform(.redo, place, &again)
+    try perform(.redo(change: nil), place, &again)
     #expect(try place.contents(again.replica).count == 4)
     try again.store.close()
   }
@@ -69,7 +69,7 @@ import Testing
     for number in 0..<30 {
       try perform(.renameSession(SessionID("a"), name: "name \(number)"), directory, &open)
     }
-    for _ in 0..<10 { try perform(.undo, directory, &open) }
+    for _ in 0..<10 { try perform(.undo(change: nil, skip: false), directory, &open) }
     try perform(.renameSession(SessionID("a"), name: "other"), directory, &open)
     try open.store.close()
     let queue = try DatabaseQueue(path: directory.database)
@@ -93,7 +93,7 @@ import Testing
     try perform(.setPriority(MessageID(high: 7, low: 1), .urgent), directory, &again)
     try again.store.close()
     again = try directory.open()
-    try perform(.undo, directory, &again)
+    try perform(.undo(change: nil, skip: false), directory, &again)
     #expect(try again.replica.workspace.message(MessageID(high: 7, low: 1)).priority == .normal)
     try again.store.close()
   }

@@ -157,7 +157,7 @@ extension EndToEnd {
         let (host, other, agent) = try await Self.bench(bed)
         try await host.cospool("queue", "pause", "-s", "s")
         try await bed.agreement(host, other)
-        let message = try await other.send("s", "later")
+        try await other.send("s", "later")
         _ = try await Self.undo(other).succeeded()
         try await bed.agreement(host, other)
         try await host.cospool("queue", "resume", "-s", "s")
@@ -174,7 +174,6 @@ extension EndToEnd {
         try await bed.eventually("it runs", within: 90) {
           agent.starts().contains { $0.prompt == "later" }
         }
-        _ = message
       }
     }
 
@@ -237,7 +236,6 @@ extension EndToEnd {
           #expect(asked.standardOutput.contains("Others have worked on it since"), "\(asked)")
         }
         #expect(try await a.contents("s") == ["one, and more"])
-        // No terminal, no question.
         let asked = try await atTerminal(["undo"], on: a, input: "y\n")
         #expect(asked.isSuccess && asked.standardOutput.contains("undone:"), "\(asked)")
         #expect(try await a.contents("s") == [])

@@ -13,8 +13,12 @@ package enum UndoCheck {
   package static func differences(
     of outcome: CommandOutcome, from before: TestDevice, to after: TestDevice
   ) -> [String] {
+    // A pause for the same reason again, or a cancel in a deleted session, shows nothing.
+    let showsNothing =
+      View(before.workspace, known: before.workspace)
+      == View(after.workspace, known: before.workspace)
     guard outcome.change != nil else {
-      return outcome.operations.isEmpty ? [] : ["nothing says how to take it back"]
+      return showsNothing ? [] : ["nothing says how to take it back"]
     }
     // Typing goes on with the change before it.
     guard
@@ -36,7 +40,8 @@ package enum UndoCheck {
         paused.formUnion(result.paused)
         details += starts(from: start, to: device.workspace).map { "\(what): \($0)" }
       } catch QueueError.notUndoable(_, let obstacle) {
-        return obstacle == .overtaken ? details + ["\(what): \(obstacle)"] : details
+        return obstacle == .overtaken && !showsNothing
+          ? details + ["\(what): \(obstacle)"] : details
       } catch {
         details.append("\(what): \(error)")
       }

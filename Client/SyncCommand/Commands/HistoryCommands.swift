@@ -55,7 +55,8 @@ struct UndoCommand: DaemonCommand {
         code: "notUndone", message: "Nothing was undone. cospool undo --skip leaves it as it is.",
         exitCode: ExitStatus.failed)
     }
-    change = next.change
+    // What is passed over on the way is forgotten with it, which is so for the latest alone.
+    if next.passedOver == nil { change = next.change }
   }
 
   func request(input: StandardInput) throws -> APIRequest {

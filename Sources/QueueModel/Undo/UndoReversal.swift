@@ -26,6 +26,8 @@ struct UndoReversal {
       ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset)
     }).map(\.element) {
       if let obstacle = obstacle(of: step, author.workspace) {
+        // A send or an import is about its messages; that a session with history stays goes without saying.
+        if sendsMessages, step.takesSessionAway { continue }
         if !left.contains(obstacle) { left.append(obstacle) }
       } else if !isBlocked || step.field.element.message != nil {
         undo(step, by: &author)
@@ -36,9 +38,11 @@ struct UndoReversal {
   /// Whether nothing is taken back of the messages that a change sent: its thread stays where it is then.
   private func hasNoMessageLeft(_ workspace: Workspace) -> Bool {
     let steps = entry.steps.filter { $0.field.element.message != nil }
-    return [.sent, .imported].contains(entry.label.kind) && !steps.isEmpty
+    return sendsMessages && !steps.isEmpty
       && steps.allSatisfy { obstacle(of: $0, workspace) != nil }
   }
+
+  private var sendsMessages: Bool { [.sent, .imported].contains(entry.label.kind) }
 
   // MARK: - What is in the way
 
@@ -190,30 +194,43 @@ struct UndoReversal {
   ) {
     switch element {
     case .message(let id):
-      guard let key = place.session, let message = author.workspace.messageStates[id],
-        let session = author.workspace.sessionStates[key], session.exists,
-        let queue = session.element.references.first
-      else { return }
-      func slot(_ neighbour: ElementName?) -> OperationID? {
-        neighbour?.message.flatMap { author.workspace.messageStates[$0] }
-          .flatMap { $0.session == key ? $0.position.value : nil }
+      guard let (queue, origins) = messagePlace(place, author.workspace) else { return }
+      if let key = place.session, author.workspace.messageStates[id]?.session != key {
+        author.keepAlive(key)
       }
-      let origins = session.slots.origins(
-        behind: session.slots.contains(place.slot) ? place.slot : slot(place.left),
-        before: slot(place.right))
-      if message.session != key { author.keepAlive(key) }
       author.emit(
         .placeMessage(message: reference, session: queue, origins: origins, stamp: author.stamp))
     case .session:
-      func slot(_ neighbour: ElementName?) -> OperationID? {
-        neighbour?.session.flatMap { author.workspace.sessionStates[$0]?.threadPosition?.value }
-      }
-      let slots = author.workspace.threadSlots
-      let origins = slots.origins(
-        behind: slots.contains(place.slot) ? place.slot : slot(place.left),
-        before: slot(place.right))
+      let origins = threadPlace(place, author.workspace)
       author.emit(.placeThread(session: reference, origins: origins, stamp: author.stamp))
     }
+  }
+
+  /// A place in a queue, as ids: who held slots while it emits would copy them.
+  private func messagePlace(
+    _ place: UndoPlace, _ workspace: Workspace
+  ) -> (queue: OperationID, origins: Operation.Origins)? {
+    guard let key = place.session, let session = workspace.sessionStates[key], session.exists,
+      let queue = session.element.references.first
+    else { return nil }
+    func slot(_ neighbour: ElementName?) -> OperationID? {
+      neighbour?.message.flatMap { workspace.messageStates[$0] }
+        .flatMap { $0.session == key ? $0.position.value : nil }
+    }
+    let origins = session.slots.origins(
+      behind: session.slots.contains(place.slot) ? place.slot : slot(place.left),
+      before: slot(place.right))
+    return (queue, origins)
+  }
+
+  private func threadPlace(_ place: UndoPlace, _ workspace: Workspace) -> Operation.Origins {
+    func slot(_ neighbour: ElementName?) -> OperationID? {
+      neighbour?.session.flatMap { workspace.sessionStates[$0]?.threadPosition?.value }
+    }
+    let slots = workspace.threadSlots
+    return slots.origins(
+      behind: slots.contains(place.slot) ? place.slot : slot(place.left),
+      before: slot(place.right))
   }
 
   // MARK: - Pausing

@@ -32,7 +32,7 @@ extension Workspace {
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
     var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)
-    entry.command = reversal
+    entry.command = reversal ?? (steps.isEmpty ? command.reversalOfDecision(in: self) : nil)
     if reversal == nil { entry.steps = steps }
     outcome.change = history.record(entry, in: self, &changes)
     return (outcome, changes)
@@ -218,6 +218,18 @@ extension Command {
     case .retry(let id): return "cospool queue cancel \(id.description.prefix(8))"
     case .skip(let id): return "cospool queue restore \(id.description.prefix(8))"
     default: return nil
+    }
+  }
+}
+
+extension Command {
+  /// The command line that reverses an edit or a restore that does nothing but have a message tried again.
+  fileprivate func reversalOfDecision(in workspace: Workspace) -> String? {
+    switch self {
+    case .edit(let id, _, _), .restore(let id):
+      workspace.messageStates[id]?.element.runState.run == nil
+        ? nil : "cospool queue cancel \(id.description.prefix(8))"
+    default: nil
     }
   }
 }
