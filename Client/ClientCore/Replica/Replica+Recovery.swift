@@ -63,7 +63,7 @@ extension Replica {
         operations += try workspace.perform(
           command,
           in: CommandContext(
-            replica: author.replica, stamp: stamp, time: context.wall, recordsUndo: false)
+            replica: author.replica, stamp: stamp, time: context.deviceWall, recordsUndo: false)
         ).operations
       } catch {
         // What runs meanwhile is not stopped any more.

@@ -115,7 +115,7 @@ package struct Replica: Sendable {
     let (author, announcement) = next.preparedWriter(at: event)
     next.clock.observe(workspace.latestStamp)
     let context = CommandContext(
-      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: wall,
+      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: event.deviceWall,
       recordsUndo: false)
     var outcome: CommandOutcome
     do {
@@ -217,7 +217,7 @@ package struct Replica: Sendable {
     (author, announcement) = next.preparedWriter(at: event)
     next.clock.observe(workspace.latestStamp)
     var context = CommandContext(
-      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: wall,
+      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: event.deviceWall,
       queueSizeMax: queueSizeMax, recordsUndo: recordsUndo)
     var outcome: CommandOutcome
     let undo: UndoHistory.Changes
