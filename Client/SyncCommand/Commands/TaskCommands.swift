@@ -298,7 +298,7 @@ struct AnswerCommand: AnsweringCommand {
 
   func validate() throws {
     guard cancel ? words.count <= 1 : (1...2).contains(words.count) else {
-      throw ValidationError("Usage: cospool answer [SESSION] TEXT")
+      throw ValidationError("Give the text of the answer: cospool answer [SESSION] TEXT")
     }
   }
 
