@@ -138,7 +138,7 @@ extension APIHandlers {
     let sync = client.syncStatus()
     guard sync.state == .refused || sync.refusalCode == "notAllowed", let reason = sync.lastError
     else { return nil }
-    return "It stays on this device: the server takes nothing from here (\(reason))."
+    return "Saved on this device only: the server is rejecting its changes (\(reason))."
   }
 
   func priority(named name: String) throws -> Priority {

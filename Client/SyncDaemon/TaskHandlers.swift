@@ -413,7 +413,7 @@ extension DecisionRequest {
     guard verdict != .allowed || text?.isEmpty != false else {
       throw APIProblem(
         .unprocessableContent, code: "remarkNotTaken",
-        message: "No agent takes words with a yes: deny, and say what is wanted.",
+        message: "An approval cannot carry a message. Deny with a message instead.",
         exitCode: ExitStatus.usage)
     }
     return verdict

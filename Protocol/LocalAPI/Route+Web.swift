@@ -5,7 +5,7 @@ extension Route {
   static let webRoutes = [
     Route(
       method: "GET", path: "/v1/web", id: "readWeb",
-      summary: "Where the page is served, and the browsers that have a key.",
+      summary: "Show where the page is served, and the browsers that have a key.",
       answer: .json(WebAnswer.self),
       refusals: webRefusals),
     Route(

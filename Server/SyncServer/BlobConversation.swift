@@ -125,7 +125,7 @@ final class BlobConversation {
     case .success(let holder?):
       guard holder.device.role != .viewer || request.action == .get || request.action == .look
       else {
-        return refuse(.init(.forbidden, "The device was paired to view, and changes nothing."))
+        return refuse(.init(.forbidden, "This device is read-only: it was paired as a viewer."))
       }
       let workspace = holder.workspace
       quotaBytes = holder.fileBytesMax

@@ -132,7 +132,7 @@ struct ServiceInstallCommand: ParsableCommand {
   @OptionGroup var scope: ServiceScopeOptions
   @OptionGroup var data: DataOptions
 
-  @Flag(help: "Print the unit, and do nothing.")
+  @Flag(help: "Print the unit and change nothing.")
   var dryRun = false
 
   @Option(help: ArgumentHelp("The program to run. Default: this one.", valueName: "path"))
@@ -360,7 +360,7 @@ struct ServiceStatusCommand: ParsableCommand {
 
 struct ServiceLogsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "logs", abstract: "What the service wrote last.")
+    commandName: "logs", abstract: "Show the latest log lines of the service.")
 
   @OptionGroup var scope: ServiceScopeOptions
 

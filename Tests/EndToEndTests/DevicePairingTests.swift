@@ -50,7 +50,7 @@ extension EndToEnd {
           try await late.status().refusalCode == "notAllowed"
         }
         let sent = try await late.attempt("send", "-s", "s", "more").succeeded()
-        #expect(sent.standardError.contains("It stays on this device"), "\(sent)")
+        #expect(sent.standardError.contains("Saved on this device only"), "\(sent)")
         #expect(
           try await late.cospool("queue", "list", "-s", "s").contains(
             "[the server refused it] mine"))

@@ -98,7 +98,7 @@ import Testing
       ("{\n  \"maxQueueSize\": 2000\n}", 2, "maxQueueSize", "2000 is outside 1 to 1000"),
       ("{\"queueEnabled\": 1}", 1, "queueEnabled", "1 is neither true nor false"),
       ("{\n\n\"onFailure\" : \"explode\"}", 3, "onFailure", "\"explode\" is not one of"),
-      ("{\n\"a\": 1,\n\"maxQueuSize\": 5}", 2, "a", "no such setting"),
+      ("{\n\"a\": 1,\n\"maxQueuSize\": 5}", 2, "a", "unknown setting"),
       ("{\"deviceName\": [\"x\"]}", 1, "deviceName", "neither a number"),
       ("{\"maxQueueSize\": 2.5}", 1, "maxQueueSize", "neither a number"),
       ("{\"maxQueueSize\": 5,\n\"maxQueueSize\": 6}", 2, "maxQueueSize", "said twice"),

@@ -72,7 +72,7 @@ import Testing
         "config", "check", "-", input: "{\n\"maxQueueSize\": 0,\n\"colour\": 1}")
       #expect(check.exitCode == 1)
       #expect(check.errors.contains("line 2: maxQueueSize: 0 is outside 1 to 1000."))
-      #expect(check.errors.contains("line 3: colour: there is no such setting"))
+      #expect(check.errors.contains("line 3: colour: unknown setting"))
       #expect(await fixture.cospool("config", "check", "-", input: "").exitCode == 1)
     }
   }

@@ -187,7 +187,7 @@ import Testing
     try await with(systemctl: "echo 'Failed to connect to bus' >&2\nexit 1") { machine in
       let refused = await machine.cospool("service", "install")
       #expect(refused.exitCode == 1 && refused.errors.contains("Failed to connect to bus"))
-      #expect(refused.errors.contains("log in as yourself") && machine.text == nil)
+      #expect(refused.errors.contains("Log in directly") && machine.text == nil)
     }
     try await with(systemctl: nil) { machine in
       for command in ["install", "status", "logs"] {

@@ -129,7 +129,7 @@ import Testing
         return CommandRunner(environment: environment)
       }
       let refused = await at(false).run(["approve"])
-      #expect(refused.exitCode == 1 && refused.errors.contains("waits on"))
+      #expect(refused.exitCode == 1 && refused.errors.contains("still open"))
       try await waits(fixture, for: "awaitingApproval")
       #expect(await at(true).run(["approve"]).output == "allowed, s: Bash: make")
       let texts = shown.withLock { $0 }

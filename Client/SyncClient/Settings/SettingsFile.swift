@@ -103,7 +103,7 @@ public struct SettingsFile: Sendable {
       let isObject = (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed))
       let reason =
         isObject == nil
-        ? "it is no JSON from here on" : "it must be one object, as in {\"maxQueueSize\": 20}"
+        ? "invalid JSON here" : "it must be one object, as in {\"maxQueueSize\": 20}"
       let line = isObject == nil ? DecodingError.line(ofFaultIn: data) : 1
       return ([:], [SettingFault(name: nil, reason: reason, source: source, line: line)])
     }
@@ -129,7 +129,7 @@ public struct SettingsFile: Sendable {
         }
       } else {
         let names = SettingName.allCases.map(\.rawValue).joined(separator: ", ")
-        refuse("there is no such setting; choose from \(names)")
+        refuse("unknown setting; choose from \(names)")
       }
     }
     return (

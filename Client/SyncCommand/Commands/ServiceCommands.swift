@@ -13,7 +13,7 @@ import Systemd
 struct ServiceCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "service",
-    abstract: "Have the daemon start by itself, under systemd or launchd.",
+    abstract: "Start the daemon automatically, with systemd or launchd.",
     discussion: """
       EXAMPLES
         cospool service install
@@ -68,7 +68,8 @@ struct ServiceCommands: ParsableCommand {
   /// What to do where systemd says that it is not there.
   fileprivate static func absence(_ reason: String) -> String {
     reason.contains("connect to bus")
-      ? "\nYour systemd is not there: log in as yourself, not by su or sudo, and try again." : ""
+      ? "\nYour user systemd is not running. Log in directly instead of using su or sudo, and try again."
+      : ""
   }
 
   /// Whether systemd says so of the service, as `is-active` and `is-enabled` ask.
@@ -81,14 +82,14 @@ struct ServiceCommands: ParsableCommand {
 
   fileprivate static func home(in environment: Environment) throws(CommandFailure) -> String {
     guard let home = environment.variables["HOME"], home.hasPrefix("/") else {
-      throw .usage("HOME is not set: nobody knows where your launch agents lie.")
+      throw .usage("HOME is not set, so your folder of launch agents cannot be found. Set it.")
     }
     return home
   }
 
   fileprivate static func path(in environment: Environment) throws(CommandFailure) -> String {
     guard let folder = SystemdUnit.folder(environment.variables) else {
-      throw .usage("HOME is not set: nobody knows where your units lie.")
+      throw .usage("HOME is not set, so your unit folder cannot be found. Set it.")
     }
     return folder + "/" + SystemdUnit.name
   }
@@ -125,19 +126,19 @@ struct ServiceCommands: ParsableCommand {
 
   struct Install: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Write the unit, start it, and have it start with your login.",
+      abstract: "Install the unit, start it, and start it at each login.",
       discussion: """
         EXAMPLES
           cospool service install
           cospool service install --data ~/queues --dry-run
 
-        Again is harmless: a unit that runs and is as it would be written is left
-        alone; one that changes is started again, where what runs gets agentGrace
-        seconds. One that does not start is taken back, and what was there before
-        is there again. One for other data is refused: uninstall it first. For a
-        newer cospoold: cospool service restart.
+        It is safe to run again: a running unit that would not change is left
+        alone. If the unit changes, the daemon restarts, and running agents get
+        agentGrace seconds. If it does not start, the previous unit is restored.
+        A unit for other data is refused: uninstall it first. For a newer
+        cospoold: cospool service restart.
         """)
-    @Flag(help: "Print the unit, and do nothing.") var dryRun = false
+    @Flag(help: "Print the unit and change nothing.") var dryRun = false
     @OptionGroup var options: GlobalOptions
 
     func run(in environment: Environment) async throws -> String {
@@ -272,7 +273,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Status: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "What systemd or launchd says of the service.",
+      abstract: "Show the state of the service.",
       discussion: """
         EXAMPLES
           cospool service status
@@ -306,7 +307,7 @@ struct ServiceCommands: ParsableCommand {
 
   struct Logs: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "What the service wrote last.",
+      abstract: "Show the latest log lines of the service.",
       discussion: """
         EXAMPLES
           cospool service logs --lines 200

@@ -7,7 +7,7 @@ import QueueModel
 struct TaskCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "task",
-    abstract: "What the agents do, and what they wait for.",
+    abstract: "Show what the agents do, and answer what they ask.",
     discussion: """
       EXAMPLES
         cospool task list
@@ -22,7 +22,7 @@ struct TaskCommands: ParsableCommand {
 
   struct List: WatchableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "The tasks of all sessions.",
+      abstract: "List the tasks of all sessions.",
       discussion: """
         EXAMPLES
           cospool task list
@@ -41,7 +41,7 @@ struct TaskCommands: ParsableCommand {
 
   struct Show: WatchableCommand, SessionNaming {
     static let configuration = CommandConfiguration(
-      abstract: "One session's task in full.",
+      abstract: "Show one session's task in full.",
       discussion: """
         EXAMPLES
           cospool task show review
@@ -65,7 +65,7 @@ struct TaskCommands: ParsableCommand {
 
   struct Watch: WatchableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "The tasks, again whenever something changed, until Ctrl-C.",
+      abstract: "Show the tasks, and update them until Ctrl-C.",
       discussion: """
         EXAMPLES
           cospool task watch
@@ -141,8 +141,9 @@ extension AnsweringCommand {
 
   func warning(of answer: Answer) -> String? {
     guard (try? answer.decoded(AnsweredAnswer.self))?.result == .waiting else { return nil }
-    return "cospool: there is no connection. The answer is sent if there is one within 2 minutes, "
-      + "and dropped else."
+    return
+      "cospool: no connection. The answer is sent if the server can be reached within 2 minutes, "
+      + "and dropped otherwise."
   }
 }
 
@@ -150,7 +151,7 @@ extension AnsweringCommand {
 struct ApproveCommand: AnsweringCommand {
   static let configuration = CommandConfiguration(
     commandName: "approve",
-    abstract: "Allow what an agent asks leave for.",
+    abstract: "Approve what an agent asks permission for.",
     discussion: """
       EXAMPLES
         cospool approve
@@ -159,8 +160,8 @@ struct ApproveCommand: AnsweringCommand {
 
       Without a name it shows the one request that waits, and asks; where there is no terminal,
       or more than one waits, a name is needed. The first answer of all devices counts; who comes
-      later is told who was first, exit code 5. No agent takes words with a yes: deny with a remark
-      where something else is wanted.
+      later is told who was first, exit code 5. An approval cannot carry a message: to ask for
+      something else, deny with a remark.
 
       A yes counts for what was shown alone: with a name, for the request as it is when the command
       begins, unless --digest names another. A request that this device cannot show whole is not
@@ -241,7 +242,8 @@ struct ApproveCommand: AnsweringCommand {
     }
     guard confirm(ActivityText.question(of: first.request, in: first.session)) else {
       throw CommandFailure(
-        code: "notAllowed", message: "Not allowed. It waits on: cospool deny answers no.",
+        code: "notAllowed",
+        message: "Not approved; the request is still open. To refuse it: cospool deny",
         exitCode: ExitStatus.failed)
     }
     return first.request.id.description
@@ -252,7 +254,7 @@ struct ApproveCommand: AnsweringCommand {
 struct DenyCommand: AnsweringCommand {
   static let configuration = CommandConfiguration(
     commandName: "deny",
-    abstract: "Deny what an agent asks leave for.",
+    abstract: "Deny what an agent asks permission for.",
     discussion: """
       EXAMPLES
         cospool deny
@@ -278,7 +280,7 @@ struct DenyCommand: AnsweringCommand {
 struct AnswerCommand: AnsweringCommand {
   static let configuration = CommandConfiguration(
     commandName: "answer",
-    abstract: "Answer what an agent asks.",
+    abstract: "Answer an agent's question.",
     discussion: """
       EXAMPLES
         cospool answer "the second one"
@@ -296,7 +298,7 @@ struct AnswerCommand: AnsweringCommand {
 
   func validate() throws {
     guard cancel ? words.count <= 1 : (1...2).contains(words.count) else {
-      throw ValidationError("Give the text of the answer, and whose question it is before it.")
+      throw ValidationError("Give the text of the answer: cospool answer [SESSION] TEXT")
     }
   }
 

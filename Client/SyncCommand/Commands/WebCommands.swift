@@ -19,7 +19,7 @@ import LocalAPI
 struct WebCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "web",
-    abstract: "The page: what needs you, in a browser.",
+    abstract: "Show the page with what needs you, in a browser.",
     discussion: """
       EXAMPLES
         cospool web                    serve the page and open it
@@ -100,7 +100,7 @@ struct WebCommands: ParsableCommand {
 
   struct Off: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Serve the page no more; the browsers keep their keys.",
+      abstract: "Stop serving the page; the browsers keep their keys.",
       discussion: """
         EXAMPLES
           cospool web off
@@ -116,7 +116,7 @@ struct WebCommands: ParsableCommand {
 
   struct Status: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Where the page is served, and the browsers that have a key.",
+      abstract: "Show where the page is served, and the browsers that have a key.",
       discussion: """
         EXAMPLES
           cospool web status
@@ -133,7 +133,7 @@ struct WebCommands: ParsableCommand {
 
   struct Revoke: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Let a browser in no more.",
+      abstract: "Revoke a browser's access.",
       discussion: """
         EXAMPLES
           cospool web revoke 1f3a9c02

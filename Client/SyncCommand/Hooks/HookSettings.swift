@@ -30,7 +30,7 @@ struct HookSettings {
     self.bytes = isBlank ? Array("{}\n".utf8) : bytes
     outline = try HookSettings.outline(of: self.bytes)
     guard outline.members != nil else {
-      throw Fault(line: 1, reason: "an object in braces is due")
+      throw Fault(line: 1, reason: "expected a JSON object")
     }
     if let hooks = outline["hooks"] {
       guard let events = hooks.members else {

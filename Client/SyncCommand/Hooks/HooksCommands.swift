@@ -144,7 +144,8 @@ struct HooksCommands: ParsableCommand {
         ]).line
       }
       let what = isNew ? "installed in \(path)" : "\(path) has them already; nothing changed"
-      let next = feed ? "\nSessions that are to be fed: cospool config set agent hooks" : ""
+      let next =
+        feed ? "\nTo give queued prompts to these sessions: cospool config set agent hooks" : ""
       let twice = others.map { "\n" + TextStyle.line("feeding too: \($0); one of them is enough") }
       let now = Self.options(of: handlers.map(\.command))
       let dropped = wished.filter { !now.contains($0) }.map { "\nas asked, without \($0) now" }

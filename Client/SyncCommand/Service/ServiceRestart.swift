@@ -78,7 +78,7 @@ extension ServiceCommands {
 
     private func cannotBeTold(_ daemon: RunningDaemon.Process) -> CommandFailure {
       CommandFailure(
-        code: "noDaemon", message: "Process \(daemon.processID) cannot be told to end.",
+        code: "noDaemon", message: "Cannot signal process \(daemon.processID).",
         exitCode: ExitStatus.failed)
     }
 

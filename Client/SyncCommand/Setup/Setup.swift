@@ -259,7 +259,11 @@ struct Setup {
     guard !isComplete else { return step(.unchanged, "\(name) has them: \(path)") }
     let again = HooksCommands.Install.options(of: installed.map(\.command))
     let fix = (["cospool hooks install", name] + again).joined(separator: " ")
-    guard environment.confirm?("Have \(name) tell what it does (hooks in \(path))?") == true else {
+    guard
+      environment.confirm?(
+        "Install hooks for \(name), so that Cospool can show what it is doing (in \(path))?")
+        == true
+    else {
       return step(.skipped, "\(name) has none", fix: fix)
     }
     let install = try HooksCommands.Install.parse(

@@ -11,7 +11,7 @@ import Basics
 struct SetupCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "setup",
-    abstract: "Make this machine ready: daemon, server, hooks, and a look at all of it.",
+    abstract: "Set this machine up: daemon, server, hooks, and a check of everything.",
     discussion: """
       EXAMPLES
         cospool setup                                        asks what it needs to know
@@ -27,14 +27,14 @@ struct SetupCommand: LocalCommand {
         pair      the server, as cospool pair
         hooks     Claude Code and Codex, where they are here, as cospool hooks install
         doctor    cospool doctor
-      Each can be done alone, by the command named. Again is harmless: what is done already stays.
+      You can run each step by itself. Running setup again is safe.
 
       Without systemd it says how the daemon is started; with --no-service, or --yes, it starts it
       itself, until the next reboot. --server-here needs cospool-server on this machine.
 
       Exit codes: 0 all is well, 1 a step failed, or doctor found an error.
       """)
-  @Flag(name: [.short, .long], help: "Ask nothing: yes to all it would ask.") var yes = false
+  @Flag(name: [.short, .long], help: "Ask nothing, and answer yes to everything.") var yes = false
   @Option(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
   var server: String?
   @Option(help: "The one-time code that cospool-server pair printed.") var code: String?
