@@ -80,20 +80,22 @@ struct ConcurrentMoves {
     for choice in choices {
       let seq = UInt32(operations.count + 1)
       let id = OperationID(replica: replica, seq: seq)
+      let time = start + 1_000 * Int64(seq)
       try slots.hide(first: places[choice.message], count: 1)
       let left =
         choice.index > 0
         ? slots.content(atVisible: choice.index - 1).map(slots.id(ofContent:)) : nil
       let origins = slots.origins(behind: left) ?? slots.originsAtEnd
-      try slots.integrate(id: id, length: 1, left: origins.left, right: origins.right)
+      try slots.integrate(
+        id: id, length: 1, left: origins.left, right: origins.right, time: time)
       places[choice.message] = id
       operations.append(
         Operation(
           id: id,
           body: .placeMessage(
             message: messages[choice.message], session: session,
-            origins: .init(left: origins.left, right: origins.right),
-            stamp: Stamp(milliseconds: start + 1_000 * Int64(seq)))))
+            origins: .init(left: origins.left, right: origins.right, time: time),
+            stamp: Stamp(milliseconds: time))))
     }
     return operations
   }

@@ -102,9 +102,9 @@ import Testing
       ("{\"deviceName\": [\"x\"]}", 1, "deviceName", "neither a number"),
       ("{\"maxQueueSize\": 2.5}", 1, "maxQueueSize", "neither a number"),
       ("{\"maxQueueSize\": 5,\n\"maxQueueSize\": 6}", 2, "maxQueueSize", "said twice"),
-      ("{\n  \"maxQueueSize\": 5\n  \"queueEnabled\": true\n}", 3, nil, "no JSON"),
+      ("{\n  \"maxQueueSize\": 5\n  \"queueEnabled\": true\n}", 3, nil, "invalid JSON here"),
       ("[1]", 1, nil, "must be one object"),
-      ("", 1, nil, "no JSON"),
+      ("", 1, nil, "invalid JSON here"),
     ] as [(String, Int, String?, String)])
   func faultsNameTheirLine(text: String, line: Int, name: String?, reason: String) throws {
     let fault = try #require(SettingsFile.faults(in: text, source: "config.json").first)

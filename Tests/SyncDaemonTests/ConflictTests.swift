@@ -189,7 +189,7 @@ import Testing
         try await daemon.request("GET", "/v1/undo").decoded(UndoAnswer.self)
       }
       #expect(try await state() == UndoAnswer(undo: nil, redo: nil, undoCount: 0, redoCount: 0))
-      try await send("one\ntwo", id: Self.first, to: daemon)
+      try await send(#"one\ntwo"#, id: Self.first, to: daemon)
       let first = try #require(try await state().undo)
       #expect(first.what == #"sending "one" to review"#)
       #expect(first.text == "one" && first.session?.rawValue == "review")
