@@ -17,7 +17,7 @@ import Testing
       #expect(list.contains("whether sending queues the thread, and the thread queue is shown"))
       let name = await fixture.cospool("config", "set", "deviceName", "other")
       #expect(name.output == "deviceName is desk (flag)")
-      #expect(name.errors.contains("flag comes before config.json"))
+      #expect(name.errors.contains("flag overrides config.json"))
       let level = await fixture.cospool("config", "set", "logLevel", "debug")
       #expect(level.errors.contains("next start"))
       let unset = await fixture.cospool("config", "unset", "maxQueueSize")

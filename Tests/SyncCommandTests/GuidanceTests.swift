@@ -49,7 +49,8 @@ import Testing
     (["ntfy", "nonsense"], "https://SERVER/TOPIC"),
     (["webhook", "example.org", "--secret-file", "-"], "must start with https://"),
     (["webhook", "https://example.org", "--secret-file", "-"], "at least 16 bytes"),
-    (["ntfy", "-", "--token-file", "-"], "one of them"), (["ntfy", "-"], "https://SERVER/TOPIC"),
+    (["ntfy", "-", "--token-file", "-"], "Only one of the two"),
+    (["ntfy", "-"], "https://SERVER/TOPIC"),
     (
       ["apns", "00", "--topic", "a.b", "--environment", "production", "--live", "--me"],
       "Leave out --me"

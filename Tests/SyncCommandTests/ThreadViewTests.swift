@@ -186,7 +186,7 @@ import Testing
         try await Task.sleep(for: .milliseconds(50))
       }
       _ = await fixture.cospool("send", "-s", "a", "--id", Self.second, "then this")
-      #expect(await fixture.cospool("thread", "list").output.contains("blocked: "))
+      #expect(await fixture.cospool("thread", "list").output.contains("stopped: needs you"))
       #expect(await fixture.cospool("thread", "next").output.hasPrefix("thread   a\n"))
       _ = await fixture.cospool("queue", "pause", "-s", "a")
       _ = await fixture.cospool("queue", "clear", "-s", "a")

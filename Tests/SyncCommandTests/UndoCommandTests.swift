@@ -70,8 +70,10 @@ import Testing
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "a b", "--id", Self.first, "one")
       let acts: [([String], String)] = [
-        (["session", "host", "a b", "this"], "cospool session host 'a b' --none"),
         (["session", "agent", "a b", "codex"], "cospool session agent 'a b' device"),
+        // Without an agent nothing starts.
+        (["session", "agent", "a b", "device"], "cospool session agent 'a b' codex"),
+        (["session", "host", "a b", "this"], "cospool session host 'a b' --none"),
         (
           ["session", "on-lost-server", "a b", "stop"],
           "cospool session on-lost-server 'a b' finish"
@@ -168,7 +170,7 @@ import Testing
       #expect(lines.count == 4, "\(log.output)")
       #expect(lines.first?.contains("WHAT") == true)
       #expect(lines[1].contains("cancelled it") && lines[1].hasPrefix("20"))
-      #expect(lines[2].contains("edited the text, +9 −0"))
+      #expect(lines[2].contains("edited the text, +12 −3"))
       #expect(lines[3].contains(#"queued "one""#) && lines[3].contains("desk"))
       let page = await fixture.cospool("log", "-n", "2", "--json")
       let answer = try JSONDecoder().decode(HistoryAnswer.self, from: Data(page.output.utf8))
