@@ -106,7 +106,7 @@ extension APIHandlers {
     // It is stopped already; only undo would not know of it.
     try? await client.note(
       UndoLabel(kind: .stopped, session: session, message: message),
-      reversedBy: "cospool queue retry \(message.description.prefix(8))")
+      reversedBy: "cospool queue retry \(Shell.quoted(String(message.description.prefix(8))))")
   }
 
   /// Gives the turn of a device that is away up, and makes another one the host.

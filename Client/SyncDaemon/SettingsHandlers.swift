@@ -49,12 +49,12 @@ struct SettingsHandlers: RouteHandlers {
     let before = settings.current.file[name]?.value
     try settings.set(name, to: value, apply: client.apply)
     guard settings.current.file[name]?.value != before else { return }
-    let back =
+    let quoted =
       before.map { "set \(name.rawValue) \(Shell.quoted($0.description))" }
       ?? "unset \(name.rawValue)"
     // The setting holds already; only undo would not know of it.
     try? await client.note(
-      UndoLabel(kind: .setting, text: name.rawValue), reversedBy: "cospool config \(back)")
+      UndoLabel(kind: .setting, text: name.rawValue), reversedBy: "cospool config \(quoted)")
   }
 
   private func setting(_ context: Context) throws -> SettingName {

@@ -52,7 +52,7 @@ public enum UndoObstacle: Hashable, Sendable {
   public var command: String? {
     switch self {
     case .started(_, _, let session):
-      session.map { "cospool queue stop -s \($0.rawValue.shellWord)" }
+      session.map { "cospool queue stop -s \($0.rawValue.quotedWord)" }
     case .needsCommand(let command): command
     case .ended, .overtaken: nil
     }

@@ -71,7 +71,7 @@ struct UndoReversal {
   private func history(
     of id: SessionID, _ step: UndoStep, _ workspace: Workspace
   ) -> UndoObstacle? {
-    let byHand = UndoObstacle.needsCommand("cospool session delete \(id.rawValue.shellWord)")
+    let byHand = UndoObstacle.needsCommand("cospool session delete \(id.rawValue.quotedWord)")
     let messages = workspace.shownMessages(of: id)
     guard let session = workspace.sessionStates[id], session.host == nil,
       messages.allSatisfy({ $0.runState.run == nil })
@@ -241,7 +241,7 @@ struct UndoReversal {
     else { return }
     let reason =
       "An undo or redo brought back what could start (\(entry.label)); resume with: "
-      + "cospool queue resume -s \(id.rawValue.shellWord)"
+      + "cospool queue resume -s \(id.rawValue.quotedWord)"
     author.emit(
       .addTag(
         element: reference, field: .paused, clears: element.tagIDs(.paused),
@@ -299,7 +299,7 @@ extension Workspace {
 
 extension String {
   /// The text as one word of a shell.
-  var shellWord: String {
+  var quotedWord: String {
     let isPlain = unicodeScalars.allSatisfy {
       $0.properties.isAlphabetic || $0.properties.numericType != nil
         || "-_./@:+=,".unicodeScalars.contains($0)

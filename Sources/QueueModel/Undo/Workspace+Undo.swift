@@ -210,13 +210,16 @@ extension Command {
   fileprivate func reversal(in workspace: Workspace) -> String? {
     switch self {
     case .setHost(let id, _):
-      let host = workspace.session(id)?.host.map { workspace.name(of: $0).shellWord }
-      return "cospool session host \(id.rawValue.shellWord) \(host ?? "--none")"
+      let quotedHost = workspace.session(id)?.host.map { workspace.name(of: $0).quotedWord }
+      return "cospool session host \(id.rawValue.quotedWord) \(quotedHost ?? "--none")"
     case .setOnLostServer(let id, _):
       let policy = workspace.session(id)?.onLostServer ?? .finish
-      return "cospool session on-lost-server \(id.rawValue.shellWord) \(policy.rawValue)"
-    case .retry(let id): return "cospool queue cancel \(id.description.prefix(8))"
-    case .skip(let id): return "cospool queue restore \(id.description.prefix(8))"
+      return
+        "cospool session on-lost-server \(id.rawValue.quotedWord) \(policy.rawValue.quotedWord)"
+    case .retry(let id):
+      return "cospool queue cancel \(String(id.description.prefix(8)).quotedWord)"
+    case .skip(let id):
+      return "cospool queue restore \(String(id.description.prefix(8)).quotedWord)"
     default: return nil
     }
   }
@@ -228,7 +231,7 @@ extension Command {
     switch self {
     case .edit(let id, _, _), .restore(let id):
       workspace.messageStates[id]?.element.runState.run == nil
-        ? nil : "cospool queue cancel \(id.description.prefix(8))"
+        ? nil : "cospool queue cancel \(String(id.description.prefix(8)).quotedWord)"
     default: nil
     }
   }
