@@ -100,15 +100,6 @@ extension APIHandlers {
     }
   }
 
-  /// Undo does not start an agent again; it names what does.
-  private func noteStop(of message: MessageID?, in session: SessionID) async {
-    guard let message else { return }
-    // It is stopped already; only undo would not know of it.
-    try? await client.note(
-      UndoLabel(kind: .stopped, session: session, message: message),
-      reversedBy: "cospool queue retry \(Shell.quoted(String(message.description.prefix(8))))")
-  }
-
   /// Gives the turn of a device that is away up, and makes another one the host.
   private func takeOver(_ session: SessionID, for device: String) async throws -> HostAnswer {
     guard client.workspace().session(session) != nil else {

@@ -35,6 +35,15 @@ extension RouteHandlers {
     return messages.compactMap { try? workspace.message($0) }.map(ReceiptAnswer.Message.init)
   }
 
+  /// Undo does not start an agent again; it names what does.
+  func noteStop(of message: MessageID?, in session: SessionID) async {
+    guard let message else { return }
+    // It is stopped already; only undo would not know of it.
+    try? await client.note(
+      UndoLabel(kind: .stopped, session: session, message: message),
+      reversedBy: "cospool queue retry \(Shell.quoted(String(message.description.prefix(8))))")
+  }
+
   func session(_ context: Context) throws -> SessionID {
     try SessionID(try parameter("session", of: context))
   }
