@@ -50,6 +50,7 @@ import Testing
         {"on": "a", "do": "hold", "message": "m1", "timeMs": 1767225600000},
         {"on": "a", "do": "not-before", "message": "m1"},
         {"on": "a", "do": "undo"},
+        {"on": "a", "do": "undo-skip"},
         {"on": "a", "do": "redo"},
         {"do": "sync"},
         {"do": "sync", "devices": ["a"]},
