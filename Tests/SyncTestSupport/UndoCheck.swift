@@ -39,14 +39,17 @@ package enum UndoCheck {
         guard let result, result.left.isEmpty, result.passedOver.isEmpty else { return details }
         paused.formUnion(result.paused)
         details += starts(from: start, to: device.workspace).map { "\(what): \($0)" }
-      } catch QueueError.notUndoable(_, let obstacle) {
-        return obstacle == .overtaken && !showsNothing
-          ? details + ["\(what): \(obstacle)"] : details
+      } catch QueueError.notUndoable(let label, let obstacle) {
+        // Of a message without text nothing is left once it is cancelled.
+        return obstacle == .overtaken && !showsNothing && label.text != ""
+          ? details + ["\(what) of \(label): \(obstacle)"] : details
       } catch {
         details.append("\(what): \(error)")
       }
-      let shown = View(device.workspace, known: before.workspace, ignoringPauseOf: paused)
+      var shown = View(device.workspace, known: before.workspace, ignoringPauseOf: paused)
       let expected = View(wanted, known: before.workspace, ignoringPauseOf: paused)
+      // A session that holds what others did stays, though the change added it or brought it back.
+      if command == .undo { shown.leaveOut(emptySessionsBesides: expected) }
       if shown != expected { details.append("\(what): \(shown), not \(expected)") }
     }
     return details
@@ -85,6 +88,17 @@ package enum UndoCheck {
         workspace.cancelledMessages(of: session.id).filter {
           (try? known.message($0.id)) != nil
         }
+      }
+    }
+
+    /// Leaves out the sessions in which nothing waits and that another view does not show.
+    fileprivate mutating func leaveOut(emptySessionsBesides other: View) {
+      let known = Set(other.sessions.map(\.id))
+      for index in sessions.indices.reversed()
+      where sessions[index].waiting == 0 && !known.contains(sessions[index].id) {
+        sessions.remove(at: index)
+        queues.remove(at: index)
+        cancelled.remove(at: index)
       }
     }
   }
