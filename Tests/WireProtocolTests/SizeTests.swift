@@ -47,9 +47,8 @@ struct SizeTests {
     for offset in [0, 50, 100] {
       var device = try SizeTests.device()
       let message = try device.workspace.messageQueue(SizeTests.session).messages[4]
-      var text = message.content
-      text.insert("x", at: text.index(text.startIndex, offsetBy: offset))
-      let outcome = try device.perform(.edit(message.id, content: text, base: nil))
+      // Typing is by letters; an edit is by words.
+      let outcome = try device.perform(.insertText(message.id, at: offset, text: "x"))
       #expect(outcome.operations.count == 1)
       #expect(try SizeTests.size("one character at \(offset)", outcome.operations) <= 20)
     }
