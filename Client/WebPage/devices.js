@@ -220,7 +220,7 @@ export class DevicesView extends HTMLElement {
     show(this.adding, paired)
     show(this.letIn, paired)
     if (!paired) show(this.code, false)
-    text(this.adding, `Or, on the server, “cospool-server pair” prints a code; then on the device: cospool pair ${quotedOperand(sync.server)} CODE`)
+    text(this.adding, `Or, on the server, “cospool-server pair” prints a code; then on the device: cospool pair ${quotedOperand(sync.server ?? 'SERVER')} CODE`)
     show(this.toggle, paired)
     show(this.now, paired && !['connected', 'disabled'].includes(sync.state))
     text(this.toggle, sync.state === 'disabled' ? 'Turn sync on' : 'Turn sync off')
