@@ -130,7 +130,7 @@ import Testing
         asked.withLock { $0 } == [#"This undoes sending "one" to review (3m ago)."# + "\nUndo it?"])
       #expect(await undo(after: 200, answer: true).output == #"undone: sending "one" to review"#)
       #expect(asked.withLock(\.count) == 2)
-      // A moment old, for a script, or to look: nobody is asked.
+      // A moment old, for a script, or to look: no question.
       _ = await fixture.cospool("redo")
       #expect(await undo(after: 200, ["--show"], answer: false).exitCode == 0)
       #expect(await undo(after: 200, ["--json"], answer: false).exitCode == 0)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncSimulation
 
-/// What `FifoChecker` finds: the device shows what it was sent, the checker is told when and to where.
+/// What `FifoChecker` finds: the device shows what it was sent, the checker gets the time and the place of each send.
 @Suite struct FifoCheckerTests {
   private let simulation = Simulation.twoDevices()
   private let checker = FifoChecker()

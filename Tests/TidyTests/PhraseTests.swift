@@ -6,9 +6,9 @@ import Testing
   /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
   /// ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 527, "nobody knows": 45, "nobody can": 42, "of which nobody": 11,
+    "nobody": 523, "nobody knows": 45, "nobody can": 42, "of which nobody": 11,
     "as long as nobody": 3,
-    "is told": 208, "are told": 50, "was told": 70, "be told": 46, "tells of": 12,
+    "is told": 207, "are told": 50, "was told": 70, "be told": 46, "tells of": 12,
     "asks leave": 11, "asks for leave": 6, "ask for leave": 7, "leave is": 1,
     "stands still": 23, "stand still": 2, "stands there": 24, "what stands": 93, "what lies": 8,
     "what is over": 10, "that are over": 9, "what became of": 109, "is harmless": 6,

@@ -83,7 +83,7 @@ extension TextReversal {
 extension CommandAuthor {
   /// Puts the old text in the place of a stretch, by an edit that merges as all do.
   ///
-  /// - Parameter isLatest: whether nobody changed the text since, so that its places count.
+  /// - Parameter isLatest: whether the text is unchanged since, so that its places count.
   mutating func reverse(_ step: TextReversal, of message: MessageID, isLatest: Bool) {
     guard let (ids, edits, deleted) = edits(for: step, of: message, isLatest: isLatest) else {
       return

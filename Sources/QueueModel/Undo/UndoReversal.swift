@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// Takes a change back step by step, as far as nobody else and no agent is in the way.
+/// Takes a change back step by step, unless another device's change or an agent is in the way.
 struct UndoReversal {
   let entry: UndoEntry
   /// Things that later changes of this device wrote: they are left alone.

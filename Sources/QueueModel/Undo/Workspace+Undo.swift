@@ -238,7 +238,7 @@ extension Command {
 }
 
 extension Workspace {
-  /// The name of a device, or its id if nobody announced it.
+  /// The name of a device, or its id if no announcement names it.
   fileprivate func name(of device: DeviceID) -> String {
     announcements.sorted { $0.key < $1.key }.last { $0.value.device == device }?.value.name
       ?? device.description
