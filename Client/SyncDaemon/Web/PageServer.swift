@@ -18,7 +18,7 @@ where Responder.Context == APIContext {
 
   /// Serves until the task is cancelled, and closes the socket.
   ///
-  /// - Parameter ready: called with the port when connections are accepted.
+  /// - Parameter ready: called with the port before the first request is read.
   func run(on socket: Int32, ready: @Sendable (Int) -> Void) async throws {
     let child = HeldHTTPChannel(
       base: HTTP1Channel(

@@ -119,7 +119,7 @@ final class WebListener: Sendable {
     guard let wanted, let executor, !state.withLock({ $0.isOver }) else {
       return state.withLock { $0.problem = nil }
     }
-    let (outcomes, outcome) = AsyncStream<Result<Int, any Error>>.makeStream()
+    let (outcomes, outcome) = AsyncStream<(any Error)?>.makeStream()
     let server: PageServer<RouterResponder<APIContext>>
     do {
       server = try self.server(as: wanted, api: api, executor: executor)
@@ -128,26 +128,23 @@ final class WebListener: Sendable {
     }
     let task = Task(executorPreference: executor) {
       do {
-        try await server.run(on: try self.socket(at: wanted.address)) {
-          outcome.yield(.success($0))
+        try await server.run(on: try self.socket(at: wanted.address)) { port in
+          // Set before the first request is read: it may have waited for the daemon.
+          self.state.withLock { state in
+            (state.problem, state.served) = (nil, wanted)
+            state.served?.address.port = port
+          }
+          outcome.yield(nil)
         }
       } catch {
-        outcome.yield(.failure(error))
+        outcome.yield(error)
       }
       outcome.finish()
     }
     state.withLock { $0.task = task }
-    for await result in outcomes {
-      state.withLock { state in
-        switch result {
-        case .success(let port):
-          state.problem = nil
-          state.served = wanted
-          state.served?.address.port = port
-        case .failure(let error):
-          state.problem =
-            "The page cannot be served on \(wanted.address): \(WebListener.text(of: error))."
-        }
+    for await error in outcomes {
+      if let text = error.map(WebListener.text) {
+        state.withLock { $0.problem = "The page cannot be served on \(wanted.address): \(text)." }
       }
       break
     }
