@@ -96,7 +96,9 @@ extension QueueClient {
     do {
       let present = try workspace().editBase(id)
       // As a rule nobody else edited meanwhile.
-      if ContentVersion.digest(of: present) == version.digest { return present }
+      if ContentVersion.digest(of: present) == version.digest {
+        return present.seen(at: version.vector)
+      }
     } catch {
       throw .queue(error)
     }

@@ -96,7 +96,8 @@ enum QueueText {
   /// wait, and how many files go with it.
   private static func content(_ message: MessageAnswer) -> String {
     let count = message.attachments?.count ?? 0
-    let status = message.status == .queued ? "" : "[\(message.status.rawValue)] "
+    let state = message.status == .queued ? "" : "[\(message.status.rawValue)] "
+    let status = state + (message.merged == true ? "[merged] " : "")
     let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
     return status + delivery(message) + files + message.content
   }
@@ -133,7 +134,27 @@ enum QueueText {
       let size = ReceiptText.counted(file.size, "byte")
       fields.append(("file", "\(file.name) (\(file.mediaType), \(size))"))
     }
-    return FieldText.text(of: fields, style: style) + "\n\n" + TextStyle.block(message.content)
+    let text = FieldText.text(of: fields, style: style) + "\n\n" + TextStyle.block(message.content)
+    return message.merged == true ? text + versions(of: message, style: style) : text
+  }
+
+  /// The texts that were saved apart, and how one is chosen.
+  private static func versions(of message: MessageAnswer, style: TextStyle) -> String {
+    let quoted = Shell.quoted(String(message.id.description.prefix(idDigitsMin)))
+    var text =
+      "\n\n"
+      + style.coloured(
+        "merged from texts that were saved apart; it starts when one is chosen: "
+          + "cospool queue resolve \(quoted) --take 1, or --take merged", .yellow)
+    for (index, version) in (message.editions ?? []).enumerated() {
+      let device = TextStyle.line(version.device ?? "a device that is not known yet")
+      let title = "version \(index + 1), by \(device), \(version.savedAt)"
+      text += "\n\n" + style.coloured(title, .dim) + "\n"
+      text +=
+        version.text.map(TextStyle.block)
+        ?? "\(version.bytes) bytes, which are too long to be kept; it cannot be taken"
+    }
+    return text
   }
 
   /// The shortest beginnings that tell these ids apart.

@@ -179,6 +179,19 @@ extension APIHandlers {
       answer.messages = changed([id])
       return CanonicalJSON.response(answer)
     }
+    api.post("messages/:message/resolve") { request, context in
+      let id = try message(context)
+      let body = try await decoded(ResolveRequest.self, from: request)
+      guard let choice = VersionChoice(body.take) else {
+        throw APIProblem.badRequest("take is the number of an edition, or merged.")
+      }
+      let base = try await base(of: id, given: body.base, or: request.header("if-match"))
+      let (receipt, isConfirmed) = try await client.queues.resolve(id, taking: choice, base: base)
+      var answer = ReceiptAnswer(receipt)
+      answer.unconfirmed = isConfirmed ? nil : true
+      answer.messages = changed([id])
+      return CanonicalJSON.response(answer)
+    }
     api.put("messages/:message/priority") { request, context in
       let body = try await decoded(PriorityRequest.self, from: request)
       let id = try message(context)

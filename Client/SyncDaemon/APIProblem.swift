@@ -166,12 +166,12 @@ struct APIProblem: Error, Equatable {
       .conflict
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
-      .invalidTextRange, .invalidDocument, .invalidAttachment:
+      .invalidTextRange, .invalidDocument, .invalidAttachment, .versionNotFound, .versionTooLong:
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError
     case .executionFailed, .alreadyStarted, .messageFinished, .messageForgotten,
-      .messageNotFailed, .illegalTaskMove:
+      .messageNotFailed, .messageNotMerged, .illegalTaskMove:
       .conflict
     case .stateDamaged: .internalServerError
     }

@@ -43,7 +43,7 @@ struct ProblemMiddleware: RouterMiddleware {
     switch error {
     case .queue(.queueFull): return queue(context.parameters.get("session"))
     case .queue(.messageCancelled(let id)), .queue(.messageNotCancelled(let id)),
-      .queue(.messageIDTaken(let id)):
+      .queue(.messageIDTaken(let id)), .queue(.messageNotMerged(let id)):
       return message(id)
     case .queue(.nothingToUndo), .queue(.nothingToRedo), .queue(.notUndoable),
       .queue(.changeUnknown):

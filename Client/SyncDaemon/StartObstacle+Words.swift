@@ -8,7 +8,7 @@ extension StartObstacle {
     switch self {
     case .noAgent: .agentless
     case .consentMissing: .unconsented
-    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .movedWhileRunning,
+    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .merged, .movedWhileRunning,
       .runsElsewhere, .notBefore, .triesAgain, .unanswered:
       .waiting
     }
@@ -23,6 +23,7 @@ extension StartObstacle {
     case .agentNotAsking: "agentNotAsking"
     case .draining: "draining"
     case .changeIncomplete: "changeIncomplete"
+    case .merged: "merged"
     case .movedWhileRunning: "movedWhileRunning"
     case .runsElsewhere: "runsElsewhere"
     case .notBefore: "notBefore"
@@ -60,6 +61,10 @@ extension StartObstacle {
       return
         "a part of a change of \(id) has not come from the device that made it. If that device "
         + "is lost: cospool queue cancel \(Shell.quoted(String(id)))"
+    case .merged:
+      return
+        "\(id) was edited in two places, and its texts were merged. Look at it and choose: cospool queue "
+        + "show \(Shell.quoted(String(id)))"
     case .movedWhileRunning(let other):
       return "the agent of \(name(other)) still works on \(id), which was moved here"
     case .runsElsewhere:

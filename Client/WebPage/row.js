@@ -29,7 +29,8 @@ export class QueueRow extends HTMLElement {
     this.meta = h('p.meta')
     this.files = h('ul.files', { hidden: true, 'aria-label': 'Files' })
     this.note = h('p.note', { hidden: true })
-    this.body = h('div.body', {}, this.content, this.files, this.meta, this.note)
+    this.versions = h('div.versions', { hidden: true, role: 'group', 'aria-label': 'Versions of the text' })
+    this.body = h('div.body', {}, this.content, this.files, this.meta, this.note, this.versions)
     this.up = this.#tool('up', '↑')
     this.down = this.#tool('down', '↓')
     this.edit = this.#tool('edit', 'Edit')
@@ -80,7 +81,8 @@ export class QueueRow extends HTMLElement {
     this.handle.setAttribute('aria-label', `Move ${name}: position ${position ?? '?'}. Press the arrow keys.`)
     this.handle.disabled = state !== 'queued'
     text(this.meta, [
-      place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' ? null : WORDS[state], message.priority === 'urgent' ? 'urgent' : null,
+      place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' ? null : WORDS[state],
+      message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
       held ? 'being edited' : null,
       message.notBefore && Date.parse(message.notBefore) > Date.now() ? `not before ${new Date(message.notBefore).toLocaleTimeString()}` : null,
       message.attempts ? `${message.attempts} attempts`.replace(/^1 attempts/, '1 attempt') : null,
@@ -88,6 +90,7 @@ export class QueueRow extends HTMLElement {
     ].filter(Boolean).join(' · '))
     this.#showFiles(message)
     this.#showNote(note)
+    this.#showVersions(message)
     const actions = actionsOf(message, place)
     for (const button of [this.up, this.down, this.edit, this.retry, this.skip]) {
       const action = button.dataset.action
@@ -141,6 +144,40 @@ export class QueueRow extends HTMLElement {
       note.extra && button('button', note.extra.label, note.extra.run),
       note.state === 'error' && button('button.link', 'Dismiss', () => (model.notes.delete(this.#message.id), model.touch())),
     ], this.more)
+  }
+
+  /** The texts that were saved apart, each with a button that takes it. */
+  #showVersions(message) {
+    const versions = message.merged ? message.editions : []
+    const signature = JSON.stringify(versions)
+    if (this.versions.signature === signature) return
+    this.versions.signature = signature
+    show(this.versions, versions.length > 0)
+    const button = (label, take, name) => h('button', {
+      type: 'button', 'data-take': take, 'aria-label': name, onclick: () => this.#take(take, signature),
+    }, label)
+    refill(this.versions, versions.length === 0 ? [] : [
+      h('p', {}, 'It was edited in two places, and the texts were merged. It starts when you have chosen one, or edited it.'),
+      ...versions.map((version, index) => h('div.version', {},
+        h('p.meta', {}, `${version.device ?? 'a device'} · ${age(version.savedAt)}`),
+        version.text === undefined
+          ? h('p.content', {}, `A text of ${size(version.bytes)}, which is too long to be kept.`)
+          : h('p.content', { dir: 'auto' }, version.text),
+        version.text !== undefined && button('Use this', String(index + 1), `Use the version of ${version.device ?? 'a device'}`))),
+      button('Use the merged text', 'merged', 'Use the merged text'),
+    ], this.more)
+  }
+
+  /** Takes one of the texts, if they are still those that were shown. */
+  async #take(take, signature) {
+    const { id } = this.#message
+    try {
+      const now = await source.list(`messages/${id}`)
+      if (now.merged && JSON.stringify(now.editions) !== signature) return toast('Another version came in meanwhile. Look again.')
+      await perform('resolve', { id, take, base: now.base }, { busy: 'choosing …', done: 'Chosen: it goes on', undoable: true })
+    } catch (error) {
+      failed(error, id, () => this.#take(take, signature))
+    }
   }
 
   async #download(file) {

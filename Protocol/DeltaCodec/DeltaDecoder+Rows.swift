@@ -146,7 +146,7 @@ extension DeltaDecoder {
     let clears = try readClears(mode & 3, neighbour: element, same: nil)
     var note = ""
     if mode & 8 != 0 {
-      note = try readName("a note")
+      note = try readText(max: field.noteBytesMax, "a note")
       guard puts, !note.isEmpty else { throw invalid(.modes, "a note that cannot be") }
     }
     try reserve(1)

@@ -200,7 +200,7 @@ struct SnapshotPartReader {
       for _ in 0..<(try count("tags", ofAtLeast: 2)) {
         let id = try read(.tag)
         tags.append(
-          WorkspaceImage.Tag(id: id, note: try readText(max: Limits.nameBytesMax, "a note")))
+          WorkspaceImage.Tag(id: id, note: try readText(max: field.noteBytesMax, "a note")))
       }
       fields.append(WorkspaceImage.Tags(field: field, tags: tags))
     }

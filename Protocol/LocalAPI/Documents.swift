@@ -20,7 +20,16 @@ extension WorkspaceDocument.Message: APIValue {
       "priority": .priority, "createdAt": .milliseconds, "device": .nullable("string"),
       "project": .nullable("string"), "attempts": .nullable("integer"),
       "lastError": .nullable("string"), "attachments": .nullable("array"),
-      "byAgent": .nullable("boolean"),
+      "byAgent": .nullable("boolean"), "editions": .nullable("array"),
+    ]
+  }
+}
+
+extension WorkspaceDocument.Edition: APIValue {
+  package static var notes: [String: Note] {
+    [
+      "content": .nullable("string"), "bytes": .nullable("integer"), "digest": .nullable("string"),
+      "savedAt": .milliseconds, "device": .nullable("string"),
     ]
   }
 }

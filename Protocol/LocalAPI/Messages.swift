@@ -65,6 +65,22 @@ package struct EditRequest: APIValue {
   }
 }
 
+/// Which of the texts of a merged message counts.
+package struct ResolveRequest: APIValue {
+  package static let notes: [String: Note] = [
+    "take": .text("The number of one of its `editions`, from 1, or `merged`."), "base": .base,
+  ]
+
+  package var take: String
+  /// The `base` of the message whose `editions` were looked at; those that came later go on waiting.
+  package var base: String?
+
+  package init(take: String, base: String? = nil) {
+    self.take = take
+    self.base = base
+  }
+}
+
 package struct PriorityRequest: APIValue {
   package static let notes = ["priority": Note.priority]
 
@@ -109,6 +125,35 @@ package struct HoldRequest: APIValue {
   package init(seconds: Int? = nil) { self.seconds = seconds }
 }
 
+/// A text that was saved for a merged message apart from the others.
+package struct EditionAnswer: APIValue {
+  package static let notes: [String: Note] = [
+    "device": .nullable("string", isAlwaysThere: true), "savedAt": .time,
+  ]
+
+  /// Left out of one that is longer than 64 KiB, which cannot be taken.
+  package var text: String?
+  package var bytes: Int
+  /// The name of the device that saved it; null where it is not known yet.
+  package var device: String?
+  package var savedAt: String
+
+  package init(_ version: MessageVersion) {
+    text = version.text
+    bytes = version.bytes
+    device = version.device?.name
+    savedAt = ISOTime.text(milliseconds: version.savedAt)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    try container.encodeIfPresent(text, forKey: .text)
+    try container.encode(bytes, forKey: .bytes)
+    try container.encode(device, forKey: .device)
+    try container.encode(savedAt, forKey: .savedAt)
+  }
+}
+
 /// One message; `session` where the surrounding answer does not say it.
 package struct MessageAnswer: APIValue {
   package static let notes: [String: Note] = [
@@ -136,6 +181,11 @@ package struct MessageAnswer: APIValue {
   package var attachments: [Attachment]?
   /// Whether an agent queued it; left out where its person did.
   package var byAgent: Bool?
+  /// Whether `content` was merged of texts that were saved apart: the message waits until somebody takes
+  /// one, or edits it. Left out where it was not.
+  package var merged: Bool?
+  /// These texts, the earliest first.
+  package var editions: [EditionAnswer]?
   /// How far it came on its way to the server; left out where the server has it, where there is none,
   /// and in events.
   package var delivery: Delivery?
@@ -158,6 +208,8 @@ package struct MessageAnswer: APIValue {
     heldUntil = view.heldUntil.map { ISOTime.text(milliseconds: $0) }
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
+    merged = view.isMerged ? true : nil
+    editions = view.isMerged ? view.versions.map(EditionAnswer.init) : nil
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -178,6 +230,8 @@ package struct MessageAnswer: APIValue {
     try container.encodeIfPresent(heldUntil, forKey: .heldUntil)
     try container.encodeIfPresent(attachments, forKey: .attachments)
     try container.encodeIfPresent(byAgent, forKey: .byAgent)
+    try container.encodeIfPresent(merged, forKey: .merged)
+    try container.encodeIfPresent(editions, forKey: .editions)
     try container.encodeIfPresent(delivery, forKey: .delivery)
     try container.encodeIfPresent(base, forKey: .base)
   }

@@ -153,6 +153,11 @@ extension Route {
       body: .fields(EditRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [412, 422]),
     Route(
+      method: "POST", path: "/v1/messages/{message}/resolve", id: "resolve",
+      summary: "Takes one of the texts of a merged message, or the merged one, so that it goes on.",
+      body: .fields(ResolveRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
+      refusals: [412, 422]),
+    Route(
       method: "PUT", path: "/v1/messages/{message}/priority", id: "setPriority",
       summary: "Makes it urgent or normal.",
       body: .fields(PriorityRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),

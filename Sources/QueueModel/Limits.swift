@@ -6,6 +6,8 @@ public enum Limits {
   public static let nameBytesMax = 1_024
   /// UTF-8 bytes of one message's content.
   public static let contentBytesMax = 1 << 20
+  /// UTF-8 bytes of the longest text that is kept whole while it waits for a look.
+  public static let editionBytesMax = 64 << 10
   /// About the bytes of a change of one message that surely fit one delta, whatever frames a peer
   /// takes; a longer one is marked as incomplete until it has all come.
   public static let unmarkedChangeBytesMax = 8 << 10

@@ -308,6 +308,7 @@ extension SlowState {
       report.check(text: "error of \(id)", view.lastError ?? "", error)
     }
     report.check("attempts of \(id)", view.attempts, attempts(of: id))
+    report.check("versions of \(id)", view.versions.map(\.text), versions(of: id))
   }
 }
 

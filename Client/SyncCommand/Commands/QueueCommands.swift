@@ -15,6 +15,7 @@ struct QueueCommands: ParsableCommand {
         cospool queue edit 3f2a "Fix both flaky tests"
         cospool queue cancel 3f2a && cospool queue restore 3f2a
         cospool queue pause -s review --reason "on holiday"
+        cospool queue resolve 3f2a --take 1
         cospool queue retry 3f2a
         cospool queue skip 3f2a
         cospool queue attach 3f2a screenshot.png
@@ -29,6 +30,7 @@ struct QueueCommands: ParsableCommand {
       List.self, Show.self, Edit.self, Move.self, Cancel.self, Restore.self, Clear.self,
       PriorityCommand.self, Pause.self, Resume.self, Attach.self, Detach.self, Files.self,
       Fetch.self, Export.self, Import.self, Retry.self, Skip.self, Stop.self, Hold.self,
+      Resolve.self,
     ])
 
   @OptionGroup var options: GlobalOptions

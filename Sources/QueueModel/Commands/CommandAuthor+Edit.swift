@@ -33,10 +33,13 @@ extension CommandAuthor {
     guard message.additions.contains(where: { $0.id == base.content }) else {
       throw .messageNotFound(id: id.description)
     }
-    return base.content == message.primary?.id ? base : try workspace.editBase(id)
+    guard base.content != message.primary?.id else { return base }
+    var present = try workspace.editBase(id)
+    present.editions = base.editions
+    return present
   }
 
-  /// Makes the text operations that turn the base into the new content.
+  /// Makes the text operations that turn the base into the new content, and its edition.
   ///
   /// Scalars of the base that are not here any more were deleted and forgotten since.
   ///
@@ -54,10 +57,12 @@ extension CommandAuthor {
     let bytes = edits.reduce(operations * CommandAuthor.operationBytes) { sum, edit in
       edit.replacement.reduce(sum) { $0 + UTF8.width($1) }
     }
-    changing(base.content, bytes: bytes) { author in
+    let edition = edition(of: content, edits.isEmpty, over: base.editions, of: id)
+    changing(base.content, bytes: bytes + (edition?.bytes ?? 0)) { author in
       for edit in edits {
         author.emit(edit, on: ids, of: base.content, of: id)
       }
+      if let edition { author.emit(edition, of: base.content) }
     }
   }
 

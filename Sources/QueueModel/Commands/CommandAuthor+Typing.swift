@@ -11,6 +11,7 @@ extension CommandAuthor {
     guard let insertion = try insertion(of: text, at: offset, into: id) else { return .unchanged }
     noteTyping(
       in: id, insertion.message, at: offset, old: "", count: text.unicodeScalars.count)
+    settleEditions(of: id, insertion.message)
     changing(insertion.message, bytes: text.utf8.count) { author in
       author.emit(.insertText(insertion))
     }
@@ -49,6 +50,7 @@ extension CommandAuthor {
       let old = workspace.content(content, of: id)?.visibleText(in: range)
     {
       noteTyping(in: id, content, at: range.lowerBound, old: old, count: 0)
+      settleEditions(of: id, content)
     }
     for deletion in deletions { emit(.deleteText(deletion)) }
     return deletions.isEmpty ? .unchanged : .done

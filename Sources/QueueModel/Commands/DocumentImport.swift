@@ -72,6 +72,9 @@ struct DocumentImport {
               message: id, origins: .init(left: nil, right: nil), text: message.content)))
       }
       author.emitDetails(of: message, to: id)
+      for note in message.editionNotes {
+        author.emit(.addTag(element: id, field: .edition, clears: [], note: note))
+      }
       if !isLive {
         author.emit(.clearTags(element: id, field: .live, clears: [id]))
       }
@@ -116,6 +119,6 @@ extension WorkspaceDocument.Message {
   /// About the bytes of what makes it, at least.
   fileprivate var changeBytes: Int {
     let texts = [lastError, project].compactMap { $0 } + (attachments ?? []).map(\.note)
-    return texts.reduce(content.utf8.count) { $0 + CommandAuthor.operationBytes + $1.utf8.count }
+    return texts.reduce(content.utf8.count + editionBytes) { $0 + CommandAuthor.operationBytes + $1.utf8.count }
   }
 }

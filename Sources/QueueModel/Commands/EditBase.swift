@@ -10,6 +10,22 @@ public struct EditBase: Hashable, Sendable {
   public var ranges: [OperationRange]
   /// The text.
   public var text: String
+  /// The live editions: saving against the base clears these.
+  package var editions: [OperationID] = []
+
+  /// This text, of which saving clears what another base had seen.
+  package func cleared(as other: EditBase) -> EditBase {
+    var base = self
+    base.editions = other.editions
+    return base
+  }
+
+  /// Leaves out the editions that came later than a version: who saves has not seen them.
+  package func seen(at version: VersionVector) -> EditBase {
+    var base = self
+    base.editions.removeAll { !version.contains($0) }
+    return base
+  }
 }
 
 extension Workspace {
@@ -17,11 +33,12 @@ extension Workspace {
   ///
   /// - Throws: `QueueError.messageNotFound`.
   public func editBase(_ id: MessageID) throws(QueueError) -> EditBase {
-    guard let primary = messageStates[id]?.primary else {
+    guard let message = messageStates[id], let primary = message.primary else {
       throw .messageNotFound(id: id.description)
     }
     return EditBase(
-      content: primary.id, ranges: primary.content.visibleRanges, text: primary.content.text)
+      content: primary.id, ranges: primary.content.visibleRanges, text: primary.content.text,
+      editions: message.element.tagIDs(.edition))
   }
 
   /// The operation that introduced a message, as it is named now; nil where it is not known.

@@ -36,6 +36,7 @@ extension CommandAuthor {
         }
         emitDeletion(of: shown, from: addition.id, of: id)
       }
+      emitForgetting(ofEditions: message.element)
       let files = message.element.tagIDs(.attachment)
       if !files.isEmpty, let reference = message.element.references.first {
         emit(.clearTags(element: reference, field: .attachment, clears: files))

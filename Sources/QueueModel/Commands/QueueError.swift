@@ -42,6 +42,12 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageFinished(id: String)
   /// The latest attempt at the message did not fail, so there is nothing to retry or skip.
   case messageNotFailed(id: String)
+  /// The message's text was not merged, or somebody has looked at it, so there is nothing to choose.
+  case messageNotMerged(id: String)
+  /// A merged message has no version of this number.
+  case versionNotFound(number: Int, count: Int)
+  /// A version of a merged message is too long to be kept, so it cannot be chosen.
+  case versionTooLong(number: Int, bytes: Int, id: String)
   /// A task cannot come from its present state into the one reported (S4-47).
   case illegalTaskMove(session: String, move: TaskMoveError)
   /// A stretch of a message's text that is not there.
@@ -88,6 +94,9 @@ public enum QueueError: Error, Hashable, Sendable {
     case .alreadyStarted: "alreadyStarted"
     case .messageFinished: "messageFinished"
     case .messageNotFailed: "messageNotFailed"
+    case .messageNotMerged: "messageNotMerged"
+    case .versionNotFound: "versionNotFound"
+    case .versionTooLong: "versionTooLong"
     case .illegalTaskMove: "illegalTaskMove"
     case .invalidTextRange: "invalidTextRange"
     case .invalidDocument: "invalidDocument"
@@ -154,6 +163,13 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) was done already. Send its text again to have it done once more."
     case .messageNotFailed(let id):
       "Message \(id) did not fail, so there is nothing to retry or skip."
+    case .messageNotMerged(let id):
+      "Message \(id) has one text alone, so there is nothing to choose. Show the message to see it."
+    case .versionNotFound(let number, let count):
+      "There is no version \(number): choose 1 to \(count), or merged."
+    case .versionTooLong(let number, let bytes, let id):
+      "Version \(number) of message \(id) has \(bytes) bytes; of a text of more than "
+        + "\(Limits.editionBytesMax) bytes no version is kept. Take merged, or edit the message."
     case .illegalTaskMove(let session, let move):
       "The task of \(session) cannot go on so: \(move)"
     case .invalidTextRange(let first, let last, let count):

@@ -12,25 +12,28 @@ package struct DispatchState: Hashable, Sendable {
   package var text: String
   /// Milliseconds since 1970 before which it must not start; nil where nothing says so.
   package var earliest: Int64?
-  /// Whether its queue is paused, waits for a decision or for the rest of a change of this message,
-  /// or another message of it is in flight.
+  /// Whether its queue is paused, waits for a decision, for the rest of a change of this message or for
+  /// a look at its merged text, or another message of it is in flight.
   package var queueStands: Bool
   /// Whether a part of a change of it has not come yet.
   package var isIncomplete: Bool
+  /// Whether its text was merged of several that were saved apart, and nobody has looked at it.
+  package var isMerged: Bool
 }
 
 extension DispatchState {
   fileprivate init(of message: ShownMessage, in workspace: Workspace) {
     let others = workspace.standingMessages(of: message.session).filter { $0.id != message.id }
     let session = workspace.head(of: message.session)
+    let isMerged = message.isMerged
     let earliest = max(message.notBefore ?? 0, message.heldUntil ?? 0)
     self.init(
       session: message.session, stands: message.stands && session?.exists == true,
       runState: message.runState, tags: message.liveTags, text: message.text(),
       earliest: earliest == 0 ? nil : earliest,
       queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
-        || others.contains { $0.runState.isInFlight || $0.runState.isHalted },
-      isIncomplete: message.isIncomplete)
+        || isMerged || others.contains { $0.runState.isInFlight || $0.runState.isHalted },
+      isIncomplete: message.isIncomplete, isMerged: isMerged)
   }
 }
 
@@ -50,8 +53,8 @@ extension Workspace {
   }
 
   /// The message that a session's host may start next: the first of its queue; nil where it is empty
-  /// or stands still, because it is paused, waits for a decision or for the rest of a change, or has a
-  /// message in flight.
+  /// or stands still, because it is paused, waits for a decision, for the rest of a change or for a look
+  /// at a merged text, or has a message in flight.
   ///
   /// - Complexity: O(standing messages of the session).
   package func startable(

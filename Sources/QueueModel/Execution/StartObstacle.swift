@@ -13,6 +13,8 @@ public enum StartObstacle: Hashable, Sendable {
   /// A part of a change of the first message has not come: the device that made it sends the rest, or a
   /// person cancels the message.
   case changeIncomplete
+  /// The text of the first message was merged of several that were saved apart: a person chooses one.
+  case merged
   /// The agent of this other session still has the first message, which was moved here meanwhile.
   case movedWhileRunning(SessionID)
   /// An attempt of the session may still be at work on another device.

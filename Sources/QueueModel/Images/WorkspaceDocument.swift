@@ -82,6 +82,9 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var attachments: [Attachment]?
     /// Whether an agent queued it; left out where its person did.
     public var byAgent: Bool?
+    /// The texts of which `content` was merged, as long as nobody has looked at it: an imported message
+    /// waits as well.
+    public var editions: [Edition]?
 
     /// Puts the parts together.
     public init(
@@ -93,6 +96,20 @@ public struct WorkspaceDocument: Hashable, Sendable {
       self.createdAt = createdAt
       self.device = device
     }
+  }
+
+  /// A text that somebody saved for a message.
+  public struct Edition: Hashable, Sendable {
+    /// The text; nil if it is longer than `Limits.editionBytesMax`.
+    public var content: String?
+    /// UTF-8 bytes of a text that is left out.
+    public var bytes: Int?
+    /// FNV-1a of a text that is left out, in hexadecimal.
+    public var digest: String?
+    /// When it was saved.
+    public var savedAt: Int64
+    /// The name of the device that saved it, for people; an import does not use it.
+    public var device: String?
   }
 
   /// An entry of the thread queue.
@@ -171,7 +188,7 @@ extension WorkspaceDocument {
       (open.messages, open.cancelled) = ([], [])
       func isFull(_ message: Message) -> Bool {
         let count = open.messages.count + open.cancelled.count
-        return count >= 100 || (count > 0 && bytes + message.content.utf8.count > 256 << 10)
+        return count >= 100 || (count > 0 && bytes + message.content.utf8.count + message.editionBytes > 256 << 10)
       }
       for (message, isWaiting) in session.messages.map({ ($0, true) })
         + session.cancelled.map({ ($0, false) })
@@ -181,7 +198,7 @@ extension WorkspaceDocument {
           (open.messages, open.cancelled, bytes) = ([], [], 0)
         }
         if isWaiting { open.messages.append(message) } else { open.cancelled.append(message) }
-        bytes += message.content.utf8.count
+        bytes += message.content.utf8.count + message.editionBytes
       }
       parts.append(WorkspaceDocument(sessions: [open]))
     }
@@ -227,7 +244,7 @@ extension WorkspaceDocument.Message {
       return "attachments: more than \(Limits.messageAttachmentsMax)"
     }
     if createdAt < 0 { return "createdAt: it is before 1970" }
-    return nil
+    return editionsFault
   }
 }
 
@@ -248,5 +265,6 @@ extension WorkspaceDocument.Session: Codable {
   }
 }
 extension WorkspaceDocument.Message: Codable {}
+extension WorkspaceDocument.Edition: Codable {}
 extension WorkspaceDocument.Thread: Codable {}
 extension ImportCounts: Codable {}

@@ -18,8 +18,11 @@ extension Operation {
       throw .invalidOperation(operation: id, reason: "no clock shows the time of its slot")
     }
     switch body {
-    case .announceDevice(_, let name), .addTag(_, _, _, let name),
-      .setRegister(_, _, .text(let name), _):
+    case .addTag(_, let field, _, let note):
+      guard note.utf8.count <= field.noteBytesMax else {
+        throw .limitReached(operation: id, what: "bytes of a text", max: field.noteBytesMax)
+      }
+    case .announceDevice(_, let name), .setRegister(_, _, .text(let name), _):
       guard name.utf8.count <= Limits.nameBytesMax else {
         throw .limitReached(operation: id, what: "bytes of a text", max: Limits.nameBytesMax)
       }

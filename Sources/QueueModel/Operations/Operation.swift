@@ -206,6 +206,14 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
   public static let incomplete = TagField(rawValue: 7)
   /// An agent queued a message, and not its person.
   public static let byAgent = TagField(rawValue: 8)
+  /// A whole text that was saved for a message, until one is saved by somebody who saw it; the note is
+  /// its time and text.
+  public static let edition = TagField(rawValue: 9)
+
+  /// UTF-8 bytes of the longest note of a tag.
+  package var noteBytesMax: Int {
+    self == .edition ? Limits.editionBytesMax + 32 : Limits.nameBytesMax
+  }
 }
 
 /// Which last-writer-wins register of an element an operation writes.

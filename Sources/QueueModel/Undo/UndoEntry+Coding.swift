@@ -53,7 +53,7 @@ extension UndoField {
   fileprivate var canBeUndone: Bool {
     switch (element, part) {
     case (.session, .tags(let tag)): [.exists, .queued, .locked, .paused].contains(tag)
-    case (.message, .tags(let tag)): [.live, .attachment].contains(tag)
+    case (.message, .tags(let tag)): [.live, .attachment, .edition].contains(tag)
     case (.session, .register(let register)): [.name, .project].contains(register)
     case (.message, .register(let register)):
       [.project, .priority, .notBefore, .heldUntil].contains(register)
@@ -63,16 +63,17 @@ extension UndoField {
   }
 }
 
-extension UndoValue {
+extension UndoStep {
   fileprivate var fitsOperations: Bool {
     let texts: [String] =
-      switch self {
+      switch value {
       case .notes(let notes): notes ?? []
       case .files(let taken, let given): taken + given
       case .register(.text(let text)): [text]
       case .register, .place, .text: []
       }
-    return texts.allSatisfy { $0.utf8.count <= Limits.nameBytesMax }
+    let bytesMax = field.part == .tags(.edition) ? TagField.edition.noteBytesMax : Limits.nameBytesMax
+    return texts.allSatisfy { $0.utf8.count <= bytesMax }
   }
 }
 
@@ -288,7 +289,7 @@ private struct UndoReader {
     let isOvertaken = try flag()
     let step = UndoStep(field: field, value: try value(), isOvertaken: isOvertaken)
     // Whatever is read can be made an operation.
-    guard field.canBeUndone, step.value.fitsOperations else { throw UndoFormatError() }
+    guard field.canBeUndone, step.fitsOperations else { throw UndoFormatError() }
     return step
   }
 

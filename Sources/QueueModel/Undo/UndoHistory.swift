@@ -349,7 +349,7 @@ private struct TouchedFields {
   /// Whether a step's thing was written. One that was given anew counts, whatever came of it; a
   /// clearing only if it changed something, since both may clear the same.
   func takes(_ step: UndoStep, from before: Workspace, to after: Workspace) -> Bool {
-    guard step.field.part != .tags(.attachment) else { return false }
+    guard ![.tags(.attachment), .tags(.edition)].contains(step.field.part) else { return false }
     if step.takesSessionAway, elements.contains(step.field.element) { return true }
     guard let isAdded = fields[step.field] else { return false }
     return isAdded || before.writers(of: step.field) != after.writers(of: step.field)

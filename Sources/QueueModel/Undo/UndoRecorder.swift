@@ -74,7 +74,9 @@ struct UndoRecorder {
     }
   }
 
-  private static let tags: [TagField] = [.exists, .queued, .locked, .paused, .live, .attachment]
+  private static let tags: [TagField] = [
+    .exists, .queued, .locked, .paused, .live, .attachment, .edition,
+  ]
   private static let registers: [RegisterField] = [
     .name, .project, .priority, .notBefore, .heldUntil,
   ]
@@ -119,8 +121,11 @@ struct UndoRecorder {
     case .tags(let before):
       guard case .tags(let tag) = field.part else { return nil }
       let after = workspace.elementState(field.element)?.tags[tag]?.tags ?? []
-      return tag == .attachment
-        ? isIntroduced ? nil : files(before, after) : notes(before, after, tag)
+      switch tag {
+      case .attachment: return isIntroduced ? nil : files(before, after)
+      case .edition: return isIntroduced ? nil : UndoValue(ofEditions: before, after)
+      default: return notes(before, after, tag)
+      }
     case .register(let before):
       guard !isIntroduced, case .register(let register) = field.part,
         let now = workspace.elementState(field.element)?.registers[register],

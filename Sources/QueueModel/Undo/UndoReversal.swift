@@ -62,8 +62,8 @@ struct UndoReversal {
         return obstacle
       }
     }
-    let isWritten = step.isOvertaken && step.field.part != .text
-    return isWritten || (step.field.part != .text && later.contains(step.field)) ? .overtaken : nil
+    guard !step.field.isOfText else { return nil }
+    return step.isOvertaken || later.contains(step.field) ? .overtaken : nil
   }
 
   /// A session with history is not taken away: of one that was added, anything that the change did not
@@ -98,6 +98,9 @@ struct UndoReversal {
     switch (step.field.part, step.value) {
     case (.tags(let field), .notes(let notes)):
       undoTags(step.field.element, reference, field, notes, by: &author)
+    case (.tags(.edition), .files(let taken, let given)):
+      guard let message = step.field.element.message else { return }
+      author.restoreEditions(of: message, taken: taken, given: given)
     case (.tags, .files(let taken, let given)):
       undoFiles(element, reference, taken: taken, given: given, by: &author)
     case (.register(let field), .register(let before)):

@@ -49,6 +49,8 @@ public enum HistoryAction: Hashable, Sendable {
   case queued(text: String, priority: Priority)
   /// The prompt was edited: so many scalars came, so many went.
   case edited(inserted: Int, deleted: Int)
+  /// A merged text was looked at, and one was chosen.
+  case savedText
   /// The message was moved, in its queue or into this one.
   case moved
   /// The message was cancelled.
@@ -107,6 +109,7 @@ public enum HistoryAction: Hashable, Sendable {
     case .deletedSession: "deletedSession"
     case .queued: "queued"
     case .edited: "edited"
+    case .savedText: "savedText"
     case .moved: "moved"
     case .cancelled: "cancelled"
     case .restored: "restored"
@@ -148,6 +151,7 @@ extension HistoryAction: CustomStringConvertible {
     case .queued(let text, let priority):
       "queued \(priority == .urgent ? "urgently " : "")\"\(text)\""
     case .edited(let inserted, let deleted): "edited the text, +\(inserted) −\(deleted)"
+    case .savedText: "looked at the merged text and saved it"
     case .moved: "moved it"
     case .cancelled: "cancelled it"
     case .restored: "restored it"

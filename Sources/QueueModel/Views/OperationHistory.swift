@@ -168,7 +168,7 @@ extension Operation {
   fileprivate var marksAChange: Bool {
     switch body {
     case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _), .addTag(_, .byAgent, _, _),
-      .setRegister(_, .changedAt, _, _):
+      .clearTags(_, .edition, _), .setRegister(_, .changedAt, _, _):
       true
     default: false
     }
@@ -183,6 +183,7 @@ extension HistoryAction {
     case .locked: self = .lockedThread
     case .paused: self = .paused(reason: note)
     case .live: self = .restored
+    case .edition: self = .savedText
     case .attachment: self = Attachment(note: note).map { .attached(name: $0.name) } ?? .unknown
     default: self = .unknown
     }
@@ -248,6 +249,10 @@ extension HistoryEntry {
         entry.latestMilliseconds = time
       }
       entry.action = .edited(inserted: inserted + more, deleted: deleted + less)
+    case (.edited, .savedText) where message == next.message,
+      (.queued, .savedText) where message == next.message,
+      (.savedText, .savedText) where message == next.message:
+      break
     case (.addedSession, .queued), (.addedSession, .moved), (.addedSession, .restored):
       // An addition on its own is told; one that only keeps the session alive is not.
       guard session == next.session, isSignOfLife else { return nil }

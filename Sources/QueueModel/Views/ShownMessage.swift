@@ -47,6 +47,14 @@ extension ShownMessage {
   var isByAgent: Bool { has(.byAgent) }
   /// Whether a change of it has not all come.
   var isIncomplete: Bool { has(.incomplete) }
+  /// The live texts that were saved for it, by id.
+  var editions: [WorkspaceImage.Tag] { tags(.edition) }
+  /// Whether texts that were saved apart were merged, and nobody has looked at what became of them.
+  ///
+  /// - Complexity: O(1) of a message that was not edited in two places, else O(texts).
+  var isMerged: Bool {
+    !runState.isInFlight && runState.run?.phase != .succeeded && editions.areMerged(into: text)
+  }
   /// Its `live` tags, by id.
   var liveTags: [OperationID] { tags(.live).map(\.id) }
 

@@ -115,7 +115,8 @@ extension Workspace {
       lastError: message.runState.run.map(\.error) ?? message.lastError,
       attachments: message.attachments, isByAgent: message.isByAgent, run: message.runState.run,
       notBefore: message.notBefore,
-      heldUntil: message.heldUntil)
+      heldUntil: message.heldUntil,
+      versions: message.versions(of: device(of:)))
   }
 
   /// The messages of a session that were taken out of its queue, by id; not those that were done or

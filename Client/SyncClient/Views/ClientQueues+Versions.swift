@@ -1,0 +1,24 @@
+public import QueueModel
+
+extension ClientQueues {
+  /// Takes one of the texts of a merged message, or the merged one, so that it goes on.
+  ///
+  /// - Parameter base: what its person saw; versions that came later go on waiting. nil is all there is.
+  /// - Returns: as `edit`.
+  /// - Throws: as `edit`; `.queue(.messageNotMerged)`, `.queue(.versionNotFound)` and
+  ///   `.queue(.versionTooLong)` if there is no such text.
+  public func resolve(
+    _ id: MessageID, taking choice: VersionChoice, base: EditBase? = nil
+  ) async throws(ClientError) -> (receipt: CommandReceipt, isConfirmed: Bool) {
+    let workspace = client.workspace()
+    let content: String
+    let present: EditBase
+    do {
+      content = try workspace.message(id).text(choosing: choice)
+      present = try workspace.editBase(id)
+    } catch {
+      throw .queue(error)
+    }
+    return try await edit(id, content: content, base: base.map(present.cleared(as:)) ?? present)
+  }
+}

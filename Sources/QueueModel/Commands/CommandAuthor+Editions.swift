@@ -1,0 +1,92 @@
+import SequenceCRDT
+
+/// Editions: what saving puts besides the changed letters.
+extension CommandAuthor {
+  /// An edition that is to be put.
+  struct PendingEdition {
+    var note: String
+    var clears: [OperationID]
+
+    /// About the bytes of its operation.
+    var bytes: Int { note.utf8.count + CommandAuthor.operationBytes * (1 + clears.count) }
+  }
+
+  /// The edition of a text that is saved; nil if nothing was changed and there was nothing to look at.
+  ///
+  /// - Parameter seen: the editions that were live when the editor opened.
+  func edition(
+    of content: String, _ isUnchanged: Bool, over seen: [OperationID], of id: MessageID
+  ) -> PendingEdition? {
+    guard let message = workspace.messageStates[id].map(ShownMessage.init) else { return nil }
+    let live = message.editions.map(\.id)
+    let clears = seen.filter(live.contains)
+    // Who saves a merged text as it is has looked at it.
+    guard !isUnchanged || (clears.count >= 2 && message.isMerged) else { return nil }
+    return PendingEdition(
+      note: Edition(of: content, milliseconds: context.time).note, clears: clears)
+  }
+
+  mutating func emit(_ edition: PendingEdition, of addition: OperationID) {
+    emit(.addTag(element: addition, field: .edition, clears: edition.clears, note: edition.note))
+  }
+
+  /// Notes the text as it is now, behind an undo, or what was merged before.
+  ///
+  /// - Parameters:
+  ///   - taken: the short notes of the editions that are taken back.
+  ///   - given: the notes of those that were merged before.
+  mutating func restoreEditions(of id: MessageID, taken: [String], given: [String]) {
+    guard let message = workspace.messageStates[id], let primary = message.primary else { return }
+    let live = message.element.tags[.edition]?.tags ?? []
+    var clears = live.filter { taken.contains(Edition(note: $0.note).shortNote) }.map(\.id)
+    var notes = given
+    if notes.isEmpty {
+      notes = [Edition(of: primary.text.string, milliseconds: context.time).note]
+    } else {
+      notes.removeAll { note in live.contains { $0.note == note } }
+    }
+    changing(primary.id, bytes: notes.reduce(0) { $0 + $1.utf8.count }) { author in
+      for note in notes {
+        author.emit(.addTag(element: primary.id, field: .edition, clears: clears, note: note))
+        clears = []
+      }
+      if !clears.isEmpty {
+        author.emit(.clearTags(element: primary.id, field: .edition, clears: clears))
+      }
+    }
+  }
+
+  /// Settles editions that hold one text before somebody types on: what is typed is no other version of
+  /// what was saved.
+  mutating func settleEditions(of id: MessageID, _ addition: OperationID) {
+    guard let message = workspace.messageStates[id].map(ShownMessage.init),
+      message.editions.count >= 2, !message.isMerged
+    else { return }
+    emit(
+      .clearTags(element: addition, field: .edition, clears: message.editions.map(\.id)))
+  }
+
+  /// Clears the editions of a message of which nothing is to stay.
+  mutating func emitForgetting(ofEditions element: ElementState) {
+    let editions = element.tagIDs(.edition)
+    guard !editions.isEmpty, let reference = element.references.first else { return }
+    emit(.clearTags(element: reference, field: .edition, clears: editions))
+  }
+}
+
+extension UndoValue {
+  /// What takes an edition back: the names of those that a change put, and what was merged before it.
+  init?(ofEditions before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag]) {
+    let taken = after.filter { tag in !before.contains { $0.id == tag.id } }
+    let gone = before.filter { tag in !after.contains { $0.id == tag.id } }
+    guard !taken.isEmpty || !gone.isEmpty else { return nil }
+    self = .files(
+      taken: taken.map { Edition(note: $0.note).shortNote },
+      given: gone.count >= 2 ? gone.map(\.note) : [])
+  }
+}
+
+extension UndoField {
+  /// Whether it is about a text, in which changes of others stand in nobody's way.
+  var isOfText: Bool { part == .text || part == .tags(.edition) }
+}

@@ -1,0 +1,59 @@
+/// The editions of a merged message in a document: what is exported as merged is imported as merged.
+extension WorkspaceDocument.Edition {
+  init(_ version: MessageVersion) {
+    self.init(savedAt: version.savedAt)
+    device = version.device?.name
+    content = version.text
+    if version.text == nil {
+      bytes = version.bytes
+      digest = String(version.digest, radix: 16)
+    }
+  }
+
+  fileprivate var fault: String? {
+    if savedAt < 0 { return "savedAt: it is before 1970" }
+    if let content {
+      return content.utf8.count > Limits.editionBytesMax
+        ? "content: it is longer than \(Limits.editionBytesMax) bytes" : nil
+    }
+    guard let bytes, bytes >= 0 else { return "bytes: a text without content needs its length" }
+    guard digest.flatMap({ UInt64($0, radix: 16) }) != nil else {
+      return "digest: a text without content needs its digest"
+    }
+    return nil
+  }
+
+  fileprivate var note: String {
+    let text: Edition.Text =
+      content.map { .whole($0) }
+      ?? .long(bytes: bytes ?? 0, digest: digest.flatMap { UInt64($0, radix: 16) } ?? 0)
+    return Edition(milliseconds: savedAt, text: text).note
+  }
+}
+
+extension WorkspaceDocument.Message {
+  /// More than so many texts of one message no person has saved apart.
+  private static let editionsMax = 100
+
+  var editionsFault: String? {
+    guard let editions else { return nil }
+    if editions.count > WorkspaceDocument.Message.editionsMax {
+      return "editions: more than \(WorkspaceDocument.Message.editionsMax)"
+    }
+    for (index, edition) in editions.enumerated() {
+      if let fault = edition.fault { return "editions[\(index)].\(fault)" }
+    }
+    return nil
+  }
+
+  /// The notes of its editions: two at least, since one alone was merged with nothing.
+  var editionNotes: [String] {
+    let notes = (editions ?? []).map(\.note)
+    return notes.count == 1 ? notes + notes : notes
+  }
+
+  /// About the bytes that its editions take.
+  var editionBytes: Int {
+    editionNotes.reduce(0) { $0 + CommandAuthor.operationBytes + $1.utf8.count }
+  }
+}

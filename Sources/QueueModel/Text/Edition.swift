@@ -1,0 +1,170 @@
+import SequenceCRDT
+
+/// A whole text that somebody saved: what the note of an *edition* tag says.
+///
+/// Saving puts one and clears those that its author had seen. Two that are live were saved apart.
+/// SPECIFICATION.md, section "Editions".
+struct Edition: Hashable, Sendable {
+  enum Text: Hashable, Sendable {
+    case whole(String)
+    /// A text that is longer than `Limits.editionBytesMax`, by its UTF-8 bytes.
+    case long(bytes: Int, digest: UInt64)
+  }
+
+  /// When it was saved by its author's own clock, in milliseconds since 1970.
+  var milliseconds: Int64
+  var text: Text
+
+  init(of content: String, milliseconds: Int64) {
+    self.milliseconds = milliseconds
+    let bytes = content.utf8.count
+    text =
+      bytes <= Limits.editionBytesMax
+      ? .whole(content) : .long(bytes: bytes, digest: Edition.digest(of: content))
+  }
+
+  init(milliseconds: Int64, text: Text) {
+    self.milliseconds = milliseconds
+    self.text = text
+  }
+
+  /// Reads a note; what a later version wrote is a text that is no other.
+  init(note: String) {
+    let time = note.utf8.prefix { (0x30...0x39).contains($0) }
+    milliseconds = Int64(Substring(time)) ?? 0
+    let rest = note[time.endIndex...]
+    switch rest.utf8.first {
+    case UInt8(ascii: " "):
+      text = .whole(String(Substring(rest.unicodeScalars.dropFirst())))
+    case UInt8(ascii: "#"):
+      let parts = rest.dropFirst().split(separator: "#", maxSplits: 1)
+      text = .long(
+        bytes: parts.first.flatMap { Int($0) } ?? 0,
+        digest: parts.last.flatMap { UInt64($0, radix: 16) } ?? 0)
+    default:
+      text = .long(bytes: 0, digest: 0)
+    }
+  }
+
+  /// What its tag holds.
+  var note: String {
+    switch text {
+    case .whole(let content): "\(milliseconds) \(content)"
+    case .long(let bytes, let digest): "\(milliseconds)#\(bytes)#\(String(digest, radix: 16))"
+    }
+  }
+
+  /// The note with the length and the digest in place of the text: a name for it.
+  var shortNote: String {
+    guard case .whole(let content) = text else { return note }
+    let short = Text.long(bytes: content.utf8.count, digest: Edition.digest(of: content))
+    return Edition(milliseconds: milliseconds, text: short).note
+  }
+
+  /// Whether it says what a text says, to the last byte.
+  func holds(_ content: String) -> Bool {
+    switch text {
+    case .whole(let own): own.utf8.elementsEqual(content.utf8)
+    case .long(let bytes, let digest):
+      bytes == content.utf8.count && digest == Edition.digest(of: content)
+    }
+  }
+
+  /// FNV-1a over the UTF-8 bytes.
+  static func digest(of content: String) -> UInt64 {
+    content.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+  }
+}
+
+/// One of the texts that were saved apart and merged: what a person chooses among.
+public struct MessageVersion: Hashable, Sendable {
+  /// The text; nil if it is longer than `Limits.editionBytesMax`, and cannot be chosen therefore.
+  public var text: String?
+  /// UTF-8 bytes of the text.
+  public var bytes: Int
+  /// Who saved it; nil if its announcement is not known.
+  public var device: DeviceView?
+  /// When it was saved by the clock of that device, in milliseconds since 1970.
+  public var savedAt: Int64
+  /// Of a text that is not here, to know it again.
+  var digest: UInt64 = 0
+}
+
+/// Which text of a merged message counts.
+public enum VersionChoice: Hashable, Sendable {
+  /// One of its versions, from 1.
+  case version(Int)
+  /// The merged text, as it is.
+  case merged
+
+  /// Reads a number, or `merged`.
+  public init?(_ name: some StringProtocol) {
+    if name == "merged" {
+      self = .merged
+    } else if let number = Int(name), number > 0 {
+      self = .version(number)
+    } else {
+      return nil
+    }
+  }
+}
+
+extension MessageView {
+  /// The text that a choice stands for.
+  ///
+  /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, or `.versionTooLong` of one that is not
+  ///   kept.
+  public func text(choosing choice: VersionChoice) throws(QueueError) -> String {
+    guard isMerged else { throw .messageNotMerged(id: id.description) }
+    guard case .version(let number) = choice else { return content }
+    guard versions.indices.contains(number - 1) else {
+      throw .versionNotFound(number: number, count: versions.count)
+    }
+    let version = versions[number - 1]
+    guard let text = version.text else {
+      throw .versionTooLong(number: number, bytes: version.bytes, id: id.description)
+    }
+    return text
+  }
+}
+
+extension [WorkspaceImage.Tag] {
+  /// Whether these, the live editions of a message, were saved apart and somebody has to look at what
+  /// became of them: a text that all of them hold is what everybody wanted.
+  ///
+  /// - Complexity: O(1) of fewer than two, else O(texts).
+  func areMerged(into content: () -> String) -> Bool {
+    guard count >= 2 else { return false }
+    let content = content()
+    return !allSatisfy { Edition(note: $0.note).holds(content) }
+  }
+}
+
+extension ShownMessage {
+  /// The texts that wait for a look beside the merged one, the earliest first; equal ones once. None if
+  /// the message is not merged.
+  func versions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {
+    guard isMerged else { return [] }
+    var seen: Set<String> = []
+    return editions.map { (id: $0.id, edition: Edition(note: $0.note)) }
+      .sorted { ($0.edition.milliseconds, $0.id) < ($1.edition.milliseconds, $1.id) }
+      .compactMap { id, edition in
+        let untimed = Edition(milliseconds: 0, text: edition.text)
+        guard seen.insert(untimed.shortNote).inserted else { return nil }
+        let version = MessageVersion(
+          text: nil, bytes: 0, device: device(id.replica), savedAt: edition.milliseconds)
+        return version.holding(edition.text)
+      }
+  }
+}
+
+extension MessageVersion {
+  fileprivate func holding(_ text: Edition.Text) -> MessageVersion {
+    var version = self
+    switch text {
+    case .whole(let content): (version.text, version.bytes) = (content, content.utf8.count)
+    case .long(let bytes, let digest): (version.bytes, version.digest) = (bytes, digest)
+    }
+    return version
+  }
+}
