@@ -11,7 +11,7 @@ struct QueueFile: Codable {
   var sessionId: String
   var messages: [Message]
 
-  /// A message; `attachments` is this program's addition, which others pass over.
+  /// A message; `attachments` and `editions` are this program's additions, which others pass over.
   struct Message: Codable {
     var id: String
     var content: String
@@ -24,6 +24,8 @@ struct QueueFile: Codable {
     var attempts: Int?
     var lastError: String?
     var attachments: [File]?
+    /// The texts of which `content` was merged, as long as nobody has looked at it.
+    var editions: [WorkspaceDocument.Edition]?
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
@@ -38,6 +40,7 @@ struct QueueFile: Codable {
       try container.encode(attempts ?? 0, forKey: .attempts)
       try container.encode(lastError, forKey: .lastError)
       try container.encodeIfPresent(attachments, forKey: .attachments)
+      try container.encodeIfPresent(editions, forKey: .editions)
     }
   }
 

@@ -85,6 +85,8 @@ package struct QueueFileDocument: APIValue {
     var attempts: Int?
     var lastError: String?
     var attachments: [File]?
+    /// The texts of which the content was merged.
+    var editions: [WorkspaceDocument.Edition]?
   }
 
   var version: Int

@@ -35,7 +35,8 @@ extension SlowState {
   }
 
   private static func time(of note: String) -> Int64 {
-    note.utf8.prefix(digits(of: note)).reduce(0) { $0 &* 10 &+ Int64($1 - 0x30) }
+    // A time that no number holds is none.
+    Int64(String(decoding: note.utf8.prefix(digits(of: note)), as: UTF8.self)) ?? 0
   }
 
   /// What stands behind the time: a blank and the text, or the length and the digest.

@@ -38,6 +38,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case undoStarts = "undo-starts"
   /// An undo takes the session with it, whatever ran there.
   case undoTakesHistory = "undo-takes-history"
+  /// A device settles merged texts by itself.
+  case mergedUnseen = "merged-unseen"
 
   /// What is wrong, in words.
   package var about: String {
@@ -62,6 +64,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
       "a device says yes to what it does not show (with requests)"
     case .undoStarts: "an undo lets start what it brings back (with agents)"
     case .undoTakesHistory: "an undo takes a session with its history away (with agents)"
+    case .mergedUnseen: "a device settles merged texts, and nobody has looked at them"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }

@@ -148,13 +148,13 @@ package final class Simulation {
     if options.isAlone {
       return [
         CommandChecker(), InvariantChecker(), EventChecker(), ConvergenceChecker(),
-        ExecutionChecker(), StandstillChecker(), UndoChecker(),
+        ExecutionChecker(), StandstillChecker(), UndoChecker(), EditionChecker(),
       ]
     }
     return [
       ProtocolChecker(), DurabilityChecker(), LogChecker(), CommandChecker(), InvariantChecker(),
       ConvergenceChecker(), MarkLedger(), OrderChecker(), FifoChecker(), EventChecker(),
-      OracleChecker(), BoundednessChecker(), ImmutabilityChecker(), UndoChecker(),
+      OracleChecker(), BoundednessChecker(), ImmutabilityChecker(), UndoChecker(), EditionChecker(),
     ]
       + (options.runsAgents
         ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StandstillChecker()] : [])

@@ -1,9 +1,10 @@
-import class Foundation.JSONDecoder
-import class Foundation.JSONEncoder
 import QueueModel
 import SequenceCRDT
 import SyncTestSupport
 import Testing
+
+import class Foundation.JSONDecoder
+import class Foundation.JSONEncoder
 
 /// Texts that were saved apart are merged, and wait until somebody has looked at what became of them.
 struct EditionTests {
@@ -23,7 +24,7 @@ struct EditionTests {
       if let behind { try one.perform(.send(behind, as: 2, in: "s", requeues: false)) }
       try one.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))
       start = one.made
-      other = TestDevice(2)
+      other = TestDevice(2, now: one.now)
       try other.merge(start)
       #expect(one.startable == id && other.startable == id)
       try one.perform(.edit(id, content: first, base: nil))
@@ -33,6 +34,7 @@ struct EditionTests {
     }
 
     mutating func meet() throws {
+      (one.now, other.now) = (max(one.now, other.now), max(one.now, other.now))
       let made = (one.made, other.made)
       try one.merge(made.1)
       try other.merge(made.0)
@@ -49,7 +51,8 @@ struct EditionTests {
       #expect(message.versions.map(\.text) == [texts.first, texts.second])
       #expect(message.versions.map(\.device?.name) == ["device 1", "device 2"])
       #expect(message.versions.allSatisfy { $0.savedAt > TestDevice.startOfTime })
-      #expect(device.startable == nil && device.workspace.dispatchState(of: Self.id)?.isMerged == true)
+      #expect(
+        device.startable == nil && device.workspace.dispatchState(of: Self.id)?.isMerged == true)
       try device.workspace.checkInvariants()
     }
   }
@@ -155,6 +158,7 @@ struct EditionTests {
     try one.perform(.send("Deploy", as: 1, in: "s"))
     var other = TestDevice(2)
     try other.merge(one.made)
+    other.now = one.now + 10
     let base = try other.workspace.editBase(Self.id)
     try one.perform(.edit(Self.id, content: "Deploy to staging", base: nil))
     try other.merge(one.made)
@@ -165,7 +169,8 @@ struct EditionTests {
     let stale = try one.workspace.editBase(Self.id)
     try one.merge(other.made)
     #expect(
-      try one.perform(.edit(Self.id, content: "Deploy to staging", base: stale)).notice == .unchanged)
+      try one.perform(.edit(Self.id, content: "Deploy to staging", base: stale)).notice
+        == .unchanged)
     #expect(try one.message.isMerged)
     // And what was seen is, though its text stays.
     let merged = try one.message.content
@@ -296,7 +301,8 @@ struct EditionTests {
     let pair = try Pair(words + "base", words + "one more", words + "one other")
     let message = try pair.one.message
     #expect(message.isMerged && message.versions.map(\.text) == [nil, nil])
-    #expect(message.versions.map(\.bytes) == [words + "one more", words + "one other"].map(\.utf8.count))
+    #expect(
+      message.versions.map(\.bytes) == [words + "one more", words + "one other"].map(\.utf8.count))
     // At the limit it is kept whole.
     let exact = String(repeating: "x", count: Limits.editionBytesMax - 2) + " y"
     let kept = try Pair("base", exact, "other")
@@ -320,7 +326,10 @@ struct EditionTests {
   @Test func textsAreComparedByTheirBytes() throws {
     let pair = try Pair("a", "\u{301}x y", "e\u{301} z")
     #expect(try Set(pair.one.message.versions.map(\.text)) == ["\u{301}x y", "e\u{301} z"])
-    #expect(try pair.one.message.versions.compactMap(\.text).contains { $0.unicodeScalars.first == "\u{301}" })
+    #expect(
+      try pair.one.message.versions.compactMap(\.text).contains {
+        $0.unicodeScalars.first == "\u{301}"
+      })
     let composed = try Pair("a", "\u{e9}", "e\u{301}")
     #expect(try composed.one.message.versions.count == 2)
   }

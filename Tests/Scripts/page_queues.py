@@ -103,6 +103,34 @@ def check_merge(browser, fixture, figures):
         "%Y-%m-%dT%H:%M:%S.999Z", time.gmtime()), "it is let go")
 
 
+def check_versions(browser, fixture, figures):
+    """A text that was merged stands with the texts that were saved apart, and waits until one is taken."""
+    fixture.desk.send("versions", "Use a file for the store")
+    message = fixture.desk.queue("versions")[0]
+    base = fixture.desk.api("GET", f"messages/{message['id']}")["base"]
+    texts = ["Use SQLite for the store", "Use MySQL for the store"]
+    for text in texts:
+        fixture.desk.api("PUT", f"messages/{message['id']}/content", {"content": text, "base": base})
+    page = browser.page()
+    go(page, "#/s/versions")
+    line = page.locator("queue-row")
+    shown(line.locator(".meta").first).to_contain_text("merged, waits for you")
+    shown(line.locator(".version")).to_have_count(2)
+    for text, version in zip(texts, line.locator(".version").all()):
+        shown(version).to_contain_text(text)
+        shown(version).to_contain_text("desk")
+    picture(page, "versions")
+    line.get_by_role("button", name="Use the version").nth(1).click()
+    shown(line.locator(".content").first).to_have_text(texts[1])
+    shown(line.locator(".versions")).to_be_hidden()
+    until(lambda: fixture.laptop.contents("versions") == [texts[1]], "the choice is on the other device")
+    page.get_by_role("button", name="Undo").click()
+    shown(line.locator(".version")).to_have_count(2)
+    line.get_by_role("button", name="Use the merged text").click()
+    shown(line.locator(".versions")).to_be_hidden()
+    expect("merged" not in fixture.desk.queue("versions")[0], "it is not merged any more")
+
+
 def check_edit_of_a_gone_message(browser, fixture, figures):
     """What is typed stays where its message leaves the queue, and is queued as a new one."""
     # To hold what is cancelled is refused.

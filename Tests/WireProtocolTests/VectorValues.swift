@@ -101,6 +101,26 @@ enum VectorValues {
       [operation(33, .addTag(element: a(2), field: .paused, clears: [], note: "rate limit"))]
     ),
     (
+      "addTag/edition", "A text is saved by somebody who had seen another one.",
+      [
+        operation(
+          33,
+          .addTag(
+            element: a(3), field: .edition, clears: [b(9)],
+            note: "1767225600000 Fix both tests"))
+      ]
+    ),
+    (
+      "addTag/edition/long", "A text of more than 64 KiB is saved: its length and FNV-1a.",
+      [
+        operation(
+          33,
+          .addTag(
+            element: a(3), field: .edition, clears: [],
+            note: "1767225600000#70000#8985ffe8b5a9b3c1"))
+      ]
+    ),
+    (
       "clearTags", "A message is cancelled.",
       [operation(34, .clearTags(element: a(3), field: .live, clears: [a(3)]))]
     ),

@@ -36,6 +36,7 @@ extension ClientQueues {
       sessionId: view.session.rawValue, priority: view.priority.name,
       createdAt: QueueFileTime.text(view.createdAt), attempts: view.attempts,
       lastError: view.lastError)
+    message.editions = view.isMerged ? view.versions.map(WorkspaceDocument.Edition.init) : nil
     guard !view.attachments.isEmpty else { return message }
     let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
     var files: [QueueFile.File] = []
@@ -144,6 +145,7 @@ extension ClientQueues {
       id: id, content: message.content, priority: priority, createdAt: createdAt, device: nil)
     made.attempts = message.attempts
     made.lastError = message.lastError.map(shortened)
+    made.editions = message.editions
     if let own = message.projectPath, !own.isEmpty, own != project { made.project = own }
     var files: [ImportedFile] = []
     let image = try message.imageData.map { text throws(ClientError) -> Data in

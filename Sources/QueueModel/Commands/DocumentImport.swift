@@ -119,6 +119,8 @@ extension WorkspaceDocument.Message {
   /// About the bytes of what makes it, at least.
   fileprivate var changeBytes: Int {
     let texts = [lastError, project].compactMap { $0 } + (attachments ?? []).map(\.note)
-    return texts.reduce(content.utf8.count + editionBytes) { $0 + CommandAuthor.operationBytes + $1.utf8.count }
+    return texts.reduce(content.utf8.count + editionBytes) {
+      $0 + CommandAuthor.operationBytes + $1.utf8.count
+    }
   }
 }

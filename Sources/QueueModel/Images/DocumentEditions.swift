@@ -1,6 +1,6 @@
 /// The editions of a merged message in a document: what is exported as merged is imported as merged.
 extension WorkspaceDocument.Edition {
-  init(_ version: MessageVersion) {
+  package init(_ version: MessageVersion) {
     self.init(savedAt: version.savedAt)
     device = version.device?.name
     content = version.text

@@ -188,7 +188,8 @@ extension WorkspaceDocument {
       (open.messages, open.cancelled) = ([], [])
       func isFull(_ message: Message) -> Bool {
         let count = open.messages.count + open.cancelled.count
-        return count >= 100 || (count > 0 && bytes + message.content.utf8.count + message.editionBytes > 256 << 10)
+        return count >= 100
+          || (count > 0 && bytes + message.content.utf8.count + message.editionBytes > 256 << 10)
       }
       for (message, isWaiting) in session.messages.map({ ($0, true) })
         + session.cancelled.map({ ($0, false) })

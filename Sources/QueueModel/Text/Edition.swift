@@ -4,7 +4,7 @@ import SequenceCRDT
 ///
 /// Saving puts one and clears those that its author had seen. Two that are live were saved apart.
 /// SPECIFICATION.md, section "Editions".
-struct Edition: Hashable, Sendable {
+package struct Edition: Hashable, Sendable {
   enum Text: Hashable, Sendable {
     case whole(String)
     /// A text that is longer than `Limits.editionBytesMax`, by its UTF-8 bytes.
@@ -29,7 +29,7 @@ struct Edition: Hashable, Sendable {
   }
 
   /// Reads a note; what a later version wrote is a text that is no other.
-  init(note: String) {
+  package init(note: String) {
     let time = note.utf8.prefix { (0x30...0x39).contains($0) }
     milliseconds = Int64(Substring(time)) ?? 0
     let rest = note[time.endIndex...]
@@ -59,6 +59,11 @@ struct Edition: Hashable, Sendable {
     guard case .whole(let content) = text else { return note }
     let short = Text.long(bytes: content.utf8.count, digest: Edition.digest(of: content))
     return Edition(milliseconds: milliseconds, text: short).note
+  }
+
+  /// The text; nil of one that is kept as a length and a digest.
+  package var wholeText: String? {
+    if case .whole(let content) = text { content } else { nil }
   }
 
   /// Whether it says what a text says, to the last byte.
@@ -155,6 +160,13 @@ extension ShownMessage {
           text: nil, bytes: 0, device: device(id.replica), savedAt: edition.milliseconds)
         return version.holding(edition.text)
       }
+  }
+}
+
+extension Workspace {
+  /// The texts of the live editions of a message, merged or not; nil for those that are not kept whole.
+  package func savedTexts(of id: MessageID) -> [String?] {
+    shownMessage(id)?.editions.map { Edition(note: $0.note).wholeText } ?? []
   }
 }
 

@@ -72,7 +72,8 @@ extension UndoStep {
       case .register(.text(let text)): [text]
       case .register, .place, .text: []
       }
-    let bytesMax = field.part == .tags(.edition) ? TagField.edition.noteBytesMax : Limits.nameBytesMax
+    let bytesMax =
+      field.part == .tags(.edition) ? TagField.edition.noteBytesMax : Limits.nameBytesMax
     return texts.allSatisfy { $0.utf8.count <= bytesMax }
   }
 }

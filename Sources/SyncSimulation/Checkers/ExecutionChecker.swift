@@ -99,6 +99,9 @@ final class ExecutionChecker: SimulationChecker {
       guard message.status == .queued else {
         return "\(dispatch.message) was let out while \(message.status)"
       }
+      guard !message.isMerged else {
+        return "\(dispatch.message) was let out merged, and nobody has looked at it"
+      }
       return DispatchRequest.contentDigest(message.content) == dispatch.content
         ? nil : "\(dispatch.message) was let out with another text than the server knows"
     }

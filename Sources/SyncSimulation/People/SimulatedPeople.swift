@@ -22,6 +22,7 @@ final class SimulatedPeople: SimulationPart {
     defer {
       if device.life == life { takeOverSometimes(on: device) }
       if device.life == life { stopSometimes(on: device) }
+      if device.life == life { settleUnseen(on: device) }
     }
     switch action {
     case .open(let message):

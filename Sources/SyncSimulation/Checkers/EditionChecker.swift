@@ -1,0 +1,80 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+
+/// Texts that were saved apart wait until somebody has looked at what became of them, and each can be read.
+///
+/// Nobody but a person settles a merged text: a version that nobody saved is one that no one looked at. That
+/// nothing merged is let out is the business of `ExecutionChecker`, which knows what the server knows.
+final class EditionChecker: SimulationChecker {
+  let name = "editions"
+
+  /// Every text that a person saved, or had back by an undo.
+  private var saved: Set<[UInt8]> = []
+  /// A process died over a save, and nobody knows what it wrote.
+  private var isUnsure = false
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .performed(_, let action, _, let outcome):
+      learn(action)
+      for operation in outcome.operations {
+        guard case .addTag(_, .edition, _, let note) = operation.body,
+          let text = Edition(note: note).wholeText
+        else { continue }
+        saved.insert(Array(text.utf8))
+      }
+    case .interrupted(_, let action, _, _):
+      learn(action)
+      switch action {
+      case .command(.undo), .command(.redo), .command(.importDocument): isUnsure = true
+      default: break
+      }
+    case .agentStarted(let index, let order):
+      guard let workspace = simulation.devices[index].process?.core.replica.workspace else { break }
+      return unseen(order.message, in: workspace).map {
+        "\(order.message) starts on device \(index) with a version that nobody saved: \($0)"
+      }
+    default:
+      break
+    }
+    return []
+  }
+
+  private func learn(_ action: UserAction) {
+    switch action {
+    case .edit(_, let content, _), .command(.edit(_, let content, _)):
+      saved.insert(Array(content.trimmedOfWhitespace().utf8))
+    default: break
+    }
+  }
+
+  private func unseen(_ message: MessageID, in workspace: Workspace) -> [String] {
+    guard !isUnsure else { return [] }
+    return workspace.savedTexts(of: message).compactMap { $0 }
+      .filter { !saved.contains(Array($0.utf8)) }.map { String($0.prefix(60)) }
+  }
+
+  func settled(in simulation: Simulation) -> [String] {
+    for (index, device) in simulation.devices.enumerated() {
+      guard let workspace = device.process?.core.replica.workspace else { continue }
+      for session in workspace.sessions() {
+        for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {
+          if let text = unseen(message.id, in: workspace).first {
+            return ["device \(index) has a version of \(message.id) that nobody saved: \(text)"]
+          }
+          let hidden = message.versions.first { version in
+            version.text == nil && version.bytes <= Limits.editionBytesMax
+          }
+          if hidden != nil { return ["device \(index) cannot show a version of \(message.id)"] }
+          if message.isMerged, message.status == .queued,
+            workspace.dispatchState(of: message.id)?.queueStands == false
+          {
+            return ["device \(index) would start \(message.id), whose text was merged"]
+          }
+        }
+      }
+    }
+    return []
+  }
+}
