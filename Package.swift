@@ -414,12 +414,12 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
   }
 }
 
-/// COSPOOL_OPTIMISED=1 has debug builds optimise the rooms that compute, with their assertions: building them
-/// takes longer, their tests a quarter of the time. Only where it is asked for: no package can depend
-/// on one with such flags.
+/// COSPOOL_OPTIMISED=1 has debug builds optimise the rooms that the simulation runs, with their assertions: building
+/// them takes three times as long, their tests a quarter of the time. Only on request: no package can depend on one
+/// with such flags.
 @MainActor func optimisation(of room: Room) -> [SwiftSetting] {
   guard Context.environment["COSPOOL_OPTIMISED"] == "1", case .library = room.kind,
-    isPure(room.name)
+    closure(of: "SyncSimulation").contains(room.name)
   else { return [] }
   return [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 }

@@ -168,7 +168,8 @@ struct CommandRunner: Sendable {
       return Outcome(output: message)
     }
     guard let suggestion = CommandSuggestion.text(for: arguments) else {
-      return Outcome(exitCode: ExitStatus.usage, errors: message)
+      return Outcome(
+        exitCode: ExitStatus.usage, errors: CommandSuggestion.withHint(message))
     }
     // What the parser says of a command that there is not is about its arguments, or about the command
     // that stands for none; the usage stays.

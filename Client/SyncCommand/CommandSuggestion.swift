@@ -1,8 +1,25 @@
 import ArgumentParser
 import QueueModel
 
-/// What a person may have meant by a command that there is not.
+/// What a person may have meant by a command or an argument that there is not.
 enum CommandSuggestion {
+  /// What an argument too many was probably meant as, by what the command's usage has.
+  private static let hints = [
+    (usage: "<text>", hint: "Put quotation marks around a text of several words."),
+    (usage: "--remark", hint: "Give a remark with --remark TEXT."),
+    (usage: "--session", hint: "Name a session with -s NAME."),
+  ]
+
+  /// A usage error, with a hint below its first line if it is about an argument too many.
+  static func withHint(_ message: String) -> String {
+    guard
+      let first = message.split(separator: "\n", maxSplits: 1).first,
+      first.lowercased().contains("unexpected argument"),
+      let hint = hints.first(where: { message.contains($0.usage) })?.hint
+    else { return message }
+    return first + "\n" + hint + message.dropFirst(first.count)
+  }
+
   /// The first word that is no option; nil where there is none.
   static func command(of arguments: [String]) -> String? {
     var words = arguments[...]

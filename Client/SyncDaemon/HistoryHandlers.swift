@@ -81,8 +81,14 @@ struct HistoryHandlers: RouteHandlers {
     var answer = HistoryAnswer(page)
     for (index, entry) in page.entries.enumerated() {
       // People know devices by their names.
-      guard case .setHost(let host) = entry.action, let device = DeviceID(host) else { continue }
-      answer.entries[index].what = HistoryAction.setHost(device: name(of: device)).description
+      switch entry.action {
+      case .setHost(let host):
+        guard let device = DeviceID(host) else { continue }
+        answer.entries[index].what = HistoryAction.setHost(device: name(of: device)).description
+      case .postponed(let time) where time > 0:
+        answer.entries[index].what = "let the message wait until \(LocalTime.words(time))"
+      default: continue
+      }
     }
     if case .message(let id) = subject { describe(id, in: &answer) }
     return answer

@@ -96,6 +96,11 @@ struct TaskHandlers: RouteHandlers {
     let patience = try body.patience(else: client.settings.approvalPatience)
     let asker = await CallingProcess.of(context.channel)?.askingAgent()
     let promptsItself = body.promptsItself ?? false
+    // A hook's agent then asks at its own prompt; a script has none.
+    if !promptsItself, let host = client.workspace().session(session)?.host, host != client.deviceID
+    {
+      throw APIProblem.hostedElsewhere(name(of: host))
+    }
     let isInTurn = client.workspace().session(session)?.task?.status.kind.isUnderWay == true
     // A hook that prompts itself hears of its turn's end.
     askers.begins(in: session, isOutside: !isInTurn && !promptsItself)
@@ -300,6 +305,14 @@ extension APIProblem {
       .conflict, code: "answeredAlready",
       message: "It was answered already, by \(name): \(verdict.name).",
       exitCode: ExitStatus.conflict)
+  }
+
+  static func hostedElsewhere(_ name: String) -> APIProblem {
+    APIProblem(
+      .conflict, code: "hostedElsewhere",
+      message:
+        "\(name) runs this session's agent, so nobody here can ask in it. Ask there, or "
+        + "name a session without a host: -s NAME.", exitCode: ExitStatus.conflict)
   }
 
   static func askedAtHost(at name: String?) -> APIProblem {

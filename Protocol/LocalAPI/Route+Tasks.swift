@@ -28,7 +28,7 @@ extension Route {
         "Its agent asks for leave or for an answer; the response waits for the first answer of all "
         + "devices, or for the end of the patience.",
       body: .fields(AskRequest.self, isRequired: true), answer: .json(DecisionAnswer.self),
-      refusals: [404, 422]),
+      refusals: [404, 409, 422]),
     Route(
       method: "POST", path: "/v1/asks/{ask}/answer", id: "answer",
       summary:

@@ -42,7 +42,12 @@ package enum ListeningAddress {
 
   /// What there is to say of it, as lines that follow the command; empty where nothing is.
   static func hint(_ url: String?) -> String {
-    guard let parts = url.flatMap(Parts.init) else { return "" }
+    guard let url else {
+      return
+        "\n\nNo server runs with this data directory. Start one with the same --data: "
+        + "cospool-server serve. It prints HOST:PORT."
+    }
+    guard let parts = Parts(url) else { return "" }
     if parts.isWildcard {
       let hint = "\n\nHOST is this machine's name or address."
       guard parts.scheme == "ws://" else { return hint }

@@ -61,6 +61,11 @@ extension EndToEnd {
         try await laptop.cospool("session", "host", "review", "this")
         let id = try await laptop.send("review", "Fix the test")
         try await bed.agreement(laptop, desk)
+        // Only the host's agent asks in its session; a script elsewhere hears why, at once.
+        let asked = try await desk.attempt("ask", "-s", "review", "--leave", "git push")
+        #expect(
+          asked.code == 5 && asked.standardError.contains("laptop runs this session's agent"),
+          "\(asked)")
         try await desk.cospool("sync", "off")
         try await laptop.cospool("queue", "cancel", id)
         try await laptop.synchronise()

@@ -128,6 +128,7 @@ extension EndToEnd {
         #expect(begin.state == "failed" && begin.what.contains("Make room"), "\(output)")
         #expect(daemon.state == "failed" && daemon.what.contains("is full"), "\(output)")
         #expect(!daemon.what.contains("wrote to"), "\(output)")
+        #expect(report.step("pair")?.state == "skipped", "\(output)")
       }
     }
 

@@ -33,6 +33,16 @@ import Testing
     }
   }
 
+  @Test func anArgumentTooManyIsExplained() async {
+    for (words, hint) in [
+      (["queue", "pause", "review"], "-s NAME"), (["queue", "clear", "a", "b"], "-s NAME"),
+      (["deny", "review", "not now"], "--remark TEXT"), (["send", "fix", "it"], "quotation marks"),
+    ] {
+      let outcome = await CommandFixture.cospool(words)
+      #expect(outcome.exitCode == 2 && outcome.errors.contains(hint), "\(words): \(outcome)")
+    }
+  }
+
   @Test func helpOfACommandThatThereIsNotIsNone() async {
     for (words, meant) in [
       (["help", "nope"], "'cospool nope'"), (["help", "queue", "lst"], "list'"),

@@ -24,6 +24,7 @@ import WireProtocol
     #expect(first.code != second.code)
     #expect(PairingCode(typed: first.code) != nil)
     #expect(first.text.contains("cospool pair ws://HOST:PORT \(first.code)"))
+    #expect(first.text.contains("No server runs with this data directory"))
     #expect(throws: SyncServerError.self) { try administration.pair(workspaceName: "  ") }
   }
 

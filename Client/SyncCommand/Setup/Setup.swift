@@ -41,7 +41,14 @@ struct Setup {
     } else {
       await step("daemon") { try await $0.startDaemon() }
       if let linger = await linger() { finish(linger) }
-      await step("pair") { try await $0.pair() }
+      if steps.last?.state == .failed, steps.last?.step == "daemon" {
+        finish(
+          SetupStep(
+            step: "pair", state: .skipped,
+            what: "the device cannot be paired until the daemon runs", fix: Setup.later))
+      } else {
+        await step("pair") { try await $0.pair() }
+      }
     }
     for agent in HookAgent.allCases {
       await step("hooks") { try await $0.hooks(of: agent) }
@@ -170,6 +177,8 @@ struct Setup {
 
   // MARK: The server
 
+  private static let later = "cospool pair URL CODE; the code is what cospool-server pair prints."
+
   private func pair() async throws -> SetupStep {
     let status = try await status()
     if let server = status.sync.server, command.server.map({ isSame($0, server) }) ?? true {
@@ -188,18 +197,17 @@ struct Setup {
       return try await paired(server, code)
     }
     if command.serverHere { return try await pairedHere() }
-    let later = "cospool pair URL CODE; the code is what cospool-server pair prints."
     guard let ask = environment.ask,
       let url = ask("Server (wss://host, \"here\" to make one, or nothing for none): "),
       !url.isEmpty
     else {
       return SetupStep(
         step: "pair", state: .skipped, what: "no server: the queues stay on this device",
-        fix: later)
+        fix: Setup.later)
     }
     if url.lowercased() == "here" { return try await pairedHere() }
     guard let code = ask("Code: "), !code.isEmpty else {
-      return SetupStep(step: "pair", state: .skipped, what: "no code", fix: later)
+      return SetupStep(step: "pair", state: .skipped, what: "no code", fix: Setup.later)
     }
     return try await paired(url, code)
   }

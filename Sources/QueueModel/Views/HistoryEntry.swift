@@ -178,7 +178,7 @@ extension HistoryAction: CustomStringConvertible {
     case .retried: "had the message tried again"
     case .skipped: "went on without the message"
     case .postponed(let time):
-      time == 0 ? "let the message go" : "let the message wait until \(time) ms after 1970"
+      time == 0 ? "let the message go" : "let the message wait for its time"
     case .task(_, let words, let note):
       "task: \(words)" + (note.isEmpty || note == words ? "" : ", \(note)")
     case .unknown: "did something that this version does not know"
