@@ -65,20 +65,40 @@ package struct ClientCore: Sendable {
     .compactMap { $0 }.min()
   }
 
+  /// Whether something waits for a time of the wall clock, which may be set: `deadline` then moves with every
+  /// event.
+  package var followsWallClock: Bool {
+    execution.executor?.sessions.values.contains { $0.times.wakeAtWall != nil } == true
+      || tasks.answers.values.contains { !$0.wasSent }
+  }
+
   /// Checks that no message that may begin here stands still: to be called behind every event and what
   /// follows from it.
   ///
+  /// - Parameter waiting: what `sessionsWithWork` was, where no queue changed since; nil: it is looked for.
   /// - Throws: `InvariantViolation` naming the first session that waits for nothing.
-  package func checkLiveness(at context: EventContext) throws(InvariantViolation) {
-    try execution.checkLiveness(connection, at: context)
+  package func checkLiveness(
+    of waiting: [SessionID]? = nil, at context: EventContext
+  ) throws(InvariantViolation) {
+    try execution.checkLiveness(of: waiting, connection, at: context)
+  }
+
+  /// The sessions that `checkLiveness` has to look at; nil where this program runs no agents.
+  ///
+  /// - Complexity: O(sessions + messages of those whose host this device is).
+  package var sessionsWithWork: [SessionID]? {
+    execution.executor?.sessionsWithWork(in: replica.workspace)
   }
 
   /// Checks the machines against themselves and each other: to be called between events.
   ///
+  /// - Parameter isQuiet: time passed, and nothing was stored or told by that: then notifications and tasks
+  ///   are what they were, and are not checked.
   /// - Throws: `InvariantViolation` naming the first contradiction.
-  package func checkInvariants() throws(InvariantViolation) {
+  package func checkInvariants(isQuiet: Bool = false) throws(InvariantViolation) {
     try connection.checkInvariants()
     try execution.checkInvariants()
+    guard !isQuiet else { return }
     try tasks.checkInvariants()
     try inbox.checkInvariants()
   }

@@ -38,6 +38,22 @@ import Testing
     #expect(told.trace.count > 100)
   }
 
+  /// Timers that find nothing are passed over, and what cannot have changed is not checked again: of a seed
+  /// comes the same as where all that is done, and a planted bug shows in the same step.
+  @Test(arguments: [nil, .startBeforeFsync, .decidesTwice, .notificationDropped] as [PlantedBug?])
+  func theShortWayComesToTheSame(planted: PlantedBug?) {
+    for seed in TestSeeds.list(standard: 2, from: 1) {
+      let report = Simulation.run(
+        seed: seed, profile: .smoke, planted: planted.map { [$0] } ?? [], runsAgents: true,
+        raisesRequests: true, asksOutcomes: true)
+      var run = report.run
+      run.options.takesLongWay = true
+      let long = Simulation.replay(run)
+      #expect(long.traceHash == report.traceHash, "COSPOOL_SEED=\(seed)")
+      #expect(long.violations == report.violations, "COSPOOL_SEED=\(seed)")
+    }
+  }
+
   @Test func otherSeedsGiveOtherRuns() {
     let hashes = Set((1...6).map { Simulation.run(seed: $0, profile: .smoke).traceHash })
     #expect(hashes.count == 6)

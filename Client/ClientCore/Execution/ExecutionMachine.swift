@@ -75,10 +75,13 @@ struct ExecutionMachine: Sendable {
   ///
   /// - Throws: `InvariantViolation` naming the first session that does.
   func checkLiveness(
-    _ connection: ConnectionMachine, at context: EventContext
+    of waiting: [SessionID]?, _ connection: ConnectionMachine, at context: EventContext
   ) throws(InvariantViolation) {
-    try executor?.checkLiveness(
-      in: connection.replica.workspace, deadline: deadline, at: connection.corrected(context))
+    guard let executor else { return }
+    let workspace = connection.replica.workspace
+    try executor.checkLiveness(
+      of: waiting ?? executor.sessionsWithWork(in: workspace), in: workspace, deadline: deadline,
+      at: connection.corrected(context))
   }
 
   /// Checks the machine against itself.

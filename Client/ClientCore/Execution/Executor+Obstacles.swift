@@ -45,22 +45,40 @@ extension Executor {
   /// Checks that nothing that may begin here stands still: whatever waits has a time at which it is looked
   /// at again, and the driver wakes it then. To be called behind every event and what follows from it.
   ///
-  /// - Parameter deadline: when the driver looks again without any event.
+  /// - Parameters:
+  ///   - waiting: those of `sessionsWithWork`.
+  ///   - deadline: when the driver looks again without any event.
   /// - Throws: `InvariantViolation` naming the first session that waits for nothing.
-  /// - Complexity: O(sessions + messages of those whose host this device is).
+  /// - Complexity: O(waiting); where one waits for nothing, also O(its messages).
   func checkLiveness(
-    in workspace: Workspace, deadline: Int64?, at context: EventContext
+    of waiting: [SessionID], in workspace: Workspace, deadline: Int64?, at context: EventContext
   ) throws(InvariantViolation) {
     guard !isDraining else { return }
-    for session in workspace.sessions(hostedBy: device) {
-      guard sessions[session]?.work.order == nil else { continue }
-      if mayStart(in: session), !busy.contains(session),
-        candidate(in: session, workspace) != nil
-      {
-        try require(nextLook(at: session, at: context), of: session, before: deadline)
-      } else if orphan(of: session, in: workspace) != nil {
-        try require(nextLook(at: session, at: context), of: session, before: deadline)
+    for session in waiting where sessions[session]?.work.order == nil {
+      // What is looked at in time may begin or not; to find out which takes the longest.
+      let look = nextLook(at: session, at: context)
+      if let look, let deadline, deadline <= look { continue }
+      let mayBegin =
+        mayStart(in: session) && !busy.contains(session) && candidate(in: session, workspace) != nil
+      guard mayBegin || orphan(of: session, in: workspace) != nil else { continue }
+      guard let look else {
+        throw InvariantViolation(reason: "session \(session) may begin and waits for nothing")
       }
+      throw InvariantViolation(
+        reason: "session \(session) may begin at \(look), and is looked at "
+          + (deadline.map { "at \($0)" } ?? "no more"))
+    }
+  }
+
+  /// The sessions of this device whose first message may begin as far as the queues go, or in whose queues
+  /// one is said to run: `checkLiveness` finds nothing in others.
+  ///
+  /// - Complexity: O(sessions + messages of those whose host this device is).
+  func sessionsWithWork(in workspace: Workspace) -> [SessionID] {
+    workspace.sessions(hostedBy: device).filter { session in
+      workspace.startable(in: session) != nil
+        || (try? workspace.messageQueue(session))?.messages.contains { $0.status == .running }
+          == true
     }
   }
 
@@ -80,18 +98,5 @@ extension Executor {
       run.next.overdueSince.map { $0 + ExecutorTimes.overdueMilliseconds },
     ]
     return times.compactMap { $0 }.min()
-  }
-
-  private func require(
-    _ time: Int64?, of session: SessionID, before deadline: Int64?
-  ) throws(InvariantViolation) {
-    guard let time else {
-      throw InvariantViolation(reason: "session \(session) may begin and waits for nothing")
-    }
-    guard let deadline, deadline <= time else {
-      throw InvariantViolation(
-        reason: "session \(session) may begin at \(time), and is looked at "
-          + (deadline.map { "at \($0)" } ?? "no more"))
-    }
   }
 }

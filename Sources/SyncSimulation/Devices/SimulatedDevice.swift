@@ -48,6 +48,9 @@ package final class SimulatedDevice {
     /// True time at the start of the monotonic clock.
     var clockOrigin: Int64
     var scheduledWake: Int64?
+    /// How far its clock was off when time passed and nothing came of it, with nothing since; see
+    /// `ClientDriver.timerFired`.
+    var restsAtClockOffset: Int64?
     var pipes: [TransportID: Pipe] = [:]
     /// Connections that a copied memory takes for its own, and that are another machine's.
     var foreignConnections: Set<TransportID> = []
@@ -60,6 +63,13 @@ package final class SimulatedDevice {
     var seenRequests: Set<RequestID> = []
     /// Notifications that are to be seen.
     var screen: Set<OperationID> = []
+  }
+
+  /// What names a state of a device: whatever changes a queue is stored with that.
+  struct StoredState: Equatable {
+    var life: Int
+    var commits: Int
+    var vector: VersionVector
   }
 
   /// A running machine that was kept.
@@ -120,6 +130,8 @@ package final class SimulatedDevice {
   var memories: [String: Memory] = [:]
   /// What executing came to in the processes that ended.
   var pastExecution = ExecutionReport()
+  /// In which sessions something may begin or is said to run, and the state for which that holds.
+  var work: (state: StoredState, sessions: [SessionID])?
   /// Notifications that came, by which a planted bug drops some.
   var notificationsReceived = 0
 

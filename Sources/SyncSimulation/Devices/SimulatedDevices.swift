@@ -86,6 +86,8 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
       if condition != .working { results.hasStoreFailed = true }
       device.condition = condition
       device.process?.store.condition = condition
+      // What could not be stored may be tried with any event.
+      device.process?.restsAtClockOffset = nil
       return .done
     case .backUp(_, let label):
       device.backups[label] = device.currentFiles
@@ -151,6 +153,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     device.condition = .working
     device.process?.store.condition = .working
     device.process?.store.death = nil
+    device.process?.restsAtClockOffset = nil
     simulation.network.repair(device)
     if device.isAsleep { wake(device) }
     start(device)
@@ -268,6 +271,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     // The clock that never steps stood still meanwhile.
     process.clockOrigin += clock.now - memory.savedAt
     process.scheduledWake = nil
+    process.restsAtClockOffset = nil
     process.foreignConnections.formUnion(process.pipes.keys)
     let connections = process.foreignConnections.sorted { $0.rawValue < $1.rawValue }
     process.pipes = [:]
