@@ -163,10 +163,10 @@ extension ShownMessage {
   }
 }
 
-extension Workspace {
-  /// The texts of the live editions of a message, merged or not; nil for those that are not kept whole.
-  package func savedTexts(of id: MessageID) -> [String?] {
-    shownMessage(id)?.editions.map { Edition(note: $0.note).wholeText } ?? []
+extension Edition {
+  /// The texts of the live editions of a message, merged or not; without those that are not kept whole.
+  package static func texts(of id: MessageID, in workspace: Workspace) -> [String] {
+    workspace.shownMessage(id)?.editions.compactMap { Edition(note: $0.note).wholeText } ?? []
   }
 }
 

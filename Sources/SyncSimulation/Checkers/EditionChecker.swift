@@ -51,7 +51,7 @@ final class EditionChecker: SimulationChecker {
 
   private func unseen(_ message: MessageID, in workspace: Workspace) -> [String] {
     guard !isUnsure else { return [] }
-    return workspace.savedTexts(of: message).compactMap { $0 }
+    return Edition.texts(of: message, in: workspace)
       .filter { !saved.contains(Array($0.utf8)) }.map { String($0.prefix(60)) }
   }
 
