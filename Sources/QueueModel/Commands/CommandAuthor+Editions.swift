@@ -48,8 +48,10 @@ extension CommandAuthor {
       // Somebody has saved since: it is an edit of what is there now.
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
-    } else if given.count < 2, !rest.isEmpty, rest.allSatisfy({ $0.edition.holds(content) }) {
-      // What stays says what shows.
+    } else if given.count < 2, !rest.isEmpty,
+      given.isEmpty || rest.allSatisfy({ $0.edition.holds(content) })
+    {
+      // What is left was there before, or says what shows.
       if clears.isEmpty { return }
       emit(.clearTags(element: primary.id, field: .edition, clears: clears))
       return
@@ -94,6 +96,6 @@ extension UndoValue {
 }
 
 extension UndoField {
-  /// Whether it is about a text, in which changes of others stand in nobody's way.
+  /// Whether it is about a text, which merges with what others changed.
   var isOfText: Bool { part == .text || part == .tags(.edition) }
 }

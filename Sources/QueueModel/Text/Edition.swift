@@ -134,8 +134,8 @@ extension MessageView {
 }
 
 extension [WorkspaceImage.Tag] {
-  /// Whether these, the live editions of a message, were saved apart and somebody has to look at what
-  /// became of them: a text that all of them hold is what everybody wanted.
+  /// Whether these, the live editions of a message, were saved apart and somebody has to look at the
+  /// merged text: a text that all of them hold is what everybody wanted.
   ///
   /// - Complexity: O(1) of fewer than two, else O(texts).
   func areMerged(into content: () -> String) -> Bool {
