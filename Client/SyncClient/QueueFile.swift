@@ -24,7 +24,7 @@ struct QueueFile: Codable {
     var attempts: Int?
     var lastError: String?
     var attachments: [File]?
-    /// The texts of which `content` was merged, as long as nobody has looked at it.
+    /// The texts of which `content` was merged, until somebody has looked at it.
     var editions: [WorkspaceDocument.Edition]?
 
     func encode(to encoder: any Encoder) throws {

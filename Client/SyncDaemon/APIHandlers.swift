@@ -67,6 +67,7 @@ struct APIHandlers: RouteHandlers {
     DraftHandlers(api: self).addRoutes(to: api)
     addAttachmentRoutes(to: api)
     QueueFileHandlers(client: client).addRoutes(to: api)
+    ContentHandlers(client: client).addRoutes(to: api)
     addExecutionRoutes(to: api)
     HookHandlers(client: client, slots: slots, ends: ends).addRoutes(to: api)
     AgentKindHandlers(client: client).addRoutes(to: api)

@@ -134,7 +134,7 @@ package struct EditionAnswer: APIValue {
   /// Left out of one that is longer than 64 KiB, which cannot be taken.
   package var text: String?
   package var bytes: Int
-  /// The name of the device that saved it; null where it is not known yet.
+  /// The name of the device that saved it; null if it is not known yet.
   package var device: String?
   package var savedAt: String
 
@@ -168,7 +168,7 @@ package struct MessageAnswer: APIValue {
   package var status: MessageStatus
   package var position: Int
   package var createdAt: String
-  /// The name of the device that queued it; null where it is not known yet.
+  /// The name of the device that queued it; null if it is not known yet.
   package var device: String?
   /// What a message has besides, where it has it: its own project, attempts, error and files.
   package var project: String?

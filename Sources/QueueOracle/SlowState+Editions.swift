@@ -39,7 +39,7 @@ extension SlowState {
     Int64(String(decoding: note.utf8.prefix(digits(of: note)), as: UTF8.self)) ?? 0
   }
 
-  /// What stands behind the time: a blank and the text, or the length and the digest.
+  /// The note without its time: a blank and the text, or the length and the digest.
   private static func rest(of note: String) -> [UInt8] {
     Array(note.utf8.dropFirst(digits(of: note)))
   }

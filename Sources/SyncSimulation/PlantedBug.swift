@@ -64,7 +64,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
       "a device says yes to what it does not show (with requests)"
     case .undoStarts: "an undo lets start what it brings back (with agents)"
     case .undoTakesHistory: "an undo takes a session with its history away (with agents)"
-    case .mergedUnseen: "a device settles merged texts, and nobody has looked at them"
+    case .mergedUnseen: "a device settles merged texts by itself"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }

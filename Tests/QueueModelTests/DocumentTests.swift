@@ -27,9 +27,11 @@ struct DocumentTests {
     for session in document.sessions.indices {
       for index in document.sessions[session].messages.indices {
         document.sessions[session].messages[index].device = nil
+        document.sessions[session].messages[index].leaveOutSavers()
       }
       for index in document.sessions[session].cancelled.indices {
         document.sessions[session].cancelled[index].device = nil
+        document.sessions[session].cancelled[index].leaveOutSavers()
       }
     }
     let encoder = JSONEncoder()
@@ -179,5 +181,12 @@ struct DocumentTests {
     try device.perform(.importDocument(document))
     #expect(try device.workspace.message(.numbered(1)).createdAt == device.now)
     #expect(device.workspace.threadQueue().threads.map(\.queuedAt) == [device.now])
+  }
+}
+
+extension WorkspaceDocument.Message {
+  fileprivate mutating func leaveOutSavers() {
+    guard let count = editions?.count else { return }
+    for index in 0..<count { editions?[index].device = nil }
   }
 }

@@ -6,7 +6,7 @@ import Testing
 import class Foundation.JSONDecoder
 import class Foundation.JSONEncoder
 
-/// Texts that were saved apart are merged, and wait until somebody has looked at what became of them.
+/// Texts that were saved apart are merged, and wait until somebody has looked.
 struct EditionTests {
   static let id = MessageID.numbered(1)
 
@@ -134,7 +134,7 @@ struct EditionTests {
     }
   }
 
-  /// Both added one word, and it is there twice: nobody wrote that.
+  /// Both added one word, and it is there twice: neither wrote that.
   @Test func oneTextThatCameTwiceWaits() throws {
     var pair = try Pair("fix the", "fix the build", "fix the build")
     for device in pair.devices {
@@ -247,7 +247,7 @@ struct EditionTests {
     #expect(pair.one.startable == nil)
   }
 
-  /// Undoing the own edit leaves the other's, which nobody has to look at.
+  /// Undoing the own edit leaves the other's, and there is nothing to look at.
   @Test func anUndoneEditLeavesTheOther() throws {
     var pair = try Pair("Use a file", "Use a file and a cache", "Now use a file")
     try pair.one.perform(.undo)

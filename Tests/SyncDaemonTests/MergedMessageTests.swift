@@ -67,7 +67,8 @@ import Testing
     try await RunningDaemon.run { daemon in
       let texts = ["Use SQLite for the store", "Use MySQL for the store"]
       try await merge(texts[0], texts[1], on: daemon)
-      let wanted = take == "merged" ? try await message(daemon).content : texts[Int(take)! - 1]
+      let merged = try await message(daemon).content
+      let wanted = try take == "merged" ? merged : texts[#require(Int(take)) - 1]
       let reply = try await resolve(take, on: daemon)
       #expect(reply.status == 200, "\(reply.body)")
       let shown = try await message(daemon)

@@ -49,7 +49,7 @@ package enum UndoCheck {
       var shown = View(device.workspace, known: before.workspace, ignoringPauseOf: paused)
       let expected = View(wanted, known: before.workspace, ignoringPauseOf: paused)
       // A session that holds what others did stays, though the change added it or brought it back.
-      if command == .undo { shown.leaveOut(emptySessionsBesides: expected) }
+      if command == .undo { shown.leaveOut(sessionsBesides: expected, known: before.workspace) }
       if shown != expected { details.append("\(what): \(shown), not \(expected)") }
     }
     return details
@@ -89,13 +89,31 @@ package enum UndoCheck {
           (try? known.message($0.id)) != nil
         }
       }
+      for index in queues.indices { View.leaveOutAuthors(of: &queues[index].messages) }
+      for index in cancelled.indices { View.leaveOutAuthors(of: &cancelled[index]) }
     }
 
-    /// Leaves out the sessions in which nothing waits and that another view does not show.
-    fileprivate mutating func leaveOut(emptySessionsBesides other: View) {
+    /// A version that comes back is one of the device that brings it back, and stands behind others of
+    /// its time.
+    private static func leaveOutAuthors(of messages: inout [MessageView]) {
+      for index in messages.indices where messages[index].isMerged {
+        for version in messages[index].versions.indices {
+          messages[index].versions[version].device = nil
+        }
+        messages[index].versions.sort {
+          ($0.savedAt, $0.text ?? "", $0.bytes) < ($1.savedAt, $1.text ?? "", $1.bytes)
+        }
+      }
+    }
+
+    /// Leaves out the sessions that another view does not show, in which nothing waits but what was there
+    /// before, in a session that was deleted.
+    fileprivate mutating func leaveOut(sessionsBesides other: View, known workspace: Workspace) {
       let known = Set(other.sessions.map(\.id))
       for index in sessions.indices.reversed()
-      where sessions[index].waiting == 0 && !known.contains(sessions[index].id) {
+      where !known.contains(sessions[index].id)
+        && queues[index].messages.allSatisfy({ (try? workspace.message($0.id)) != nil })
+      {
         sessions.remove(at: index)
         queues.remove(at: index)
         cancelled.remove(at: index)

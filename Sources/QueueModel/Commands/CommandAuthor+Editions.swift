@@ -30,28 +30,37 @@ extension CommandAuthor {
     emit(.addTag(element: addition, field: .edition, clears: edition.clears, note: edition.note))
   }
 
-  /// Notes the text as it is now, behind an undo, or what was merged before.
+  /// Takes editions back behind an undo of the letters: an undo of a save is a save.
   ///
   /// - Parameters:
   ///   - taken: the short notes of the editions that are taken back.
-  ///   - given: the notes of those that were merged before.
+  ///   - given: the notes of those that they had cleared.
   mutating func restoreEditions(of id: MessageID, taken: [String], given: [String]) {
     guard let message = workspace.messageStates[id], let primary = message.primary else { return }
-    let live = message.element.tags[.edition]?.tags ?? []
-    var clears = live.filter { taken.contains(Edition(note: $0.note).shortNote) }.map(\.id)
-    var notes = given
-    if notes.isEmpty {
-      notes = [Edition(of: primary.text.string, milliseconds: context.time).note]
-    } else {
-      notes.removeAll { note in live.contains { $0.note == note } }
+    let content = primary.text.string
+    let live = (message.element.tags[.edition]?.tags ?? []).map {
+      (id: $0.id, edition: Edition(note: $0.note))
     }
+    let rest = live.filter { !taken.contains($0.edition.shortNote) }
+    var clears = live.map(\.id).filter { id in !rest.contains { $0.id == id } }
+    var notes = given
+    if !taken.isEmpty, clears.isEmpty {
+      // Somebody has saved since: it is an edit of what is there now.
+      notes = []
+      if live.count == 1 { clears = live.map(\.id) }
+    } else if given.count < 2, !rest.isEmpty,
+      given.isEmpty || rest.allSatisfy({ $0.edition.holds(content) })
+    {
+      // What is left was there before, or says what shows.
+      if clears.isEmpty { return }
+      emit(.clearTags(element: primary.id, field: .edition, clears: clears))
+      return
+    }
+    if notes.isEmpty { notes = [Edition(of: content, milliseconds: context.time).note] }
     changing(primary.id, bytes: notes.reduce(0) { $0 + $1.utf8.count }) { author in
       for note in notes {
         author.emit(.addTag(element: primary.id, field: .edition, clears: clears, note: note))
         clears = []
-      }
-      if !clears.isEmpty {
-        author.emit(.clearTags(element: primary.id, field: .edition, clears: clears))
       }
     }
   }
@@ -75,18 +84,18 @@ extension CommandAuthor {
 }
 
 extension UndoValue {
-  /// What takes an edition back: the names of those that a change put, and what was merged before it.
+  /// What takes an edition back: the names of those that a change put, and those that it cleared.
   init?(ofEditions before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag]) {
     let taken = after.filter { tag in !before.contains { $0.id == tag.id } }
     let gone = before.filter { tag in !after.contains { $0.id == tag.id } }
     guard !taken.isEmpty || !gone.isEmpty else { return nil }
     self = .files(
       taken: taken.map { Edition(note: $0.note).shortNote },
-      given: gone.count >= 2 ? gone.map(\.note) : [])
+      given: gone.map(\.note))
   }
 }
 
 extension UndoField {
-  /// Whether it is about a text, in which changes of others stand in nobody's way.
+  /// Whether it is about a text, which merges with what others changed.
   var isOfText: Bool { part == .text || part == .tags(.edition) }
 }

@@ -28,17 +28,24 @@ public struct EditBase: Hashable, Sendable {
   }
 }
 
+extension EditBase {
+  fileprivate init?(_ message: MessageState) {
+    guard let primary = message.primary else { return nil }
+    self.init(
+      content: primary.id, ranges: primary.content.visibleRanges, text: primary.content.text,
+      editions: message.element.tagIDs(.edition))
+  }
+}
+
 extension Workspace {
   /// Notes what a message's content is now, for a later `edit`.
   ///
   /// - Throws: `QueueError.messageNotFound`.
   public func editBase(_ id: MessageID) throws(QueueError) -> EditBase {
-    guard let message = messageStates[id], let primary = message.primary else {
+    guard let base = messageStates[id].flatMap(EditBase.init) else {
       throw .messageNotFound(id: id.description)
     }
-    return EditBase(
-      content: primary.id, ranges: primary.content.visibleRanges, text: primary.content.text,
-      editions: message.element.tagIDs(.edition))
+    return base
   }
 
   /// The operation that introduced a message, as it is named now; nil where it is not known.

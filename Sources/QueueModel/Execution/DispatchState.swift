@@ -17,7 +17,7 @@ package struct DispatchState: Hashable, Sendable {
   package var queueStands: Bool
   /// Whether a part of a change of it has not come yet.
   package var isIncomplete: Bool
-  /// Whether its text was merged of several that were saved apart, and nobody has looked at it.
+  /// Whether its text was merged of several that were saved apart, and waits for a look.
   package var isMerged: Bool
 }
 

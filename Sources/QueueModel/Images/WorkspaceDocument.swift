@@ -82,7 +82,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var attachments: [Attachment]?
     /// Whether an agent queued it; left out where its person did.
     public var byAgent: Bool?
-    /// The texts of which `content` was merged, as long as nobody has looked at it: an imported message
+    /// The texts of which `content` was merged, until somebody has looked at it: an imported message
     /// waits as well.
     public var editions: [Edition]?
 

@@ -134,8 +134,8 @@ extension MessageView {
 }
 
 extension [WorkspaceImage.Tag] {
-  /// Whether these, the live editions of a message, were saved apart and somebody has to look at what
-  /// became of them: a text that all of them hold is what everybody wanted.
+  /// Whether these, the live editions of a message, were saved apart and somebody has to look at the
+  /// merged text: a text that all of them hold is what everybody wanted.
   ///
   /// - Complexity: O(1) of fewer than two, else O(texts).
   func areMerged(into content: () -> String) -> Bool {
@@ -163,10 +163,10 @@ extension ShownMessage {
   }
 }
 
-extension Workspace {
-  /// The texts of the live editions of a message, merged or not; nil for those that are not kept whole.
-  package func savedTexts(of id: MessageID) -> [String?] {
-    shownMessage(id)?.editions.map { Edition(note: $0.note).wholeText } ?? []
+extension Edition {
+  /// The texts of the live editions of a message, merged or not; without those that are not kept whole.
+  package static func texts(of id: MessageID, in workspace: Workspace) -> [String] {
+    workspace.shownMessage(id)?.editions.compactMap { Edition(note: $0.note).wholeText } ?? []
   }
 }
 

@@ -49,7 +49,7 @@ extension ShownMessage {
   var isIncomplete: Bool { has(.incomplete) }
   /// The live texts that were saved for it, by id.
   var editions: [WorkspaceImage.Tag] { tags(.edition) }
-  /// Whether texts that were saved apart were merged, and nobody has looked at what became of them.
+  /// Whether texts that were saved apart were merged, and wait for a look.
   ///
   /// - Complexity: O(1) of a message that was not edited in two places, else O(texts).
   var isMerged: Bool {

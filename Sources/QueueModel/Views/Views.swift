@@ -32,8 +32,8 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var notBefore: Int64?
   /// Until when it is held because somebody edits it, in milliseconds since 1970.
   public var heldUntil: Int64?
-  /// The texts that were saved apart and merged, the earliest first, while nobody has looked at what
-  /// became of them; else none. The message does not start until somebody chooses one, or edits it.
+  /// The texts that were saved apart and merged, the earliest first, until somebody has looked; else none.
+  /// The message does not start until somebody chooses one, or edits it.
   public var versions: [MessageVersion] = []
 
   /// Whether it waits for a look at its merged text.

@@ -114,8 +114,7 @@ extension Workspace {
       attempts: message.allAttempts,
       lastError: message.runState.run.map(\.error) ?? message.lastError,
       attachments: message.attachments, isByAgent: message.isByAgent, run: message.runState.run,
-      notBefore: message.notBefore,
-      heldUntil: message.heldUntil,
+      notBefore: message.notBefore, heldUntil: message.heldUntil,
       versions: message.versions(of: device(of:)))
   }
 

@@ -2,16 +2,16 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// Texts that were saved apart wait until somebody has looked at what became of them, and each can be read.
+/// Texts that were saved apart wait until somebody has looked, and each can be read.
 ///
-/// Nobody but a person settles a merged text: a version that nobody saved is one that no one looked at. That
+/// Only a person settles a merged text: a version that no person saved settles it without a look. That
 /// nothing merged is let out is the business of `ExecutionChecker`, which knows what the server knows.
 final class EditionChecker: SimulationChecker {
   let name = "editions"
 
   /// Every text that a person saved, or had back by an undo.
   private var saved: Set<[UInt8]> = []
-  /// A process died over a save, and nobody knows what it wrote.
+  /// A process died over an undo or an import, so what it wrote is not known.
   private var isUnsure = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -33,7 +33,7 @@ final class EditionChecker: SimulationChecker {
     case .agentStarted(let index, let order):
       guard let workspace = simulation.devices[index].process?.core.replica.workspace else { break }
       return unseen(order.message, in: workspace).map {
-        "\(order.message) starts on device \(index) with a version that nobody saved: \($0)"
+        "\(order.message) starts on device \(index) with a version that no person saved: \($0)"
       }
     default:
       break
@@ -51,7 +51,7 @@ final class EditionChecker: SimulationChecker {
 
   private func unseen(_ message: MessageID, in workspace: Workspace) -> [String] {
     guard !isUnsure else { return [] }
-    return workspace.savedTexts(of: message).compactMap { $0 }
+    return Edition.texts(of: message, in: workspace)
       .filter { !saved.contains(Array($0.utf8)) }.map { String($0.prefix(60)) }
   }
 
@@ -61,7 +61,7 @@ final class EditionChecker: SimulationChecker {
       for session in workspace.sessions() {
         for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {
           if let text = unseen(message.id, in: workspace).first {
-            return ["device \(index) has a version of \(message.id) that nobody saved: \(text)"]
+            return ["device \(index) has a version of \(message.id) that no person saved: \(text)"]
           }
           let hidden = message.versions.first { version in
             version.text == nil && version.bytes <= Limits.editionBytesMax

@@ -100,7 +100,7 @@ final class ExecutionChecker: SimulationChecker {
         return "\(dispatch.message) was let out while \(message.status)"
       }
       guard !message.isMerged else {
-        return "\(dispatch.message) was let out merged, and nobody has looked at it"
+        return "\(dispatch.message) was let out merged, without a look"
       }
       return DispatchRequest.contentDigest(message.content) == dispatch.content
         ? nil : "\(dispatch.message) was let out with another text than the server knows"

@@ -2,7 +2,7 @@ import ClientCore
 import QueueModel
 
 extension SimulatedPeople {
-  /// A planted bug: a device settles merged texts by itself, and nobody has looked.
+  /// A planted bug: a device settles merged texts by itself.
   func settleUnseen(on device: SimulatedDevice) {
     guard options.planted.contains(.mergedUnseen),
       let workspace = device.process?.core.replica.workspace

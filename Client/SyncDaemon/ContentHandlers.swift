@@ -1,0 +1,62 @@
+import Hummingbird
+import LocalAPI
+import QueueModel
+import SyncClient
+
+/// The text of a message: an edit of it, and a choice among texts that were merged.
+struct ContentHandlers: RouteHandlers {
+  var client: QueueClient
+
+  func addRoutes(to api: RouterGroup<Context>) {
+    api.put("messages/:message/content") { request, context in
+      let id = try message(context)
+      let body = try await decoded(EditRequest.self, from: request)
+      let base = try await base(of: id, given: body.base, or: request.header("if-match"))
+      let (receipt, isConfirmed) = try await client.queues.edit(
+        id, content: body.content, base: base)
+      var answer = ReceiptAnswer(receipt)
+      answer.unconfirmed = isConfirmed ? nil : true
+      answer.messages = changed([id])
+      return CanonicalJSON.response(answer)
+    }
+    api.post("messages/:message/resolve") { request, context in
+      let id = try message(context)
+      let body = try await decoded(ResolveRequest.self, from: request)
+      guard let choice = VersionChoice(body.take) else {
+        throw APIProblem.badRequest("take is the number of an edition, or merged.")
+      }
+      let base = try await base(of: id, given: body.base, or: request.header("if-match"))
+      let (receipt, isConfirmed) = try await client.queues.resolve(id, taking: choice, base: base)
+      var answer = ReceiptAnswer(receipt)
+      answer.unconfirmed = isConfirmed ? nil : true
+      answer.messages = changed([id])
+      return CanonicalJSON.response(answer)
+    }
+  }
+
+  /// The text that the editor saw; nil where it does not say, which is the present one.
+  private func base(
+    of id: MessageID, given field: String?, or header: String?
+  ) async throws -> EditBase? {
+    guard let text = field ?? header.map(ContentHandlers.tag(in:)), text != "*" else { return nil }
+    guard let version = ContentVersion(text) else {
+      throw APIProblem.badRequest("The base is none. Take it from the message, or leave it out.")
+    }
+    do {
+      return try await client.editBase(of: id, at: version)
+    } catch {
+      if case .history = error { throw APIProblem.baseForgotten }
+      throw error
+    }
+  }
+
+  /// The text between the quotation marks of an entity tag; a weak one is as good.
+  static func tag(in header: String) -> String {
+    var tag = header[...]
+    if tag.hasPrefix("W/") { tag.removeFirst(2) }
+    if tag.count >= 2, tag.hasPrefix("\""), tag.hasSuffix("\"") {
+      tag = tag.dropFirst().dropLast()
+    }
+    return String(tag)
+  }
+}
