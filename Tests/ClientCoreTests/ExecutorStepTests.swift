@@ -17,6 +17,9 @@ struct ExecutorStepTests {
     var begun: [StartOrder] = []
     /// Sessions for which consent was asked, and for which it is asked no more.
     var asked: [SessionID] = []
+    /// Whether answers to dispatches wait for `answerHeld`.
+    var holdsDispatches = false
+    var held: UInt64?
     var settled: [SessionID] = []
     static let device = DeviceID(high: 0xD, low: 1)
 
@@ -61,9 +64,17 @@ struct ExecutorStepTests {
           .named(session), attempt: 1, with: result, in: host.workspace, at: context))
     }
 
+    /// The authority lets out what was asked for.
+    mutating func answerHeld() throws {
+      guard let id = held else { return }
+      (held, holdsDispatches) = (nil, false)
+      try follow(executor.answered(id, .go, in: host.workspace, at: context))
+    }
+
     private mutating func follow(_ actions: [Executor.Action]) throws {
       for action in actions {
         switch action {
+        case .ask(.dispatch, let id) where holdsDispatches: held = id
         case .ask(let request, let id):
           leases += 1
           let answer: AuthorityAnswer =
@@ -116,6 +127,22 @@ struct ExecutorStepTests {
     try scene.run()
     try scene.end("s", with: .tryAfter(wait, reason: "limit"))
     #expect(scene.ended.contains(.setNotBefore(.numbered(1), scene.wall + reckoned)))
+  }
+
+  /// Somebody begins to work at the agent's own prompt while the authority is asked.
+  @Test func whatMayNoLongerStartIsGivenBack() throws {
+    var scene = Scene()
+    scene.holdsDispatches = true
+    try scene.host.perform(.send("text", as: 1, in: "s"))
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    try scene.run()
+    #expect(scene.held != nil)
+    try scene.busy("s", true)
+    try scene.answerHeld()
+    #expect(scene.begun == [])
+    #expect(scene.host.workspace.status(1) == .queued)
+    try scene.busy("s", false)
+    #expect(scene.begun.map(\.attempt) == [2])
   }
 
   /// Another device moves the message before it knows that it runs.

@@ -308,7 +308,9 @@ extension Executor {
       let order = StartOrder(
         session: session, message: request.message, attempt: request.attempt,
         token: request.token, text: text)
-      guard let lease = sessions[session]?.lease.held, lease.token == request.token, !isDraining
+      // What may start is asked again: a person may have taken consent back while the question was under way.
+      guard let lease = sessions[session]?.lease.held, lease.token == request.token, !isDraining,
+        mayStart(in: session), !busy.contains(session)
       else {
         return handedBack(order, at: context) + step(session, in: workspace, at: context)
       }
