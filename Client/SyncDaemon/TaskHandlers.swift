@@ -311,7 +311,7 @@ extension APIProblem {
     APIProblem(
       .conflict, code: "hostedElsewhere",
       message:
-        "\(name) runs this session's agent, so nobody here can ask in it. Ask there, or "
+        "\(name) runs this session's agent, so only that agent can ask in it. Ask there, or "
         + "name a session without a host: -s NAME.", exitCode: ExitStatus.conflict)
   }
 

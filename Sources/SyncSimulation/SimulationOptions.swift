@@ -35,7 +35,7 @@ package struct SimulationOptions: Hashable, Sendable {
   package var queueSizeMax = 50
   /// How long after healing every outbox must be empty, virtual milliseconds.
   package var drainMillisecondsMax: Int64 = 120_000
-  /// Runs every timer's event and checks everything behind it, also where nothing can have changed: the same
+  /// Runs every timer's event and checks everything behind it, even if nothing can have changed: the same
   /// run, found to be the same by the long way.
   package var takesLongWay = false
   /// Compares with the oracle, which takes time that grows faster than the number of operations.

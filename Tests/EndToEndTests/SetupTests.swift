@@ -272,7 +272,7 @@ extension EndToEnd {
         for line in [
           "init      made \(person.data)", "daemon    failed: There is no systemctl",
           "cospoold --data \(person.data)", "Start it now: cospool setup --no-service",
-          "pair      failed:", "noDaemon: no daemon runs",
+          "pair      the device cannot be paired until", "noDaemon: no daemon runs",
         ] {
           #expect(output.standardOutput.contains(line), "\(line) in \(output)")
         }

@@ -32,8 +32,8 @@ final class ClientDriver: SimulationPart {
     }
     results.log("device \(device.index): receives \(frame.inWords)")
     if options.planted.contains(.notificationDropped), case .notification = frame {
-      device.notificationsReceived += 1
-      if device.notificationsReceived % 4 == 0 { return }
+      device.remembered.notificationsReceived += 1
+      if device.remembered.notificationsReceived % 4 == 0 { return }
     }
     if case .response(let response) = frame {
       simulation.people.takeForConsent(response, on: device)
@@ -70,7 +70,7 @@ final class ClientDriver: SimulationPart {
   }
 
   /// Whether the event of a timer would find what the last one found: only time passed since that, the
-  /// device's clock was not set, and nothing is due. Most timers are such, since none is taken back.
+  /// device's clock was not set, and no deadline has passed. Most timers are such, since none is taken back.
   private func isAtRest(_ device: SimulatedDevice) -> Bool {
     guard !options.takesLongWay, let origin = device.process?.clockOrigin,
       device.process?.restsAtClockOffset == device.clockOffset
@@ -182,15 +182,15 @@ final class ClientDriver: SimulationPart {
       results.addViolation("invariants", "device \(device.index): \(error.reason)")
     }
     guard options.runsAgents else { return }
-    // Which queues hold something follows from what is stored; only then it is looked for anew.
+    // Which queues hold something follows from what is stored; only then is it looked for again.
     let state = SimulatedDevice.StoredState(
       life: device.life, commits: store.commits, vector: core.replica.workspace.vector)
-    if device.work?.state != state || options.takesLongWay {
-      device.work = core.sessionsWithWork.map { (state, $0) }
+    if device.remembered.work?.state != state || options.takesLongWay {
+      device.remembered.work = core.sessionsWithWork.map { (state, $0) }
     }
     // Nothing is healed before that: whatever may begin waits for something.
     do throws(InvariantViolation) {
-      try core.checkLiveness(of: device.work?.sessions, at: context)
+      try core.checkLiveness(of: device.remembered.work?.sessions, at: context)
     } catch {
       results.addViolation("liveness", "device \(device.index): \(error.reason)")
     }

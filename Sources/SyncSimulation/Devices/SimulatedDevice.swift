@@ -65,6 +65,14 @@ package final class SimulatedDevice {
     var screen: Set<OperationID> = []
   }
 
+  /// What its driver remembers between events.
+  struct Remembered {
+    /// In which sessions something may begin or is said to run, and the state for which that holds.
+    var work: (state: StoredState, sessions: [SessionID])?
+    /// Notifications that came, by which a planted bug drops some.
+    var notificationsReceived = 0
+  }
+
   /// What names a state of a device: whatever changes a queue is stored with that.
   struct StoredState: Equatable {
     var life: Int
@@ -130,10 +138,7 @@ package final class SimulatedDevice {
   var memories: [String: Memory] = [:]
   /// What executing came to in the processes that ended.
   var pastExecution = ExecutionReport()
-  /// In which sessions something may begin or is said to run, and the state for which that holds.
-  var work: (state: StoredState, sessions: [SessionID])?
-  /// Notifications that came, by which a planted bug drops some.
-  var notificationsReceived = 0
+  var remembered = Remembered()
 
   init(index: Int, name: String, files: DeviceFiles, generator: SeededGenerator) {
     self.index = index
