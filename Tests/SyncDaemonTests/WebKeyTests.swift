@@ -11,7 +11,7 @@ import Testing
     defer { directory.remove() }
     let keys = WebKeys(dataDirectory: directory.path)
     let (ticket, end) = keys.makeTicket(at: 1_000)
-    #expect(end == 62_000)
+    #expect(end == 61_000)
     #expect(try keys.redeem(ticket, name: "a", at: end) == nil)
     #expect(try keys.redeem(ticket, name: "a", at: 2_000) == nil)
     #expect(try keys.redeem("", name: "a", at: 2_000) == nil)
@@ -75,7 +75,7 @@ import Testing
 
   @Test func pageIsSmall() {
     let bytes = WebPage.files.reduce(0) { $0 + $1.bytes.count }
-    #expect(bytes <= 61_000, "the page has \(bytes) bytes")
+    #expect(bytes <= 62_000, "the page has \(bytes) bytes")
   }
 
   @Test func textsGoInAsText() throws {

@@ -13,6 +13,9 @@ final class EditionChecker: SimulationChecker {
   private var saved: Set<[UInt8]> = []
   /// A process died over an undo or an import, so what it wrote is not known.
   private var isUnsure = false
+  /// Versions that were not saved yet when an agent started: an edit can start it in its own turn, and is
+  /// noted after that.
+  private var started: [(message: MessageID, device: Int, text: String)] = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
@@ -31,14 +34,22 @@ final class EditionChecker: SimulationChecker {
       default: break
       }
     case .agentStarted(let index, let order):
-      guard let workspace = simulation.devices[index].process?.core.replica.workspace else { break }
-      return unseen(order.message, in: workspace).map {
-        "\(order.message) starts on device \(index) with a version that no person saved: \($0)"
+      if let workspace = simulation.devices[index].process?.core.replica.workspace {
+        started += unseen(order.message, in: workspace).map { (order.message, index, $0) }
       }
+      return []
     default:
-      break
+      return []
     }
-    return []
+    return startedUnseen()
+  }
+
+  private func startedUnseen() -> [String] {
+    defer { started = [] }
+    return started.filter { !isUnsure && !saved.contains(Array($0.text.utf8)) }.map {
+      "\($0.message) starts on device \($0.device) with a version that no person saved: "
+        + $0.text.prefix(60)
+    }
   }
 
   private func learn(_ action: UserAction) {
@@ -52,16 +63,21 @@ final class EditionChecker: SimulationChecker {
   private func unseen(_ message: MessageID, in workspace: Workspace) -> [String] {
     guard !isUnsure else { return [] }
     return Edition.texts(of: message, in: workspace)
-      .filter { !saved.contains(Array($0.utf8)) }.map { String($0.prefix(60)) }
+      .filter { !saved.contains(Array($0.utf8)) }
   }
 
   func settled(in simulation: Simulation) -> [String] {
+    let early = startedUnseen()
+    guard early.isEmpty else { return early }
     for (index, device) in simulation.devices.enumerated() {
       guard let workspace = device.process?.core.replica.workspace else { continue }
       for session in workspace.sessions() {
         for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {
           if let text = unseen(message.id, in: workspace).first {
-            return ["device \(index) has a version of \(message.id) that no person saved: \(text)"]
+            return [
+              "device \(index) has a version of \(message.id) that no person saved: "
+                + text.prefix(60)
+            ]
           }
           let hidden = message.versions.first { version in
             version.text == nil && version.bytes <= Limits.editionBytesMax
