@@ -75,7 +75,7 @@ package struct ClientCore: Sendable {
   /// Checks that no message that may begin here stands still: to be called behind every event and what
   /// follows from it.
   ///
-  /// - Parameter waiting: what `sessionsWithWork` was, where no queue changed since; nil: it is looked for.
+  /// - Parameter waiting: what `sessionsWithWork` was, if no queue changed since; nil finds it again.
   /// - Throws: `InvariantViolation` naming the first session that waits for nothing.
   package func checkLiveness(
     of waiting: [SessionID]? = nil, at context: EventContext

@@ -14,27 +14,30 @@ struct ContentHandlers: RouteHandlers {
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
       let (receipt, isConfirmed) = try await client.queues.edit(
         id, content: body.content, base: base)
-      var answer = ReceiptAnswer(receipt)
-      answer.unconfirmed = isConfirmed ? nil : true
-      answer.messages = changed([id])
-      return CanonicalJSON.response(answer)
+      return response(receipt, isConfirmed, of: id)
     }
     api.post("messages/:message/resolve") { request, context in
       let id = try message(context)
       let body = try await decoded(ResolveRequest.self, from: request)
       guard let choice = VersionChoice(body.take) else {
-        throw APIProblem.badRequest("take is the number of an edition, or merged.")
+        throw APIProblem.badRequest("The field take is the number of a version, or merged.")
       }
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
       let (receipt, isConfirmed) = try await client.queues.resolve(id, taking: choice, base: base)
-      var answer = ReceiptAnswer(receipt)
-      answer.unconfirmed = isConfirmed ? nil : true
-      answer.messages = changed([id])
-      return CanonicalJSON.response(answer)
+      return response(receipt, isConfirmed, of: id)
     }
   }
 
-  /// The text that the editor saw; nil where it does not say, which is the present one.
+  private func response(
+    _ receipt: CommandReceipt, _ isConfirmed: Bool, of id: MessageID
+  ) -> Response {
+    var answer = ReceiptAnswer(receipt)
+    answer.unconfirmed = isConfirmed ? nil : true
+    answer.messages = changed([id])
+    return CanonicalJSON.response(answer)
+  }
+
+  /// The text that the editor saw; nil if it names none, which is the present one.
   private func base(
     of id: MessageID, given field: String?, or header: String?
   ) async throws -> EditBase? {

@@ -41,7 +41,7 @@ struct Setup {
     } else {
       await step("daemon") { try await $0.startDaemon() }
       if let linger = await linger() { finish(linger) }
-      if steps.last?.state == .failed, steps.last?.step == "daemon" {
+      if steps.contains(where: { $0.step == "daemon" && $0.state == .failed }) {
         finish(
           SetupStep(
             step: "pair", state: .skipped,
