@@ -1,13 +1,17 @@
 package import QueueModel
 
 extension ClientCore {
-  /// Notes what a person at this device did that no command of the queues does, such as a setting: undo
-  /// names it with the command that reverses it.
+  /// Notes what a person at this device did that no command of the queues does, such as a setting, and what
+  /// that was before: undo names it with the command that reverses it.
   package mutating func actNoted(
-    _ label: UndoLabel, reversedBy command: String, at context: EventContext,
+    _ label: UndoLabel, former: String?, at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) {
     try connection.replica.noteAct(
-      label, reversedBy: command, wall: connection.time(at: context), store: store)
+      label, former: former, wall: connection.time(at: context), store: store)
   }
+
+  /// What is certain here while the device does not know the server's state; nil while it does, or if there
+  /// is no server.
+  package var apart: Apartness? { connection.apart }
 }

@@ -145,13 +145,16 @@ extension ClientCore {
   ///
   /// - Parameter waitsForDisk: whether it is durable when this returns; see
   ///   `ConnectionMachine.perform`.
+  /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be: an undo
+  ///   and a redo are careful then.
   package mutating func commandGiven(
-    _ command: Command, recordsUndo: Bool = true, waitsForDisk: Bool = true,
+    _ command: Command, recordsUndo: Bool = true, isApart: Bool = false, waitsForDisk: Bool = true,
     at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
     try connection.perform(
-      command, recordsUndo: recordsUndo, waitsForDisk: waitsForDisk, at: context, store: store)
+      command, recordsUndo: recordsUndo, isApart: isApart, waitsForDisk: waitsForDisk, at: context,
+      store: store)
   }
 
   /// The deadline came, or something before it.

@@ -15,20 +15,22 @@ public struct UndoState: Hashable, Sendable {
 }
 
 extension UndoState {
-  init(of replica: Replica) {
+  init(of core: ClientCore) {
+    let (replica, apart) = (core.replica, core.apart)
     self.init(
-      undo: replica.undoNext(), redo: replica.redoNext(), undoCount: replica.undo.undoCount,
-      redoCount: replica.undo.redoCount)
+      undo: replica.undoNext(apart: apart), redo: replica.redoNext(apart: apart),
+      undoCount: replica.undo.undoCount, redoCount: replica.undo.redoCount)
   }
 }
 
 extension QueueClient {
   /// Takes back this device's latest change that is not taken back yet, as far as nobody else has
   /// changed it since. What an agent has got, or has had, is left alone, and a session with history
-  /// stays. What could start by it stands in a session that the same change pauses.
+  /// stays. What could start by it stands in a session that the same change pauses; on a device that the
+  /// server does not answer, that is every session where anything could.
   ///
   /// The receipt's notice is `undone`, with the sessions that were paused, the parts that were left
-  /// alone and the changes that were passed over; or `skipped`.
+  /// alone and the messages that the authority did not answer for; or `skipped`.
   ///
   /// - Parameters:
   ///   - change: the change to take back, as a receipt or `undoState` named it, the latest or not; nil
@@ -40,17 +42,8 @@ extension QueueClient {
   public func undo(
     change: Int64? = nil, skip: Bool = false
   ) async throws(ClientError) -> CommandReceipt {
-    let before = engine.latest.workspace
-    var receipt = try await perform(.undo(change: change, skip: skip))
-    guard case .undone(var done) = receipt.notice, done.label.kind == .sent,
-      let message = done.label.message
-    else { return receipt }
-    // Its agent may have got it in the same moment, which the authority alone knows.
-    if await queues.outcomes(ofWithdrawing: [message], before: before)[message] == .invoked {
-      done.left.append(.started(message, done.label.text ?? "", done.label.session))
-      receipt.notice = .undone(done)
-    }
-    return receipt
+    let command = Command.undo(change: change, skip: skip)
+    return skip ? try await perform(command) : try await turn(command)
   }
 
   /// Does again what the latest undo took back. What could start by it stands in a session that the same
@@ -61,23 +54,85 @@ extension QueueClient {
   ///   this device can redo no change of that number; else as `perform(_:)`.
   @discardableResult
   public func redo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
-    try await perform(.redo(change: change))
+    try await turn(.redo(change: change))
   }
 
-  /// Notes something that a person did here and undo cannot take back, so that undo names it.
+  /// Undoes or redoes, with the authority's word before and behind it: what an agent has got by now is not
+  /// taken back, and without an answer the device counts as apart.
+  private func turn(_ command: Command) async throws(ClientError) -> CommandReceipt {
+    var races = await engine.read { core -> UndoRaces in
+      UndoRaces(of: command, in: core)
+    }
+    let endings = await queues.endings(of: races.all)
+    let isApart = endings.values.contains(.unconfirmed)
+    try await queues.keepDrafts(races.edited.filter { endings[$0.key] == .tooLate })
+    if let obstacle = races.obstacle(by: endings), let label = races.label {
+      throw .queue(.notUndoable(label, obstacle))
+    }
+    let settings = device.settings
+    var receipt: CommandReceipt
+    let apart: Apartness?
+    (receipt, races, apart) = try await engine.submit(synchronizes: true) {
+      core, context, store throws(Replica.Fault) -> (
+        (CommandReceipt, UndoRaces, Apartness?), [Engine.Action]
+      ) in
+      core.queueSizeMax = settings.maxQueueSize
+      let (before, apart) = (core.replica.workspace, core.apart)
+      let (outcome, actions) = try core.commandGiven(
+        command, isApart: isApart, waitsForDisk: false, at: context, store: store)
+      let receipt = CommandReceipt(
+        notice: outcome.notice, operations: outcome.operations.ranges.first, change: outcome.change)
+      let races = UndoRaces(
+        of: outcome.operations, from: before, to: core.replica.workspace, label: nil)
+      return ((receipt, races, apart), actions)
+    }
+    let ended =
+      isApart ? races.races.mapValues { _ in .unconfirmed } : await queues.endings(of: races.races)
+    try await queues.keepDrafts(races.edited.filter { ended[$0.key] == .tooLate })
+    try tell(ended, of: races, apart: apart, isApart: isApart, in: &receipt)
+    return receipt
+  }
+
+  /// Says in a receipt what the authority said behind an undo or a redo.
   ///
-  /// - Parameter command: what reverses it, for a shell.
+  /// - Throws: `.queue(.notUndoable)` if agents had got all of it.
+  private func tell(
+    _ endings: [MessageID: StartRace.Ending], of races: UndoRaces, apart: Apartness?, isApart: Bool,
+    in receipt: inout CommandReceipt
+  ) throws(ClientError) {
+    guard var done = receipt.notice.undoResult else { return }
+    if let obstacle = races.obstacle(by: endings) {
+      throw .queue(.notUndoable(done.label, obstacle))
+    }
+    for (id, ending) in endings.sorted(by: { $0.key < $1.key }) {
+      switch ending {
+      case .inTime: continue
+      case .tooLate: races.started(id).map { done.left.append($0) }
+      case .unconfirmed:
+        let isAlone = apart?.isAlone(id, in: races.before) == true
+        if !isAlone, isApart || apart != nil || queues.canStart(id) { done.unconfirmed.append(id) }
+      }
+    }
+    switch receipt.notice {
+    case .undone: receipt.notice = .undone(done)
+    default: receipt.notice = .redone(done)
+    }
+  }
+
+  /// Notes something that a person did here and undo cannot take back, so that undo names what reverses it.
+  ///
+  /// - Parameter former: what it was before; nil if nothing had set it.
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
-  package func note(_ label: UndoLabel, reversedBy command: String) async throws(ClientError) {
+  package func note(_ label: UndoLabel, former: String?) async throws(ClientError) {
     try await engine.submit { core, context, store throws(Replica.Fault) in
-      try core.actNoted(label, reversedBy: command, at: context, store: store)
+      try core.actNoted(label, former: former, at: context, store: store)
       return ((), [])
     }
   }
 
   /// What can be undone and redone now.
   public var undoState: UndoState {
-    get async { await engine.read { UndoState(of: $0.replica) } }
+    get async { await engine.read { UndoState(of: $0) } }
   }
 
   /// Who changed what and when, the newest first, as far back as this device's log reaches.

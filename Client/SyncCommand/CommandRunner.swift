@@ -108,10 +108,10 @@ struct CommandRunner: Sendable {
       try naming.lookUp(in: try await names(connection))
       return naming
     }
-    if var undo = command as? UndoCommand, undo.asks(in: environment) {
+    if var turning = command as? any TurningCommand, turning.asks(in: environment) {
       let state = try await connection.answer(to: APIRequest(.get, ["undo"]))
-      try undo.lookUp(try state.decoded(UndoAnswer.self), environment)
-      return undo
+      try turning.lookUp(try state.decoded(UndoAnswer.self), environment)
+      return turning
     }
     if var answering = command as? any AnsweringCommand {
       var tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))

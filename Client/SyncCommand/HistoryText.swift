@@ -7,16 +7,16 @@ enum HistoryText {
   /// What was undone or done again, and what else is to be known of it.
   static func undone(_ answer: Answer, verb: String) throws -> String {
     let receipt = try answer.decoded(ReceiptAnswer.self)
-    var lines = (receipt.passedOver ?? []).map { "passed over, since it is over: \($0)" }
+    var lines: [String] = []
     switch (receipt.result, receipt.what) {
     case (.skipped, let what?): lines.append("left as it is: \(what)")
     case (.undone, let what?), (.redone, let what?): lines.append("\(verb): \(what)")
     default: lines.append("nothing changed: others have changed or forgotten what would be \(verb)")
     }
-    lines += (receipt.left ?? []).map { "left as it is: \($0.note)" }
+    lines += (receipt.left ?? []).map { "a part is left as it is: \($0.note)" }
     lines += (receipt.paused ?? []).map { session in
-      "paused \(session), so that nothing starts: cospool queue resume -s "
-        + Shell.quoted(session.rawValue)
+      "\(session) is paused, so that nothing starts. To let it go on: cospool queue resume "
+        + Shell.quotedOption("-s", session.rawValue)
     }
     return lines.map(TextStyle.line).joined(separator: "\n")
   }
@@ -26,19 +26,20 @@ enum HistoryText {
       guard let next else { return ["nothing to \(verb)"] }
       let more = count > 1 ? ", and \(count - 1) more" : ""
       let shared = next.shared ? [sharedWords] : []
-      return (next.passedOver ?? []).map { "passed over, since it is over: \($0)" }
-        + ["\(verb): \(next.what) (\(age(of: next, style)))\(more)"] + shared
-        + (next.obstacle.map { [$0.note] } ?? [])
+      // What belongs to it stands under it.
+      return [TextStyle.line("\(verb): \(next.what) (\(age(of: next, style)))\(more)")]
+        + (shared + (next.obstacle.map { [$0.note] } ?? [])).map { "  " + TextStyle.line($0) }
     }
     return (lines("undo", state.undo, state.undoCount) + lines("redo", state.redo, state.redoCount))
-      .map(TextStyle.line).joined(separator: "\n")
+      .joined(separator: "\n")
   }
 
   /// What a person is asked before an undo that they may not expect.
-  static func question(_ next: UndoAnswer.Next, style: TextStyle) -> String {
+  static func question(_ next: UndoAnswer.Next, does verb: String, style: TextStyle) -> String {
     let shared = next.shared ? "\n" + sharedWords : ""
-    return TextStyle.line("This undoes \(next.what) (\(age(of: next, style))).") + shared
-      + "\nUndo it?"
+    let third = verb == "undo" ? "undoes" : "redoes"
+    return TextStyle.line("This \(third) \(next.what) (\(age(of: next, style))).") + shared
+      + "\n\(verb == "undo" ? "Undo" : "Redo") it?"
   }
 
   private static let sharedWords = "Others have worked on it since; what they did stays."

@@ -39,11 +39,13 @@ extension APIHandlers {
           exitCode: ExitStatus.usage)
       }
       return try await perform(
-        .hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id], isOfPerson: false)
+        .hold(id, until: client.time + Int64(seconds) * 1_000), changing: [id],
+        isOfPerson: try !isOfEditor(request))
     }
-    api.delete("messages/:message/hold") { _, context in
+    api.delete("messages/:message/hold") { request, context in
       let id = try message(context)
-      return try await perform(.hold(id, until: nil), changing: [id], isOfPerson: false)
+      return try await perform(
+        .hold(id, until: nil), changing: [id], isOfPerson: try !isOfEditor(request))
     }
     api.get("messages/:message/output") { request, context in
       let id = try message(context)

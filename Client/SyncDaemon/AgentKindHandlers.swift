@@ -38,11 +38,8 @@ struct AgentKindHandlers: RouteHandlers {
     let before = await client.execution.agentKinds()[session]
     try await client.execution.setAgentKind(kind, of: session)
     if kind != before {
-      // It holds already; only undo would not know of it.
-      try? await client.note(
-        UndoLabel(kind: .setting, session: session, text: "the agent"),
-        reversedBy: "cospool session agent \(Shell.quoted(session.rawValue)) "
-          + (before?.rawValue ?? "device"))
+      await note(
+        UndoLabel(kind: .setting, session: session, text: "the agent"), former: before?.rawValue)
     }
     return CanonicalJSON.response(await agent(of: session))
   }

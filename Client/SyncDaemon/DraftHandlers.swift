@@ -25,14 +25,14 @@ struct DraftHandlers: RouteHandlers {
     api.put("sessions/:session/draft") { request, context in
       let session = try session(context)
       let body = try await decoded(DraftRequest.self, from: request)
-      guard let draft = try await client.queues.setDraft(body.text, of: session) else {
+      guard let draft = try await setDraft(body.text, of: session, request) else {
         return CanonicalJSON.response(DraftAnswer(session: session))
       }
       return CanonicalJSON.response(DraftAnswer(draft))
     }
-    api.delete("sessions/:session/draft") { _, context in
+    api.delete("sessions/:session/draft") { request, context in
       let session = try session(context)
-      try await client.queues.setDraft("", of: session)
+      _ = try await setDraft("", of: session, request)
       return CanonicalJSON.response(DraftAnswer(session: session))
     }
     api.post("sessions/:session/draft/send") { request, context in
@@ -45,6 +45,21 @@ struct DraftHandlers: RouteHandlers {
       return CanonicalJSON.response(
         try await self.api.send(send, to: session, context), status: .created)
     }
+  }
+}
+
+extension DraftHandlers {
+  /// Undo names what was the draft before, unless an editor keeps what is typed.
+  private func setDraft(
+    _ text: String, of session: SessionID, _ request: Request
+  ) async throws -> Draft? {
+    let isNoted = try !isOfEditor(request)
+    let before = isNoted ? try await client.queues.draft(of: session)?.text : nil
+    let draft = try await client.queues.setDraft(text, of: session)
+    if isNoted, draft?.text != before {
+      await note(UndoLabel(kind: .drafted, session: session), former: before)
+    }
+    return draft
   }
 }
 

@@ -106,13 +106,6 @@ struct HistoryHandlers: RouteHandlers {
     }
   }
 
-  private func flag(_ name: String, in query: Parameters) throws -> Bool {
-    switch query.get(name) {
-    case nil, "false": return false
-    case "true": return true
-    case _?: throw APIProblem.badRequest("\(name) must be true or false.")
-    }
-  }
 }
 
 extension UndoAnswer {

@@ -38,10 +38,28 @@ extension RouteHandlers {
   /// Undo does not start an agent again; it names what does.
   func noteStop(of message: MessageID?, in session: SessionID) async {
     guard let message else { return }
-    // It is stopped already; only undo would not know of it.
-    try? await client.note(
-      UndoLabel(kind: .stopped, session: session, message: message),
-      reversedBy: "cospool queue retry \(Shell.quoted(String(message.description.prefix(8))))")
+    await note(UndoLabel(kind: .stopped, session: session, message: message))
+  }
+
+  /// Notes what a person did that undo cannot take back.
+  ///
+  /// - Parameter former: what it was before; nil if nothing had set it.
+  func note(_ label: UndoLabel, former: String? = nil) async {
+    // It is done already; only undo would not know of it.
+    try? await client.note(label, former: former)
+  }
+
+  /// Whether a person's editor asks, which is no change of its own.
+  func isOfEditor(_ request: Request) throws -> Bool {
+    try flag("editing", in: request.uri.queryParameters)
+  }
+
+  func flag(_ name: String, in query: Parameters) throws -> Bool {
+    switch query.get(name) {
+    case nil, "false": return false
+    case "true": return true
+    case _?: throw APIProblem.badRequest("\(name) must be true or false.")
+    }
   }
 
   func session(_ context: Context) throws -> SessionID {

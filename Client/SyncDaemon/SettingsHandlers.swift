@@ -24,7 +24,9 @@ struct SettingsHandlers: RouteHandlers {
       return CanonicalJSON.response(SettingsCheckAnswer(faults))
     }
     api.post("settings/reload") { _, _ in
+      let before = settings.current.file
       try settings.reload(apply: client.apply)
+      for name in SettingName.allCases { await noteChange(of: name, from: before[name]?.value) }
       await self.api.followWeb()
       return CanonicalJSON.response(settingsAnswer())
     }
@@ -48,13 +50,12 @@ struct SettingsHandlers: RouteHandlers {
   private func set(_ name: SettingName, to value: SettingValue?) async throws {
     let before = settings.current.file[name]?.value
     try settings.set(name, to: value, apply: client.apply)
+    await noteChange(of: name, from: before)
+  }
+
+  private func noteChange(of name: SettingName, from before: SettingValue?) async {
     guard settings.current.file[name]?.value != before else { return }
-    let quoted =
-      before.map { "set \(name.rawValue) \(Shell.quoted($0.description))" }
-      ?? "unset \(name.rawValue)"
-    // The setting holds already; only undo would not know of it.
-    try? await client.note(
-      UndoLabel(kind: .setting, text: name.rawValue), reversedBy: "cospool config \(quoted)")
+    await note(UndoLabel(kind: .setting, text: name.rawValue), former: before?.description)
   }
 
   private func setting(_ context: Context) throws -> SettingName {

@@ -180,6 +180,8 @@ struct TaskHandlers: RouteHandlers {
         text: body.text ?? "", digest: body.digest))
     switch event {
     case .taken, .waiting:
+      await note(
+        UndoLabel(kind: .answered, session: asked.session, text: Self.deed(verdict)))
       return AnsweredAnswer(
         result: event == .taken ? .taken : .waiting, session: asked.session,
         request: asked.request.id, verdict: verdict.name, about: asked.request.note)
@@ -187,6 +189,14 @@ struct TaskHandlers: RouteHandlers {
       throw APIProblem.answeredAlready(verdict, by: name(of: device))
     case .notAwaited, .tooLate:
       throw APIProblem.notAwaited
+    }
+  }
+
+  private static func deed(_ verdict: Verdict) -> String {
+    switch verdict {
+    case .allowed: "allowing a request"
+    case .denied: "denying a request"
+    case .answered, .cancelled, .closed: "answering a question"
     }
   }
 

@@ -97,9 +97,10 @@ async function redo(change, words) {
   if (answer) offerUndo(withNotes(words, answer), answer.change)
 }
 
-/** What an undo or a redo did, with what it left alone and what it paused. */
-function withNotes(words, { left = [], paused = [] }) {
+/** What an undo or a redo did, with what it left alone, what it paused and what is not confirmed. */
+function withNotes(words, { left = [], paused = [], unconfirmed }) {
   const notes = paused.map((session) => `${session} is paused, so that nothing starts: Resume lets it go on.`)
+  if (unconfirmed) notes.push('The server did not say whether an agent has started it meanwhile.')
   return [...notes, ...left.map(({ note }) => note)].reduce((all, note) => `${all.replace(/\.$/, '')}. ${note}`, words)
 }
 

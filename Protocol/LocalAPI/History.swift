@@ -26,7 +26,7 @@ package struct RedoRequest: APIValue {
 /// Why a change, or a part of it, is not taken back.
 package struct UndoObstacleAnswer: APIValue {
   package static let notes: [String: Note] = [
-    "reason": .choice(["started", "ended", "overtaken", "needsCommand"]),
+    "reason": .choice(["started", "ended", "overtaken", "needsCommand", "rewritten", "final"]),
     "command": .text("What reverses it, for a shell."),
   ]
 
@@ -61,8 +61,6 @@ package struct UndoAnswer: APIValue {
     package var shared: Bool
     /// Why it is not undone; left out if nothing is in the way.
     package var obstacle: UndoObstacleAnswer?
-    /// Later changes that are over or overtaken, which are passed over; left out if there are none.
-    package var passedOver: [String]?
 
     package init(_ next: UndoNext) {
       change = next.change
@@ -72,7 +70,6 @@ package struct UndoAnswer: APIValue {
       at = ISOTime.text(milliseconds: next.milliseconds)
       shared = next.isShared
       obstacle = next.obstacle.map(UndoObstacleAnswer.init)
-      passedOver = next.passedOver.isEmpty ? nil : next.passedOver.map(\.description)
     }
   }
 

@@ -34,11 +34,13 @@ extension Route {
     Route(
       method: "PUT", path: "/v1/messages/{message}/hold", id: "hold",
       summary: "Keeps a message from starting while somebody edits it; renew it in time.",
+      parameters: editorParameters,
       body: .fields(HoldRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [422]),
     Route(
       method: "DELETE", path: "/v1/messages/{message}/hold", id: "release",
-      summary: "Lets it start again.", answer: .json(ReceiptAnswer.self)),
+      summary: "Lets it start again.", parameters: editorParameters,
+      answer: .json(ReceiptAnswer.self)),
     Route(
       method: "GET", path: "/v1/messages/{message}/output", id: "readOutput",
       summary: "What an attempt wrote, where it ran here.",

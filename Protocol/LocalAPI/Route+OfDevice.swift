@@ -45,6 +45,13 @@ extension Route {
       answer: .json(ActivityAnswer.self), refusals: [404, 409]),
   ]
 
+  static let editorParameters = [
+    Route.Parameter(
+      name: "editing",
+      summary: "`true` while a person edits the text: then it is no change that undo knows of.",
+      schema: ["type": "string", "enum": ["true", "false"]])
+  ]
+
   static let draftRoutes = [
     Route(
       method: "GET", path: "/v1/drafts", id: "listDrafts",
@@ -54,12 +61,12 @@ extension Route {
       summary: "A session's draft.", answer: .json(DraftAnswer.self), refusals: [404]),
     Route(
       method: "PUT", path: "/v1/sessions/{session}/draft", id: "keepDraft",
-      summary: "Keeps a text as the draft; an empty one removes it.",
+      summary: "Keeps a text as the draft; an empty one removes it.", parameters: editorParameters,
       body: .fields(DraftRequest.self, isRequired: true), answer: .json(DraftAnswer.self),
       refusals: [409]),
     Route(
       method: "DELETE", path: "/v1/sessions/{session}/draft", id: "clearDraft",
-      summary: "Removes it.", answer: .json(DraftAnswer.self)),
+      summary: "Removes it.", parameters: editorParameters, answer: .json(DraftAnswer.self)),
     Route(
       method: "POST", path: "/v1/sessions/{session}/draft/send", id: "sendDraft",
       summary: "Queues it, which ends it.", body: .fields(DraftSendRequest.self, isRequired: false),

@@ -207,15 +207,13 @@ package struct ReceiptAnswer: APIValue {
   package var paused: [SessionID]?
   /// Of an undo or a redo: parts that were left as they are.
   package var left: [UndoObstacleAnswer]?
-  /// Of an undo or a redo: changes that are over or overtaken, and were passed over, in words.
-  package var passedOver: [String]?
   /// The messages that were named to be changed, in that order.
   package var messages: [Message]?
   /// The number of the change, for `undo`; of an undo, for `redo`. Left out if there is nothing to take back.
   package var change: Int64?
   /// Of messages that were cancelled: whether that was in time.
   package var outcomes: [Outcome]?
-  /// Of an edit: the authority did not say whether it was in time; left out where it did.
+  /// Of an edit, an undo or a redo: the authority did not say whether it was in time; left out where it did.
   package var unconfirmed: Bool?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {
@@ -252,6 +250,6 @@ package struct ReceiptAnswer: APIValue {
     what = done.label.description
     paused = done.paused.isEmpty ? nil : done.paused
     left = done.left.isEmpty ? nil : done.left.map(UndoObstacleAnswer.init)
-    passedOver = done.passedOver.isEmpty ? nil : done.passedOver.map(\.description)
+    unconfirmed = done.unconfirmed.isEmpty ? nil : true
   }
 }

@@ -26,9 +26,10 @@ import WireProtocol
     try fleet.perform(.cancel([.numbered(1)]), on: 1)
     try fleet.settle()
     expectStored(fleet, 0)
-    // The other device cancelled again: that stays, and is passed over. The change before goes.
-    let result = try fleet.perform(.undo, on: 0).notice.undoResult
-    #expect(result?.passedOver.map(\.kind) == [.cancelled])
+    // The other device cancelled again: that stays. The change before goes when that is skipped.
+    #expect(throws: (any Error).self) { try fleet.perform(.undo, on: 0) }
+    try fleet.perform(.undo(change: nil, skip: true), on: 0)
+    try fleet.perform(.undo, on: 0)
     expectStored(fleet, 0)
     try fleet.pass(1_000)
     #expect(fleet.server.workspace.contents("a") == [])

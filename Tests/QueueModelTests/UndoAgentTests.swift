@@ -58,14 +58,46 @@ struct UndoAgentTests {
   }
 
   @Test(arguments: [RunPhase.succeeded, .failed, .unknown, .interrupted, .cancelled])
-  func whatIsOverIsPassedOver(phase: RunPhase) throws {
+  func whatIsOverStaysInFrontUntilItIsSkipped(phase: RunPhase) throws {
     var device = try device(messages: 2)
     try report(.running, of: 2, on: &device)
     try report(phase, of: 2, on: &device)
-    let result = try #require(try device.perform(.undo).notice.undoResult)
-    #expect(result.label.message == .numbered(1))
-    #expect(result.passedOver.map(\.message) == [.numbered(2)])
+    for _ in 0..<2 {
+      #expect(try obstacle(to: .undo, on: &device).code == "ended")
+      #expect(device.workspace.status(1) == .queued)
+    }
+    // What is shown, what undo does and what is skipped is one and the same.
+    let next = try #require(device.workspace.next(of: device.history, isUndone: false))
+    #expect(next.label.message == .numbered(2) && next.obstacle?.code == "ended")
+    #expect(try device.perform(.undo(change: nil, skip: true)).notice == .skipped(next.label))
+    #expect(try device.perform(.undo).notice.undoResult?.label.message == .numbered(1))
     #expect(device.workspace.session(.named("s")) != nil)
+  }
+
+  /// Why an undo or a redo is refused.
+  private func obstacle(
+    to command: Command, on device: inout TestDevice
+  ) throws -> UndoObstacle {
+    do {
+      let done = try device.perform(command)
+      Issue.record("it was done: \(done.notice)")
+    } catch QueueError.notUndoable(_, let obstacle) {
+      return obstacle
+    }
+    return .overtaken(remedy: nil)
+  }
+
+  /// A cancelled message that had failed comes back by a command; what was done before stays.
+  @Test func aCancelOfWhatFailedNamesItsRestore() throws {
+    var device = try device(messages: 2)
+    try report(.running, of: 1, on: &device)
+    try report(.failed, of: 1, on: &device)
+    try device.perform(.cancel([.numbered(1)]))
+    let obstacle = try obstacle(to: .undo, on: &device)
+    #expect(obstacle.code == "ended")
+    #expect(obstacle.command == "cospool queue restore \(MessageID.numbered(1))")
+    #expect(device.workspace.numbers("s") == [2])
+    try device.perform(.restore(.numbered(1)))
   }
 
   /// Where nothing else is left, the latest is named.
@@ -76,7 +108,7 @@ struct UndoAgentTests {
     try report(.succeeded, of: 1, on: &device)
     let label = UndoLabel(kind: .sent, session: .named("s"), message: .numbered(1), text: "text")
     for _ in 0..<3 {
-      #expect(throws: QueueError.notUndoable(label, .ended(.numbered(1), "text"))) {
+      #expect(throws: QueueError.notUndoable(label, .ended(.numbered(1), "text", remedy: nil))) {
         try device.perform(.undo)
       }
     }
@@ -106,24 +138,42 @@ struct UndoAgentTests {
     #expect(device.workspace.status(1) == .cancelled)
   }
 
-  @Test func nothingIsPausedThatRunsOrIsPausedOrHasNoHost() throws {
+  @Test func nothingIsPausedThatIsPausedOrHasNoHost() throws {
     var idle = TestDevice(1)
     try idle.perform(.send("text", as: 1, in: "s"))
     try idle.perform(.cancel([.numbered(1)]))
     #expect(try idle.perform(.undo).notice.undoResult?.paused == [])
     #expect(!isPaused(idle))
 
-    var busy = try device(messages: 2)
-    try report(.running, of: 1, on: &busy)
-    try busy.perform(.cancel([.numbered(2)]))
-    #expect(try busy.perform(.undo).notice.undoResult?.paused == [])
-    #expect(!isPaused(busy))
-
     var paused = try device()
     try paused.perform(.pause(.named("s"), reason: "lunch"))
     try paused.perform(.cancel([.numbered(1)]))
     #expect(try paused.perform(.undo).notice.undoResult?.paused == [])
     #expect(try reasons(paused) == ["lunch"])
+  }
+
+  /// While something runs, too: what came back would start when that has ended.
+  @Test func whatRunsIsFollowedByNothingThatCameBack() throws {
+    var busy = try device(messages: 2)
+    try report(.running, of: 1, on: &busy)
+    var resumed = busy
+    try busy.perform(.cancel([.numbered(2)]))
+    #expect(try busy.perform(.undo).notice.undoResult?.paused == [.named("s")])
+    #expect(isPaused(busy))
+    try report(.succeeded, of: 1, on: &busy)
+    #expect(startable(busy) == nil)
+
+    try resumed.perform(.pause(.named("s"), reason: nil))
+    #expect(try resumed.perform(.undo).notice.undoResult?.paused == [.named("s")])
+    try report(.succeeded, of: 1, on: &resumed)
+    #expect(startable(resumed) == nil)
+  }
+
+  /// What comes back behind others would start in its turn.
+  @Test func whatComesBackBehindOthersWaits() throws {
+    var device = try device(messages: 3)
+    try device.perform(.cancel([.numbered(3)]))
+    #expect(try device.perform(.undo).notice.undoResult?.paused == [.named("s")])
   }
 
   @Test func anUndonePauseGivesWayToAnother() throws {
@@ -143,7 +193,7 @@ struct UndoAgentTests {
     try report(.cancelled, of: 1, on: &device)
     let result = try #require(try device.perform(.undo).notice.undoResult)
     #expect(result.paused == [.named("s")])
-    #expect(result.left == [.ended(.numbered(1), "text 1")])
+    #expect(result.left.map(\.code) == ["ended"])
     #expect(device.workspace.status(1) == .cancelled)
     #expect(device.workspace.numbers("s") == [2, 3])
     #expect(startable(device) == nil)
@@ -191,7 +241,8 @@ struct UndoAgentTests {
     var device = try device()
     try device.perform(.setHost(.named("s"), nil))
     let label = UndoLabel(kind: .hosted, session: .named("s"))
-    let obstacle = UndoObstacle.needsCommand("cospool session host s 'device 1'")
+    // By its id, which stays what it is and is no other device's.
+    let obstacle = UndoObstacle.needsCommand("cospool session host s \(Self.host)")
     for _ in 0..<2 {
       #expect(throws: QueueError.notUndoable(label, obstacle)) { try device.perform(.undo) }
     }
@@ -210,8 +261,56 @@ struct UndoAgentTests {
     try device.perform(.retry(.numbered(1)))
     let next = try #require(device.workspace.next(of: device.history, isUndone: false))
     #expect(next.label.description == "retrying \"text 1\" in s")
+    let id = MessageID.numbered(1)
     #expect(next.obstacle == .needsCommand("cospool queue cancel 00000000"))
-    #expect(next.obstacle?.code == "needsCommand")
+    func now(_ device: TestDevice) -> UndoObstacle? {
+      device.workspace.next(of: device.history, isUndone: false)?.obstacle
+    }
+    // What reverses it depends on what came of it.
+    func run(_ phase: RunPhase) throws {
+      try device.perform(
+        .reportRun(id, Run(token: 1, attempt: 2, phase: phase, milliseconds: device.now)))
+    }
+    try run(.running)
+    #expect(now(device)?.command == "cospool queue stop -s s")
+    try run(.failed)
+    #expect(now(device)?.code == "ended" && now(device)?.command == nil)
+    try device.perform(.skip(id))
+    #expect(now(device) == .final(remedy: "cospool queue restore 00000000"))
+    try device.perform(.restore(id))
+    try device.perform(.undo(change: nil, skip: true))
+    #expect(now(device) == .final(remedy: nil))
+  }
+
+  /// A host that somebody else chose since is not named as what was before.
+  @Test func aHostThatAnotherChoseStays() throws {
+    var one = try device()
+    var two = TestDevice(2, now: one.now + 10)
+    try two.merge(one.made)
+    try two.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 2)))
+    try one.merge(two.made)
+    try one.perform(.undo(change: nil, skip: true))
+    let next = try #require(one.workspace.next(of: one.history, isUndone: false))
+    #expect(next.label.kind == .hosted && next.obstacle == .overtaken(remedy: nil))
+  }
+
+  /// A text that somebody else wrote is not cancelled by the way.
+  @Test func aTextThatAnotherWroteIsUndoneByItsNumberAlone() throws {
+    var one = try device()
+    var two = TestDevice(2, now: one.now + 10)
+    try two.merge(one.made)
+    try two.perform(.edit(.numbered(1), content: "theirs", base: nil))
+    try one.merge(two.made)
+    let obstacle = try obstacle(to: .undo, on: &one)
+    #expect(obstacle == .rewritten(command: "cospool queue cancel 00000000"))
+    #expect(one.workspace.contents("s") == ["theirs"])
+    let next = try #require(one.workspace.next(of: one.history, isUndone: false))
+    #expect(next.obstacle == obstacle)
+    let undone = try one.perform(.undo(change: next.change, skip: false))
+    #expect(one.workspace.status(1) == .cancelled)
+    // Back again by its number, too.
+    try one.perform(.redo(change: undone.change))
+    #expect(one.workspace.contents("s") == ["theirs"])
   }
 
   @Test func namesAreWordsOfAShell() throws {
@@ -220,7 +319,7 @@ struct UndoAgentTests {
     try device.perform(.setHost(.named("it's a b"), Self.host))
     #expect(
       device.workspace.next(of: device.history, isUndone: false)?.obstacle?.command
-        == "cospool session host 'it'\\''s a b' --none")
+        == "cospool session host --none 'it'\\''s a b'")
   }
 
   /// Who does not know of the host takes nothing away.
@@ -250,8 +349,11 @@ struct UndoAgentTests {
     // What the device itself wrote later is in the way.
     let label = UndoLabel(
       kind: .prioritized, session: .named("s"), message: .numbered(1), text: "text 1")
-    #expect(throws: QueueError.notUndoable(label, .overtaken)) {
+    do {
       try device.perform(.undo(change: second, skip: false))
+      Issue.record("it was done")
+    } catch QueueError.notUndoable(let refused, let obstacle) {
+      #expect(refused == label && obstacle.code == "overtaken")
     }
     #expect(throws: QueueError.changeUnknown(first)) {
       try device.perform(.undo(change: first, skip: false))
@@ -269,8 +371,7 @@ struct UndoAgentTests {
     try device.perform(.renameSession(.named("s"), name: "A"))
     try device.perform(.renameSession(.named("s"), name: "B"))
     try device.perform(.undo(change: nil, skip: true))
-    let result = try #require(try device.perform(.undo).notice.undoResult)
-    #expect(result.passedOver.map(\.kind) == [.renamedSession])
+    #expect(try obstacle(to: .undo, on: &device).code == "overtaken")
     #expect(device.workspace.session(.named("s"))?.name == "B")
   }
 

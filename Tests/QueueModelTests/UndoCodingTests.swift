@@ -30,7 +30,9 @@ import Testing
         kind: .moved, session: session, message: message, count: 3, text: "Fix the heäder"),
       milliseconds: 1_790_000_000_123)
     change.isShared = true
-    change.command = "cospool session host 'größe/2' --none"
+    change.isRewritten = true
+    change.isByCommand = true
+    change.former = "größe"
     change.steps = [
       step(.session(session), .tags(.paused), .notes(["", "because 👍"]), true),
       step(.message(message), .tags(.live), .notes(nil)),

@@ -87,15 +87,20 @@ struct UndoTests {
     try two.perform(.setPriority(.numbered(3), .normal))
     try two.perform(.renameSession(.named("s"), name: "yours"))
     try meet(&one, &two)
-    // Both are passed over, and said so; the latest send is left.
-    let next = try #require(one.workspace.next(of: one.history, isUndone: false))
-    #expect(next.passedOver.map(\.kind) == [.renamedSession, .prioritized])
-    #expect(next.label.kind == .sent && next.isShared && next.obstacle == nil)
-    let result = try #require(try one.perform(.undo).notice.undoResult)
-    #expect(result.label == next.label && result.passedOver == next.passedOver)
+    // Each is named, and stays in front until it is skipped.
+    for kind in [UndoLabel.Kind.renamedSession, .prioritized] {
+      let next = try #require(one.workspace.next(of: one.history, isUndone: false))
+      #expect(next.label.kind == kind && next.isShared)
+      #expect(next.obstacle?.code == "overtaken")
+      // The session had no name, and the present priority is what the undo would write.
+      #expect(next.obstacle?.command == nil)
+      for _ in 0..<2 { expectOvertaken { try one.perform(.undo) } }
+      #expect(try one.perform(.undo(change: nil, skip: true)).notice == .skipped(next.label))
+    }
     #expect(one.workspace.session(.named("s"))?.name == "yours")
+    #expect(one.workspace.numbers("s") == [1, 2, 3])
+    try one.perform(.undo)
     #expect(one.workspace.numbers("s") == [1, 2])
-    #expect(one.history.undoCount == 2 && one.history.redoCount == 1)
   }
 
   @Test func aMoveThatSomebodyRepeatedStaysTheirs() throws {
@@ -118,7 +123,7 @@ struct UndoTests {
       _ = try body()
       Issue.record("it was done", sourceLocation: location)
     } catch QueueError.notUndoable(_, let obstacle) {
-      #expect(obstacle == .overtaken, sourceLocation: location)
+      #expect(obstacle.code == "overtaken", sourceLocation: location)
     } catch {
       Issue.record("\(error)", sourceLocation: location)
     }
@@ -366,9 +371,9 @@ struct UndoTextTests {
     #expect(history.undoLabel?.kind == .resumed)
     // The pause that the person took away was taken away again since.
     let undoing = context(recordsUndo: true)
-    let result = try one.workspace.perform(.undo, in: undoing, history: &history)
-      .outcome.notice.undoResult
-    #expect(result?.passedOver.map(\.kind) == [.resumed, .paused])
+    #expect(throws: QueueError.self) {
+      try one.workspace.perform(.undo, in: undoing, history: &history)
+    }
     #expect(one.workspace.session(session)?.paused == false)
   }
 }

@@ -140,21 +140,19 @@ import Testing
     }
   }
 
-  /// What an undo paused, left alone and passed over is said.
+  /// What an undo paused and left alone is said.
   @Test func anAnswerSaysWhatElseWasDone() throws {
     let answer = Answer(
       json: Data(
         #"""
         {"result":"undone","what":"cancelling \"one\" in a b","paused":["a b"],
-        "left":[{"reason":"started","note":"\"two\" has started."}],
-        "passedOver":["sending \"three\" to c"]}
+        "left":[{"reason":"started","note":"\"two\" has started."}]}
         """#.utf8))
     #expect(
       try HistoryText.undone(answer, verb: "undone") == #"""
-        passed over, since it is over: sending "three" to c
         undone: cancelling "one" in a b
-        left as it is: "two" has started.
-        paused a b, so that nothing starts: cospool queue resume -s 'a b'
+        a part is left as it is: "two" has started.
+        a b is paused, so that nothing starts. To let it go on: cospool queue resume -s 'a b'
         """#)
   }
 

@@ -193,7 +193,7 @@ import Testing
       let first = try #require(try await state().undo)
       #expect(first.what == #"sending "one" to review"#)
       #expect(first.text == "one" && first.session?.rawValue == "review")
-      #expect(!first.shared && first.obstacle == nil && first.passedOver == nil)
+      #expect(!first.shared && first.obstacle == nil)
       let host = try await daemon.request(
         "PUT", "/v1/sessions/review/host", #"{"device":"this"}"#)
       #expect(host.status == 200)

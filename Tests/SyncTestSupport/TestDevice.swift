@@ -9,6 +9,8 @@ package struct TestDevice: Sendable {
   /// Wall clock time for the next commands, in milliseconds since 1970.
   package var now: Int64
   package var queueSizeMax: Int
+  /// What is certain here while the device is apart from the others; nil while it is not.
+  package var apart: Apartness?
   /// The operations it made, in order.
   package private(set) var made: [Operation] = []
   /// What it can undo and redo.
@@ -49,9 +51,10 @@ package struct TestDevice: Sendable {
     now += 1
     clock.observe(workspace.latestStamp)
     var next = clock
-    let context = CommandContext(
+    var context = CommandContext(
       replica: replica, stamp: next.tick(milliseconds: now), time: now,
       queueSizeMax: queueSizeMax)
+    context.apart = apart
     let outcome = try body(&workspace, context)
     clock = next
     made.append(contentsOf: outcome.operations)

@@ -36,12 +36,12 @@ package enum UndoCheck {
         let start = device.workspace
         let result = try device.perform(command).notice.undoResult
         try device.workspace.checkInvariants()
-        guard let result, result.left.isEmpty, result.passedOver.isEmpty else { return details }
+        guard let result, result.left.isEmpty else { return details }
         paused.formUnion(result.paused)
         details += starts(from: start, to: device.workspace).map { "\(what): \($0)" }
       } catch QueueError.notUndoable(let label, let obstacle) {
         // Of a message without text nothing is left once it is cancelled.
-        return obstacle == .overtaken && !showsNothing && label.text != ""
+        return obstacle.code == "overtaken" && !showsNothing && label.text != ""
           ? details + ["\(what) of \(label): \(obstacle)"] : details
       } catch {
         details.append("\(what): \(error)")
@@ -118,16 +118,6 @@ package enum UndoCheck {
         queues.remove(at: index)
         cancelled.remove(at: index)
       }
-    }
-  }
-}
-
-extension CommandOutcome.Notice {
-  /// What an undo or a redo did; nil for any other notice.
-  package var undoResult: UndoResult? {
-    switch self {
-    case .undone(let result), .redone(let result): result
-    default: nil
     }
   }
 }

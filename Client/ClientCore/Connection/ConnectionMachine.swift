@@ -61,7 +61,11 @@ struct ConnectionMachine: Sendable {
   /// How many messages a session may hold for a local enqueue to be taken.
   var queueSizeMax: Int
   var credentials: Credentials?
-  var state = State.idle(.stopped)
+  var state = State.idle(.stopped) {
+    didSet { if case .live = state { unsent = [] } }
+  }
+  /// What was made since this opening while nothing could leave the device.
+  var unsent: [OperationRange] = []
   var isRunning = false
   /// Connections so far.
   var connections: UInt64 = 0
@@ -215,8 +219,17 @@ extension ConnectionMachine {
     }
   }
 
+  /// What is certain here while the device does not know the server's state; nil while it does, or if there
+  /// is no server.
+  var apart: Apartness? {
+    guard hasServer else { return nil }
+    if case .live(let live) = state, live.maySend { return nil }
+    return Apartness(unsent: unsent)
+  }
+
   /// A local command.
   ///
+  /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be.
   /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver lets the
   ///   actions out and then has the store synchronized, before anybody hears that the command is done:
   ///   so the server and the disk have it at the same time, not one after the other. A loss of power
@@ -225,16 +238,30 @@ extension ConnectionMachine {
   /// - Parameter choice: what a person says with it of a session, stored in the same transaction.
   mutating func perform(
     _ command: Command, recordsUndo: Bool = true, choice: SessionChoice? = nil,
-    waitsForDisk: Bool = true, at context: EventContext,
+    isApart: Bool = false, waitsForDisk: Bool = true, at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
+    let apart = apart ?? (isApart && hasServer ? Apartness() : nil)
     let outcome = try replica.perform(
       command, queueSizeMax: queueSizeMax, wall: time(at: context), recordsUndo: recordsUndo,
-      choice: choice, waitsForDisk: waitsForDisk, at: context, store: store)
+      choice: choice, apart: apart, waitsForDisk: waitsForDisk, at: context, store: store)
+    noteUnsent(outcome.operations)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
     if !outcome.operations.isEmpty { actions += sendBatches(at: context, store: store) }
     return (outcome, actions)
+  }
+
+  private mutating func noteUnsent(_ operations: [Operation]) {
+    if case .live = state { return }
+    for range in operations.ranges {
+      if let last = unsent.last, last.replica == range.replica, last.last &+ 1 == range.first {
+        unsent[unsent.count - 1] = OperationRange(
+          replica: last.replica, first: last.first, last: range.last)
+      } else {
+        unsent.append(range)
+      }
+    }
   }
 
   /// The deadline came, or something before it.

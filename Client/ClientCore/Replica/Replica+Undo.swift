@@ -3,26 +3,31 @@ package import QueueModel
 /// What this device can undo and redo.
 extension Replica {
   /// What an undo would do now; nil if nothing is left to undo.
-  package func undoNext() -> UndoNext? { workspace.next(of: undo, isUndone: false) }
+  package func undoNext(apart: Apartness?) -> UndoNext? {
+    workspace.next(of: undo, isUndone: false, apart: apart)
+  }
 
   /// What a redo would do now; nil if nothing was undone since the latest change.
-  package func redoNext() -> UndoNext? { workspace.next(of: undo, isUndone: true) }
+  package func redoNext(apart: Apartness?) -> UndoNext? {
+    workspace.next(of: undo, isUndone: true, apart: apart)
+  }
 
-  /// Notes what a person did that no command of the queues does, and the command that reverses it: undo
-  /// names that command, and goes no further back until it is skipped.
+  /// Notes what a person did that no command of the queues does: undo names what reverses it, and goes no
+  /// further back until it is skipped.
   ///
+  /// - Parameter former: what it was before; nil if nothing had set it.
   /// - Parameter wall: the best known time, milliseconds since 1970.
   /// - Returns: the number of the change.
   @discardableResult
   package mutating func noteAct(
-    _ label: UndoLabel, reversedBy command: String, wall: Int64, store: some ReplicaStore
+    _ label: UndoLabel, former: String?, wall: Int64, store: some ReplicaStore
   ) throws(Fault) -> Int64? {
     var next = self
     var transaction = StoreTransaction(record: record)
     transaction.waitsForDisk = false
     let number: Int64?
     (transaction.undo, number) = next.undo.noteAct(
-      label, reversedBy: command, milliseconds: wall, in: workspace)
+      label, former: former, milliseconds: wall, in: workspace)
     try commit(transaction, to: store)
     self = next
     return number

@@ -52,7 +52,7 @@ public struct ClientQueues: Sendable {
   /// Says of messages that were withdrawn whether that was in time.
   ///
   /// - Parameter before: the workspace from before.
-  func outcomes(
+  private func outcomes(
     ofWithdrawing ids: Set<MessageID>, before: Workspace
   ) async -> [MessageID: CancelOutcome] {
     // The limit is for all of them together.
@@ -86,8 +86,28 @@ public struct ClientQueues: Sendable {
     }
   }
 
+  /// Asks of changes that were or would be made who was first, all at the same time.
+  func endings(of races: [MessageID: StartRace]) async -> [MessageID: StartRace.Ending] {
+    let deadline = ContinuousClock.now + ClientQueues.raceAnswerLimit
+    return await withTaskGroup(of: (MessageID, StartRace.Ending).self) { group in
+      var endings: [MessageID: StartRace.Ending] = [:]
+      for (number, race) in races.values.enumerated() {
+        if number >= ClientQueues.questionsMax, let (asked, ending) = await group.next() {
+          endings[asked] = ending
+        }
+        group.addTask {
+          let answer = await client.engine.ask(
+            .outcome(race.message), within: max(.zero, deadline - .now))
+          return (race.message, race.ending(answer))
+        }
+      }
+      for await (asked, ending) in group { endings[asked] = ending }
+      return endings
+    }
+  }
+
   /// Whether an agent could have started with a message meanwhile: not in a session without a host.
-  private func canStart(_ id: MessageID) -> Bool {
+  func canStart(_ id: MessageID) -> Bool {
     let workspace = client.workspace()
     guard let message = try? workspace.message(id) else { return true }
     return workspace.session(message.session)?.host != nil
@@ -124,6 +144,11 @@ public struct ClientQueues: Sendable {
       try await keepAsDraft(content, of: id)
       throw .queue(.alreadyStarted(id: id.description))
     }
+  }
+
+  /// Keeps the texts that came too late for their messages.
+  func keepDrafts(_ texts: [MessageID: String]) async throws(ClientError) {
+    for (id, text) in texts.sorted(by: { $0.key < $1.key }) { try await keepAsDraft(text, of: id) }
   }
 
   /// Nothing that was written before is lost with it.

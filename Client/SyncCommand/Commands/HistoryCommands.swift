@@ -2,8 +2,57 @@ import ArgumentParser
 import Basics
 import LocalAPI
 
+/// A command that takes a change back or does it again, and asks first if its person may not expect that.
+protocol TurningCommand: DaemonCommand {
+  /// What it does, and what it did.
+  static var verbs: (does: String, did: String) { get }
+  /// Whether it only shows or forgets something.
+  var isHarmless: Bool { get }
+  /// The change that a person was shown; no argument.
+  var change: Int64? { get set }
+  /// What it would do, of the two that the daemon tells.
+  func next(in state: UndoAnswer) -> UndoAnswer.Next?
+}
+
+extension TurningCommand {
+  /// Changes so old are asked about.
+  private static var recentSeconds: Double { 60 }
+
+  /// Whether somebody sits at a terminal who can be shown what would be done.
+  func asks(in environment: Environment) -> Bool {
+    environment.confirm != nil && !isHarmless && !options.json
+  }
+
+  /// Shows an old change, or one that others have worked on since, and takes a yes or a no.
+  ///
+  /// - Throws: `CommandFailure` if the person says no.
+  mutating func lookUp(_ state: UndoAnswer, _ environment: Environment) throws {
+    guard let next = next(in: state),
+      next.obstacle == nil || next.obstacle?.reason == "rewritten"
+    else { return }
+    change = next.change
+    let seconds = environment.style.seconds(since: next.at)
+    guard seconds.map({ $0 > Self.recentSeconds }) ?? true || next.shared else { return }
+    let question = HistoryText.question(next, does: Self.verbs.does, style: environment.style)
+    guard environment.confirm?(question) == true else {
+      let skip = Self.verbs.does == "undo" ? " cospool undo --skip leaves it as it is." : ""
+      throw CommandFailure(
+        code: "notUndone", message: "Nothing was \(Self.verbs.did).\(skip)",
+        exitCode: ExitStatus.failed)
+    }
+  }
+
+  func warning(of answer: Answer) -> String? {
+    guard !isHarmless, (try? answer.decoded(ReceiptAnswer.self))?.unconfirmed == true else {
+      return nil
+    }
+    return "cospool: not confirmed: the server did not say. It counts unless the agent started "
+      + "meanwhile."
+  }
+}
+
 /// `cospool undo`
-struct UndoCommand: DaemonCommand {
+struct UndoCommand: TurningCommand {
   static let configuration = CommandConfiguration(
     commandName: "undo",
     abstract: "Take back the latest thing that you did on this device.",
@@ -14,19 +63,24 @@ struct UndoCommand: DaemonCommand {
         cospool undo --skip     leave the latest change as it is, and go further back next time
 
       What others did since stays. What an agent has got is not undone: cospool queue stop.
-      What has no way back, such as session host, is named with the command that reverses
-      it. What would start by an undo waits in a paused session: cospool queue resume.
-      Typing without a pause is one change. The list survives restarts.
+      What is not undone stays in front until you skip it, and is named with the command
+      that reverses it, if there is one. What could start by an undo waits in a paused
+      session: cospool queue resume. Without a connection to the server that is every
+      session in which anything could start. Typing without a pause is one change. The
+      list survives restarts.
 
       On a terminal it asks if the change is older than a minute, or if others have worked
-      on the message since. Exit code 1 if nothing was undone.
+      on the message since. A script does not take a text out of the queue that others have
+      changed. Exit code 1 if nothing was undone.
       """)
+  static let verbs = (does: "undo", did: "undone")
+
   @Flag(help: "Only say what undo and redo would do.") var show = false
   @Flag(help: "Leave the latest change as it is and forget it.") var skip = false
   @OptionGroup var options: GlobalOptions
 
-  /// The change that a person was shown; no argument.
-  private var change: Int64?
+  var change: Int64?
+  var isHarmless: Bool { show || skip }
 
   private enum CodingKeys: CodingKey { case show, skip, options }
 
@@ -34,30 +88,7 @@ struct UndoCommand: DaemonCommand {
     guard !show || !skip else { throw ValidationError("Give --show or --skip, not both.") }
   }
 
-  /// Whether somebody sits at a terminal who can be shown what would be done.
-  func asks(in environment: Environment) -> Bool {
-    environment.confirm != nil && !show && !skip && !options.json
-  }
-
-  /// Changes so old are asked about.
-  static let recentSeconds: Double = 60
-
-  /// Shows an old change, or one that others have worked on since, and takes a yes or a no.
-  ///
-  /// - Throws: `CommandFailure` if the person says no.
-  mutating func lookUp(_ state: UndoAnswer, _ environment: Environment) throws {
-    guard let next = state.undo, next.obstacle == nil else { return }
-    let seconds = environment.style.seconds(since: next.at)
-    let isOld = seconds.map { $0 > Self.recentSeconds } ?? true
-    guard isOld || next.shared else { return }
-    guard environment.confirm?(HistoryText.question(next, style: environment.style)) == true else {
-      throw CommandFailure(
-        code: "notUndone", message: "Nothing was undone. cospool undo --skip leaves it as it is.",
-        exitCode: ExitStatus.failed)
-    }
-    // What is passed over on the way is forgotten with it, which is so for the latest alone.
-    if next.passedOver == nil { change = next.change }
-  }
+  func next(in state: UndoAnswer) -> UndoAnswer.Next? { state.undo }
 
   func request(input: StandardInput) throws -> APIRequest {
     if show { return APIRequest(.get, ["undo"]) }
@@ -67,13 +98,13 @@ struct UndoCommand: DaemonCommand {
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    guard show else { return try HistoryText.undone(answer, verb: "undone") }
+    guard show else { return try HistoryText.undone(answer, verb: Self.verbs.did) }
     return HistoryText.undo(try answer.decoded(UndoAnswer.self), style: style)
   }
 }
 
 /// `cospool redo`
-struct RedoCommand: DaemonCommand {
+struct RedoCommand: TurningCommand {
   static let configuration = CommandConfiguration(
     commandName: "redo",
     abstract: "Do again what the latest undo took back.",
@@ -81,15 +112,27 @@ struct RedoCommand: DaemonCommand {
       EXAMPLES
         cospool undo && cospool redo
 
-      What would start by it waits in a paused session: cospool queue resume. Exit code 1
-      if nothing was undone since the latest change.
+      What could start by it waits in a paused session: cospool queue resume. On a terminal
+      it asks as undo does. Exit code 1 if nothing was undone since the latest change.
       """)
+  static let verbs = (does: "redo", did: "redone")
+
   @OptionGroup var options: GlobalOptions
 
-  func request(input: StandardInput) throws -> APIRequest { APIRequest(.post, ["redo"]) }
+  var change: Int64?
+  var isHarmless: Bool { false }
+
+  private enum CodingKeys: CodingKey { case options }
+
+  func next(in state: UndoAnswer) -> UndoAnswer.Next? { state.redo }
+
+  func request(input: StandardInput) throws -> APIRequest {
+    guard let change else { return APIRequest(.post, ["redo"]) }
+    return try APIRequest(.post, ["redo"], body: RedoRequest(change: change))
+  }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    try HistoryText.undone(answer, verb: "redone")
+    try HistoryText.undone(answer, verb: Self.verbs.did)
   }
 }
 

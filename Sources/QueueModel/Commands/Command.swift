@@ -147,6 +147,9 @@ public struct CommandContext: Hashable, Sendable {
   public var queueSizeMax: Int
   /// Whether the outcome says how to take the command back.
   public var recordsUndo: Bool
+  /// What is certain on a device that has a server and does not know the present state; nil elsewhere. An
+  /// undo and a redo are careful then.
+  package var apart: Apartness?
 
   /// Puts the parts together.
   ///

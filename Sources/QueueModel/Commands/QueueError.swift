@@ -181,7 +181,7 @@ extension QueueError: CustomStringConvertible {
     case .nothingToRedo:
       "Nothing to redo: nothing was undone since the latest change."
     case .notUndoable(let label, let obstacle):
-      "Not undone: \(label). \(obstacle)"
+      "This was left as it is: \(label). \(obstacle)"
     case .changeUnknown(let change):
       "This device remembers no change \(change) to undo or redo. See what comes first: cospool undo --show"
     case .invalidAttachment(let reason):

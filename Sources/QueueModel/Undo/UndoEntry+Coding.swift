@@ -3,7 +3,7 @@ import SequenceCRDT
 /// The stored form of a change: bytes, written and read by hand, so that it is the same wherever
 /// the model runs.
 extension UndoEntry {
-  private static let layout: UInt8 = 3
+  private static let layout: UInt8 = 4
 
   /// The change in bytes.
   package var bytes: [UInt8] {
@@ -15,8 +15,9 @@ extension UndoEntry {
     writer.number(UInt64(clamping: label.count))
     writer.optional(label.text) { $0.text($1) }
     writer.number(UInt64(bitPattern: milliseconds))
-    writer.optional(command) { $0.text($1) }
-    writer.byte(isShared ? 1 : 0)
+    writer.byte(isByCommand ? 1 : 0)
+    writer.optional(former) { $0.text($1) }
+    writer.byte((isShared ? 1 : 0) | (isRewritten ? 2 : 0))
     writer.list(steps) { $0.step($1) }
     return writer.bytes
   }
@@ -38,8 +39,11 @@ extension UndoEntry {
         kind: UndoLabel.Kind.allCases[kind], session: session, message: message, count: count,
         text: text),
       milliseconds: Int64(bitPattern: try reader.number()))
-    command = try reader.flag() ? reader.text() : nil
-    isShared = try reader.flag()
+    isByCommand = try reader.flag()
+    former = try reader.flag() ? reader.text() : nil
+    let marks = try reader.byte()
+    guard marks <= 3 else { throw UndoFormatError() }
+    (isShared, isRewritten) = (marks & 1 != 0, marks & 2 != 0)
     for _ in 0..<(try reader.count()) { steps.append(try reader.step()) }
     guard reader.isAtEnd else { throw UndoFormatError() }
   }
@@ -54,7 +58,8 @@ extension UndoField {
     switch (element, part) {
     case (.session, .tags(let tag)): [.exists, .queued, .locked, .paused].contains(tag)
     case (.message, .tags(let tag)): [.live, .attachment, .edition].contains(tag)
-    case (.session, .register(let register)): [.name, .project].contains(register)
+    case (.session, .register(let register)):
+      [.name, .project, .host, .onLostServer].contains(register)
     case (.message, .register(let register)):
       [.project, .priority, .notBefore, .heldUntil].contains(register)
     case (.session, .text): false

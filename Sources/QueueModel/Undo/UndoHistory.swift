@@ -68,6 +68,18 @@ package struct UndoHistory: Hashable, Sendable {
   package var undoLabel: UndoLabel? { undoable.last?.change.label }
   /// What the latest undo took back.
   package var redoLabel: UndoLabel? { redoable.last?.change.label }
+  /// What the change did that an undo or a redo is about; nil if there is none.
+  package func label(of command: Command) -> UndoLabel? {
+    let (entries, number): ([Entry], Int64?)
+    switch command {
+    case .undo(let change, _): (entries, number) = (undoable, change)
+    case .redo(let change): (entries, number) = (redoable, change)
+    default: return nil
+    }
+    guard let number else { return entries.last?.change.label }
+    return entries.first { $0.number == number }?.change.label
+  }
+
   /// Every change, to be stored anew.
   package var entries: [Entry] { undoable + redoable }
 
@@ -169,12 +181,13 @@ package struct UndoHistory: Hashable, Sendable {
     }
   }
 
-  /// Notes what a person did that no command of the queues does, and the command that reverses it.
+  /// Notes what a person did that no command of the queues does, and what it was before.
   package mutating func noteAct(
-    _ label: UndoLabel, reversedBy command: String, milliseconds: Int64, in workspace: Workspace
+    _ label: UndoLabel, former: String?, milliseconds: Int64, in workspace: Workspace
   ) -> (changes: Changes, number: Int64?) {
     var change = UndoEntry(label: label, milliseconds: milliseconds)
-    change.command = command
+    change.isByCommand = true
+    change.former = former
     var changes = Changes()
     let number = record(change, in: workspace, &changes)
     return (changes, number)
@@ -198,6 +211,7 @@ package struct UndoHistory: Hashable, Sendable {
     guard !touched.fields.isEmpty else { return changes }
     markAll(&changes) { step, change in
       if areOfOthers, touched.works(on: change) { change.isShared = true }
+      if areOfOthers, touched.rewrites(change) { change.isRewritten = true }
       return touched.takes(step, from: before, to: after)
     }
     return changes
@@ -210,7 +224,7 @@ package struct UndoHistory: Hashable, Sendable {
     var changes = Changes()
     markAll(&changes) { step, change in
       guard before.writers(of: step.field) != after.writers(of: step.field) else { return false }
-      change.isShared = true
+      (change.isShared, change.isRewritten) = (true, true)
       return true
     }
     return changes
@@ -250,7 +264,10 @@ package struct UndoHistory: Hashable, Sendable {
       change.steps[index].isOvertaken = true
       isMarked = true
     }
-    guard isMarked || change.isShared != entry.change.isShared else { return nil }
+    guard
+      isMarked || change.isShared != entry.change.isShared
+        || change.isRewritten != entry.change.isRewritten
+    else { return nil }
     return Entry(number: entry.number, isUndone: entry.isUndone, change: change)
   }
 }
@@ -269,11 +286,12 @@ extension UndoEntry {
       let known = Set(steps.map(\.field))
       whole.steps = steps + later.steps.filter { !known.contains($0.field) }
       whole.label.count += label.count
-      whole.isShared = isShared
+      (whole.isShared, whole.isRewritten) = (isShared, isRewritten)
       return whole
     }
     guard (0...Limits.typingPauseMillisecondsMax).contains(pause),
-      steps.count == 1, later.steps.count == 1, let step = steps.first,
+      !isByCommand, !later.isByCommand, steps.count == 1, later.steps.count == 1,
+      let step = steps.first,
       let next = later.steps.first,
       step.field == next.field, !step.isOvertaken, case .text(let text) = step.value,
       case .text(let more) = next.value, let message = step.field.element.message,
@@ -344,6 +362,12 @@ private struct TouchedFields {
     return messages.isEmpty
       ? change.sessions.contains { elements.contains(.session($0)) }
       : messages.contains { elements.contains(.message($0)) }
+  }
+
+  /// Whether a text was changed of a message of a change.
+  func rewrites(_ change: UndoEntry) -> Bool {
+    !change.isRewritten
+      && change.messages.contains { fields[UndoField(element: .message($0), part: .text)] != nil }
   }
 
   /// Whether a step's thing was written. One that was given anew counts, whatever came of it; a

@@ -56,6 +56,12 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case stopped
     /// Changed a setting of the device or of a session's agent; the text names it.
     case setting
+    /// Kept a message from starting for a while, or let it go.
+    case held
+    /// Changed a session's draft.
+    case drafted
+    /// Answered what an agent asked; the text says how.
+    case answered
   }
 
   /// Unicode scalars of a message's text that a label holds, at most.
@@ -123,6 +129,9 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case .setOnLostServer: return "setting what \(session) does without its server"
     case .stopped: return "stopping the agent of \(session)"
     case .setting: return "setting \(text ?? "an option")" + place
+    case .held: return "holding \(message)" + place
+    case .drafted: return "changing the draft of \(session)"
+    case .answered: return (text ?? "answering a request") + place
     }
   }
 }
@@ -158,7 +167,8 @@ extension Command {
     case .unlockThread(let id): UndoLabel(kind: .unlockedThread, session: id)
     case .importDocument(let document):
       UndoLabel(kind: .imported, count: document.messageCount)
-    case .setNotBefore(let id, _), .hold(let id, _): UndoLabel(kind: .delayed, message: id)
+    case .setNotBefore(let id, _): UndoLabel(kind: .delayed, message: id)
+    case .hold(let id, _): UndoLabel(kind: .held, message: id)
     case .setHost(let id, _): UndoLabel(kind: .hosted, session: id)
     case .setOnLostServer(let id, _): UndoLabel(kind: .setOnLostServer, session: id)
     case .retry(let id): UndoLabel(kind: .retried, message: id)

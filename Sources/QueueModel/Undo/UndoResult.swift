@@ -10,20 +10,17 @@ public struct UndoNext: Hashable, Sendable {
   public var isShared: Bool
   /// Why it is not taken back; nil if it would be.
   public var obstacle: UndoObstacle?
-  /// Later changes that would be passed over, since they are over or others changed them; latest first.
-  public var passedOver: [UndoLabel]
 
   /// Puts the parts together.
   public init(
     change: Int64, label: UndoLabel, milliseconds: Int64, isShared: Bool = false,
-    obstacle: UndoObstacle? = nil, passedOver: [UndoLabel] = []
+    obstacle: UndoObstacle? = nil
   ) {
     self.change = change
     self.label = label
     self.milliseconds = milliseconds
     self.isShared = isShared
     self.obstacle = obstacle
-    self.passedOver = passedOver
   }
 }
 
@@ -31,12 +28,18 @@ public struct UndoNext: Hashable, Sendable {
 public enum UndoObstacle: Hashable, Sendable {
   /// An agent has the message of this text, in this session.
   case started(MessageID, String, SessionID?)
-  /// An agent has had the message of this text.
-  case ended(MessageID, String)
-  /// Somebody changed the same thing since, or nothing of the change is left.
-  case overtaken
+  /// An agent has had the message of this text; the command, if there is one, does what the undo would.
+  case ended(MessageID, String, remedy: String?)
+  /// Somebody changed the same thing since, or nothing of the change is left; the command, if there is
+  /// one, does what the undo would.
+  case overtaken(remedy: String?)
   /// No undo takes such a change back; this command reverses it.
   case needsCommand(String)
+  /// Somebody else changed the text since, which the undo would take out of the queue: it is undone by the
+  /// number of the change alone. The command does what the undo would.
+  case rewritten(command: String)
+  /// Nothing takes such a change back; the command, if there is one, goes on from here.
+  case final(remedy: String?)
 
   /// A stable name for scripts and the local API.
   public var code: String {
@@ -45,6 +48,8 @@ public enum UndoObstacle: Hashable, Sendable {
     case .ended: "ended"
     case .overtaken: "overtaken"
     case .needsCommand: "needsCommand"
+    case .rewritten: "rewritten"
+    case .final: "final"
     }
   }
 
@@ -52,9 +57,9 @@ public enum UndoObstacle: Hashable, Sendable {
   public var command: String? {
     switch self {
     case .started(_, _, let session):
-      session.map { "cospool queue stop -s \($0.rawValue.quotedWord)" }
-    case .needsCommand(let command): command
-    case .ended, .overtaken: nil
+      session.map { ShellLine.session("queue stop", $0) }
+    case .needsCommand(let command), .rewritten(let command): command
+    case .ended(_, _, let remedy), .overtaken(let remedy), .final(let remedy): remedy
     }
   }
 }
@@ -66,9 +71,16 @@ extension UndoObstacle: CustomStringConvertible {
     case .started(_, let text, _):
       "\"\(text)\" has started"
         + (command.map { ". Stop it with: \($0)" } ?? ", and an undo does not stop it.")
-    case .ended(_, let text): "An agent has had \"\(text)\", and an undo does not take that back."
-    case .overtaken: "Somebody changed it since."
+    case .ended(_, let text, let remedy):
+      "An agent has had \"\(text)\", and an undo does not take that back."
+        + (remedy.map { " What does: \($0)" } ?? "")
+    case .overtaken(let remedy):
+      "Somebody changed it since." + (remedy.map { " Reverse it with: \($0)" } ?? "")
     case .needsCommand(let command): "An undo does not take that back. Reverse it with: \(command)"
+    case .rewritten(let command):
+      "Somebody else changed the text since. To take it out of the queue all the same: \(command)"
+    case .final(let remedy):
+      "That cannot be undone." + (remedy.map { " To have it done again: \($0)" } ?? "")
     }
   }
 }
@@ -81,17 +93,28 @@ public struct UndoResult: Hashable, Sendable {
   public var paused: [SessionID]
   /// Why parts of the change were left alone.
   public var left: [UndoObstacle]
-  /// Later changes that were passed over, since they are over or others changed them; latest first.
-  public var passedOver: [UndoLabel]
+  /// Messages that the authority did not answer for: their change counts unless an agent has got them
+  /// meanwhile.
+  public var unconfirmed: [MessageID]
 
   /// Puts the parts together.
   public init(
     label: UndoLabel, paused: [SessionID] = [], left: [UndoObstacle] = [],
-    passedOver: [UndoLabel] = []
+    unconfirmed: [MessageID] = []
   ) {
     self.label = label
     self.paused = paused
     self.left = left
-    self.passedOver = passedOver
+    self.unconfirmed = unconfirmed
+  }
+}
+
+extension CommandOutcome.Notice {
+  /// What an undo or a redo did; nil for any other notice.
+  package var undoResult: UndoResult? {
+    switch self {
+    case .undone(let result), .redone(let result): result
+    default: nil
+    }
   }
 }

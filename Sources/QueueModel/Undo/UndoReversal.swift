@@ -7,13 +7,19 @@ struct UndoReversal {
   let later: Set<UndoField>
   /// Sessions that are paused first, so that nothing starts.
   let pausing: [SessionID]
+  /// What is certain on a device that is apart from the others; nil where its copy is what there is.
+  let apart: Apartness?
   /// Why steps were left alone, each reason once.
   private(set) var left: [UndoObstacle] = []
   /// Sessions that came back, or were kept alive.
   private var revived: Set<SessionID> = []
 
-  init(of entry: UndoEntry, besides later: Set<UndoField> = [], pausing: [SessionID] = []) {
+  init(
+    of entry: UndoEntry, besides later: Set<UndoField> = [], pausing: [SessionID] = [],
+    apart: Apartness? = nil
+  ) {
     self.entry = entry
+    self.apart = apart
     self.later = later
     self.pausing = pausing
   }
@@ -50,20 +56,23 @@ struct UndoReversal {
     switch step.field.element {
     case .message(let id):
       guard let message = workspace.messageStates[id], !workspace.isForgotten(id) else {
-        return .overtaken
+        return .overtaken(remedy: nil)
       }
       if message.element.runState.isInFlight {
         return .started(id, message.beginning ?? "", message.session)
       }
-      if message.element.runState.run != nil { return .ended(id, message.beginning ?? "") }
+      if message.element.runState.run != nil {
+        return .ended(id, message.beginning ?? "", remedy: step.remedy(in: workspace))
+      }
     case .session(let id):
-      guard let session = workspace.sessionStates[id] else { return .overtaken }
+      guard let session = workspace.sessionStates[id] else { return .overtaken(remedy: nil) }
       if step.takesSessionAway, session.exists, let obstacle = history(of: id, step, workspace) {
         return obstacle
       }
     }
     guard !step.field.isOfText else { return nil }
-    return step.isOvertaken || later.contains(step.field) ? .overtaken : nil
+    return step.isOvertaken || later.contains(step.field)
+      ? .overtaken(remedy: step.remedy(in: workspace)) : nil
   }
 
   /// A session with history is not taken away: of one that was added, anything that the change did not
@@ -71,7 +80,9 @@ struct UndoReversal {
   private func history(
     of id: SessionID, _ step: UndoStep, _ workspace: Workspace
   ) -> UndoObstacle? {
-    let byHand = UndoObstacle.needsCommand("cospool session delete \(id.rawValue.quotedWord)")
+    let byHand = UndoObstacle.needsCommand(ShellLine.named("session delete", id))
+    // Somebody else may use it, and this device does not hear of it now.
+    if let apart, !apart.isAlone(id, in: workspace) { return byHand }
     let messages = workspace.shownMessages(of: id)
     guard let session = workspace.sessionStates[id], session.host == nil,
       messages.allSatisfy({ $0.runState.run == nil })
@@ -238,16 +249,29 @@ struct UndoReversal {
 
   // MARK: - Pausing
 
+  /// The reasons of pauses begin so that an undo or a redo set.
+  private static let reasonStart = "An undo or redo "
+
   private func pause(_ id: SessionID, by author: inout CommandAuthor) {
     guard let element = author.workspace.sessionStates[id]?.element,
       let reference = element.references.first
     else { return }
+    let isTakenAway = entry.steps.contains {
+      $0.letsGoOn && $0.field.element == .session(id)
+    }
+    // What a person paused for another reason stays paused for that reason too.
+    let clears = (element.tags[.paused]?.tags ?? []).filter {
+      isTakenAway || $0.note.hasPrefix(Self.reasonStart)
+    }
+    let what =
+      apart == nil
+      ? "brought back what could start" : "came from a device without a connection"
     let reason =
-      "An undo or redo brought back what could start (\(entry.label)); resume with: "
-      + "cospool queue resume -s \(id.rawValue.quotedWord)"
+      Self.reasonStart + "\(what) (\(entry.label)); resume with: "
+      + ShellLine.session("queue resume", id)
     author.emit(
       .addTag(
-        element: reference, field: .paused, clears: element.tagIDs(.paused),
+        element: reference, field: .paused, clears: clears.map(\.id),
         note: reason.cut(toUTF8Bytes: Limits.nameBytesMax)))
   }
 }
@@ -280,35 +304,5 @@ extension CommandAuthor {
     emit(
       .addTag(
         element: reference, field: .exists, clears: session.element.tagIDs(.exists), note: ""))
-  }
-}
-
-extension Workspace {
-  /// Whether the host of a session could start something now that it could not, or not yet, before.
-  ///
-  /// What stood behind a message that was withdrawn, and goes on in its turn, is not let start.
-  func letsStart(in id: SessionID, since before: Workspace) -> Bool {
-    guard let session = sessionStates[id], session.exists, session.host != nil,
-      let (message, state) = startable(in: id)
-    else { return false }
-    guard let (former, old) = before.startable(in: id) else { return true }
-    let time = state.earliest ?? 0
-    guard former != message else { return time < old.earliest ?? 0 }
-    let left = Set(effectiveOrder(of: id))
-    guard before.effectiveOrder(of: id).first(where: left.contains) == message else { return true }
-    return time < max(old.earliest ?? 0, before.dispatchState(of: message)?.earliest ?? 0)
-  }
-}
-
-extension String {
-  /// The text as one word of a shell.
-  var quotedWord: String {
-    let isPlain = unicodeScalars.allSatisfy {
-      $0.properties.isAlphabetic || $0.properties.numericType != nil
-        || "-_./@:+=,".unicodeScalars.contains($0)
-    }
-    if isPlain, !isEmpty { return self }
-    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
-      + "'"
   }
 }

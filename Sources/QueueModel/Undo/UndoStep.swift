@@ -72,21 +72,27 @@ package struct UndoEntry: Hashable, Sendable {
   /// When, by the device's hybrid clock, in milliseconds since 1970.
   package var milliseconds: Int64
   package var steps: [UndoStep] = []
-  /// The command that reverses a change that no undo takes back.
-  package var command: String?
+  /// Whether no undo takes it back: it is named, with the command that reverses it now.
+  package var isByCommand = false
+  /// What a setting was before; nil if nothing had set it.
+  package var former: String?
   /// Whether somebody else worked on its messages since; on its sessions, if it has no messages.
   package var isShared = false
+  /// Whether somebody else changed a text of its messages since.
+  package var isRewritten = false
 
   package init(label: UndoLabel, milliseconds: Int64) {
     self.label = label
     self.milliseconds = milliseconds
   }
 
-  package var isEmpty: Bool { steps.isEmpty && command == nil }
+  package var isEmpty: Bool { steps.isEmpty && !isByCommand }
 
   /// About how many bytes it takes.
   package var cost: Int {
-    steps.reduce(192 + (label.text?.utf8.count ?? 0)) { $0 + $1.value.cost }
+    steps.reduce(192 + (label.text?.utf8.count ?? 0) + (former?.utf8.count ?? 0)) {
+      $0 + $1.value.cost
+    }
   }
 }
 

@@ -1,0 +1,54 @@
+import ClientCore
+import QueueModel
+import SequenceCRDT
+
+/// The messages of an undo or a redo that may start at the same moment.
+struct UndoRaces: Sendable {
+  /// The workspace before the undo.
+  let before: Workspace
+  /// What is undone, if it was looked up.
+  let label: UndoLabel?
+  /// What to ask for each message that it withdraws, or gives another text.
+  private(set) var races: [MessageID: StartRace] = [:]
+  /// The texts that it gives.
+  private(set) var edited: [MessageID: String] = [:]
+
+  init(
+    of operations: [Operation], from before: Workspace, to after: Workspace, label: UndoLabel?
+  ) {
+    self.before = before
+    self.label = label
+    let found = UndoTrial.races(of: operations, from: before, to: after)
+    for race in StartRace.withdrawing(found.withdrawn, in: before) { races[race.message] = race }
+    for id in found.edited {
+      races[id] = StartRace(editing: id, from: before, to: after)
+      edited[id] = (try? after.message(id))?.content
+    }
+  }
+
+  /// Those of a command that was not given yet.
+  init(of command: Command, in core: ClientCore) {
+    let replica = core.replica
+    let trial = UndoTrial(
+      of: command, in: replica.workspace, with: replica.undo, apart: core.apart)
+    self.init(
+      of: trial?.operations ?? [], from: replica.workspace,
+      to: trial?.workspace ?? replica.workspace, label: replica.undo.label(of: command))
+  }
+
+  /// The same, or a question that shows whether the authority is there.
+  var all: [MessageID: StartRace] {
+    guard races.isEmpty else { return races }
+    let nobody = MessageID.random()
+    return [nobody: StartRace(withdrawing: nobody, in: before)]
+  }
+
+  /// Why nothing is left to be taken back: agents have got all that would be withdrawn or edited.
+  func obstacle(by endings: [MessageID: StartRace.Ending]) -> UndoObstacle? {
+    guard !races.isEmpty, races.keys.allSatisfy({ endings[$0] == .tooLate }) else { return nil }
+    return races.keys.min().flatMap(started)
+  }
+
+  /// That an agent has got a message.
+  func started(_ id: MessageID) -> UndoObstacle? { .start(of: id, in: before) }
+}

@@ -1,0 +1,156 @@
+import SequenceCRDT
+
+/// Lines for a shell, of words that may be anything.
+enum ShellLine {
+  /// A command about the session of its option.
+  static func session(_ command: String, _ id: SessionID) -> String {
+    let word = id.rawValue.quotedWord
+    return "cospool \(command) " + (id.rawValue.hasPrefix("-") ? "--session=\(word)" : "-s \(word)")
+  }
+
+  /// A command whose operands are the session and what follows.
+  static func named(_ command: String, _ id: SessionID, _ words: String...) -> String {
+    line(command, [id.rawValue] + words)
+  }
+
+  /// A command with operands.
+  static func line(_ command: String, _ operands: [String]) -> String {
+    let marks = operands.contains { $0.hasPrefix("-") } ? ["--"] : []
+    return (["cospool", command] + marks + operands.map(\.quotedWord)).joined(separator: " ")
+  }
+}
+
+extension String {
+  /// The text as one word of a shell.
+  var quotedWord: String {
+    let isPlain = unicodeScalars.allSatisfy {
+      $0.properties.isAlphabetic || $0.properties.numericType != nil
+        || "-_./@:+=,".unicodeScalars.contains($0)
+    }
+    if isPlain, !isEmpty { return self }
+    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
+      + "'"
+  }
+}
+
+extension UndoStep {
+  /// The command line that does the step though undo does not; nil where none would, or where it is so
+  /// already.
+  func remedy(in workspace: Workspace) -> String? {
+    switch (field.element, field.part, value) {
+    case (.message(let id), .tags(.live), .notes(nil)): ShellLine.cancel(id, in: workspace)
+    case (.message(let id), .tags(.live), _): ShellLine.restore(id, in: workspace)
+    case (.message(let id), .register(.priority), .register(let value)):
+      ShellLine.works(in: workspace, .setPriority(id, Priority(value)))
+        ? ShellLine.line(
+          "queue priority", [ShellLine.word(for: id, in: workspace), Priority(value).name]) : nil
+    case (.session(let id), .tags(.paused), .notes(let notes)):
+      ShellLine.works(in: workspace, notes == nil ? .resume(id) : .pause(id, reason: nil))
+        && workspace.sessionStates[id]?.isPaused == (notes == nil)
+        ? ShellLine.session(notes == nil ? "queue resume" : "queue pause", id) : nil
+    case (.session(let id), .tags(.exists), .notes(nil)):
+      ShellLine.works(in: workspace, .deleteSession(id))
+        ? ShellLine.named("session delete", id) : nil
+    case (.session(let id), .register(.name), .register(.text(let name)?)):
+      ShellLine.works(in: workspace, .renameSession(id, name: name))
+        ? ShellLine.named("session rename", id, name) : nil
+    default: nil
+    }
+  }
+}
+
+extension UndoEntry {
+  /// Why no undo takes the change back, with the command that reverses it now.
+  ///
+  /// It is worked out when somebody asks, since what reverses a change depends on what came of it.
+  func obstacleByCommand(in workspace: Workspace) -> UndoObstacle {
+    switch label.kind {
+    case .hosted, .setOnLostServer: return registerObstacle(in: workspace)
+    case .retried, .edited, .restored:
+      guard let id = label.message, let message = workspace.messageStates[id] else {
+        return .overtaken(remedy: nil)
+      }
+      let state = message.element.runState
+      if state.isInFlight { return .started(id, message.beginning ?? "", message.session) }
+      if state.isHalted || state.run?.phase == .succeeded {
+        return .ended(id, message.beginning ?? "", remedy: nil)
+      }
+      return ShellLine.cancel(id, in: workspace).map { .needsCommand($0) }
+        ?? .overtaken(remedy: nil)
+    case .skipped, .stopped:
+      return .final(remedy: label.message.flatMap { ShellLine.restore($0, in: workspace) })
+    case .setting:
+      guard let session = label.session else {
+        let name = label.text ?? ""
+        return .needsCommand(
+          former.map { ShellLine.line("config set", [name, $0]) }
+            ?? ShellLine.line("config unset", [name]))
+      }
+      return workspace.sessionStates[session]?.exists == true
+        ? .needsCommand(ShellLine.named("session agent", session, former ?? "device"))
+        : .overtaken(remedy: nil)
+    case .drafted:
+      guard let session = label.session else { return .final(remedy: nil) }
+      let set = ShellLine.session("draft set", session)
+      return .needsCommand(
+        former.map { set + ($0.hasPrefix("-") ? " -- " : " ") + $0.quotedWord }
+          ?? ShellLine.session("draft clear", session))
+    default: return .final(remedy: nil)
+    }
+  }
+
+  /// The command that takes messages out of their queues whose texts others changed since; nil if the
+  /// change does not take such messages out.
+  func withdrawal(ofRewrittenIn workspace: Workspace) -> String? {
+    guard isRewritten else { return nil }
+    let words = steps.compactMap { step in
+      step.field.part == .tags(.live) && step.value == .notes(nil)
+        ? step.field.element.message.flatMap {
+          ShellLine.cancel($0, in: workspace) == nil ? nil : ShellLine.word(for: $0, in: workspace)
+        } : nil
+    }
+    return words.isEmpty ? nil : ShellLine.line("queue cancel", words)
+  }
+
+  private func registerObstacle(in workspace: Workspace) -> UndoObstacle {
+    guard let step = steps.first, !step.isOvertaken, let id = label.session,
+      workspace.sessionStates[id]?.exists == true, case .register(let before) = step.value
+    else { return .overtaken(remedy: nil) }
+    var former = ""
+    if case .text(let text)? = before { former = text }
+    if label.kind == .setOnLostServer {
+      let policy = LostServerPolicy(rawValue: former) ?? .finish
+      return .needsCommand(ShellLine.named("session on-lost-server", id, policy.rawValue))
+    }
+    // By its id, which stays what it is and names no other device.
+    return .needsCommand(
+      former.isEmpty
+        ? ShellLine.named("session host --none", id)
+        : ShellLine.named("session host", id, former))
+  }
+}
+
+extension ShellLine {
+  /// Whether a command would be done now and change something.
+  fileprivate static func works(in workspace: Workspace, _ command: Command) -> Bool {
+    var copy = workspace
+    return (try? copy.perform(command, in: workspace.trialContext(nil)))?.operations.isEmpty
+      == false
+  }
+
+  /// A message's id, shortened as far as it stays its own.
+  fileprivate static func word(for id: MessageID, in workspace: Workspace) -> String {
+    let short = String(id.description.prefix(8))
+    return (try? workspace.messageID(fromPrefix: short)) == id ? short : id.description
+  }
+
+  /// Takes a message out of its queue; nil if nothing would.
+  fileprivate static func cancel(_ id: MessageID, in workspace: Workspace) -> String? {
+    works(in: workspace, .cancel([id])) ? line("queue cancel", [word(for: id, in: workspace)]) : nil
+  }
+
+  /// Brings a message back to its queue; nil if nothing would.
+  fileprivate static func restore(_ id: MessageID, in workspace: Workspace) -> String? {
+    works(in: workspace, .restore(id)) ? line("queue restore", [word(for: id, in: workspace)]) : nil
+  }
+}

@@ -1,0 +1,218 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// Undo and redo on a device that is apart from the others: whatever its own copy says of hosts, pauses and
+/// messages, nothing starts by them when the devices meet again.
+struct UndoApartTests {
+  private static let there = DeviceID(high: 0xD, low: 2)
+
+  /// Two devices that know a session, which the second one may host.
+  private func pair(isHosted: Bool = true) throws -> (here: TestDevice, there: TestDevice) {
+    var here = TestDevice(1)
+    try here.perform(.addSession(.named("s"), name: nil, project: nil))
+    if isHosted { try here.perform(.setHost(.named("s"), Self.there)) }
+    var there = TestDevice(2, now: here.now + 10)
+    try meet(&here, &there)
+    return (here, there)
+  }
+
+  private func meet(_ here: inout TestDevice, _ there: inout TestDevice) throws {
+    try here.merge(there.made)
+    try there.merge(here.made)
+    #expect(here.workspace.image() == there.workspace.image())
+  }
+
+  private func startable(_ device: TestDevice) -> MessageID? {
+    device.workspace.startable(in: .named("s"))?.message
+  }
+
+  /// The command that is named instead of an undo or a redo.
+  private func command(insteadOf turn: Command, on device: inout TestDevice) throws -> String? {
+    do {
+      let done = try device.perform(turn)
+      Issue.record("it was done: \(done.notice)")
+    } catch QueueError.notUndoable(_, let obstacle) {
+      return obstacle.command
+    }
+    return nil
+  }
+
+  /// 1 a: a pause of a session that is empty here.
+  @Test func aPauseIsTakenBackByAPlainCommandAlone() throws {
+    var (here, there) = try pair()
+    try here.perform(.pause(.named("s"), reason: "do not run"))
+    try meet(&here, &there)
+    here.apart = Apartness()
+    try there.perform(.send("danger", as: 1, in: "s"))
+    for _ in 0..<2 {
+      #expect(try command(insteadOf: .undo, on: &here) == "cospool queue resume -s s")
+    }
+    #expect(
+      here.workspace.next(of: here.history, isUndone: false, apart: here.apart)?.obstacle
+        == .needsCommand("cospool queue resume -s s"))
+    try meet(&here, &there)
+    #expect(startable(there) == nil)
+    // Together with the others it is as ever.
+    here.apart = nil
+    #expect(try here.perform(.undo).notice.undoResult?.paused == [.named("s")])
+  }
+
+  /// A resume that is done again.
+  @Test func aResumeIsNotDoneAgain() throws {
+    var (here, there) = try pair()
+    try here.perform(.pause(.named("s"), reason: nil))
+    try here.perform(.resume(.named("s")))
+    try here.perform(.undo)
+    try meet(&here, &there)
+    here.apart = Apartness()
+    #expect(try command(insteadOf: .redo, on: &here) == "cospool queue resume -s s")
+    #expect(there.workspace.session(.named("s"))?.paused == true)
+  }
+
+  /// 1 b: a cancellation in a session that gets a host elsewhere, or is resumed there.
+  @Test(arguments: [true, false]) func whatComesBackWaits(isPausedHere: Bool) throws {
+    var (here, there) = try pair(isHosted: isPausedHere)
+    try here.perform(.send("text", as: 1, in: "s"))
+    if isPausedHere { try here.perform(.pause(.named("s"), reason: "lunch")) }
+    try here.perform(.cancel([.numbered(1)]))
+    try meet(&here, &there)
+    here.apart = Apartness()
+    there.now += 1_000
+    if isPausedHere {
+      try there.perform(.resume(.named("s")))
+    } else {
+      try there.perform(.setHost(.named("s"), Self.there))
+    }
+    #expect(try here.perform(.undo).notice.undoResult?.paused == [.named("s")])
+    #expect(
+      try here.workspace.messageQueue(.named("s")).pauseReasons.contains("lunch") == isPausedHere)
+    try meet(&here, &there)
+    #expect(there.workspace.status(1) == .queued)
+    #expect(startable(there) == nil)
+    // The host may see the operations one by one.
+    try there.perform(.resume(.named("s")))
+    #expect(startable(there) == .numbered(1))
+  }
+
+  /// 1 c: a send that is done again, in a session that came to be elsewhere.
+  @Test func aSendThatIsDoneAgainWaits() throws {
+    var here = TestDevice(1)
+    try here.perform(.send("text", as: 1, in: "s"))
+    try here.perform(.undo)
+    var there = TestDevice(2, now: here.now + 10)
+    try meet(&here, &there)
+    here.apart = Apartness()
+    try there.perform(.addSession(.named("s"), name: nil, project: nil))
+    try there.perform(.setHost(.named("s"), Self.there))
+    #expect(try here.perform(.redo).notice.undoResult?.paused == [.named("s")])
+    try meet(&here, &there)
+    #expect(startable(there) == nil)
+  }
+
+  /// 1 d: a redo keeps the pause that its undo set.
+  @Test func aRedoKeepsThePause() throws {
+    var (here, there) = try pair()
+    try here.perform(.send("text", as: 1, in: "s"))
+    try here.perform(.cancel([.numbered(1)]))
+    try here.perform(.undo)
+    try meet(&here, &there)
+    here.apart = Apartness()
+    try there.perform(.send("theirs", as: 2, in: "s"))
+    #expect(try here.perform(.redo).notice.undoResult?.paused == [.named("s")])
+    try meet(&here, &there)
+    #expect(there.workspace.status(1) == .cancelled)
+    #expect(startable(there) == nil)
+  }
+
+  /// 1 e: a message that failed elsewhere holds the next one up.
+  @Test func whatMayHaveFailedIsNotTakenOutOfTheWay() throws {
+    var (here, there) = try pair()
+    try here.perform(.send("fails", as: 1, in: "s"))
+    try meet(&here, &there)
+    here.apart = Apartness()
+    for phase in [RunPhase.running, .failed] {
+      try there.perform(
+        .reportRun(
+          .numbered(1), Run(token: 1, attempt: 1, phase: phase, milliseconds: there.now)))
+    }
+    try there.perform(.send("next", as: 2, in: "s"))
+    #expect(try here.perform(.undo).notice.undoResult?.paused == [.named("s")])
+    try meet(&here, &there)
+    #expect(startable(there) == nil)
+  }
+
+  /// What never left the device holds nothing up, and is undone without a pause.
+  @Test func whatNeverLeftIsTakenBackAsEver() throws {
+    var (here, there) = try pair()
+    let sent = try here.perform(.send("mine", as: 1, in: "s"))
+    here.apart = Apartness(
+      unsent: sent.operations.map {
+        OperationRange(replica: $0.id.replica, first: $0.id.seq, last: $0.id.seq)
+      })
+    #expect(try here.perform(.undo).notice.undoResult?.paused == [])
+    // Once it comes back it could start.
+    #expect(try here.perform(.redo).notice.undoResult?.paused == [.named("s")])
+    try meet(&here, &there)
+    #expect(startable(there) == nil)
+  }
+
+  /// A session that others may use by now is taken away by a plain command alone.
+  @Test func aSessionIsNotTakenAway() throws {
+    var (here, there) = try pair(isHosted: false)
+    here.apart = Apartness()
+    try there.perform(.renameSession(.named("s"), name: "theirs"))
+    #expect(try command(insteadOf: .undo, on: &here) == "cospool session delete s")
+    try meet(&here, &there)
+    #expect(there.workspace.session(.named("s"))?.name == "theirs")
+  }
+
+  /// Moves, priorities and times change what starts next.
+  @Test func whatChangesTheOrderWaits() throws {
+    for command in [
+      Command.move([.numbered(2)], to: .position(1)), .setPriority(.numbered(2), .urgent),
+      .setNotBefore(.numbered(1), TestDevice.startOfTime + 90_000_000),
+      .hold(.numbered(1), until: TestDevice.startOfTime + 90_000_000),
+    ] {
+      var (here, there) = try pair(isHosted: false)
+      for number in 1...2 as ClosedRange<UInt64> {
+        try here.perform(.send("text", as: number, in: "s"))
+      }
+      try here.perform(command)
+      try meet(&here, &there)
+      here.apart = Apartness()
+      try there.perform(.setHost(.named("s"), Self.there))
+      #expect(try here.perform(.undo).notice.undoResult?.paused == [.named("s")], "\(command)")
+      try meet(&here, &there)
+      #expect(startable(there) == nil, "\(command)")
+    }
+  }
+
+  /// An edit starts nothing, and its undo pauses nothing.
+  @Test func anEditPausesNothing() throws {
+    var (here, there) = try pair()
+    try here.perform(.send("text", as: 1, in: "s"))
+    here.now += 5_000
+    try here.perform(.edit(.numbered(1), content: "other", base: nil))
+    try meet(&here, &there)
+    here.apart = Apartness()
+    #expect(try here.perform(.undo).notice.undoResult?.paused == [])
+    #expect(here.workspace.contents("s") == ["text"])
+  }
+
+  /// Names that look like options stay names.
+  @Test func namesMayBeginWithAHyphen() throws {
+    var device = TestDevice(1)
+    try device.perform(.send("text", as: 1, in: "-rf"))
+    try device.perform(.setHost(.named("-rf"), Self.there))
+    func named() -> String? {
+      device.workspace.next(of: device.history, isUndone: false, apart: device.apart)?.obstacle?
+        .command
+    }
+    #expect(named() == "cospool session host --none -- -rf")
+    try device.perform(.pause(.named("-rf"), reason: nil))
+    device.apart = Apartness()
+    #expect(named() == "cospool queue resume --session=-rf")
+  }
+}
