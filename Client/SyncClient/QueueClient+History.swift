@@ -43,7 +43,8 @@ extension QueueClient {
     change: Int64? = nil, skip: Bool = false
   ) async throws(ClientError) -> CommandReceipt {
     let command = Command.undo(change: change, skip: skip)
-    return skip ? try await perform(command) : try await turn(command)
+    guard !skip else { return try await perform(command) }
+    return try await turn(command)
   }
 
   /// Does again what the latest undo took back. What could start by it stands in a session that the same
@@ -64,7 +65,8 @@ extension QueueClient {
       UndoRaces(of: command, in: core)
     }
     let endings = await queues.endings(of: races.all)
-    let isApart = endings.values.contains(.unconfirmed)
+    let hasServer = await engine.read { $0.hasServer }
+    let isApart = hasServer && endings.values.contains(.unconfirmed)
     try await queues.keepDrafts(races.edited.filter { endings[$0.key] == .tooLate })
     if let obstacle = races.obstacle(by: endings), let label = races.label {
       throw .queue(.notUndoable(label, obstacle))
@@ -86,8 +88,8 @@ extension QueueClient {
         of: outcome.operations, from: before, to: core.replica.workspace, label: nil)
       return ((receipt, races, apart), actions)
     }
-    let ended =
-      isApart ? races.races.mapValues { _ in .unconfirmed } : await queues.endings(of: races.races)
+    var ended = races.races.mapValues { _ in StartRace.Ending.unconfirmed }
+    if !isApart { ended = await queues.endings(of: races.races) }
     try await queues.keepDrafts(races.edited.filter { ended[$0.key] == .tooLate })
     try tell(ended, of: races, apart: apart, isApart: isApart, in: &receipt)
     return receipt
@@ -107,7 +109,8 @@ extension QueueClient {
     for (id, ending) in endings.sorted(by: { $0.key < $1.key }) {
       switch ending {
       case .inTime: continue
-      case .tooLate: races.started(id).map { done.left.append($0) }
+      case .tooLate:
+        if let obstacle = races.started(id) { done.left.append(obstacle) }
       case .unconfirmed:
         let isAlone = apart?.isAlone(id, in: races.before) == true
         if !isAlone, isApart || apart != nil || queues.canStart(id) { done.unconfirmed.append(id) }

@@ -54,7 +54,7 @@ extension DraftHandlers {
     _ text: String, of session: SessionID, _ request: Request
   ) async throws -> Draft? {
     let isNoted = try !isOfEditor(request)
-    let before = isNoted ? try await client.queues.draft(of: session)?.text : nil
+    let before = try await client.queues.draft(of: session)?.text
     let draft = try await client.queues.setDraft(text, of: session)
     if isNoted, draft?.text != before {
       await note(UndoLabel(kind: .drafted, session: session), former: before)
