@@ -14,7 +14,4 @@ extension ClientCore {
   /// What is certain here while the device does not know the server's state; nil while it does, or if there
   /// is no server.
   package var apart: Apartness? { connection.apart }
-
-  /// Whether a server decides about starts, and not this device alone.
-  package var hasServer: Bool { connection.hasServer }
 }
