@@ -90,7 +90,7 @@ const SETTLES = 500
 
 /**
  * Looks which of these stand elsewhere than they did, or are new, and has them take no press for a moment. Their
- * property `pressed` names the part of them that says so to a screen reader.
+ * property `pressed` has the parts of them that take none, and say so to a screen reader.
  */
 export function settle(elements) {
   // All are read before anything is changed.
@@ -101,10 +101,11 @@ export function settle(elements) {
     each.settlesUntil = performance.now() + SETTLES
     // Those far from the window cannot be pressed.
     if (Math.abs(top - scrollY) > 2 * innerHeight) continue
-    const { pressed } = each
-    pressed?.setAttribute('aria-disabled', 'true')
+    for (const part of each.pressed ?? []) part.setAttribute('aria-disabled', 'true')
     clearTimeout(each.settling)
-    each.settling = setTimeout(() => pressed?.removeAttribute('aria-disabled'), SETTLES)
+    each.settling = setTimeout(() => {
+      for (const part of each.pressed ?? []) part.removeAttribute('aria-disabled')
+    }, SETTLES)
   }
 }
 
@@ -114,7 +115,7 @@ export function guardPresses(view) {
     const part = event.target.closest('request-card, queue-row, li.thread')
     // A press by a key or by a program has no place.
     if (!event.detail || !part || !(part.settlesUntil > performance.now())) return
-    if (!part.pressed?.contains(event.target) && !event.target.closest('.menu')) return
+    if (!part.pressed?.some((each) => each.contains(event.target))) return
     event.preventDefault()
     event.stopPropagation()
     toast('That moved a moment ago, so nothing was done. Press again.')

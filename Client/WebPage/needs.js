@@ -114,7 +114,7 @@ export class NeedsView extends HTMLElement {
     const row = h('li.thread', { 'data-session': session },
       h('a', { href: `#/s/${encodeURIComponent(session)}`, onclick: () => perform('threadView', { session }).catch(() => {}) },
         h('span.name'), h('span.meta')), tools)
-    row.pressed = tools
+    row.pressed = [tools]
     return row
   }
 

@@ -83,7 +83,7 @@ export class RequestCard extends HTMLElement {
   }
 
   /** What takes no press for a moment after it moved. */
-  get pressed() { return this.buttons }
+  get pressed() { return [this.buttons] }
 
   /** Shows one of `asks`, or one that was decided on and is over. */
   update(asked) {

@@ -46,7 +46,7 @@ export class QueueRow extends HTMLElement {
     this.addEventListener('pointerup', () => (this.draggable = false))
   }
 
-  get pressed() { return this.tools }
+  get pressed() { return this.#menu ? [this.tools, this.#menu] : [this.tools] }
 
   #tool(name, label) {
     return h('button', { type: 'button', onclick: () => this.run(name), 'data-action': name }, label)
