@@ -105,7 +105,7 @@ extension EndToEnd {
           let refused = try await Self.undo(device)
           #expect(refused.code == 1, "\(refused)")
           #expect(
-            refused.standardError.contains("cospool session host s --none"), "\(refused)")
+            refused.standardError.contains("cospool session host --none s"), "\(refused)")
         }
         #expect(try await device.contents("s") == ["one"])
         let skipped = try await Self.undo(device, "--skip").succeeded()
@@ -173,6 +173,48 @@ extension EndToEnd {
         try await host.cospool("queue", "resume", "-s", "s")
         try await bed.eventually("it runs", within: 90) {
           agent.starts().contains { $0.prompt == "later" }
+        }
+      }
+    }
+
+    // An undo without a connection judges by a copy that is old: what others did meanwhile does not start by it.
+    @Test func withoutAConnectionNothingStartsByIt() async throws {
+      try await TestBed.run { bed in
+        let server = try await bed.server()
+        let (host, other) = (
+          try await bed.device("host", of: server), try await bed.device("other", of: server)
+        )
+        let agent = try ScriptAgent(bed)
+        try await agent.serve(["s", "probe"], on: host)
+        let back = try await other.send("q", "comes back")
+        try await other.cospool("queue", "cancel", back)
+        try await host.forgetChanges()
+        try await bed.agreement(host, other)
+        try await server.stop()
+        // Here the session has no host, and there it gets one.
+        try await agent.serve(["q"], on: host)
+        let undone = try await Self.undo(other).succeeded()
+        #expect(undone.standardOutput.contains("cospool queue resume -s q"), "\(undone)")
+        try await server.start()
+        try await bed.agreement(host, other)
+        try await Self.settle(bed, host, agent)
+        #expect(!agent.starts().contains { $0.message == back })
+        try await other.cospool("queue", "pause", "-s", "s")
+        try await bed.agreement(host, other)
+        try await server.stop()
+        let later = try await host.send("s", "sent to a paused queue")
+        let refused = try await Self.undo(other)
+        #expect(
+          refused.code == 1 && refused.standardError.contains("cospool queue resume -s s"),
+          "\(refused)")
+        try await server.start()
+        try await bed.agreement(host, other)
+        try await host.send("probe", "probe 2")
+        try await bed.eventually("the probes are done", within: 90) { agent.ends().count == 2 }
+        #expect(!agent.starts().contains { $0.message == later })
+        for session in ["q", "s"] { try await other.cospool("queue", "resume", "-s", session) }
+        try await bed.eventually("both run", within: 90) {
+          agent.ends().contains(back) && agent.ends().contains(later)
         }
       }
     }

@@ -73,7 +73,7 @@ import Testing
         (["session", "agent", "a b", "codex"], "cospool session agent 'a b' device"),
         // Without an agent nothing starts.
         (["session", "agent", "a b", "device"], "cospool session agent 'a b' codex"),
-        (["session", "host", "a b", "this"], "cospool session host 'a b' --none"),
+        (["session", "host", "a b", "this"], "cospool session host --none 'a b'"),
         (
           ["session", "on-lost-server", "a b", "stop"],
           "cospool session on-lost-server 'a b' finish"
