@@ -309,11 +309,12 @@ function fillSessions(list) {
       dot.className = `dot ${kind}`
       text(label, name(session))
       // What runs and what waits, the dot and the count say.
-      show(state, ['fail', 'off'].includes(kind))
+      const isShown = ['fail', 'off'].includes(kind)
+      show(state, isShown)
       text(state, words)
       show(count, session.waiting > 0)
       text(count, String(session.waiting))
-      text(unseen, [session.waiting ? 'waiting' : '', words && !['fail', 'off'].includes(kind) ? words : ''].filter(Boolean).join(', '))
+      text(unseen, [session.waiting ? 'waiting' : '', isShown ? '' : words].filter(Boolean).join(', '))
       if (location.hash === row.firstChild.getAttribute('href')) row.firstChild.setAttribute('aria-current', 'page')
       else row.firstChild.removeAttribute('aria-current')
     },

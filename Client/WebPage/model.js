@@ -389,7 +389,7 @@ function moved(queue, move) {
 }
 
 /** One step from an old list to a new one. */
-export function apply(list, step) {
+function apply(list, step) {
   if (step.change === 'insert') list.splice(step.at, 0, step.item)
   else if (step.change === 'remove') list.splice(step.at, 1)
   else if (step.change === 'move') list.splice(step.at, 0, ...list.splice(step.from, 1))

@@ -13,7 +13,7 @@ const usesShortcuts = () => localStorage.getItem(SHORTCUTS) !== 'off'
 /** How long what was decided is shown at least, in milliseconds. */
 const READ_AFTER = 8000
 
-export class NeedsView extends HTMLElement {
+class NeedsView extends HTMLElement {
   open() {
     this.heading = h('h1', {}, 'Needs you')
     this.nothing = h('p.quiet', { hidden: true }, 'Nothing needs you.')
@@ -179,7 +179,7 @@ export class NeedsView extends HTMLElement {
   }
 }
 
-export function taskWords(task) {
+function taskWords(task) {
   return {
     processing: task.operation ?? 'works', awaitingApproval: 'waits for approval', awaitingAnswer: 'waits for an answer',
     completed: task.result?.kind === 'failure' ? 'failed' : 'done', error: 'failed',
