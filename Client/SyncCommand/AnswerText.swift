@@ -173,9 +173,18 @@ enum ThreadText {
     "the thread queue is off on this device. To turn it on: cospool config set queueEnabled on"
 
   private static func state(of thread: ThreadAnswer) -> TextTable.Cell {
-    if let awaits = thread.awaits { return .init("wants \(awaits)", .yellow) }
-    if let lifted = thread.lifted { return .init(lifted, .yellow) }
-    return thread.locked ? .init("locked", .dim) : .init("ready", .green)
+    let (state, colour) = words(of: thread)
+    // Where that is why it shows, it says so already.
+    guard let merged = thread.merged, thread.lifted?.hasPrefix("merged") != true else {
+      return .init(state, colour)
+    }
+    return .init("\(state), \(merged) merged", .yellow)
+  }
+
+  private static func words(of thread: ThreadAnswer) -> (String, TextStyle.Colour?) {
+    if let awaits = thread.awaits { return ("wants \(awaits)", .yellow) }
+    if let lifted = thread.lifted { return (lifted, .yellow) }
+    return thread.locked ? ("locked", .dim) : ("ready", .green)
   }
 
   static func list(_ answer: ThreadsAnswer, showsLocked: Bool, style: TextStyle) -> String {

@@ -27,7 +27,7 @@ class NeedsView extends HTMLElement {
     // Its place is kept for it: it moves nothing where it comes.
     this.clear = h('button.link.away', { type: 'button', onclick: () => model.forgetRead() }, 'Hide what is decided')
     this.requests.box.prepend(h('div.bar', {}, this.requests.heading, this.clear))
-    this.stuck = this.#section('Failed or interrupted', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
+    this.stuck = this.#section('Failed, interrupted or merged', h('div.queue', { role: 'list', 'aria-label': 'Messages that wait for you' }))
     this.ready = this.#section('Threads that are ready', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
     this.locked = this.#section('At work', h('ol.threads', { 'aria-label': 'Threads that are locked' }))
     this.replaceChildren(this.heading, this.nothing, this.off,

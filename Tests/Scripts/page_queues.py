@@ -132,6 +132,13 @@ def check_versions(browser, fixture, figures):
         said = version.locator("mark").evaluate("each => getComputedStyle(each, '::before').content")
         expect("differs" in said, f"a screen reader hears {said}")
     picture(page, "versions")
+    # It needs its person, and is settled where that is listed as well.
+    shown(page.locator("header .sessions a", has_text="versions").locator("small")).to_have_text("merged")
+    go(page, "#/needs")
+    shown(page.get_by_role("heading", name="Failed, interrupted or merged")).to_be_visible()
+    shown(row(page, "for the store").locator(".version")).to_have_count(2)
+    picture(page, "versions-needs")
+    go(page, "#/s/versions")
     line.get_by_role("button", name="Use the version").nth(1).click()
     shown(line.locator(".content").first).to_have_text(texts[1])
     shown(line.locator(".versions")).to_be_hidden()

@@ -34,6 +34,13 @@ import Testing
       let json = await fixture.cospool("queue", "show", "1111", "--json")
       #expect(json.output.contains(#""merged":true"#), "\(json.output)")
       #expect(json.output.contains(#""text":"Bump the version to 2.0""#), "\(json.output)")
+      // So do the lists of sessions and of threads.
+      #expect(await fixture.cospool("thread", "add", "release").exitCode == 0)
+      for words in [["overview"], ["session", "list"], ["thread", "list", "--all"]] {
+        let sessions = await CommandFixture.cospool(
+          words, variables: ["COSPOOL_DATA": fixture.directory])
+        #expect(sessions.output.contains(", 1 merged"), "\(words): \(sessions)")
+      }
       // What is exported is merged as well.
       let file = await fixture.cospool("queue", "export", "-s", "release", "-")
       #expect(file.output.contains("editions"), "\(file.output)")
