@@ -147,14 +147,18 @@ enum QueueText {
         "merged from texts that were saved apart; it starts when one is chosen: "
           + "cospool queue resolve \(quoted) --take 1, or --take merged", .yellow)
     for (index, version) in (message.editions ?? []).enumerated() {
-      let device = TextStyle.line(version.device ?? "a device that is not known yet")
-      let title = "version \(index + 1), by \(device), \(version.savedAt)"
-      text += "\n\n" + style.coloured(title, .dim) + "\n"
+      text += "\n\n" + style.coloured(title(of: version, number: index + 1), .dim) + "\n"
       text +=
         version.text.map(TextStyle.block)
         ?? "\(version.bytes) bytes, which are too long to be kept; it cannot be taken"
     }
     return text
+  }
+
+  /// What one of the texts is called.
+  static func title(of version: EditionAnswer, number: Int) -> String {
+    let device = TextStyle.line(version.device ?? "a device that is not known yet")
+    return "version \(number), by \(device), \(version.savedAt)"
   }
 
   /// The shortest beginnings that tell these ids apart.

@@ -153,8 +153,8 @@ class QueueRow extends HTMLElement {
     if (this.versions.signature === signature) return
     this.versions.signature = signature
     show(this.versions, versions.length > 0)
-    const button = (label, take, name = label) => h('button', {
-      type: 'button', 'data-take': take, 'aria-label': name, onclick: () => this.#take(take, signature),
+    const button = (label, text, name = label) => h('button', {
+      type: 'button', 'aria-label': name, onclick: () => this.#take(text, signature),
     }, label)
     refill(this.versions, versions.length === 0 ? [] : [
       h('p', {}, 'It was edited in two places, and the texts were merged. What differs is underlined. Choose a text or edit it, and it goes on.'),
@@ -163,22 +163,22 @@ class QueueRow extends HTMLElement {
         version.text === undefined
           ? h('p.content', {}, `A text of ${size(version.bytes)}, which is too long to be kept.`)
           : h('p.content', { dir: 'auto' }, marked(version.text, versions.toSpliced(index, 1).flatMap((each) => each.text ?? []))),
-        version.text !== undefined && button('Use this', String(index + 1), `Use the version of ${version.device ?? 'a device'}`))),
-      button('Use the merged text', 'merged'),
+        version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`))),
+      button('Use the merged text'),
     ], this.more)
     // Where a long text differs is in sight.
     for (const mark of this.versions.querySelectorAll('mark:first-of-type')) mark.parentElement.scrollTop = mark.offsetTop - 40
   }
 
-  /** Takes one of the texts, if they are still those that were shown. */
-  async #take(take, signature) {
+  /** Takes one of the texts, or the merged one, if they are still those that were shown. */
+  async #take(text, signature) {
     const { id } = this.#message
     try {
       const now = await source.list(`messages/${id}`)
       if (JSON.stringify(now.editions) !== signature) return toast('Its versions changed meanwhile. Look again.')
-      await perform('resolve', { id, take, base: now.base }, { busy: 'choosing …', done: 'Chosen: it goes on', undoable: true })
+      await perform('edit', { id, text: text ?? now.content, base: now.base }, { busy: 'choosing …', done: 'Chosen: it goes on', undoable: true })
     } catch (error) {
-      failed(error, id, () => this.#take(take, signature))
+      failed(error, id, () => this.#take(text, signature))
     }
   }
 

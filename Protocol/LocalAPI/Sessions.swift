@@ -191,10 +191,14 @@ package struct ReceiptAnswer: APIValue {
     package var session: SessionID
     /// The beginning of its text, of one line.
     package var text: String
+    /// Whether it waits for a look at texts that were saved apart, also after this; left out where it
+    /// does not.
+    package var merged: Bool?
 
     package init(_ view: MessageView) {
       id = view.id
       session = view.session
+      merged = view.isMerged ? true : nil
       let line = view.content.split(whereSeparator: \.isNewline).lazy
         .map { String($0).trimmedOfWhitespace() }.first { !$0.isEmpty }
       text = (line ?? "").cut(toUTF8Bytes: Self.textBytesMax)
