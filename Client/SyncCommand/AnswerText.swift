@@ -178,7 +178,7 @@ enum ThreadText {
 
   private static func state(of thread: ThreadAnswer) -> TextTable.Cell {
     let (state, colour) = words(of: thread)
-    // Where that is why it shows, it says so already.
+    // One that shows for that reason says so already.
     guard let merged = thread.merged, thread.lifted?.hasPrefix("merged") != true else {
       return .init(state, colour)
     }

@@ -75,7 +75,7 @@ export function marked(text, others) {
   const [words, ...rest] = [text, ...others].map((each) => each.match(/\S+/g) ?? [])
   const have = rest.map((each) => shared(words, each))
   const parts = []
-  // What stands between words that are marked is in the mark.
+  // Blanks between words that are marked are in the mark.
   for (const [at, [, blank, word]] of [...text.matchAll(/(\s*)(\S+)/g)].entries()) {
     const name = have.every((each) => each[at]) ? 'span' : 'mark'
     if (parts.at(-1)?.localName === name) parts.at(-1).append(blank)

@@ -49,7 +49,7 @@ package struct SessionAnswer: APIValue {
   /// What runs its messages, where this device is the host: `none` where nothing does.
   package var agent: String?
   /// How many of the messages that wait were merged of texts that were saved apart, and wait for a look;
-  /// left out where none was.
+  /// left out if none was.
   package var merged: Int?
   /// Where it stands.
   package var standing: Standing?
@@ -191,7 +191,7 @@ package struct ReceiptAnswer: APIValue {
     package var session: SessionID
     /// The beginning of its text, of one line.
     package var text: String
-    /// Whether it waits for a look at texts that were saved apart, also after this; left out where it
+    /// Whether it waits for a look at texts that were saved apart, also after this; left out if it
     /// does not.
     package var merged: Bool?
 

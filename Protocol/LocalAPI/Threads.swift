@@ -54,7 +54,7 @@ package struct ThreadAnswer: APIValue {
   /// Why it shows though it is locked: nobody can be at work in it. Left out in steps.
   package var lifted: String?
   /// How many of its session's messages were merged of texts that were saved apart, and wait for a look;
-  /// in the list alone, and left out where none was.
+  /// in the list alone, and left out if none was.
   package var merged: Int?
 
   package init(_ view: ThreadView) {

@@ -132,7 +132,7 @@ def check_versions(browser, fixture, figures):
         said = version.locator("mark").evaluate("each => getComputedStyle(each, '::before').content")
         expect("differs" in said, f"a screen reader hears {said}")
     picture(page, "versions")
-    # It needs its person, and is settled where that is listed as well.
+    # It needs its person, and can be settled in the list of what does.
     shown(page.locator("header .sessions a", has_text="versions").locator("small")).to_have_text("merged")
     go(page, "#/needs")
     shown(page.get_by_role("heading", name="Failed, interrupted or merged")).to_be_visible()

@@ -82,7 +82,7 @@ import Testing
       #expect(session?.note?.contains("cospool queue show 11111111") == true)
       threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
       #expect(threads.threads.map(\.lifted) == ["merged: needs you"], "\(threads)")
-      // What is looked at says so no more, also where nothing starts.
+      // A message that was looked at says so no more, also in a paused session.
       _ = try await daemon.request("PUT", "/v1/sessions/s/pause")
       #expect(try await resolve("1", on: daemon).status == 200)
       session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)

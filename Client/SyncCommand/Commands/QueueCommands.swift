@@ -145,7 +145,7 @@ struct QueueCommands: ParsableCommand {
       (try? answer.decoded(ReceiptAnswer.self)).flatMap(Self.unconfirmed)
     }
 
-    /// Whether an edit counts, where that is not certain.
+    /// What is said of an edit of which it is not certain that it counts.
     static func unconfirmed(_ receipt: ReceiptAnswer) -> String? {
       guard receipt.unconfirmed == true else { return nil }
       return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
