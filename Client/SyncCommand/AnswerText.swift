@@ -147,14 +147,18 @@ enum QueueText {
         "merged from texts that were saved apart; it starts when one is chosen: "
           + "cospool queue resolve \(quoted) --take 1, or --take merged", .yellow)
     for (index, version) in (message.editions ?? []).enumerated() {
-      let device = TextStyle.line(version.device ?? "a device that is not known yet")
-      let title = "version \(index + 1), by \(device), \(version.savedAt)"
-      text += "\n\n" + style.coloured(title, .dim) + "\n"
+      text += "\n\n" + style.coloured(title(of: version, number: index + 1), .dim) + "\n"
       text +=
         version.text.map(TextStyle.block)
         ?? "\(version.bytes) bytes, which are too long to be kept; it cannot be taken"
     }
     return text
+  }
+
+  /// What one of the texts is called.
+  static func title(of version: EditionAnswer, number: Int) -> String {
+    let device = TextStyle.line(version.device ?? "a device that is not known yet")
+    return "version \(number), by \(device), \(version.savedAt)"
   }
 
   /// The shortest beginnings that tell these ids apart.
@@ -173,9 +177,18 @@ enum ThreadText {
     "the thread queue is off on this device. To turn it on: cospool config set queueEnabled on"
 
   private static func state(of thread: ThreadAnswer) -> TextTable.Cell {
-    if let awaits = thread.awaits { return .init("wants \(awaits)", .yellow) }
-    if let lifted = thread.lifted { return .init(lifted, .yellow) }
-    return thread.locked ? .init("locked", .dim) : .init("ready", .green)
+    let (state, colour) = words(of: thread)
+    // One that shows for that reason says so already.
+    guard let merged = thread.merged, thread.lifted?.hasPrefix("merged") != true else {
+      return .init(state, colour)
+    }
+    return .init("\(state), \(merged) merged", .yellow)
+  }
+
+  private static func words(of thread: ThreadAnswer) -> (String, TextStyle.Colour?) {
+    if let awaits = thread.awaits { return ("wants \(awaits)", .yellow) }
+    if let lifted = thread.lifted { return (lifted, .yellow) }
+    return thread.locked ? ("locked", .dim) : ("ready", .green)
   }
 
   static func list(_ answer: ThreadsAnswer, showsLocked: Bool, style: TextStyle) -> String {

@@ -113,6 +113,11 @@ struct CommandRunner: Sendable {
       try turning.lookUp(try state.decoded(UndoAnswer.self), environment)
       return turning
     }
+    if var resolve = command as? QueueCommands.Resolve, !resolve.message.isEmpty {
+      let shown = try await connection.answer(to: APIRequest(.get, ["messages", resolve.message]))
+      try resolve.lookUp(try shown.decoded(MessageAnswer.self), environment)
+      return resolve
+    }
     if var answering = command as? any AnsweringCommand {
       var tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
         .decoded(TasksAnswer.self).tasks

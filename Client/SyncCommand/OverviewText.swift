@@ -36,7 +36,15 @@ enum OverviewText {
   }
 
   static func words(of session: SessionAnswer) -> (String, TextStyle.Colour?) {
-    switch session.standing {
+    let (state, colour) = words(of: session.standing)
+    guard let merged = session.merged, session.standing != .merged else { return (state, colour) }
+    return ("\(state), \(merged) merged", .yellow)
+  }
+
+  private static func words(
+    of standing: SessionAnswer.Standing?
+  ) -> (String, TextStyle.Colour?) {
+    switch standing {
     case .asks?: ("needs you", .yellow)
     case .stopped?: ("stopped: needs you", .red)
     case .working?: ("working", .green)
@@ -44,6 +52,7 @@ enum OverviewText {
     case .unhosted?: ("no host", .yellow)
     case .unconsented?: ("needs consent", .yellow)
     case .agentless?: ("no agent", .yellow)
+    case .merged?: ("merged: needs you", .yellow)
     case .hostAway?: ("host away", .yellow)
     case .waiting?: ("waiting", nil)
     case .idle?, nil: ("idle", .dim)

@@ -70,6 +70,8 @@ extension APIHandlers {
       let kind =
         view.host == client.deviceID ? kinds[view.id] ?? client.settings.agents.kind : nil
       answer.agent = kind?.rawValue
+      let merged = client.workspace().mergedCount(of: view.id)
+      answer.merged = merged == 0 ? nil : merged
       (answer.standing, answer.note) = try standing(
         of: view, obstacles[view.id], asked: awaited[view.id] ?? [], elsewhere[view.id], sync)
       return answer
@@ -85,7 +87,7 @@ extension APIHandlers {
     }
     guard let answer = try await described([view]).first,
       let standing = answer.standing,
-      [SessionAnswer.Standing.unhosted, .hostAway].contains(standing)
+      [SessionAnswer.Standing.merged, .unhosted, .hostAway].contains(standing)
     else { return nil }
     return answer.note
   }
@@ -118,6 +120,8 @@ extension APIHandlers {
       return (.unhosted, "not assigned to a device: cospool session host \(quoted(view)) this")
     }
     if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
+    // Whatever device runs it, any can settle it.
+    if next.isMerged { return (.merged, try words(for: .merged, of: view, sync)) }
     if sync.isRemoved(host, own: client.deviceID) {
       return (
         .hostAway, "\(name(of: host)) was removed: cospool session host \(quoted(view)) this"

@@ -81,7 +81,10 @@ extension APIHandlers {
     let unsent = Dictionary(
       try await unsent().map { ($0.id, $0.delivery) }, uniquingKeysWith: { $1 })
     for index in answer.messages.indices {
-      answer.messages[index].delivery = unsent[answer.messages[index].id]
+      let id = answer.messages[index].id
+      answer.messages[index].delivery = unsent[id]
+      guard answer.messages[index].merged == true else { continue }
+      answer.messages[index].base = try client.contentVersion(of: id).description
     }
     answer.note = try await obstacle(of: id)
     return answer

@@ -8,7 +8,8 @@ extension StartObstacle {
     switch self {
     case .noAgent: .agentless
     case .consentMissing: .unconsented
-    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .merged, .movedWhileRunning,
+    case .merged: .merged
+    case .agentBusy, .agentNotAsking, .draining, .changeIncomplete, .movedWhileRunning,
       .runsElsewhere, .notBefore, .triesAgain, .unanswered:
       .waiting
     }

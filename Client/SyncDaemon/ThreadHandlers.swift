@@ -81,6 +81,8 @@ struct ThreadHandlers: RouteHandlers {
       var answer = ThreadAnswer(thread)
       answer.awaits = client.workspace().task(of: thread.session)?.status.kind.awaited
       answer.lifted = lifted[thread.session].map(words)
+      let merged = client.workspace().mergedCount(of: thread.session)
+      answer.merged = merged == 0 ? nil : merged
       return answer
     }
     return ThreadsAnswer(enabled: isOn, threads: threads, next: page.next)
@@ -92,6 +94,7 @@ struct ThreadHandlers: RouteHandlers {
     case .noAgent: "no agent"
     case .hostAway(let device): "\(name(of: device)) is away"
     case .stopped: "stopped: needs you"
+    case .merged: "merged: needs you"
     case .nothingWaits: "nothing waits"
     }
   }

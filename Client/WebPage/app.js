@@ -225,9 +225,9 @@ export const drafts = {
 
 // Files.
 
-export const FILE_MAX = 10 * 1024 * 1024
+const FILE_MAX = 10 * 1024 * 1024
 /** What fits into one request together, before it is written as base64. */
-export const FILES_MAX = 11 * 1024 * 1024
+const FILES_MAX = 11 * 1024 * 1024
 
 /** A file as the daemon takes it. */
 export function packed(file) {

@@ -4,7 +4,7 @@ import { drafts, filesProblem, model, packed, send, source } from './app.js'
 import { h, refill, show, size, text, toast } from './dom.js'
 import { storedFiles } from './storage.js'
 
-export class Composer extends HTMLElement {
+class Composer extends HTMLElement {
   #session; #files = []; #timer; #packing = false
 
   open(session) {

@@ -2,7 +2,6 @@
 
 import { failed, lock, model, offerUndo, perform, source } from './app.js'
 import { ago, confirmed, counted, disable, h, quotedOperand, refill, say, show, svg, text, toast } from './dom.js'
-import { drawWeeks, readWeeks } from './weeks.js'
 
 const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read only' }
 
@@ -10,7 +9,7 @@ const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read
 const LINK_LASTS = 60_000
 const CODE_LASTS = 600_000
 
-export class DevicesView extends HTMLElement {
+class DevicesView extends HTMLElement {
   #over; #codeOver
 
   open() {
@@ -52,7 +51,7 @@ export class DevicesView extends HTMLElement {
   }
 
   #readWeeks() {
-    readWeeks(source).then((weeks) => drawWeeks(this.weeks, weeks), (error) => text(this.weeks, error.message))
+    readWeeks().then((weeks) => drawWeeks(this.weeks, weeks), (error) => text(this.weeks, error.message))
   }
 
   async #switchSync() {
@@ -266,3 +265,65 @@ export function syncWords(sync) {
 }
 
 customElements.define('devices-view', DevicesView)
+
+// A picture of the last two weeks, from the history: runs, failures, and time spent waiting for a person.
+
+const DAYS = 14
+const PAGES_MAX = 10
+const ENDS = { succeeded: 'runs', failed: 'failures', interrupted: 'failures', unknown: 'failures' }
+
+async function readWeeks() {
+  const days = Array.from({ length: DAYS }, (_, index) => {
+    const date = new Date()
+    date.setHours(0, 0, 0, 0)
+    date.setDate(date.getDate() - (DAYS - 1 - index))
+    return { date, runs: 0, failures: 0, waited: 0 }
+  })
+  const entries = []
+  const query = { limit: 1000 }
+  for (let page = 0; page < PAGES_MAX; page += 1) {
+    const answer = await source.list('history', query)
+    entries.push(...answer.entries)
+    query.before = answer.next
+    if (!answer.next || answer.entries.some((entry) => entry.at && new Date(entry.at) < days[0].date)) break
+  }
+  const waits = new Map()
+  for (const entry of entries.reverse()) {
+    if (!entry.at) continue
+    const at = new Date(entry.at)
+    const day = days.findLast((each) => each.date <= at)
+    if (!day) continue
+    if (ENDS[entry.action]) day[ENDS[entry.action]] += 1
+    if (entry.action !== 'task') continue
+    if (waits.has(entry.session)) day.waited += at - waits.get(entry.session)
+    waits.delete(entry.session)
+    if (entry.what.startsWith('task: awaiting')) waits.set(entry.session, at)
+  }
+  return days
+}
+
+function drawWeeks(box, days) {
+  const [runs, failures, waited] = ['runs', 'failures', 'waited'].map((name) => days.reduce((sum, day) => sum + day[name], 0))
+  const words = `${counts({ runs, failures, waited })} for a person`
+  const most = Math.max(1, ...days.map((day) => day.runs + day.failures))
+  const longest = Math.max(60_000, ...days.map((day) => day.waited))
+  const picture = svg('svg', { viewBox: '0 0 280 64', role: 'img', 'aria-label': words })
+  for (const [index, day] of days.entries()) {
+    const x = index * 20 + 3
+    const bar = (from, part, kind) => part && picture.append(svg('rect', { x, y: from - part, width: 14, height: part, class: kind }))
+    const done = (day.runs / most) * 40
+    bar(42, done, 'runs')
+    bar(42 - done, (day.failures / most) * 40, 'failures')
+    bar(62, (day.waited / longest) * 14, 'waited')
+    const area = svg('rect', { x: index * 20, y: 0, width: 20, height: 64, class: 'day' })
+    area.append(svg('title', {}))
+    text(area.firstChild, told(day))
+    picture.append(area)
+  }
+  box.replaceChildren(picture, h('p.meta', {}, h('i.key.runs', {}), 'done ', h('i.key.failures', {}), 'failed ',
+    h('i.key.waited', {}), 'waited for a person · ', words),
+  h('details', {}, h('summary', {}, 'Day by day'), h('ul.meta', {}, ...days.map((day) => h('li', {}, told(day))))))
+}
+
+const told = (day) => `${day.date.toLocaleDateString()}: ${counts(day)}`
+const counts = ({ runs, failures, waited }) => `${runs} done, ${failures} failed, ${Math.round(waited / 60_000)} min waiting`

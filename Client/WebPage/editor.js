@@ -28,19 +28,61 @@ const canEdit = ({ status }) => status === 'queued' || STUCK.includes(status)
 const CONTEXT = 6
 const SHOWN_MAX = 300
 
-/** The stretch in which two texts differ, by words, as elements: what went and what came, with a little of what stands around. */
-function difference(before, after) {
-  const [old, fresh] = [before, after].map((text) => text.split(/(\s+)/))
+/** Pairs of words that are compared at most: what takes a moment. */
+const PAIRS_MAX = 1e6
+
+/** How many words two texts have in common at their beginning, and at their end. */
+function ends(old, fresh) {
   let start = 0
   while (start < old.length && start < fresh.length && old[start] === fresh[start]) start += 1
   let end = 0
   while (end < old.length - start && end < fresh.length - start && old.at(-1 - end) === fresh.at(-1 - end)) end += 1
+  return [start, end]
+}
+
+/** The stretch in which two texts differ, by words, as elements: what went and what came, with a little of what stands around. */
+function difference(before, after) {
+  const [old, fresh] = [before, after].map((text) => text.split(/(\s+)/))
+  const [start, end] = ends(old, fresh)
   const cut = (text) => (text.length > SHOWN_MAX ? `${text.slice(0, SHOWN_MAX)} … (${counted(text.length - SHOWN_MAX, 'more character')})` : text)
   const [gone, come] = [old, fresh].map((words) => cut(words.slice(start, words.length - end).join('')))
   const from = Math.max(0, start - CONTEXT)
   const to = Math.min(fresh.length, fresh.length - end + CONTEXT)
   return [from > 0 && '… ', fresh.slice(from, start).join(''), gone && h('del', {}, gone), gone && come && ' ', come && h('ins', {}, come),
     fresh.slice(fresh.length - end, to).join(''), to < fresh.length && ' …'].filter(Boolean)
+}
+
+/** Which words another text has, too, in the same order; of too many, those at both ends. */
+function shared(words, others) {
+  const [start, end] = ends(words, others)
+  const [rows, columns] = [words, others].map((each) => each.slice(start, each.length - end))
+  if (rows.length * columns.length > PAIRS_MAX) columns.length = 0
+  const result = words.map((_, at) => at < start || at >= start + rows.length)
+  let best = Array(columns.length + 1).fill({ length: 0 })
+  for (const [at, word] of rows.entries()) {
+    const next = [best[0]]
+    for (const [to, other] of columns.entries()) {
+      next.push(word === other ? { length: best[to].length + 1, at, before: best[to] } : best[to + 1].length > next[to].length ? best[to + 1] : next[to])
+    }
+    best = next
+  }
+  for (let each = best.at(-1); each.before; each = each.before) result[start + each.at] = true
+  return result
+}
+
+/** A text as elements, in which the words are marked that one of the others lacks. */
+export function marked(text, others) {
+  const [words, ...rest] = [text, ...others].map((each) => each.match(/\S+/g) ?? [])
+  const have = rest.map((each) => shared(words, each))
+  const parts = []
+  // Blanks between words that are marked are in the mark.
+  for (const [at, [, blank, word]] of [...text.matchAll(/(\s*)(\S+)/g)].entries()) {
+    const name = have.every((each) => each[at]) ? 'span' : 'mark'
+    if (parts.at(-1)?.localName === name) parts.at(-1).append(blank)
+    else parts.push(blank, h(name))
+    parts.at(-1).append(word)
+  }
+  return parts
 }
 
 export class Editor {

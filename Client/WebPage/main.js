@@ -7,7 +7,7 @@ import './session.js'
 import { syncWords } from './devices.js'
 import { tellUnsaid } from './request.js'
 import { KEY, Stranger } from './source.js'
-import { STUCK } from './model.js'
+import { isStuck } from './model.js'
 
 const main = document.getElementById('main')
 let view
@@ -278,8 +278,8 @@ function linkWords() {
 function standing(session) {
   const task = model.tasks.get(session.id)
   if (task?.request || task?.question || model.unconsented.has(session.id)) return { kind: 'ask', words: 'asks you' }
-  const stuck = (model.queues.get(session.id) ?? []).find(({ status }) => STUCK.includes(status))
-  if (stuck) return { kind: 'fail', words: { failed: 'failed', unknown: 'outcome unknown' }[stuck.status] ?? 'the agent stopped' }
+  const stuck = (model.queues.get(session.id) ?? []).find(isStuck)
+  if (stuck) return { kind: 'fail', words: { failed: 'failed', unknown: 'outcome unknown', queued: 'merged' }[stuck.status] ?? 'the agent stopped' }
   if (model.running(session.id) || task?.status === 'processing') return { kind: 'on', words: 'running' }
   const why = model.obstacle(session.id)
   if (why) return { kind: 'off', words: why.isAway ? 'its device is offline' : 'does not run' }
@@ -309,11 +309,12 @@ function fillSessions(list) {
       dot.className = `dot ${kind}`
       text(label, name(session))
       // What runs and what waits, the dot and the count say.
-      show(state, ['fail', 'off'].includes(kind))
+      const isShown = ['fail', 'off'].includes(kind)
+      show(state, isShown)
       text(state, words)
       show(count, session.waiting > 0)
       text(count, String(session.waiting))
-      text(unseen, [session.waiting ? 'waiting' : '', words && !['fail', 'off'].includes(kind) ? words : ''].filter(Boolean).join(', '))
+      text(unseen, [session.waiting ? 'waiting' : '', isShown ? '' : words].filter(Boolean).join(', '))
       if (location.hash === row.firstChild.getAttribute('href')) row.firstChild.setAttribute('aria-current', 'page')
       else row.firstChild.removeAttribute('aria-current')
     },

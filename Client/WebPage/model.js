@@ -7,6 +7,8 @@ const SENDING = 'cospool.sending.'
 
 /** The states in which a message stands in front of its queue until a person decides. */
 export const STUCK = ['failed', 'interrupted', 'unknown']
+/** Whether a message waits for a person's decision. */
+export const isStuck = ({ status, merged }) => merged || STUCK.includes(status)
 
 export class Model extends EventTarget {
   sessions = new Map()
@@ -339,7 +341,7 @@ export class Model extends EventTarget {
     const putOff = requests.filter((each) => this.later.get(each.id) > now)
     const stuck = []
     for (const [session, queue] of this.queues) {
-      for (const message of queue) if (STUCK.includes(message.status)) stuck.push({ session, message })
+      for (const message of queue) if (isStuck(message)) stuck.push({ session, message })
     }
     const threads = this.settings?.queueEnabled === false ? [] : this.threads
     return {
@@ -389,7 +391,7 @@ function moved(queue, move) {
 }
 
 /** One step from an old list to a new one. */
-export function apply(list, step) {
+function apply(list, step) {
   if (step.change === 'insert') list.splice(step.at, 0, step.item)
   else if (step.change === 'remove') list.splice(step.at, 1)
   else if (step.change === 'move') list.splice(step.at, 0, ...list.splice(step.from, 1))

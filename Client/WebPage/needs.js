@@ -13,7 +13,7 @@ const usesShortcuts = () => localStorage.getItem(SHORTCUTS) !== 'off'
 /** How long what was decided is shown at least, in milliseconds. */
 const READ_AFTER = 8000
 
-export class NeedsView extends HTMLElement {
+class NeedsView extends HTMLElement {
   open() {
     this.heading = h('h1', {}, 'Needs you')
     this.nothing = h('p.quiet', { hidden: true }, 'Nothing needs you.')
@@ -27,7 +27,7 @@ export class NeedsView extends HTMLElement {
     // Its place is kept for it: it moves nothing where it comes.
     this.clear = h('button.link.away', { type: 'button', onclick: () => model.forgetRead() }, 'Hide what is decided')
     this.requests.box.prepend(h('div.bar', {}, this.requests.heading, this.clear))
-    this.stuck = this.#section('Failed or interrupted', h('div.queue', { role: 'list', 'aria-label': 'Messages that failed' }))
+    this.stuck = this.#section('Failed, interrupted or merged', h('div.queue', { role: 'list', 'aria-label': 'Messages that wait for you' }))
     this.ready = this.#section('Threads that are ready', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
     this.locked = this.#section('At work', h('ol.threads', { 'aria-label': 'Threads that are locked' }))
     this.replaceChildren(this.heading, this.nothing, this.off,
@@ -179,7 +179,7 @@ export class NeedsView extends HTMLElement {
   }
 }
 
-export function taskWords(task) {
+function taskWords(task) {
   return {
     processing: task.operation ?? 'works', awaitingApproval: 'waits for approval', awaitingAnswer: 'waits for an answer',
     completed: task.result?.kind === 'failure' ? 'failed' : 'done', error: 'failed',

@@ -59,7 +59,7 @@ async function decide(asked, verdict, remark, digest) {
 
 function isOpen({ id, session }) { return asks(model.tasks.get(session)).some((each) => each.id === id) }
 
-export class RequestCard extends HTMLElement {
+class RequestCard extends HTMLElement {
   #id; #session; #asked
   /** The request as all of it is shown here: what a yes allows. None while some of it is missing. */
   #shown

@@ -3,7 +3,7 @@
 import { LABELS, WORDS, actionsOf } from './actions.js'
 import { deliver, discard, failed, filesProblem, model, named, offerUndo, packed, perform, source } from './app.js'
 import { age, disable, h, refill, say, show, size, text, toast } from './dom.js'
-import { Editor, isBegun } from './editor.js'
+import { Editor, isBegun, marked } from './editor.js'
 import { STUCK } from './model.js'
 
 /** What is said while an agent is stopped, on whatever device it is at work. */
@@ -18,7 +18,7 @@ const ONLY = {
   stop: ['running'], takeOver: ['running'], restore: ['cancelled'], resend: ['sending'], discard: ['sending'], output: ['running', ...STUCK], attach: ['queued'],
 }
 
-export class QueueRow extends HTMLElement {
+class QueueRow extends HTMLElement {
   #message; #place; #menu; #editor
 
   connectedCallback() {
@@ -148,35 +148,37 @@ export class QueueRow extends HTMLElement {
 
   /** The texts that were saved apart, each with a button that takes it. */
   #showVersions(message) {
-    const versions = message.merged ? message.editions : []
+    const versions = message.editions ?? []
     const signature = JSON.stringify(versions)
     if (this.versions.signature === signature) return
     this.versions.signature = signature
     show(this.versions, versions.length > 0)
-    const button = (label, take, name) => h('button', {
-      type: 'button', 'data-take': take, 'aria-label': name, onclick: () => this.#take(take, signature),
+    const button = (label, text, name = label) => h('button', {
+      type: 'button', 'aria-label': name, onclick: () => this.#take(text, signature),
     }, label)
     refill(this.versions, versions.length === 0 ? [] : [
-      h('p', {}, 'It was edited in two places, and the texts were merged. It starts when you have chosen one, or edited it.'),
+      h('p', {}, 'It was edited in two places, and the texts were merged. What differs is underlined. Choose a text or edit it, and it goes on.'),
       ...versions.map((version, index) => h('div.version', {},
         h('p.meta', {}, `${version.device ?? 'a device'} · ${age(version.savedAt)}`),
         version.text === undefined
           ? h('p.content', {}, `A text of ${size(version.bytes)}, which is too long to be kept.`)
-          : h('p.content', { dir: 'auto' }, version.text),
-        version.text !== undefined && button('Use this', String(index + 1), `Use the version of ${version.device ?? 'a device'}`))),
-      button('Use the merged text', 'merged', 'Use the merged text'),
+          : h('p.content', { dir: 'auto' }, marked(version.text, versions.toSpliced(index, 1).flatMap((each) => each.text ?? []))),
+        version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`))),
+      button('Use the merged text'),
     ], this.more)
+    // Where a long text differs is in sight.
+    for (const mark of this.versions.querySelectorAll('mark:first-of-type')) mark.parentElement.scrollTop = mark.offsetTop - 40
   }
 
-  /** Takes one of the texts, if they are still those that were shown. */
-  async #take(take, signature) {
+  /** Takes one of the texts, or the merged one, if they are still those that were shown. */
+  async #take(text, signature) {
     const { id } = this.#message
     try {
       const now = await source.list(`messages/${id}`)
-      if (now.merged && JSON.stringify(now.editions) !== signature) return toast('Another version came in meanwhile. Look again.')
-      await perform('resolve', { id, take, base: now.base }, { busy: 'choosing …', done: 'Chosen: it goes on', undoable: true })
+      if (JSON.stringify(now.editions) !== signature) return toast('Its versions changed meanwhile. Look again.')
+      await perform('edit', { id, text: text ?? now.content, base: now.base }, { busy: 'choosing …', done: 'Chosen: it goes on', undoable: true })
     } catch (error) {
-      failed(error, id, () => this.#take(take, signature))
+      failed(error, id, () => this.#take(text, signature))
     }
   }
 
@@ -227,10 +229,10 @@ export class QueueRow extends HTMLElement {
     const values = { id: message.id, session: this.#place.session }
     const steps = {
       edit: () => this.#openEditor(),
-      up: () => this.#move('up', this.#place.index - 1),
-      down: () => this.#move('down', this.#place.index + 1),
-      top: () => this.#move('top', 0),
-      bottom: () => this.#move('bottom', Infinity),
+      up: () => this.#move(this.#place.index - 1),
+      down: () => this.#move(this.#place.index + 1),
+      top: () => this.#move(-Infinity),
+      bottom: () => this.#move(Infinity),
       urgent: () => perform('priority', { ...values, priority: 'urgent' }, { done: `${named(message.content)} is urgent: before all normal messages`, undoable: true }),
       normal: () => perform('priority', { ...values, priority: 'normal' }, { done: `${named(message.content)} is normal again`, undoable: true }),
       attach: () => this.#attach(),
@@ -249,7 +251,7 @@ export class QueueRow extends HTMLElement {
   }
 
   /** Moves it to a place among the rows, from 0; says where it came to. */
-  #move(how, index) {
+  #move(index) {
     // As it is shown: an earlier move may still be on its way.
     const queue = model.rows(this.#place.session).filter((each) => each.status === 'queued')
     const here = queue.findIndex((each) => each.id === this.#message.id)

@@ -10,7 +10,7 @@ import { moveTo } from './row.js'
 
 const OUTPUT_PERIOD = 1000
 
-export class SessionView extends HTMLElement {
+class SessionView extends HTMLElement {
   #id; #output; #timer; #settling
   /** Why it is paused, and as of which state of the session that is known. */
   #reason = null

@@ -208,7 +208,6 @@ const ACTIONS = {
   enter: ({ ticket, name }) => ['POST', ENTRY, { ticket, name }],
   send: (v) => ['POST', `${session(v)}/queue`, { id: v.id, text: v.text, priority: v.priority, attachments: v.attachments }],
   edit: (v) => ['PUT', `messages/${v.id}/content`, { content: v.text, base: v.base }],
-  resolve: (v) => ['POST', `messages/${v.id}/resolve`, { take: v.take, base: v.base }],
   hold: (v) => ['PUT', `messages/${v.id}/hold?editing=true`, { seconds: 60 }],
   release: (v) => ['DELETE', `messages/${v.id}/hold?editing=true`],
   move: (v) => ['POST', 'messages/move', { ids: [v.id], ...v.to }],

@@ -189,7 +189,8 @@ package struct MessageAnswer: APIValue {
   /// How far it came on its way to the server; left out where the server has it, where there is none,
   /// and in events.
   package var delivery: Delivery?
-  /// For an edit against this content; where one message is asked for alone.
+  /// For an edit against this content; where one message is asked for alone, and of a merged one in
+  /// the queue of its session.
   package var base: String?
 
   package init(_ view: MessageView, namesSession: Bool) {

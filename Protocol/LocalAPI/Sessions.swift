@@ -48,6 +48,9 @@ package struct SessionAnswer: APIValue {
   package var onLostServer: LostServerPolicy
   /// What runs its messages, where this device is the host: `none` where nothing does.
   package var agent: String?
+  /// How many of the messages that wait were merged of texts that were saved apart, and wait for a look;
+  /// left out if none was.
+  package var merged: Int?
   /// Where it stands.
   package var standing: Standing?
   /// What that means, in words: what is asked, why nothing starts, what is done.
@@ -67,6 +70,8 @@ package struct SessionAnswer: APIValue {
     case unconsented
     /// Messages wait, and their host has no agent.
     case agentless
+    /// Its next message was merged of texts that were saved apart, and waits for a look.
+    case merged
     /// Messages wait, and their host is not connected.
     case hostAway
     case waiting
@@ -186,10 +191,14 @@ package struct ReceiptAnswer: APIValue {
     package var session: SessionID
     /// The beginning of its text, of one line.
     package var text: String
+    /// Whether it waits for a look at texts that were saved apart, also after this; left out if it
+    /// does not.
+    package var merged: Bool?
 
     package init(_ view: MessageView) {
       id = view.id
       session = view.session
+      merged = view.isMerged ? true : nil
       let line = view.content.split(whereSeparator: \.isNewline).lazy
         .map { String($0).trimmedOfWhitespace() }.first { !$0.isEmpty }
       text = (line ?? "").cut(toUTF8Bytes: Self.textBytesMax)

@@ -53,6 +53,9 @@ package struct ThreadAnswer: APIValue {
   package var awaits: String?
   /// Why it shows though it is locked: nobody can be at work in it. Left out in steps.
   package var lifted: String?
+  /// How many of its session's messages were merged of texts that were saved apart, and wait for a look;
+  /// in the list alone, and left out if none was.
+  package var merged: Int?
 
   package init(_ view: ThreadView) {
     session = view.session

@@ -6,14 +6,16 @@ checked against each tool's own description besides.
 """
 
 import asyncio
+import json
+import subprocess
 import sys
 
 import jsonschema
 from mcp import ClientSession, StdioServerParameters, stdio_client
 
 TOOLS = {
-    "queue_list", "queue_add", "queue_edit", "queue_move", "queue_cancel", "queue_pause",
-    "queue_resume", "queue_retry", "queue_skip", "session_list", "thread_list", "thread_remove",
+    "queue_list", "queue_add", "queue_edit", "queue_resolve", "queue_move", "queue_cancel",
+    "queue_pause", "queue_resume", "queue_retry", "queue_skip", "session_list", "thread_list", "thread_remove",
     "task_state", "ask_person", "permission_prompt",
 }
 
@@ -50,6 +52,22 @@ class Agent:
     async def contents(self, session):
         listing = await self.call("queue_list", session=session)
         return [message["content"] for message in listing["messages"]]
+
+
+MERGED = {"version": 1, "sessionId": "release", "messages": [{
+    "id": "11111111-1111-4111-8111-111111111111", "content": "Bump to 1.3 2.0",
+    "createdAt": "2026-01-01T00:00:00Z", "editions": [
+        {"content": "Bump to 1.3", "savedAt": 1}, {"content": "Bump to 2.0", "savedAt": 2}]}]}
+
+
+async def check_resolve(agent):
+    """A prompt that was edited in two places goes on with the text that the agent takes."""
+    message = (await agent.call("queue_list", session="release"))["messages"][0]
+    expect(message["merged"] and len(message["editions"]) == 2, f"it is not merged: {message}")
+    text = message["editions"][1]["text"]
+    await agent.call("queue_resolve", id=message["id"], text=text, base=message["base"])
+    message = (await agent.call("queue_list", session="release"))["messages"][0]
+    expect(message["content"] == text and "merged" not in message, f"it waits still: {message}")
 
 
 async def check(agent):
@@ -95,6 +113,10 @@ async def main(cospool, directory):
             await session.initialize()
             agent = Agent(session)
             await check(agent)
+            subprocess.run(
+                [cospool, "queue", "import", "-", "--data", directory], check=True,
+                input=json.dumps(MERGED).encode(), stdout=subprocess.DEVNULL)
+            await check_resolve(agent)
             calls = agent.calls
     # A key holds over a restart of the server.
     async with stdio_client(server) as (reader, writer):

@@ -103,14 +103,20 @@ def check_merge(browser, fixture, figures):
         "%Y-%m-%dT%H:%M:%S.999Z", time.gmtime()), "it is let go")
 
 
+def saved_apart(device, session, before, texts):
+    """A message whose text was saved several times against one base."""
+    device.send(session, before)
+    message = device.queue(session)[-1]
+    base = device.api("GET", f"messages/{message['id']}")["base"]
+    for text in texts:
+        device.api("PUT", f"messages/{message['id']}/content", {"content": text, "base": base})
+    return message["id"]
+
+
 def check_versions(browser, fixture, figures):
     """A text that was merged stands with the texts that were saved apart, and waits until one is taken."""
-    fixture.desk.send("versions", "Use a file for the store")
-    message = fixture.desk.queue("versions")[0]
-    base = fixture.desk.api("GET", f"messages/{message['id']}")["base"]
     texts = ["Use SQLite for the store", "Use MySQL for the store"]
-    for text in texts:
-        fixture.desk.api("PUT", f"messages/{message['id']}/content", {"content": text, "base": base})
+    saved_apart(fixture.desk, "versions", "Use a file for the store", texts)
     page = browser.page()
     go(page, "#/s/versions")
     line = page.locator("queue-row")
@@ -119,7 +125,20 @@ def check_versions(browser, fixture, figures):
     for text, version in zip(texts, line.locator(".version").all()):
         shown(version).to_contain_text(text)
         shown(version).to_contain_text("desk")
+    # The words that differ are marked, also for those who see no colour and those who hear the page.
+    for word, version in zip(["SQLite", "MySQL"], line.locator(".version").all()):
+        shown(version.locator("mark")).to_have_text([word])
+        shown(version.locator("mark")).to_have_css("text-decoration-line", "underline")
+        said = version.locator("mark").evaluate("each => getComputedStyle(each, '::before').content")
+        expect("differs" in said, f"a screen reader hears {said}")
     picture(page, "versions")
+    # It needs its person, and can be settled in the list of what does.
+    shown(page.locator("header .sessions a", has_text="versions").locator("small")).to_have_text("merged")
+    go(page, "#/needs")
+    shown(page.get_by_role("heading", name="Failed, interrupted or merged")).to_be_visible()
+    shown(row(page, "for the store").locator(".version")).to_have_count(2)
+    picture(page, "versions-needs")
+    go(page, "#/s/versions")
     line.get_by_role("button", name="Use the version").nth(1).click()
     shown(line.locator(".content").first).to_have_text(texts[1])
     shown(line.locator(".versions")).to_be_hidden()
@@ -129,6 +148,33 @@ def check_versions(browser, fixture, figures):
     line.get_by_role("button", name="Use the merged text").click()
     shown(line.locator(".versions")).to_be_hidden()
     expect("merged" not in fixture.desk.queue("versions")[0], "it is not merged any more")
+
+
+def check_versions_of_a_long_text(browser, fixture, figures):
+    """Of long texts the words that differ are marked and in sight, on a phone too; more words are marked as one."""
+    lines = "".join(f"{number}. Look at file {number} and say what it does.\n" for number in range(1, 80))
+    texts = [lines + "Then delete the old ones.", "Begin here.\n" + lines + "Then keep all."]
+    saved_apart(fixture.desk, "long-versions", lines + "Then stop.", texts)
+    for name, options in {"wide": {}, "phone": {
+            "viewport": {"width": 375, "height": 740}, "has_touch": True, "color_scheme": "dark"}}.items():
+        page = browser.page(**options)
+        go(page, "#/s/long-versions")
+        versions = page.locator("queue-row .version")
+        shown(versions.nth(0).locator("mark")).to_have_text(["delete the old ones."])
+        shown(versions.nth(1).locator("mark")).to_have_text(["Begin here.", "keep all."])
+        for version in versions.all():
+            mark, text = version.locator("mark").first.bounding_box(), version.locator("p.content").bounding_box()
+            expect(text["y"] <= mark["y"] and mark["y"] + mark["height"] <= text["y"] + text["height"],
+                   f"{name}: the first difference at {mark} is out of sight in {text}")
+            expect(text["x"] + text["width"] <= page.viewport_size["width"], f"{name}: {text} is too wide")
+        versions.first.scroll_into_view_if_needed()
+        picture(page, f"versions-long-{name}")
+    # Two texts of many words that have nothing in common.
+    many = [" ".join(f"{kind}{number}" for number in range(2_000)) for kind in "ab"]
+    saved_apart(fixture.desk, "many-versions", "Begin.", [f"Begin. {each} End." for each in many])
+    go(page, "#/s/many-versions")
+    for text, version in zip(many, page.locator("queue-row .version").all()):
+        shown(version.locator("mark")).to_have_text([text])
 
 
 def check_edit_of_a_gone_message(browser, fixture, figures):

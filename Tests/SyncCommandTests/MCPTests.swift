@@ -88,7 +88,8 @@ import Testing
       let tools = try #require(answers.first?["result"]?["tools"]?.elements)
       #expect(
         Set(tools.compactMap { $0["name"]?.text }) == [
-          "queue_list", "queue_add", "queue_edit", "queue_move", "queue_cancel", "queue_pause",
+          "queue_list", "queue_add", "queue_edit", "queue_resolve", "queue_move", "queue_cancel",
+          "queue_pause",
           "queue_resume", "queue_retry", "queue_skip", "thread_list", "thread_remove",
           "session_list", "task_state", "ask_person", "permission_prompt",
         ])
@@ -141,6 +142,38 @@ import Testing
       #expect(failure(second[5])?.contains("(messageNotFailed)") == true)
       #expect(failure(second[6])?.contains("(messageNotFailed)") == true)
       _ = try content(second[7])
+    }
+  }
+
+  /// A merged prompt is shown with its texts, and goes on with the one that an agent takes.
+  @Test func aMergedPromptIsResolved() async throws {
+    try await CommandFixture.run { fixture in
+      let file =
+        #"{"version":1,"sessionId":"release","messages":[{"#
+        + #""id":"11111111-1111-4111-8111-111111111111","content":"Bump to 1.3 2.0","#
+        + #""createdAt":"2026-01-01T00:00:00Z","editions":["#
+        + #"{"content":"Bump to 1.3","savedAt":1},{"content":"Bump to 2.0","savedAt":2}]}]}"#
+      #expect(await fixture.cospool("queue", "import", "-", input: file).exitCode == 0)
+      let before = try await serve(fixture, [call("queue_list", ["session": "release"])])
+      let message = try #require(try content(before[0])["messages"]?.elements.first)
+      #expect(message["merged"] == true)
+      let text = try #require(message["editions"]?.elements.last?["text"]?.text)
+      let given: [String: JSONTree] = [
+        "id": "1111", "text": .string(text), "base": .string(try #require(message["base"]?.text)),
+      ]
+      var without = given
+      without["base"] = nil
+      let after = try await serve(
+        fixture,
+        [
+          call("queue_resolve", .object(without)), call("queue_resolve", .object(given)),
+          call("queue_list", ["session": "release"]),
+        ])
+      #expect(failure(after[0])?.contains("base") == true)
+      _ = try content(after[1])
+      let taken = try #require(try content(after[2])["messages"]?.elements.first)
+      #expect(taken["content"]?.text == "Bump to 2.0" && taken["merged"] == nil)
+      #expect(taken["base"] == nil)
     }
   }
 

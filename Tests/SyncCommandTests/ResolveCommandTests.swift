@@ -1,3 +1,8 @@
+import ArgumentParser
+import Foundation
+import LocalAPI
+import QueueModel
+import Synchronization
 import Testing
 
 @testable import SyncCommand
@@ -34,18 +39,29 @@ import Testing
       let json = await fixture.cospool("queue", "show", "1111", "--json")
       #expect(json.output.contains(#""merged":true"#), "\(json.output)")
       #expect(json.output.contains(#""text":"Bump the version to 2.0""#), "\(json.output)")
+      // So do the lists of sessions and of threads.
+      #expect(await fixture.cospool("thread", "add", "release").exitCode == 0)
+      for words in [["overview"], ["session", "list"], ["thread", "list", "--all"]] {
+        let sessions = await CommandFixture.cospool(
+          words, variables: ["COSPOOL_DATA": fixture.directory])
+        #expect(sessions.output.contains(", 1 merged"), "\(words): \(sessions)")
+      }
       // What is exported is merged as well.
       let file = await fixture.cospool("queue", "export", "-s", "release", "-")
       #expect(file.output.contains("editions"), "\(file.output)")
     }
   }
 
-  @Test(arguments: [("1", texts[0]), ("2", texts[1]), ("merged", merged)])
-  func oneIsTaken(take: String, text: String) async throws {
+  @Test(arguments: [
+    ("1", texts[0], "version 1, by desk, "), ("2", texts[1], "version 2, by desk, "),
+    ("merged", merged, "the merged text"),
+  ])
+  func oneIsTaken(take: String, text: String, source: String) async throws {
     try await withMerged { fixture in
       let answer = await fixture.cospool("queue", "resolve", "1111", "--take", take)
       #expect(answer.exitCode == 0, "\(answer)")
-      #expect(answer.output == "resolved \"\(text)\" in release")
+      #expect(answer.output.hasPrefix("resolved \"\(text)\" in release: \(source)"), "\(answer)")
+      #expect(answer.errors.isEmpty, "\(answer)")
       let list = await fixture.cospool("queue", "list", "-s", "release")
       #expect(list.output.contains(text) && !list.output.contains("[merged]"), "\(list.output)")
       #expect(await fixture.cospool("queue", "resolve", "1111", "--take", take).exitCode != 0)
@@ -65,6 +81,115 @@ import Testing
           answer.errors.contains("choose") || answer.errors.contains("cospool queue show 1111"),
           "\(answer)")
       }
+    }
+  }
+
+  /// What `queue show` says of the message when the command asks.
+  private func shown(_ versions: [(device: String, text: String)]) throws -> MessageAnswer {
+    let editions = versions.map { version in
+      #"{"bytes":1,"device":"\#(version.device)","savedAt":"2026-01-01T00:00:00.000Z","#
+        + #""text":"\#(version.text)"}"#
+    }
+    let json =
+      #"{"id":"\#(Self.id)","content":"\#(Self.merged)","priority":"normal","status":"queued","#
+      + #""position":1,"createdAt":"2026-01-01T00:00:00.000Z","device":"desk","merged":true,"#
+      + #""base":"seen","editions":[\#(editions.joined(separator: ","))]}"#
+    return try Answer(json: Data(json.utf8)).decoded(MessageAnswer.self)
+  }
+
+  private func resolve(taking take: String) throws -> QueueCommands.Resolve {
+    try QueueCommands.Resolve.parse(["1111", "--take", take])
+  }
+
+  private func surroundings(confirm: (@Sendable (String) -> Bool)? = nil) -> Environment {
+    var environment = Environment(
+      variables: [:], input: StandardInput { [] }, style: .plain, watching: .none)
+    environment.confirm = confirm
+    return environment
+  }
+
+  @Test func aVersionHasTheNameOfItsDevice() throws {
+    let versions: [(device: String, text: String)] = [
+      ("laptop", Self.texts[0]), ("desk", Self.texts[1]),
+    ]
+    for (take, text) in [("desk", Self.texts[1]), ("laptop", Self.texts[0]), ("2", Self.texts[1])] {
+      var command = try resolve(taking: take)
+      try command.lookUp(try shown(versions), surroundings())
+      #expect(command.chosen == EditRequest(content: text, base: "seen"))
+      #expect(
+        try command.request(input: StandardInput { [] })
+          == APIRequest(.put, ["messages", "1111", "content"], body: command.chosen))
+    }
+    var unknown = try resolve(taking: "phone")
+    let two = try shown(versions)
+    #expect(throws: CommandFailure.self) { try unknown.lookUp(two, surroundings()) }
+    // Of two by one device the number says which.
+    var several = try resolve(taking: "desk")
+    var more = versions
+    more.append((device: "desk", text: "Bump nothing"))
+    let message = try shown(more)
+    let failure = #expect(throws: CommandFailure.self) {
+      try several.lookUp(message, surroundings())
+    }
+    #expect(failure?.code == "versionAmbiguous")
+    #expect(failure?.message.contains("2 or 3") == true, "\(failure as Any)")
+  }
+
+  /// Who types at a terminal is shown the text: it may have another number by now.
+  @Test func theTextIsShownBeforeItIsTaken() throws {
+    let versions: [(device: String, text: String)] = [
+      ("laptop", Self.texts[0]), ("desk", Self.texts[1]),
+    ]
+    let asked = Mutex<[String]>([])
+    for isWanted in [true, false] {
+      var command = try resolve(taking: "2")
+      let environment = surroundings { text in
+        asked.withLock { $0.append(text) }
+        return isWanted
+      }
+      do {
+        try command.lookUp(try shown(versions), environment)
+        #expect(isWanted)
+      } catch let failure as CommandFailure {
+        #expect(!isWanted && failure.code == "notResolved")
+      }
+      #expect((command.chosen != nil) == isWanted)
+    }
+    #expect(asked.withLock(\.count) == 2)
+    let question = asked.withLock { $0.first ?? "" }
+    #expect(question.contains(Self.texts[1]) && question.contains("version 2, by desk"))
+  }
+
+  /// A version that came after the text was shown is not taken, and not settled.
+  @Test func aVersionThatCameMeanwhileGoesOnWaiting() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "release", "--id", Self.id, "Use a file")
+      let connection = surroundings().connection(fixture.directory)
+      func message() async throws -> MessageAnswer {
+        try await connection.answer(to: APIRequest(.get, ["messages", Self.id]))
+          .decoded(MessageAnswer.self)
+      }
+      let base = try await message().base
+      func save(_ text: String) async throws {
+        _ = try await connection.answer(
+          to: APIRequest(
+            .put, ["messages", Self.id, "content"], body: EditRequest(content: text, base: base)))
+      }
+      try await save("Use SQLite")
+      try await save("Use MySQL")
+      var command = try resolve(taking: "1")
+      try command.lookUp(try await message(), surroundings())
+      try await save("Use Redis")
+      let answer = try await connection.answer(
+        to: try command.request(input: StandardInput { [] }))
+      #expect(command.warning(of: answer)?.contains("another version came") == true)
+      let texts = try await message().editions?.compactMap(\.text)
+      #expect(Set(texts ?? []) == ["Use SQLite", "Use Redis"], "\(texts as Any)")
+      // With all versions seen it goes on.
+      try command.lookUp(try await message(), surroundings())
+      let last = try await connection.answer(to: try command.request(input: StandardInput { [] }))
+      #expect(command.warning(of: last) == nil)
+      #expect(try await message().merged == nil)
     }
   }
 }

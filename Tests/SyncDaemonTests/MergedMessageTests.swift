@@ -63,6 +63,36 @@ import Testing
     }
   }
 
+  /// Its session says so where sessions are listed, and its thread shows, since nothing can start.
+  @Test func itsSessionAndItsThreadSaySo() async throws {
+    try await RunningDaemon.run { daemon in
+      try await merge("Use SQLite for the store", "Use MySQL for the store", on: daemon)
+      var session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
+        .sessions.first
+      #expect(session?.merged == 1 && session?.standing == .unhosted, "\(session as Any)")
+      var threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
+      #expect(threads.threads.map(\.merged) == [1] && threads.threads.map(\.lifted) == ["no host"])
+      for (name, value) in [("command", "cat"), ("agent", "command")] {
+        _ = try await daemon.request("PUT", "/v1/settings/\(name)", #"{"value":"\#(value)"}"#)
+      }
+      _ = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
+      session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
+        .sessions.first
+      #expect(session?.merged == 1 && session?.standing == .merged, "\(session as Any)")
+      #expect(session?.note?.contains("cospool queue show 11111111") == true)
+      threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
+      #expect(threads.threads.map(\.lifted) == ["merged: needs you"], "\(threads)")
+      // A message that was looked at says so no more, also in a paused session.
+      _ = try await daemon.request("PUT", "/v1/sessions/s/pause")
+      #expect(try await resolve("1", on: daemon).status == 200)
+      session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
+        .sessions.first
+      #expect(session?.merged == nil && session?.standing == .paused, "\(session as Any)")
+      threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
+      #expect(threads.threads.map(\.merged) == [nil])
+    }
+  }
+
   @Test(arguments: ["1", "2", "merged"]) func aChoiceSettlesIt(take: String) async throws {
     try await RunningDaemon.run { daemon in
       let texts = ["Use SQLite for the store", "Use MySQL for the store"]

@@ -11,6 +11,8 @@ public enum LiftedLock: Hashable, Sendable {
   case hostAway(DeviceID)
   /// Its queue stands still until a person decides.
   case stopped
+  /// Its next message was merged of texts that were saved apart, and waits for a look.
+  case merged
   /// No message waits, and no agent works.
   case nothingWaits
 }
@@ -60,7 +62,9 @@ extension ClientThreads {
   private func standstill(of session: SessionView, _ workspace: Workspace) -> LiftedLock? {
     if session.task?.status.kind.isUnderWay == true { return nil }
     guard session.waiting > 0 else { return .nothingWaits }
-    return (try? workspace.messageQueue(session.id))?.currentError == nil ? nil : .stopped
+    let queue = try? workspace.messageQueue(session.id)
+    if queue?.currentError != nil { return .stopped }
+    return queue?.messages.first?.isMerged == true ? .merged : nil
   }
 
   private func lift(

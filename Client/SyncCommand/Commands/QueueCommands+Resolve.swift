@@ -11,38 +11,116 @@ extension QueueCommands {
         EXAMPLES
           cospool queue show 3f2a
           cospool queue resolve 3f2a --take 1
+          cospool queue resolve 3f2a --take laptop
           cospool queue resolve 3f2a --take merged
 
         Edits of one message that did not know of each other are merged by words. The message does not
         start until somebody has looked at it: take one of its versions, which cospool queue show
-        numbers, take the merged text, or edit the message. cospool undo takes a choice back.
+        numbers, take the merged text, or edit the message. A version has the name of its device, too.
+        On a terminal the text is shown first, since another version may have come. A version that
+        comes after that goes on waiting. cospool undo takes a choice back.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
     @Option(
-      help: ArgumentHelp("The number of a version, or merged.", valueName: "version"),
+      help: ArgumentHelp(
+        "The number of a version, the name of its device, or merged.", valueName: "version"),
       completion: .list(["1", "2", "merged"]))
     var take: String?
     @OptionGroup var options: GlobalOptions
 
+    /// The text that was chosen, and the base of the message in which it was seen; no argument.
+    var chosen: EditRequest?
+    /// Whose text that is; no argument.
+    var source = ""
+
+    private enum CodingKeys: CodingKey { case message, take, options }
+
     func validate() throws {
-      guard let take else {
+      guard take != nil else {
         throw ValidationError(
-          "Give --take with a number or merged. To see the versions: cospool queue show "
+          "Give --take with a number, a device, or merged. To see the versions: cospool queue show "
             + Shell.quoted(message))
-      }
-      guard VersionChoice(take) != nil else {
-        throw ValidationError("--take \(take): choose the number of a version, or merged.")
       }
     }
 
+    /// Finds the text that is meant, and shows it to a person at a terminal: it may be another one than
+    /// had the number before.
+    ///
+    /// - Throws: `QueueError`, or `CommandFailure` if there is no such version or the person says no.
+    mutating func lookUp(_ shown: MessageAnswer, _ environment: Environment) throws {
+      let text = try text(in: shown)
+      if let confirm = environment.confirm, !options.json {
+        let question = "This takes \(source):\n\n\(TextStyle.block(text))\n\nTake it?"
+        guard confirm(question) else {
+          throw CommandFailure(
+            code: "notResolved", message: "Nothing was chosen. The message goes on waiting.",
+            exitCode: ExitStatus.failed)
+        }
+      }
+      chosen = EditRequest(content: text, base: shown.base)
+    }
+
+    private mutating func text(in shown: MessageAnswer) throws -> String {
+      guard let versions = shown.editions else {
+        throw QueueError.messageNotMerged(id: shown.id.description)
+      }
+      if take == "merged" {
+        source = "the merged text"
+        return shown.content
+      }
+      let number = try number(among: versions)
+      let version = versions[number - 1]
+      guard let text = version.text else {
+        throw QueueError.versionTooLong(
+          number: number, bytes: version.bytes, id: shown.id.description)
+      }
+      source = QueueText.title(of: version, number: number)
+      return text
+    }
+
+    /// From 1.
+    private func number(among versions: [EditionAnswer]) throws -> Int {
+      let take = take ?? ""
+      if let number = Int(take) {
+        guard versions.indices.contains(number - 1) else {
+          throw QueueError.versionNotFound(number: number, count: versions.count)
+        }
+        return number
+      }
+      let numbers = versions.indices.filter { versions[$0].device == take }.map { $0 + 1 }
+      guard let first = numbers.first else {
+        throw CommandFailure(
+          code: "versionNotFound",
+          message: "No version is by a device \"\(take)\": choose 1 to \(versions.count), the name "
+            + "of a device that saved one, or merged.", exitCode: ExitStatus.failed)
+      }
+      guard numbers.count == 1 else {
+        throw CommandFailure(
+          code: "versionAmbiguous",
+          message: "\(take) saved \(numbers.count) of the versions: choose one by its number, "
+            + numbers.map(String.init).joined(separator: " or ") + ".",
+          exitCode: ExitStatus.failed)
+      }
+      return first
+    }
+
+    /// The text itself, not a number: whatever comes meanwhile, it is the one that was shown.
     func request(input: StandardInput) throws -> APIRequest {
-      try APIRequest(
-        .post, ["messages", message, "resolve"], body: ResolveRequest(take: take ?? "merged"))
+      try APIRequest(.put, ["messages", message, "content"], body: chosen)
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "resolved")
+      try ReceiptText.text(of: answer, done: "resolved") + ": " + source
+    }
+
+    func warning(of answer: Answer) -> String? {
+      guard let receipt = try? answer.decoded(ReceiptAnswer.self) else { return nil }
+      if receipt.messages?.first?.merged == true {
+        return "cospool: another version came meanwhile, so the message goes on waiting: "
+          + "cospool queue show \(Shell.quoted(message))"
+      }
+      return Edit.unconfirmed(receipt)
     }
   }
 }

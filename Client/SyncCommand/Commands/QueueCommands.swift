@@ -142,7 +142,12 @@ struct QueueCommands: ParsableCommand {
     }
 
     func warning(of answer: Answer) -> String? {
-      guard (try? answer.decoded(ReceiptAnswer.self))?.unconfirmed == true else { return nil }
+      (try? answer.decoded(ReceiptAnswer.self)).flatMap(Self.unconfirmed)
+    }
+
+    /// What is said of an edit of which it is not certain that it counts.
+    static func unconfirmed(_ receipt: ReceiptAnswer) -> String? {
+      guard receipt.unconfirmed == true else { return nil }
       return "cospool: not confirmed: the server did not say. The edit counts unless the agent "
         + "started with the old text meanwhile. Where another device cancelled the message meanwhile, "
         + "it stands with your text in cospool queue list --cancelled."

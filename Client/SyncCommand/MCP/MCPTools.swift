@@ -140,6 +140,26 @@ enum MCPTools {
           body: EditRequest(content: try Content.checked(try arguments.needed("text"))))
       }),
     MCPTool(
+      name: "queue_resolve",
+      description: "Chooses the text of a waiting prompt that was edited in two places: queue_list "
+        + "says merged of it, and gives editions, the texts that were saved apart. It starts when a "
+        + "text is chosen. Take one of them, or write one that says what all of them mean.",
+      fields: [
+        message,
+        .init(name: "text", kind: .text, description: "The whole text.", isRequired: true),
+        .init(
+          name: "base", kind: .text,
+          description: "Its \"base\" in queue_list: a text that was saved later goes on waiting.",
+          isRequired: true),
+      ], changes: true,
+      request: { arguments in
+        try APIRequest(
+          .put, ["messages", try arguments.needed("id"), "content"],
+          body: EditRequest(
+            content: try Content.checked(try arguments.needed("text")),
+            base: try arguments.needed("base")))
+      }),
+    MCPTool(
       name: "queue_move",
       description: "Moves waiting prompts: to a place counted from 1, or in front of or behind "
         + "another message, also in another session's queue. Give one of to, before and after.",

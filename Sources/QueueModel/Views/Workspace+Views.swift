@@ -118,6 +118,14 @@ extension Workspace {
       versions: message.versions(of: device(of:)))
   }
 
+  /// How many of a session's waiting messages were merged of texts that were saved apart, and wait for
+  /// a look.
+  ///
+  /// - Complexity: as `messageQueue`, without the texts.
+  package func mergedCount(of session: SessionID) -> Int {
+    sessionExists(session) ? standingMessages(of: session).count(where: \.isMerged) : 0
+  }
+
   /// The messages of a session that were taken out of its queue, by id; not those that were done or
   /// are forgotten.
   ///
