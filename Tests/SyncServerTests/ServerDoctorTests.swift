@@ -405,7 +405,7 @@ import WireProtocol
 
   @Test func backupsThatAreMissingOrOldAreTold() async throws {
     try await withDirectory { directory in
-      expect(await Self.findings(of: directory), "backup", .warning, "no backup was made")
+      expect(await Self.findings(of: directory), "backup", .warning, "there is no backup yet")
       let folder = directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try BackupPlace(folder: folder).write(directory: directory)

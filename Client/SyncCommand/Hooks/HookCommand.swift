@@ -12,12 +12,12 @@ struct HookCommand: LocalCommand {
       EXAMPLES
         echo '{"hook_event_name":"Stop","session_id":"abc"}' | cospool hook
 
-      Reads the event that the agent writes to stdin, as JSON. The queue's session has the id of
-      the agent's, unless --session or $COSPOOL_SESSION names another one.
+      Reads the event that the agent writes to stdin, as JSON. The queue's session has the same id
+      as the agent's session, unless --session or $COSPOOL_SESSION names another one.
 
-      It never stands in an agent's way: whatever goes wrong, it writes nothing and exits with 0,
-      within --timeout seconds, and the agent goes on as if there were no hook. --explain says on
-      stderr what went wrong. What Cospool itself started needs no hook; it is passed over.
+      The hook never blocks an agent: if anything goes wrong, it writes nothing and exits with 0
+      within --timeout seconds, and the agent continues as without a hook. --explain reports on
+      stderr what went wrong. Agents that Cospool started need no hook, so it ignores their events.
       """)
 
   @Option(

@@ -22,11 +22,11 @@ struct HooksCommands: ParsableCommand {
         cospool hooks status
         cospool hooks uninstall claude
 
-      With its hooks an agent that a person works with says what it does: whether it is busy, waits
-      for an approval or is done. With --feed it also gets the next prompt of its queue when its
-      turn ends, one for each turn. With --approvals what it asks leave for is asked on all devices
-      first: cospool approve and deny answer it. They have as many seconds as approvalPatience says
-      (cospool config), or --patience; then the agent asks at its own prompt.
+      With hooks, an agent that you started yourself reports whether it is busy, needs approval or
+      is done. With --feed, it also gets the next prompt of its queue when its turn ends, one for
+      each turn. With --approvals, its permission requests first appear on all devices: answer them
+      with cospool approve or cospool deny. If no answer comes within --patience seconds, or those
+      of the setting approvalPatience, the agent asks at its own prompt.
       """,
     subcommands: [Install.self, Uninstall.self, Status.self])
 
@@ -60,9 +60,9 @@ struct HooksCommands: ParsableCommand {
           cospool hooks install claude
           cospool hooks install claude --feed --project
 
-        Other hooks keep their bytes, and a copy of the file as it was before any hooks is kept beside
-        it. A file that is no JSON is refused with its line and left as it is. The hooks name this
-        program as it was called: a link stays one, for upgrades.
+        Other hooks stay as they are, and a copy of the file without hooks of Cospool is kept beside
+        it. A file with invalid JSON is not changed; the error names the line. The hooks call this
+        program by the path that you used: a link stays a link, so upgrades keep working.
         """)
     @Argument(help: "claude or codex.") var agent: HookAgent
     @Flag(help: "Let the agent get the next queued prompt when its turn ends.") var feed = false
