@@ -212,7 +212,7 @@ import Testing
         try settings.install(Self.handlers)
       }
     } throws: { error in
-      (error as? CommandFailure)?.message.contains("changes all the time") == true
+      (error as? CommandFailure)?.message.contains("keeps changing") == true
     }
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\"round\": \(rounds)}")
   }

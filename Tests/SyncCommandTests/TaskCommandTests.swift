@@ -314,7 +314,7 @@ extension TaskCommandTests {
         (1, ["answer", "s", "the second"], #"{"answer":"the second"}"#),
         (
           2, ["answer", "s", "--cancel"],
-          #"{"answer":null,"why":"The person cancelled: stop here."}"#
+          #"{"answer":null,"why":"The user cancelled the question: stop here."}"#
         ),
       ] as [(JSONTree, [String], String)] {
         agent.send([

@@ -22,7 +22,7 @@ private final class MCPOutput: Sendable {
 struct MCPCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "mcp",
-    abstract: "Serve the queues to an agent, as an MCP server on stdin and stdout.",
+    abstract: "Run an MCP server for an agent on stdin and stdout.",
     discussion: """
       EXAMPLES
         claude mcp add cospool -- cospool mcp
@@ -37,12 +37,13 @@ struct MCPCommand: LocalCommand {
       """)
   @Option(
     name: [.customShort("s"), .customLong("session")],
-    help: ArgumentHelp("The session that calls mean which name none.", valueName: "session"),
+    help: ArgumentHelp("The session for calls that name none.", valueName: "session"),
     completion: .sessions)
   var session: String?
   @Option(
     help: ArgumentHelp(
-      "How long permission_prompt waits for a person, at most 3600.", valueName: "seconds"))
+      "The seconds that permission_prompt waits for an answer, at most 3600.", valueName: "seconds")
+  )
   var patience = MCPSurroundings.patienceSecondsDefault
   @OptionGroup var options: GlobalOptions
 
