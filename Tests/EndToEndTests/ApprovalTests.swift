@@ -266,7 +266,7 @@ extension EndToEnd {
         let host = Device(bed, "host")
         try await host.start()
         let nothing = try await host.attempt("approve")
-        #expect(nothing.code == 1 && nothing.standardError.contains("Nothing waits"))
+        #expect(nothing.code == 1 && nothing.standardError.contains("No request is waiting"))
         let event =
           #"{"session_id":"api","hook_event_name":"PermissionRequest","tool_name":"Bash","#
           + #""tool_input":{"command":"ls"}}"#

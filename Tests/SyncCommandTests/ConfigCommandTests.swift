@@ -85,26 +85,26 @@ import Testing
     }
     let made = await CommandFixture.cospool(["init", "--data", directory])
     #expect(made.exitCode == 0, "\(made.errors)")
-    #expect(made.output.contains("the thread queue is on"))
+    #expect(made.output.contains("turned the thread queue on"))
     #expect(made.output.hasSuffix("Start the daemon: cospoold --data \(directory)"))
     let path = directory + "/config.json"
     #expect(try String(contentsOfFile: path, encoding: .utf8) == InitCommand.settings)
     try "{}".write(toFile: path, atomically: true, encoding: .utf8)
     let again = await CommandFixture.cospool(["init", "--data", directory])
-    #expect(again.output.contains("there already"))
+    #expect(again.output.contains("already exists"))
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{}")
     let json = await CommandFixture.cospool(["init", "--data", directory, "--json"])
     #expect(json.output == #"{"created":false}"#)
     for place in [path, path + "/deeper"] {
       let file = await CommandFixture.cospool(["init", "--data", place])
-      #expect(file.exitCode == 7 && file.errors.contains("where a folder has to be"), "\(file)")
+      #expect(file.exitCode == 7 && file.errors.contains("in the place of the folder"), "\(file)")
     }
   }
 
   @Test func initTurnsTheThreadQueueOnInARunningDaemon() async throws {
     try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { fixture in
       #expect(await fixture.cospool("thread", "list").output.contains("config set queueEnabled on"))
-      #expect(await fixture.cospool("init").output.hasSuffix("The daemon runs."))
+      #expect(await fixture.cospool("init").output.hasSuffix("The daemon is running."))
       #expect(await fixture.cospool("thread", "list").output == "no thread needs you")
     }
   }

@@ -125,7 +125,7 @@ import Testing
       try FileManager.default.removeItem(atPath: machine.data)
       expect(await machine.findings(), "dataDirectory", .error, "cospool init")
       try machine.write("", to: machine.data)
-      expect(await machine.findings(), "dataDirectory", .error, "no folder")
+      expect(await machine.findings(), "dataDirectory", .error, "not a folder")
     }
   }
 
