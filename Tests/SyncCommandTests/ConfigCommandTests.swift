@@ -14,7 +14,7 @@ import Testing
       let list = await fixture.cospool("config", "list").output
       #expect(list.contains("maxQueueSize         3        config.json, line 2"), "\(list)")
       #expect(list.contains("deviceName           desk     flag"), "\(list)")
-      #expect(list.contains("whether sending queues the thread, and the thread queue is shown"))
+      #expect(list.contains("whether the thread queue is on: sending adds the thread to it"))
       let name = await fixture.cospool("config", "set", "deviceName", "other")
       #expect(name.output == "deviceName is desk (flag)")
       #expect(name.errors.contains("flag overrides config.json"))
