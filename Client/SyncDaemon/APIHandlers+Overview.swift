@@ -120,7 +120,7 @@ extension APIHandlers {
     if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
     if sync.isRemoved(host, own: client.deviceID) {
       return (
-        .hostAway, "\(name(of: host)) was removed: cospool session host \(quoted(view)) this"
+        .hostAway, "\(name(of: host)) was revoked: cospool session host \(quoted(view)) this"
       )
     }
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {

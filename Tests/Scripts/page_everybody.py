@@ -209,7 +209,7 @@ def check_new_device(browser, fixture, figures):
     box = page.locator(".invite:visible")
     command = box.locator("code")
     shown(command).to_have_text(re.compile(r"^cospool pair ws://127\.0\.0\.1:[0-9]+ [A-Z]{4}-[A-Z]{4}$"))
-    shown(box).to_contain_text("127.0.0.1 is this machine alone")
+    shown(box).to_contain_text("127.0.0.1 is only this machine")
     picture(page, "new-device")
     read = scanned(box.locator("svg.qr"))
     expect(read == command.inner_text(), f"the code says {read}")

@@ -53,7 +53,7 @@ import Testing
       let command = await fixture.cospool("config", "set", "command", "no-such-program-here {}")
       #expect(command.errors.contains("finds no no-such-program-here"))
       let path = await fixture.cospool("config", "set", "command", "/nowhere/agent --fast")
-      #expect(path.errors.contains("/nowhere/agent is not there, or no program"))
+      #expect(path.errors.contains("/nowhere/agent does not exist or is not a program"))
       #expect(await fixture.cospool("config", "set", "command", "sh -c true").errors.isEmpty)
       #expect(await fixture.cospool("config", "set", "agent", "claude").errors.isEmpty)
       #expect(await fixture.cospool("config", "set", "agent", "hooks").errors.isEmpty)

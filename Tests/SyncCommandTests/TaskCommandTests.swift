@@ -69,7 +69,7 @@ import Testing
       #expect(told["ending"] == "answered" && told["text"] == "main")
       #expect(told["deviceName"] == "desk")
       let late = await fixture.cospool("answer", "s", "other")
-      #expect(late.exitCode == 5 && late.errors.contains("answered already, by desk: answered"))
+      #expect(late.exitCode == 5 && late.errors.contains("already answered by desk: answered"))
     }
   }
 

@@ -251,7 +251,7 @@ import Testing
           #"{"format":"cospool-workspace","version":1,"threads":[{"session":"a","queuedAt":"x"}],"#
             + #""sessions":[]}"#, "threads[0].queuedAt: "
         ),
-        ("", "it is no JSON"),
+        ("", "the JSON is invalid"),
       ]
       for (document, words) in cases {
         let outcome = await fixture.cospool("import", "-", input: document)

@@ -235,7 +235,7 @@ import Testing
         ("{}", "field text is missing"),
         (#"{"text":7}"#, "field text (line 1, column 9) has the wrong type"),
         ("[]", "must be a JSON object"),
-        (String(repeating: "[", count: 100_000), "is no JSON"),
+        (String(repeating: "[", count: 100_000), "is invalid JSON"),
       ]
       for (body, part) in cases {
         let reply = try await daemon.request("POST", "/v1/sessions/review/queue", body)
