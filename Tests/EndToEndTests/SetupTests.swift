@@ -270,7 +270,7 @@ extension EndToEnd {
         let output = try await person.cospool("setup")
         #expect(output.code == 1, "\(output)")
         for line in [
-          "init      made \(person.data)", "daemon    failed: There is no systemctl",
+          "init      created \(person.data)", "daemon    failed: This machine has no systemctl",
           "cospoold --data \(person.data)", "Start it now: cospool setup --no-service",
           "pair      the device cannot be paired until", "noDaemon: no daemon runs",
         ] {

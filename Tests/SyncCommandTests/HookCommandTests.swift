@@ -266,7 +266,7 @@ import Testing
       try String(contentsOfFile: path + HookFile.backupSuffix, encoding: .utf8) == before)
     #expect(
       await cospool("hooks", "status").output.contains(
-        "claude: installed, feeding, \(path), but /opt/my tools/cospool is not there"))
+        "claude: installed, feeding, \(path), but /opt/my tools/cospool does not exist"))
     #expect(
       await cospool("hooks", "install", "claude", "--feed", "--program", "/opt/my tools/cospool")
         .output.contains("nothing changed"))
