@@ -397,7 +397,7 @@ def check_made_room(browser, fixture, figures):
         ticket = fixture.desk.api("POST", "web", {})["url"].split("#t=")[1]
         fixture.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
     shown(page.get_by_text("This browser is not signed in")).to_be_visible()
-    shown(page.locator("#banner")).to_contain_text("made room for a newer one")
+    shown(page.locator("#banner")).to_contain_text("was replaced by a newer one")
     page.goto(fixture.desk.link())
     go(page, "#/s/room")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")

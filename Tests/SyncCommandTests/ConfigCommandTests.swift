@@ -51,7 +51,7 @@ import Testing
       let missing = await fixture.cospool("config", "set", "agent", "command")
       #expect(missing.exitCode == 0 && missing.errors.contains("No command is set"))
       let command = await fixture.cospool("config", "set", "command", "no-such-program-here {}")
-      #expect(command.errors.contains("finds no no-such-program-here"))
+      #expect(command.errors.contains("does not find no-such-program-here"))
       let path = await fixture.cospool("config", "set", "command", "/nowhere/agent --fast")
       #expect(path.errors.contains("/nowhere/agent does not exist or is not a program"))
       #expect(await fixture.cospool("config", "set", "command", "sh -c true").errors.isEmpty)

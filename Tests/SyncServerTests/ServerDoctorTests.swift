@@ -106,7 +106,7 @@ import WireProtocol
       try mode(0o777, of: directory)
       let findings = await Self.findings(of: directory)
       expect(findings, "fileMode", .error, "push.json")
-      expect(findings, "dataMode", .error, "others can write")
+      expect(findings, "dataMode", .error, "other users can write")
       for finding in findings { _ = finding.repair?.done() }
       let after = await Self.findings(of: directory)
       expect(after, "fileMode", .ok)
@@ -409,9 +409,9 @@ import WireProtocol
       let folder = directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try BackupPlace(folder: folder).write(directory: directory)
-      expect(await Self.findings(of: directory), "backup", .error, "holds no backups")
+      expect(await Self.findings(of: directory), "backup", .error, "contains no backups")
       #expect(mkdir(folder, 0o700) == 0)
-      expect(await Self.findings(of: directory), "backup", .error, "mount that disk")
+      expect(await Self.findings(of: directory), "backup", .error, "Mount that disk")
       #expect(mkdir(folder + "/files", 0o700) == 0)
       expect(await Self.findings(of: directory), "backup", .error, "no backup in")
       _ = try ServerBackup(dataDirectory: directory, folder: nil).create()

@@ -183,7 +183,7 @@ import Testing
         }
       }
       #expect(!isOld)
-      #expect(recorder.lines().contains("the certificate was read again"))
+      #expect(recorder.lines().contains("the certificate was reloaded"))
       #expect(old.isActive)
       try await old.close()
     }
