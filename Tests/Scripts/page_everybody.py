@@ -170,7 +170,7 @@ def check_elsewhere(browser, fixture, figures):
     try:
         page = browser.page(link=link, **options)
         go(page, "#/devices")
-        page.get_by_role("button", name="Let a phone or another browser in").click()
+        page.get_by_role("button", name="Give a phone or another browser access").click()
         code = page.locator("svg.qr")
         shown(code).to_be_visible()
         picture(page, "code")
