@@ -120,7 +120,7 @@ struct BlobExchange: Sendable {
       case .body(var bytes):
         progress.moved(bytes.readableBytes)
         guard answer.readableBytes + bytes.readableBytes <= Limits.attachmentBytesMax else {
-          throw Failure.brokenOff("\(address.url) sends more than a file can have")
+          throw Failure.brokenOff("\(address.url) sends more bytes than a file can have")
         }
         answer.writeBuffer(&bytes)
       case .end:

@@ -117,54 +117,60 @@ extension ClientError: CustomStringConvertible {
     case .locked(let path):
       "\(path) is in use by another process. Stop it, or choose another data directory."
     case .corruptStore(let path, let keptAt):
-      "\(path) is damaged. It is kept at \(keptAt); start again and the queues come back from the "
-        + "server, where one is paired."
+      "\(path) is damaged and was moved to \(keptAt). Start again: if this device is paired, "
+        + "the queues come back from its server."
     case .newerStore(let path, let found, let supported):
-      "\(path) has format \(found), and this version reads up to \(supported). Install a newer "
-        + "version; the file was not changed."
+      "\(path) has format \(found), but this version reads formats up to \(supported). "
+        + "Install a newer version; the file was not changed."
     case .storage(let message, true):
-      "The disk is full, and nothing was changed: \(message). Make space and try again."
+      "The disk is full, so nothing was changed: \(message). Free space and try again."
     case .storage(let message, false):
-      "The data cannot be stored, and nothing was changed: \(message)."
+      "The data cannot be stored, so nothing was changed: \(message)."
     case .diskUnconfirmed(let message):
-      "It is done, and the server may have it, but the disk did not confirm it: \(message). Look at "
-        + "the queue before you repeat it, and at the disk: a loss of power may take it from here."
+      "The command took effect, and the server may have it, but the disk did not confirm it: "
+        + "\(message). Check the disk, and check the queue before you repeat the command: this "
+        + "device may lose it if its power fails."
     case .notPaired:
       "This device is not paired with a server. Pair it first."
     case .alreadyPaired(let server):
-      "This device is paired with \(server) already. Where that server moved: cospool server move URL; "
-        + "to pair anew: cospool unpair; for another workspace use another data directory."
+      "This device is already paired with \(server). If that server moved: cospool server "
+        + "move URL. To pair again: cospool unpair. For another workspace, use another data "
+        + "directory."
     case .otherWorkspace(let name, let own):
-      "The code is for workspace \(name.debugDescription), and this device's queues belong to another one, "
-        + "\(own). Ask for a code of that: cospool-server pair --workspace NAME; cospool-server workspace list "
-        + "--json has names and ids; where it is lost there: cospool-server pair --workspace-id "
-        + Shell.quoted("\(own)") + ". For the other workspace use another data directory."
+      "The code is for workspace \(name.debugDescription), but this device's queues belong "
+        + "to another one, \(own). Ask for a code of that one: cospool-server pair --workspace "
+        + "NAME; cospool-server workspace list --json shows names and ids. If the server has "
+        + "lost it: cospool-server pair --workspace-id "
+        + Shell.quoted("\(own)") + ". For the other workspace, use another data directory."
     case .syncDisabled:
       "Sync is off on this device. Turn it on first."
     case .authentication(let message):
-      "The server does not accept this device: \(message). Its data are kept; pair it again."
+      "The server does not accept this device: \(message). Your data is kept; pair the "
+        + "device again."
     case .refused(let code, let message):
-      "The server refused (\(code)): \(message)."
+      "The server refused the request (\(code)): \(message)."
     case .unreachable(let message):
       "The server cannot be reached: \(message)."
     case .invalidServerURL(let text):
       "\"\(text)\" is not a server address. Give ws://host:port or wss://host:port."
     case .notEncrypted(let server):
-      "\(server) is not encrypted: everybody on the way could read the prompts and take this device's "
-        + "place. Give the server a certificate and use wss://, or allow it with --insecure."
+      "The connection to \(server) is not encrypted: anyone in between could read the "
+        + "prompts and impersonate this device. Give the server a certificate and use wss://, or "
+        + "allow it with --insecure."
     case .history(let error):
       error.description
     case .attachmentMissing(let hash, let isPaired):
       isPaired
-        ? "The file \(hash.description.prefix(12)) is not here, and the server does not have it yet. "
-          + "Try again when the device that attached it is in sync."
-        : "The file \(hash.description.prefix(12)) is not here, and no server is paired."
+        ? "The file \(hash.description.prefix(12)) is neither on this device nor on the "
+          + "server. Try again when the device that attached it is in sync."
+        : "The file \(hash.description.prefix(12)) is not on this device, which has no "
+          + "server to get it from."
     case .invalidDocument(let message):
-      "This cannot be imported, and nothing was: \(message)"
+      "The document cannot be imported, and nothing was imported: \(message)"
     case .pushTargetRefused(let message):
-      "The server does not push there: \(message)"
+      "The server does not push to this address: \(message)"
     case .timeout:
-      "It took too long. Try again later."
+      "The request took too long. Try again later."
     case .closed:
       "The client is closed."
     }

@@ -56,7 +56,7 @@ final class FrameInbox: ChannelInboundHandler {
       }
     default:
       isEnding = true
-      reason = "the server sent something else than binary messages"
+      reason = "the server sent a message that is not binary"
       context.close(promise: nil)
     }
   }

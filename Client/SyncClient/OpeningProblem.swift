@@ -16,14 +16,14 @@ struct OpeningProblem {
     case let error as NIOConnectionError:
       explain(error)
     case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-      "\(address.url): the server's certificate is not trusted, for it is not made out to "
-        + "\(address.host). Use a name or address that it is made out to"
+      "\(address.url): the server's certificate is not trusted: it is not valid for "
+        + "\(address.host). Use a name or address for which it is valid"
     case NIOSSLError.handshakeFailed(let reason):
       explain(handshake: "\(reason)")
     case is HTTPParserError, is NIOHTTPClientUpgradeError, is ChannelError:
       "\(address.url) does not answer as a Cospool server" + hint
     case let error as IOError where error.errnoCode == ECONNRESET:
-      "\(address.url) closes the connection at once" + hint
+      "\(address.url) closes connections immediately" + hint
     default:
       "\(address.url): \(error)"
     }
@@ -31,11 +31,11 @@ struct OpeningProblem {
 
   private func explain(_ error: NIOConnectionError) -> String {
     guard let first = error.connectionErrors.first?.error else {
-      return "\(address.url): the name \(address.host) is unknown. Check the address, "
-        + "and that there is a network"
+      return "\(address.url): the name \(address.host) is unknown. Check the address and the "
+        + "network"
     }
     if (first as? IOError)?.errnoCode == ECONNREFUSED {
-      let port = [80, 443].contains(address.port) ? "; without a proxy it is at port 7420" : ""
+      let port = [80, 443].contains(address.port) ? "; without a proxy, its port is 7420" : ""
       return "nothing answers at \(address.url). Check the address, and that the server runs\(port)"
     }
     let reason = (first as? IOError).map { String(cString: strerror($0.errnoCode)) } ?? "\(first)"
@@ -43,20 +43,20 @@ struct OpeningProblem {
   }
 
   private var hint: String {
-    address.isSecure ? "" : ". Where it speaks TLS, its address begins with wss://"
+    address.isSecure ? "" : ". If the server uses TLS, its address begins with wss://"
   }
 
   private func explain(handshake reason: String) -> String {
     if reason.contains("CERTIFICATE_VERIFY_FAILED") {
-      return "\(address.url): the server's certificate is not trusted: it is self-signed, expired, "
-        + "or from an unknown issuer. Where it is the right one: cospool config set certificate FILE, "
-        + "the file holding it or its root as PEM, then cospool service restart"
+      return "\(address.url): the server's certificate is not trusted: it is self-signed, "
+        + "expired, or from an unknown issuer. If you trust it: cospool config set "
+        + "certificate FILE, with a PEM file that holds it or its root, then cospool service "
+        + "restart"
     }
     if reason.contains("WRONG_VERSION_NUMBER") || reason.contains("EOF during handshake")
       || reason.contains("HTTP_REQUEST")
     {
-      return "\(address.url) does not speak TLS. Where it is meant not to, its address begins with "
-        + "ws://"
+      return "\(address.url) does not speak TLS. If that is intended, use an address with ws://"
     }
     return "\(address.url): the TLS handshake failed: \(OpeningProblem.shortened(reason))"
   }

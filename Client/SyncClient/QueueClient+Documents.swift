@@ -65,7 +65,7 @@ extension QueueClient {
       }
       guard head.version == known.version else {
         throw ClientError.invalidDocument(
-          message: "version: \(head.version) is not known; this version of Cospool reads "
+          message: "version: \(head.version) is unknown; this version of Cospool reads "
             + "\(known.version).")
       }
       document = try JSONDecoder().decode(WorkspaceDocument.self, from: data)
@@ -99,7 +99,7 @@ extension DecodingError {
       guard context.codingPath.isEmpty else {
         return "\(DecodingError.path(context.codingPath)): \(context.debugDescription)"
       }
-      return "it is no JSON from line \(DecodingError.line(ofFaultIn: data)) on."
+      return "the JSON is invalid from line \(DecodingError.line(ofFaultIn: data)) on."
     @unknown default:
       return "\(self)"
     }

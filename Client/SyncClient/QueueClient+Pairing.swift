@@ -69,7 +69,7 @@ extension QueueClient {
     let wish = CodeWish(role: role, accessMilliseconds: accessMilliseconds)
     let answer = try await inquire(.code(wish)) { .refused(code: "notAllowed", message: $0) }
     guard case .code(let code, let expiresAt) = answer else {
-      throw .unreachable(message: "the server gave no code")
+      throw .unreachable(message: "the server sent no code")
     }
     return PairingInvitation(
       code: code, server: try ServerAddress(server), role: role, expiresAt: expiresAt)
@@ -84,7 +84,7 @@ extension QueueClient {
       case .refused(let refusal):
         .failure(.refused(code: refusal.code.name, message: refusal.message))
       case .unknownOptional: nil
-      default: .failure(.unreachable(message: "the server answered with something else"))
+      default: .failure(.unreachable(message: "the server sent an unexpected answer"))
       }
     }
   }
@@ -161,8 +161,8 @@ public struct PairingInvitation: Hashable, Sendable {
       + (server.isExposed ? " --insecure" : "")
     if server.isOfThisMachine {
       hint =
-        "\(server.host) is this machine alone: on another one, type the address by which it reaches "
-        + "the server."
+        "\(server.host) is only this machine: on another one, type the address at which it "
+        + "reaches the server."
     }
   }
 }

@@ -24,7 +24,7 @@ extension QueueClient {
   package func probe(within limit: Duration) async throws(ClientError) -> ProbeOutcome {
     let before = syncStatus()
     guard before.state == .connected else {
-      throw .unreachable(message: "there is no connection to a server now")
+      throw .unreachable(message: "this device has no connection to a server at the moment")
     }
     let bytes = [UInt8](repeating: 0x5A, count: WireLimits.echoBytesMax)
     let statuses = syncStatusUpdates()
@@ -42,11 +42,12 @@ extension QueueClient {
     }
     switch answer {
     case .echo(bytes): return .returned
-    case .unknown: throw .unreachable(message: "the server is older: it sends no frame back")
+    case .unknown:
+      throw .unreachable(message: "the server's version is too old: it sends no frame back")
     default:
       guard syncStatus().isSameConnection(as: before) else { return .connectionEnded }
       guard ContinuousClock.now - begin < limit else { return .late }
-      throw .unreachable(message: "the server has no time for it; try again")
+      throw .unreachable(message: "the server is busy; try again")
     }
   }
 

@@ -66,8 +66,7 @@ struct QueueFile: Codable {
       let head = try JSONDecoder().decode(Head.self, from: data)
       guard head.version == version else {
         throw ClientError.invalidDocument(
-          message: "version: \(head.version) is not known; this version of Cospool reads "
-            + "\(version).")
+          message: "version: \(head.version) is unknown; this version of Cospool reads \(version).")
       }
       let file = try JSONDecoder().decode(QueueFile.self, from: data)
       return (file.sessionId, file.messages)

@@ -94,7 +94,7 @@ final class Transport: Sendable {
     if let certificateFile {
       guard let roots = try? NIOSSLCertificate.fromPEMFile(certificateFile), !roots.isEmpty else {
         throw Failure(
-          description: "\(certificateFile) cannot be read, or holds no certificate in PEM")
+          description: "\(certificateFile) cannot be read, or contains no certificate in PEM")
       }
       configuration.additionalTrustRoots = [.certificates(roots)]
     }
@@ -143,7 +143,7 @@ final class Transport: Sendable {
       notUpgradingCompletionHandler: { channel in
         channel.close(promise: nil)
         return channel.eventLoop.makeFailedFuture(
-          Failure(description: "\(url) answers, but not as a Cospool server"))
+          Failure(description: "\(url) answers, but is not a Cospool server"))
       })
     return try pipeline.configureUpgradableHTTPClientPipeline(
       configuration: .init(upgradeConfiguration: upgrade))

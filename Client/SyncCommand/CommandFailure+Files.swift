@@ -29,9 +29,9 @@ extension CommandFailure {
   ) -> CommandFailure {
     let fix =
       switch errorNumber {
-      case EACCES, EPERM: " Give yourself the right to write there."
-      case ENOSPC, EDQUOT: " Make room on that disk."
-      case EEXIST, ENOTDIR: " A file stands where a folder has to be: move it away."
+      case EACCES, EPERM: " Give yourself write permission there."
+      case ENOSPC, EDQUOT: " Free space on that disk."
+      case EEXIST, ENOTDIR: " A file is in the place of the folder: move it away."
       default: ""
       }
     return CommandFailure(
@@ -43,7 +43,7 @@ extension CommandFailure {
   static func unreadable(_ path: String, because error: any Error) -> CommandFailure {
     let number = errorNumber(of: error)
     let isForbidden = number == EACCES || number == EPERM
-    let fix = isForbidden ? " Give yourself the right to read it." : ""
+    let fix = isForbidden ? " Give yourself permission to read it." : ""
     return CommandFailure(
       code: "unreadableFile", message: "\(path) cannot be read\(reason(number)).\(fix)",
       exitCode: ExitStatus.failed)

@@ -11,22 +11,22 @@ struct Cospool: ParsableCommand {
         cospool                                        everything at a glance
         cospool send -s review "Fix the flaky test"    queue a prompt
         git diff | cospool send -s review -            queue what comes on stdin
-        cospool queue list -s review                   what waits, in order
+        cospool queue list -s review                   waiting prompts, in order
         cospool queue move 3f2a --to 1                 ids may be shortened
         cospool thread list                            sessions that need you
-        cospool task list                              what the agents do
-        cospool approve review                         let an agent go on
+        cospool task list                              the state of the agents
+        cospool approve review                         approve an agent's request
         cospool pair wss://host:port CODE              sync with other devices
-        cospool sync wait --timeout 30                 until the server has all
+        cospool sync wait --timeout 30                 wait until the server has all
         cospool status --json                          for scripts
-        cospool setup                                  daemon, server, hooks, at once
-        cospool doctor                                 what is wrong, what to do
-        cospool service install                        the daemon starts by itself
+        cospool setup                                  set up daemon, server, hooks
+        cospool doctor                                 find and fix problems
+        cospool service install                        start the daemon at login
         cospool undo                                   take back the latest change
         cospool log                                    who changed what, and when
         cospool export queues.json                     everything as one document
         cospool web                                    all of it in a browser
-        cospool hooks install claude                   the agent tells what it does
+        cospool hooks install claude                   show what the agent does
         cospool mcp                                    tools for agents
         cospool completions bash                       TAB completes commands and ids
 

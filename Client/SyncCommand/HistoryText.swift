@@ -55,8 +55,8 @@ enum HistoryText {
     _ answer: HistoryAnswer, ofMessage: Bool = false, isUTC: Bool = false, style: TextStyle
   ) -> String {
     guard !answer.entries.isEmpty else {
-      guard let message = answer.message else { return "nothing is known of it" }
-      return "the log of this device begins later\n\n" + QueueText.show(message, style: style)
+      guard let message = answer.message else { return "this device's log has nothing about it" }
+      return "this device's log begins later\n\n" + QueueText.show(message, style: style)
         + written(answer, style: style)
     }
     var table = TextTable([
@@ -92,7 +92,7 @@ enum HistoryText {
       answer.message.map {
         ": cospool log \(Shell.quoted(String($0.id.description.prefix(8)))) there"
       } ?? ""
-    return "\n\n" + style.coloured("what it wrote is on \(TextStyle.line(device))\(id)", .dim)
+    return "\n\n" + style.coloured("its output is on \(TextStyle.line(device))\(id)", .dim)
   }
 
   static func imported(_ answer: ImportedAnswer) -> String {

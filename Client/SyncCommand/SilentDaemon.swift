@@ -33,7 +33,7 @@ struct SilentDaemon: Equatable, Sendable {
     guard let start else {
       return again + "restart its service: systemctl --user restart \(SystemdUnit.name)"
     }
-    let end = process.map { "end it: kill -KILL \($0)" } ?? "end that process of cospoold"
+    let end = process.map { "stop it: kill -KILL \($0)" } ?? "stop that process of cospoold"
     return again + "\(end); then start it: \(start)"
   }
 }

@@ -75,13 +75,16 @@ extension APIHandlers {
     switch (body.data, body.path) {
     case (let text?, nil):
       guard let data = Data(base64Encoded: text) else {
-        throw APIProblem.badRequest("The field data is not valid: it is no base64.")
+        throw APIProblem.badRequest("The field data is not valid: it is not base64.")
       }
-      guard let given = body.name else { throw APIProblem.badRequest("data needs a name.") }
+      guard let given = body.name else {
+        throw APIProblem.badRequest("The field data needs the field name, too.")
+      }
       (source, name, size) = (.data(data), given, data.count)
     case (nil, let path?):
       guard path.hasPrefix("/") else {
-        throw APIProblem.badRequest("path must be absolute: the daemon has a directory of its own.")
+        throw APIProblem.badRequest(
+          "path must be absolute, because the daemon has its own current directory.")
       }
       try checkNamesFiles(context)
       let named = URL(filePath: path)
@@ -117,7 +120,7 @@ extension APIHandlers {
     else {
       throw APIProblem(
         .unprocessableContent, code: "unreadableFile",
-        message: "\(url.path) is no file, or may not be read.", exitCode: ExitStatus.failed)
+        message: "\(url.path) is not a file, or cannot be read.", exitCode: ExitStatus.failed)
     }
     guard size <= Limits.attachmentBytesMax else {
       throw QueueError.invalidAttachment(
@@ -151,6 +154,6 @@ extension APIHandlers {
 extension APIProblem {
   static let fileOfDaemon = APIProblem(
     .forbidden, code: "fileOfDaemon",
-    message: "The file lies in the daemon's data directory, which holds the device's token. "
-      + "Attach a copy from another folder if you mean it.", exitCode: ExitStatus.authentication)
+    message: "The file is in the daemon's data directory, which holds the device's token. To "
+      + "attach it anyway, copy it to another folder first.", exitCode: ExitStatus.authentication)
 }

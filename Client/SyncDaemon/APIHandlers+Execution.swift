@@ -53,7 +53,8 @@ extension APIHandlers {
       guard let record = output.record(of: id, attempt: attempt) else {
         throw APIProblem(
           .notFound, code: "noOutput",
-          message: "No output of message \(id) is kept here. It is on the device that ran it.",
+          message: "This device has no output of message \(id). It is on the device that ran the "
+            + "message.",
           exitCode: ExitStatus.failed)
       }
       return CanonicalJSON.response(record)
@@ -147,15 +148,15 @@ extension APIHandlers {
       let old = self.name(of: before)
       if let running {
         answer.warning =
-          "\(old) may still work on message \(running.id), and nothing else starts before that has "
-          + "ended. If \(old) does not come back: cospool session take-over "
+          "\(old) may still work on message \(running.id), and nothing else starts until "
+          + "that has ended. If \(old) does not come back: cospool session take-over "
           + "\(Shell.quotedOperand(session.rawValue)) \(Shell.quoted(name ?? "this"))."
       } else {
         answer.warning =
           device == nil
-          ? "\(old) was the host. Nothing starts before a device is named again."
-          : "\(old) was the host. Nothing starts on the new one before the old one gave the session "
-            + "back, or for 30 seconds where it does not answer."
+          ? "\(old) was the host. Nothing starts until you choose a device again."
+          : "\(old) was the host. The new host starts nothing until \(old) has released "
+            + "the session, or for 30 seconds if it does not answer."
       }
     }
     return answer
@@ -170,13 +171,14 @@ extension APIHandlers {
       text, among: devices, id: { $0.id }, name: { $0.name }, names: .own
     ).all
     guard let device = found.first, found.count == 1 else {
-      let reason = found.isEmpty ? "No device is called" : "Several devices are called"
+      let reason = found.isEmpty ? "No device is named" : "Several devices are named"
       let named = (found.isEmpty ? devices : found).prefix(20).map {
         "\($0.name) (\($0.id.description.prefix(8)))"
       }.sorted().joined(separator: ", ")
       throw APIProblem(
         found.isEmpty ? .notFound : .conflict, code: "unknownDevice",
-        message: "\(reason) \"\(text)\". Choose from \(named), by name or id; `this` is this one.",
+        message:
+          "\(reason) \"\(text)\". Choose from \(named), by name or id; `this` is this device.",
         exitCode: ExitStatus.failed, candidates: devices.map(\.name).sorted())
     }
     return device.id
@@ -188,7 +190,8 @@ extension APIProblem {
   fileprivate static func serverNeeded(_ reason: String) -> APIProblem {
     APIProblem(
       .serviceUnavailable, code: "unreachable",
-      message: "\(reason), and it cannot be reached. Nothing was changed; try again when it can.",
+      message: "\(reason), which cannot be reached. Nothing was changed; try again when the "
+        + "server is reachable.",
       exitCode: ExitStatus.unreachable)
   }
 
@@ -196,7 +199,7 @@ extension APIProblem {
     APIProblem(
       .conflict, code: "notAtWork",
       message:
-        "No agent is at work in \(session.rawValue). To have it run on another device: cospool "
-        + "session host.", exitCode: ExitStatus.conflict)
+        "No agent is running in \(session.rawValue). To run the session on another device: "
+        + "cospool session host.", exitCode: ExitStatus.conflict)
   }
 }

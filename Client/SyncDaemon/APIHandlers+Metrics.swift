@@ -33,22 +33,24 @@ private struct DeviceMetrics {
     page.gauge(
       "cospool_device_sync_state", "1 for the state of the connection.", by: "state",
       SyncStatus.State.allCases.map { ($0.rawValue, $0 == sync.state ? 1 : 0) })
-    page.gauge("cospool_device_unsent_changes", "Changes that the server lacks.", sync.outgoing)
+    page.gauge(
+      "cospool_device_unsent_changes", "Changes that the server does not have yet.", sync.outgoing)
     page.gauge(
       "cospool_device_unsent_age_seconds",
-      "Since when the server lacks something; nothing where that is not known.",
+      "The time since which the server lacks changes; absent if it is unknown.",
       unsentAge)
     page.gauge(
-      "cospool_device_last_sync_time_seconds", "When all was in sync last, since 1970.",
+      "cospool_device_last_sync_time_seconds",
+      "The last time when everything was in sync, since 1970.",
       sync.lastSyncedAt.map { Double($0) / 1_000 })
     page.counter(
-      "cospool_device_repairs", "Times that a copy of the running daemon was found.", sync.repairs)
+      "cospool_device_repairs", "How often a copy of the running daemon was found.", sync.repairs)
     page.gauge("cospool_device_sessions", "Sessions.", status.queues.sessions)
-    page.gauge("cospool_device_messages_waiting", "Messages that wait.", status.queues.messages)
+    page.gauge("cospool_device_messages_waiting", "Waiting messages.", status.queues.messages)
     page.gauge("cospool_device_threads", "Threads in the queue.", status.queues.threads)
     page.gauge(
       "cospool_device_threads_ready", "Threads that are ready.", status.queues.threadsReady)
-    page.gauge("cospool_device_requests", "Requests of agents that wait.", status.queues.awaited)
+    page.gauge("cospool_device_requests", "Waiting requests of agents.", status.queues.awaited)
     await addAgents(to: &page)
     return page.text
   }
@@ -56,7 +58,7 @@ private struct DeviceMetrics {
   private func addAgents(to page: inout MetricsPage) async {
     let counts = await client.execution.counts()
     page.gauge(
-      "cospool_device_agents_running", "Agents that run here.",
+      "cospool_device_agents_running", "Agents that are running here.",
       await client.execution.running().count)
     var byState: [TaskStatus.Kind: Int] = [:]
     let workspace = client.workspace()
@@ -67,11 +69,11 @@ private struct DeviceMetrics {
     page.gauge(
       "cospool_device_tasks", "Sessions, on all devices, by what their agent does.", by: "state",
       TaskStatus.Kind.allCases.map { ($0.rawValue, byState[$0] ?? 0) })
-    page.counter("cospool_device_agent_starts", "Agents that were started here.", counts.starts)
+    page.counter("cospool_device_agent_starts", "Agents that this device started.", counts.starts)
     page.counter(
       "cospool_device_leases_lost", "Leases that this device lost.", counts.fenced)
     page.counter(
-      "cospool_device_unknown_outcomes", "Attempts of which nobody knows what became of them.",
+      "cospool_device_unknown_outcomes", "Attempts with an unknown outcome.",
       counts.unknown)
   }
 

@@ -124,7 +124,7 @@ extension APIHandlers {
     if next.isMerged { return (.merged, try words(for: .merged, of: view, sync)) }
     if sync.isRemoved(host, own: client.deviceID) {
       return (
-        .hostAway, "\(name(of: host)) was removed: cospool session host \(quoted(view)) this"
+        .hostAway, "\(name(of: host)) was revoked: cospool session host \(quoted(view)) this"
       )
     }
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {

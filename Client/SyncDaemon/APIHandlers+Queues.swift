@@ -241,7 +241,7 @@ extension APIHandlers {
   }
 
   private func messages(_ prefixes: [String]) throws -> [MessageID] {
-    guard !prefixes.isEmpty else { throw APIProblem.badRequest("ids names no message.") }
+    guard !prefixes.isEmpty else { throw APIProblem.badRequest("The field ids names no message.") }
     guard prefixes.count <= Limits.batchMax else {
       throw QueueError.limitReached(what: "items in one command", max: Limits.batchMax)
     }
@@ -267,7 +267,7 @@ extension SendRequest {
     guard let parsed = MessageID(id) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidMessageID",
-        message: "\"\(id)\" is no UUID. Leave the id out to get a fresh one.",
+        message: "\"\(id)\" is not a UUID. To get a new one, leave the id out.",
         exitCode: ExitStatus.usage)
     }
     return parsed

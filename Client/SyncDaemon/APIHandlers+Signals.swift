@@ -26,7 +26,7 @@ extension APIHandlers {
       let body = try await decoded(SignalRequest.self, from: request)
       let signal = try body.signal()
       if signal == .wentIdle,
-        slots.end(session, with: .died("Its agent waits for its person; no end was told."))
+        slots.end(session, with: .died("The agent waits at its prompt; it reported no end."))
       {
         // What follows from the end of a prompt that was given out sees to the rest.
         return CanonicalJSON.response(ActivityAnswer(client.tasks.activity(of: session)))

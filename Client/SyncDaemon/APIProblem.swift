@@ -41,7 +41,7 @@ struct APIProblem: Error, Equatable {
     case .malformed(let fault):
       self.init(
         .badRequest, code: "malformedJSON",
-        message: "The body is no JSON from line \(fault.position.line), column "
+        message: "The body is invalid JSON from line \(fault.position.line), column "
           + "\(fault.position.column) on: \(fault.message).", exitCode: ExitStatus.usage)
     case .unknownField(let name, let known):
       self.init(
@@ -62,12 +62,12 @@ struct APIProblem: Error, Equatable {
   /// The log does not tell any more what the editor saw.
   static let baseForgotten = APIProblem(
     .preconditionFailed, code: "baseForgotten",
-    message: "What you edited is too long ago, or is no version of this message. Put your change "
-      + "into the present text and save that.", exitCode: ExitStatus.conflict)
+    message: "The version that you edited is too old, or is not a version of this message. Make "
+      + "your change in the current text, and save that.", exitCode: ExitStatus.conflict)
 
   static let tooManyReaders = APIProblem(
     .serviceUnavailable, code: "tooManyReaders",
-    message: "\(EventReaders.countMax) programs read the events already. Stop one of them.",
+    message: "\(EventReaders.countMax) programs already read the events. Stop one of them.",
     exitCode: ExitStatus.tryLater)
 
   init(_ error: ClientError) {
@@ -110,13 +110,14 @@ struct APIProblem: Error, Equatable {
     guard !methods.isEmpty else {
       self.init(
         .notFound, code: "unknownRoute",
-        message: "There is no \(request.method.rawValue) \(path) here. "
-          + "GET /v1/openapi.json tells what there is.", exitCode: ExitStatus.failed)
+        message: "There is no route \(request.method.rawValue) \(path). GET /v1/openapi.json "
+          + "lists all routes.", exitCode: ExitStatus.failed)
       return
     }
     self.init(
       .methodNotAllowed, code: "methodNotAllowed",
-      message: "\(path) has no \(request.method.rawValue), but \(methods.joined(separator: ", ")).",
+      message: "\(path) does not support \(request.method.rawValue). Use "
+        + "\(methods.joined(separator: ", ")).",
       exitCode: ExitStatus.failed)
     allowed = methods
   }

@@ -25,17 +25,18 @@ struct AbsentTurn {
       guard elsewhere.awaySince != nil else { return "another program of this device works on it" }
       absence = "this device has lost its records\(since)"
     } else if sync.isRemoved(host, own: own) {
-      absence = "\(name) was removed"
+      absence = "\(name) was revoked"
     } else if device?.connected == false {
       absence = "\(name) is away\(since)"
     } else if let elsewhere {
       guard elsewhere.awaySince != nil else { return "\(name) still works on it" }
-      absence = "\(name) is connected and has said nothing of its turn\(since)"
+      absence = "\(name) is connected but has not reported on its turn\(since)"
     } else {
       return nil
     }
     return
-      "\(absence); its turn may still run. To go on without it: cospool session take-over \(quoted)"
+      "\(absence); its turn may still be running. To continue without it: cospool session "
+      + "take-over \(quoted)"
   }
 }
 

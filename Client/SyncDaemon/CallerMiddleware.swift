@@ -206,59 +206,63 @@ extension APIHandlers {
 extension APIProblem {
   static let agentNotAllowed = APIProblem(
     .forbidden, code: "agentNotAllowed",
-    message: "That is not for an agent at work on a prompt. It lists and queues in its own "
-      + "session, says how far it is, and asks; its person does the rest (setting agentMessages).",
+    message: "An agent that works on a prompt may not do this. It can list and queue messages in "
+      + "its own session, report progress, and ask; you do the rest (setting agentMessages).",
     exitCode: ExitStatus.authentication)
 
   static let messageOfPerson = APIProblem(
     .forbidden, code: "messageOfPerson",
-    message: "Its person wrote that message: an agent changes those that agents queued.",
+    message: "A person wrote that message; an agent can change only messages that agents queued.",
     exitCode: ExitStatus.authentication)
 
   static let agentDenied = APIProblem(
     .forbidden, code: "agentDenied",
-    message: "Nobody allowed to queue that in another session.", exitCode: ExitStatus.authentication
+    message: "The agent has no permission to queue this in another session.",
+    exitCode: ExitStatus.authentication
   )
 
   static let agentAsksTooMuch = APIProblem(
     .forbidden, code: "agentAsksTooMuch",
-    message: "A person allows what it sees: for another session that is a text of at most "
-      + "\(Limits.taskDetailsBytesMax) bytes, not urgent, without files.",
+    message: "You can only allow what is shown to you: for another session, that is a text of at "
+      + "most \(Limits.taskDetailsBytesMax) bytes, not urgent, without files.",
     exitCode: ExitStatus.authentication)
 
   static let ownRequest = APIProblem(
     .forbidden, code: "ownRequest",
-    message: "It comes from the agent that asks. Answer at its prompt, in a terminal of your own, "
-      + "or on another device.", exitCode: ExitStatus.authentication)
+    message: "This answer comes from the agent that asks. Answer at its prompt, in your own "
+      + "terminal, or on another device.", exitCode: ExitStatus.authentication)
 
   static let agentTurnOver = APIProblem(
     .forbidden, code: "agentTurnOver",
-    message: "An agent started this process, and its turn is over. Use a terminal of your own.",
+    message:
+      "An agent started this process, and the agent's turn has ended. Use your own terminal.",
     exitCode: ExitStatus.authentication)
 
   static let agentUnknown = APIProblem(
     .forbidden, code: "agentUnknown",
     message:
-      "An agent started this process, and what tells of which turn is gone from its environment. Ask with the "
-      + "environment that the agent was given.", exitCode: ExitStatus.authentication)
+      "An agent started this process, but its environment no longer names the turn. Run it "
+      + "with the environment that the agent had.", exitCode: ExitStatus.authentication)
 
   static let agentOfAnotherDaemon = APIProblem(
     .forbidden, code: "agentOfAnotherDaemon",
     message:
-      "An agent of another daemon started this process, and may ask that one alone. Use a terminal of "
-      + "your own.", exitCode: ExitStatus.authentication)
+      "An agent of another daemon started this process, so it can use only that daemon. Use "
+      + "your own terminal.", exitCode: ExitStatus.authentication)
 
   static let turnTokenUnknown = APIProblem(
     .unauthorized, code: "turnTokenUnknown",
-    message: "Agents that this daemon started ask here with COSPOOL_TOKEN, while their turn lasts. "
-      + "Use cospool.sock.", exitCode: ExitStatus.authentication)
+    message: "Only agents that this daemon started can use this socket, with COSPOOL_TOKEN, "
+      + "during their turn. Use cospool.sock.", exitCode: ExitStatus.authentication)
 
   static let callerGone = APIProblem(
     .forbidden, code: "callerGone",
-    message: "The process that opened this connection has ended: ask from one that stays.",
+    message: "The process that opened this connection has ended. Send the request from a process "
+      + "that keeps running.",
     exitCode: ExitStatus.authentication)
 
   static let foreignUser = APIProblem(
-    .forbidden, code: "foreignUser", message: "The daemon is another user's.",
+    .forbidden, code: "foreignUser",
+    message: "The daemon belongs to another user. Run the command as that user.",
     exitCode: ExitStatus.authentication)
 }

@@ -26,7 +26,7 @@ extension APIProblem {
     let names = allowed.map(\.rawValue).sorted().joined(separator: ", ")
     return APIProblem(
       .forbidden, code: "agentNotOfBrowsers",
-      message: "A browser may not choose \(kind.rawValue): this machine's person lets it choose "
+      message: "A browser may not choose \(kind.rawValue). On this machine it can choose "
         + (names.isEmpty ? "none" : names) + " (setting browserAgents).",
       exitCode: ExitStatus.authentication)
   }

@@ -20,7 +20,7 @@ struct ContentHandlers: RouteHandlers {
       let id = try message(context)
       let body = try await decoded(ResolveRequest.self, from: request)
       guard let choice = VersionChoice(body.take) else {
-        throw APIProblem.badRequest("The field take is the number of a version, or merged.")
+        throw APIProblem.badRequest("The field take must be the number of a version, or merged.")
       }
       let base = try await base(of: id, given: body.base, or: request.header("if-match"))
       let (receipt, isConfirmed) = try await client.queues.resolve(id, taking: choice, base: base)
@@ -43,7 +43,8 @@ struct ContentHandlers: RouteHandlers {
   ) async throws -> EditBase? {
     guard let text = field ?? header.map(ContentHandlers.tag(in:)), text != "*" else { return nil }
     guard let version = ContentVersion(text) else {
-      throw APIProblem.badRequest("The base is none. Take it from the message, or leave it out.")
+      throw APIProblem.badRequest(
+        "The base is not valid. Use the base of the message, or leave it out.")
     }
     do {
       return try await client.editBase(of: id, at: version)

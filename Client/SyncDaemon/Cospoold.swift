@@ -38,7 +38,7 @@ struct Cospoold {
       let directory = DataPath.device.resolve(option: options.data, environment: environment)
     else {
       write(
-        "cospoold: there is no HOME, so there is no default data directory. Give --data DIR.",
+        "cospoold: HOME is not set, so there is no default data directory. Pass --data DIR.",
         to: .standardError)
       exit(ExitStatus.usage)
     }
@@ -90,8 +90,8 @@ struct Cospoold {
       return 0
     } catch .corruptStore(let path, _) {
       write(
-        "cospoold: \(path) is damaged. A start sets it aside; the next one begins anew, with what the "
-          + "server has.", to: .standardError)
+        "cospoold: \(path) is damaged. The next start sets it aside; the one after that "
+          + "begins with the server's data.", to: .standardError)
       return ExitStatus.corrupt
     } catch {
       write("cospoold: \(error)", to: .standardError)

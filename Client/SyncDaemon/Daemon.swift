@@ -82,7 +82,7 @@ struct Daemon: Sendable {
         settings.configuration(dataDirectory: dataDirectory), logger: logger)
     } catch .locked(let path) {
       throw DaemonFailure(
-        message: "another daemon uses \(path). Talk to that one with cospool, stop it, or choose "
+        message: "another daemon uses \(path). Use that one with cospool, stop it, or choose "
           + "another --data.", exitCode: ExitStatus.failed)
     } catch {
       throw DaemonFailure(message: error.description, exitCode: error.exitCode)
@@ -193,8 +193,8 @@ extension Daemon {
 
   /// Lets nothing begin, and returns when nothing runs.
   private func drain(_ client: QueueClient, until idle: AsyncStream<Void>) async {
-    logger.info("ending as soon as nothing runs")
-    notifier?.send("STATUS=ends as soon as nothing runs; nothing begins")
+    logger.info("stopping when no agent is running")
+    notifier?.send("STATUS=stops when no agent is running; starts no messages")
     await client.execution.drain()
     for await _ in idle {}
   }

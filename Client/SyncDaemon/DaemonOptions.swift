@@ -10,7 +10,7 @@ import SyncClient
 struct DaemonOptions: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cospoold",
-    abstract: "Keeps the queues of this device and syncs them.",
+    abstract: "Keep the queues of this device, and sync them.",
     discussion: """
       EXAMPLES
         cospoold                               queues in the default data directory
@@ -30,26 +30,27 @@ struct DaemonOptions: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Where the data lie. Default: $COSPOOL_DATA, then $XDG_DATA_HOME/cospool.",
+      "The data directory. Default: $COSPOOL_DATA, then $XDG_DATA_HOME/cospool.",
       valueName: "dir"))
   var data: String?
 
-  @Option(help: "What people call this device. Default: the host's name.")
+  @Option(help: "This device's name. Default: the host's name.")
   var name: String?
 
   @Option(
     name: .customLong("max-queue-size"),
     help: ArgumentHelp(
-      "How many messages may wait in a session before sending is refused, 1 to 1000.",
+      "The number of messages that can wait in a session, 1 to 1000.",
       valueName: "n"))
   var queueSizeMax: Int?
 
-  @Option(name: .customLong("thread-queue"), help: "Whether sending queues the thread: on or off.")
+  @Option(name: .customLong("thread-queue"), help: "Whether the thread queue is on: on or off.")
   var threadQueue: Switch?
 
   @Option(
     help: ArgumentHelp(
-      "Roots to trust besides the system's, for wss, PEM. Default: $COSPOOL_CERTIFICATE.",
+      "A PEM file with root certificates to trust for wss, in addition to the system's. "
+        + "Default: $COSPOOL_CERTIFICATE.",
       valueName: "file"))
   var certificate: String?
 
@@ -66,18 +67,19 @@ struct DaemonOptions: ParsableCommand {
       valueName: "level"))
   var logLevel: String?
 
-  @Option(help: "How the log is written: text, or json, an object a line. Each has its time.")
+  @Option(
+    help: "The format of the log: text, or json with one object a line. Each line has its time.")
   var logFormat = LogFormat.text
 
   @Flag(
     name: .customLong("check-config"),
-    help: "Only say what is wrong with the settings, and exit with 2 where something is.")
+    help: "Check the settings and exit, with 2 if one is wrong.")
   var checksSettings = false
 
   @Flag(
     name: .customLong("check-store"),
     help:
-      "Only say whether the store is sound, and exit with 6 where it is damaged. Changes nothing.")
+      "Check the store and exit, with 6 if it is damaged. Changes nothing.")
   var checksStore = false
 
   enum Switch: String, ExpressibleByArgument, CaseIterable {

@@ -21,7 +21,7 @@ struct HookHandlers: RouteHandlers {
       switch try body.event() {
       case .promptTyped:
         slots.prompted(
-          session, with: .failed("Its person typed another prompt before it was done."))
+          session, with: .failed("Another prompt was typed before it was done."))
         return CanonicalJSON.response(FeedAnswer())
       case .sessionEnded:
         slots.end(session, with: .died("The agent's session ended."))
@@ -73,7 +73,7 @@ struct HookHandlers: RouteHandlers {
         session,
         with: .tryAfter(
           LiveAgent.retryMilliseconds,
-          reason: "The hook that waited for it is gone."))
+          reason: "The hook that waited for it has ended."))
       return FeedAnswer()
     }
     return FeedAnswer(text: text)

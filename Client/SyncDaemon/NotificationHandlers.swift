@@ -34,7 +34,7 @@ struct NotificationHandlers: RouteHandlers {
       guard (0...ClientNotifications.visibilitySecondsMax).contains(seconds) else {
         throw APIProblem(
           .unprocessableContent, code: "invalidVisibility",
-          message: "forSeconds is 0 to \(ClientNotifications.visibilitySecondsMax).",
+          message: "forSeconds must be 0 to \(ClientNotifications.visibilitySecondsMax).",
           exitCode: ExitStatus.usage)
       }
       await client.notifications.setVisible(body.visible, forSeconds: seconds)
@@ -72,7 +72,8 @@ struct NotificationHandlers: RouteHandlers {
   private func target(_ context: Context) throws -> PushTargetID {
     let text = try parameter("target", of: context)
     guard let target = PushTargetID(text) else {
-      throw APIProblem.badRequest("\"\(text)\" is no UUID, as the ids of push targets are.")
+      throw APIProblem.badRequest(
+        "\"\(text)\" is not a UUID. GET /v1/push/targets lists the ids of push targets.")
     }
     return target
   }

@@ -94,7 +94,7 @@ struct NotifyService: Service {
     case .ended(nil): return true
     case .ended(let outcome?): logger.warning("notifyCommand: \(outcome)")
     case .tooLong:
-      logger.warning("notifyCommand: it took longer than \(limit) and was stopped")
+      logger.warning("notifyCommand took longer than \(limit) and was stopped")
     case .cut: return false
     }
     return true

@@ -23,7 +23,7 @@ struct Page<Item> {
       guard let index = items.firstIndex(where: { name($0) == last }) else {
         throw APIProblem(
           .conflict, code: "pageGone",
-          message: "\(last) is not in the list any more. Begin again without after.",
+          message: "\(last) is no longer in the list. Start again without after.",
           exitCode: ExitStatus.failed)
       }
       rest = items[(index + 1)...]

@@ -42,13 +42,14 @@ struct PairingHandlers: RouteHandlers {
     guard let role = DeviceRole(name: name) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidRole",
-        message: "There is no role \"\(name)\": a device is viewer, author or host.",
+        message: "There is no role \"\(name)\": choose viewer, author or host.",
         exitCode: ExitStatus.usage)
     }
     guard (1...PairingCodeRequest.accessSecondsMax).contains(body.accessSeconds ?? 1) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidAccess",
-        message: "Access that ends lasts a second to a hundred years.", exitCode: ExitStatus.usage)
+        message: "accessSeconds must be from a second to a hundred years.",
+        exitCode: ExitStatus.usage)
     }
     let made = try await client.pairingCode(
       role: role, accessMilliseconds: body.accessSeconds.map { Int64($0) * 1_000 })

@@ -53,7 +53,7 @@ struct RequestCheck: RouterMiddleware {
     guard mediaTypes.contains(name) else {
       throw APIProblem(
         .unsupportedMediaType, code: "unsupportedMediaType",
-        message: "The body is said to be \(name). Send application/json.",
+        message: "The body has the type \(name). Send application/json.",
         exitCode: ExitStatus.usage)
     }
   }

@@ -101,8 +101,8 @@ struct SettingsHandlers: RouteHandlers {
     }
     if name == .notifyMeAfter {
       answer.warning =
-        "It counts on the device that gave your push address (cospool push add … --me) last; where that "
-        + "was another one, set it there."
+        "This setting applies on the device that last added your push address (cospool push "
+        + "add … --me). If that was another device, set it there."
     }
     if SettingName.ofPage.contains(name) {
       await self.api.followWeb()

@@ -80,8 +80,9 @@ struct SocketPath: Equatable {
       guard let fresh = mkdtemp(&template) else {
         throw DaemonFailure(
           message:
-            "\(directory) must be a directory that only you may enter, and another one cannot be made beside "
-            + "it: \(errorText()). Set XDG_RUNTIME_DIR to a short directory of yours.",
+            "\(directory) must be a directory that only you can enter, and no other can be "
+            + "created beside it: \(errorText()). Set XDG_RUNTIME_DIR to a short directory "
+            + "that belongs to you.",
           exitCode: ExitStatus.failed)
       }
       path = "\(String(cString: fresh))/\(name)"

@@ -50,35 +50,35 @@ extension StartObstacle {
     case .noAgent:
       return "no agent set up: cospool session agent \(quoted) claude"
     case .consentMissing:
-      return "it needs consent to run on this device: cospool session host \(quoted) this"
+      return "it needs your consent to run on this device: cospool session host \(quoted) this"
     case .agentBusy:
-      return "a person works with its agent, which gets the next message afterwards"
+      return "somebody is using its agent, which gets the next message afterwards"
     case .agentNotAsking:
       return
-        "a person works with its agent, which gets the next message at the end of its next turn"
+        "somebody is using its agent, which gets the next message at the end of its next turn"
     case .draining:
-      return "the daemon is about to end, and starts nothing any more"
+      return "the daemon is stopping, and starts no messages"
     case .changeIncomplete:
       return
-        "a part of a change of \(id) has not come from the device that made it. If that device "
-        + "is lost: cospool queue cancel \(Shell.quoted(String(id)))"
+        "a part of a change of \(id) has not arrived from the device that made it. If that "
+        + "device is lost: cospool queue cancel \(Shell.quoted(String(id)))"
     case .merged:
       return
-        "\(id) was edited in two places, and its texts were merged. Look at it and choose: cospool queue "
-        + "show \(Shell.quoted(String(id)))"
+        "\(id) was edited in two places, and its texts were merged. To see them and choose "
+        + "one: cospool queue show \(Shell.quoted(String(id)))"
     case .movedWhileRunning(let other):
       return "the agent of \(name(other)) still works on \(id), which was moved here"
     case .runsElsewhere:
       return
-        "another device may still work on it. To go on without it: cospool session take-over "
+        "another device may still work on it. To continue without it: cospool session take-over "
         + quoted
     case .notBefore(let time):
-      if let held = message.heldUntil, held >= time { return "\(id) is held while it is edited" }
+      if let held = message.heldUntil, held >= time { return "\(id) is on hold while it is edited" }
       return message.lastError
     case .triesAgain(let time):
       let seconds = max(1, (time - now + 999) / 1_000)
       let reason = message.lastError.map { ": \($0)" } ?? ""
-      return "it is tried again in \(seconds) s\(reason)"
+      return "the next try is in \(seconds) s\(reason)"
     case .unanswered where awaitsServer:
       return "it starts when the server can be reached again: cospool status"
     case .unanswered: return nil

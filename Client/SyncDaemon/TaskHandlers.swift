@@ -239,11 +239,11 @@ struct TaskHandlers: RouteHandlers {
     let what = verdict.isAboutApproval ? "an approval" : "an answer"
     throw APIProblem(
       .notFound, code: "askNotFound",
-      message: session.map { "The session \($0) asks nothing." }
+      message: session.map { "The session \($0) has no open request." }
         ?? named.map {
-          "No request \"\($0)\" waits. Name a session, or at least 4 characters of a request's id: "
-            + "cospool task list shows what waits."
-        } ?? "Nothing waits for \(what).", exitCode: ExitStatus.failed)
+          "No request \"\($0)\" is open. Name a session, or at least 4 characters of a "
+            + "request's id: cospool task list shows open requests."
+        } ?? "No request is waiting for \(what).", exitCode: ExitStatus.failed)
   }
 
   private func checked(
@@ -306,14 +306,14 @@ extension APIProblem {
     }
     return APIProblem(
       .conflict, code: "askAmbiguous",
-      message: "Several requests wait; name one by the beginning of its id:\n"
+      message: "Several requests are open; name one by the beginning of its id:\n"
         + lines.joined(separator: "\n"), exitCode: ExitStatus.failed, candidates: names)
   }
 
   static func answeredAlready(_ verdict: Verdict, by name: String) -> APIProblem {
     APIProblem(
       .conflict, code: "answeredAlready",
-      message: "It was answered already, by \(name): \(verdict.name).",
+      message: "The request was already answered by \(name): \(verdict.name).",
       exitCode: ExitStatus.conflict)
   }
 
@@ -328,34 +328,35 @@ extension APIProblem {
   static func askedAtHost(at name: String?) -> APIProblem {
     APIProblem(
       .conflict, code: "notAwaited",
-      message: "Nobody can answer it from another device any more: the agent asks at its own prompt"
+      message: "The request can no longer be answered from another device: the agent asks at its "
+        + "own prompt"
         + (name.map { " on \($0)" } ?? "") + ".", exitCode: ExitStatus.conflict)
   }
 
   static let notShown = APIProblem(
     .conflict, code: "notShown",
-    message: "A yes names what was shown: it needs the field digest, as the request has it. "
-      + "cospool task show SESSION shows the request.", exitCode: ExitStatus.conflict)
+    message: "An approval needs the field digest of the request that was shown. To see the "
+      + "request: cospool task show SESSION", exitCode: ExitStatus.conflict)
 
   static func requestIncomplete(_ error: ClientError) -> APIProblem {
     APIProblem(
       .conflict, code: "requestIncomplete",
       message:
-        "This device cannot show all that the request allows (\(error)), so it takes no yes. "
-        + "Try again, answer on the device where the agent works, or deny it.",
+        "This device cannot show the whole request (\(error)), so you cannot approve it "
+        + "here. Try again, answer on the device where the agent runs, or deny it.",
       exitCode: ExitStatus.tryLater)
   }
 
   static let notAwaited = APIProblem(
     .conflict, code: "notAwaited",
-    message: "Nobody waits for it any more: it expired, was withdrawn, or its task is over.",
+    message: "The request is no longer open: it expired, was withdrawn, or its task has ended.",
     exitCode: ExitStatus.conflict)
 }
 
 extension ProgressRequest {
   func progress() throws -> TodoProgress {
     guard completed >= 0, total >= 0 else {
-      throw APIProblem.badRequest("The fields completed and total are whole numbers from 0 on.")
+      throw APIProblem.badRequest("The fields completed and total must be whole numbers from 0 on.")
     }
     return TodoProgress(completed: completed, total: total, currentTask: currentTask)
   }
@@ -373,8 +374,8 @@ extension AskRequest {
       }
       guard let tree = JSONTree(Array(input.utf8), isShown: true) else {
         throw APIProblem.badRequest(
-          "The field input is a text that holds one JSON value. No object in it has a name twice, and its "
-            + "numbers are doubles or whole numbers of 64 bits."
+          "The field input must be a text with one JSON value, in which no object has a name "
+            + "twice, and numbers are doubles or whole numbers of 64 bits."
         )
       }
       return .approval(ofTool: toolName, tree)
@@ -410,8 +411,9 @@ extension AskAnswer {
     guard !promptsItself else { return AskAnswer(ending: .withdrawn) }
     return AskAnswer(
       ending: .denied,
-      text: "The tool's input has \(bytes) bytes. People are shown at most "
-        + "\(Limits.taskInputBytesMax), and allow nothing that they are not shown. Use several calls."
+      text: "The tool's input has \(bytes) bytes. A request can show at most "
+        + "\(Limits.taskInputBytesMax), and only what is shown can be approved. Use several "
+        + "calls."
     )
   }
 }

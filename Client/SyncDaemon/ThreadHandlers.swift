@@ -114,7 +114,9 @@ struct ThreadHandlers: RouteHandlers {
   }
 
   private func sessions(_ names: [String]) throws -> [SessionID] {
-    guard !names.isEmpty else { throw APIProblem.badRequest("sessions names no session.") }
+    guard !names.isEmpty else {
+      throw APIProblem.badRequest("The field sessions names no session.")
+    }
     return try names.map { try SessionID($0) }
   }
 

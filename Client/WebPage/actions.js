@@ -3,7 +3,7 @@
 export const LABELS = {
   edit: 'Edit', up: 'Up', down: 'Down', top: 'To the top', bottom: 'To the end', urgent: 'Make urgent',
   normal: 'Make normal', attach: 'Attach a file', cancel: 'Cancel', restore: 'Restore', retry: 'Retry',
-  skip: 'Skip', stop: 'Stop the agent', takeOver: 'Go on without it here', output: 'Output', copy: 'Copy the text',
+  skip: 'Skip', stop: 'Stop the agent', takeOver: 'Continue without it here', output: 'Output', copy: 'Copy the text',
   resend: 'Send again', discard: 'Discard',
 }
 
@@ -15,7 +15,7 @@ export const WORDS = {
 
 const NOT_FAILED = 'Only a message that failed, or whose outcome is unknown, can be retried or skipped.'
 const NOT_RUNNING = 'It does not run.'
-const OVER = 'It is over.'
+const OVER = 'It has ended.'
 const UNSENT = 'It is not sent yet.'
 
 /**
@@ -30,10 +30,10 @@ export function actionsOf(message, { first, last, away } = {}) {
   const stuck = ['failed', 'interrupted', 'unknown'].includes(state)
   const over = ['succeeded', 'skipped', 'cancelled'].includes(state)
   const refusal = over ? OVER : state === 'sending' ? UNSENT
-    : state === 'running' ? 'It runs already. Stop its agent, or queue what you want to add.'
+    : state === 'running' ? 'It is already running. Stop its agent, or queue what you want to add.'
       : 'It failed: retry it or skip it.'
   const change = waits ? null : refusal
-  const notFirst = waits && first ? 'It is the first that can be moved.' : change
+  const notFirst = waits && first ? 'It is the first one that can move.' : change
   const notLast = waits && last ? 'It is the last.' : change
   const why = {
     edit: waits || stuck ? null : refusal, up: notFirst, top: notFirst, down: notLast, bottom: notLast,
@@ -46,7 +46,7 @@ export function actionsOf(message, { first, last, away } = {}) {
     skip: stuck ? null : NOT_FAILED,
     stop: state !== 'running' ? NOT_RUNNING : null,
     takeOver: state !== 'running' ? NOT_RUNNING : away ? null : 'Its device is connected. Stop its agent.',
-    output: waits && !message.attempts || state === 'sending' ? 'It did not run yet.' : null,
+    output: waits && !message.attempts || state === 'sending' ? 'It has not run yet.' : null,
     copy: null,
     resend: state === 'sending' ? null : 'It is sent already.',
     discard: state === 'sending' ? null : 'It is sent already. Cancel it.',

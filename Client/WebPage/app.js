@@ -77,7 +77,7 @@ export function offerUndo(words, change, { back, backWords } = {}) {
 /** Takes back the latest that was done in this page. */
 export function undo() {
   const step = doneHere.pop()
-  step ? step.run() : toast('Nothing that was done in this page is left to undo.')
+  step ? step.run() : toast('There is nothing to undo that was done in this page.')
 }
 
 async function takeBack(back, words) {
@@ -88,7 +88,7 @@ async function takeBack(back, words) {
 async function undoChange(change, words) {
   const answer = await perform('undo', { change })
   if (!answer) return
-  const told = withNotes(answer.result === 'undone' ? `Undone: ${words}` : 'Nothing was left to undo', answer)
+  const told = withNotes(answer.result === 'undone' ? `Undone: ${words}` : 'There was nothing to undo', answer)
   toast(told, answer.change == null ? null : { label: 'Redo', run: () => redo(answer.change, words) })
 }
 
@@ -100,7 +100,7 @@ async function redo(change, words) {
 /** What an undo or a redo did, with what it left alone, what it paused and what is not confirmed. */
 function withNotes(words, { left = [], paused = [], unconfirmed }) {
   const notes = paused.map((session) => `${session} is paused, so that nothing starts: Resume lets it go on.`)
-  if (unconfirmed) notes.push('The server did not say whether an agent has started it meanwhile.')
+  if (unconfirmed) notes.push('The server has not confirmed that no agent started it meanwhile.')
   return [...notes, ...left.map(({ note }) => note)].reduce((all, note) => `${all.replace(/\.$/, '')}. ${note}`, words)
 }
 
@@ -163,7 +163,7 @@ async function deliverOnce(id, progress) {
 /** Of what is kept here until the daemon has it, that is said; it goes by itself. */
 function notSent(error, id, again) {
   if (!(error instanceof Unreachable)) return failed(error, id, again)
-  const words = 'Not sent yet: Cospool does not answer. It is kept here, and sent when it is back.'
+  const words = 'Not sent yet: Cospool does not answer. Your message is kept here, and sent when Cospool is back.'
   model.notes.set(id, { state: 'error', words, again })
   say(words)
   model.touch()
@@ -175,8 +175,8 @@ export async function restore() {
   for (const [id, { isLost }] of model.sending) {
     // Whether its words are to go alone, a person says.
     if (isLost) model.notes.set(id, {
-      state: 'error', words: 'Its files are not in this browser any more.',
-      extra: { label: 'Send its words alone', run: () => deliver(id) },
+      state: 'error', words: 'Its files are no longer in this browser.',
+      extra: { label: 'Send only its text', run: () => deliver(id) },
     })
   }
 }
@@ -219,7 +219,7 @@ export const drafts = {
   },
   set(name, text) {
     if (!text) localStorage.removeItem(`cospool.draft.${name}`)
-    else if (!kept(`cospool.draft.${name}`, text)) toast('This browser keeps no more: what you type is here as long as the page is.')
+    else if (!kept(`cospool.draft.${name}`, text)) toast('This browser's storage is full: what you type is lost if you close the page.')
   },
 }
 
@@ -245,8 +245,8 @@ export function packed(file) {
 /** What speaks against adding files to others; nothing where nothing does. */
 export function filesProblem(files, present = []) {
   const big = files.find((file) => file.size > FILE_MAX)
-  if (big) return `${big.name} is larger than 10 MiB. Name its path in the text instead.`
-  if (present.length + files.length > 20) return 'A message takes 20 files at most.'
+  if (big) return `${big.name} is larger than 10 MiB. Write its path in the text instead.`
+  if (present.length + files.length > 20) return 'A message can have at most 20 files.'
   const total = [...present, ...files].reduce((sum, file) => sum + file.size, 0)
   if (total > FILES_MAX) return 'Together they are larger than 11 MiB. Attach the rest to the queued message.'
 }

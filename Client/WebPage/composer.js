@@ -64,7 +64,7 @@ class Composer extends HTMLElement {
     const max = model.daemon?.queueSizeMax
     const place = this.urgent.checked ? queue.filter((each) => each.priority === 'urgent' || each.status !== 'queued').length + 1 : queue.length + 1
     const words = model.link === 'down' ? 'Cospool does not answer: kept here, and sent when it is back'
-      : max && queue.length >= max ? `The queue is full (${queue.length} of ${max}): it would be refused`
+      : max && queue.length >= max ? `The queue is full (${queue.length} of ${max}): Cospool would refuse the message`
         : session?.paused ? `Position ${place}; the queue is paused`
           : queue.length ? `Position ${place}` : session?.host ? 'Starts next' : 'First in the queue'
     text(this.what, words)

@@ -28,15 +28,15 @@ class DevicesView extends HTMLElement {
     this.push = h('ul.plain', { tabIndex: -1 })
     this.browsers = h('ul.plain', { tabIndex: -1 })
     this.invite = h('div.invite', { hidden: true })
-    this.alone = h('p.quiet', { hidden: true }, 'The page is for this machine alone. How a phone gets it, over TLS: ', h('code', {}, 'cospool web --help'))
-    this.inviting = h('button', { type: 'button', hidden: true, onclick: () => this.#invite() }, 'Let a phone or another browser in')
+    this.alone = h('p.quiet', { hidden: true }, 'Only this machine can open the page. To open it on a phone, over TLS: ', h('code', {}, 'cospool web --help'))
+    this.inviting = h('button', { type: 'button', hidden: true, onclick: () => this.#invite() }, 'Give a phone or another browser access')
     this.weeks = h('div.weeks', {}, h('p.quiet', {}, 'Reading the history …'))
     this.replaceChildren(
       h('h1', {}, 'Devices'),
       h('section', {}, h('h2', {}, 'This device'), this.state, h('div.buttons', {}, this.now, this.toggle), this.pairing),
       h('section', {}, h('h2', {}, 'Other devices'), this.others, this.letIn, this.code, this.adding),
       h('section', {}, h('h2', {}, 'Notifications go to'), this.push),
-      h('section', {}, h('h2', {}, 'Browsers that may use this page'), this.browsers,
+      h('section', {}, h('h2', {}, 'Browsers with access to this page'), this.browsers,
         this.alone, h('div.buttons', {}, this.inviting), this.invite),
       h('section', {}, h('h2', {}, 'The last two weeks'), this.weeks))
     this.update()
@@ -57,14 +57,14 @@ class DevicesView extends HTMLElement {
   async #switchSync() {
     if (model.sync.state === 'disabled') return perform('sync', { enabled: true })
     const isDone = await perform('sync', { enabled: false })
-    if (isDone) offerUndo('Sync is off: nothing goes to other devices, and nothing comes', null, { back: () => perform('sync', { enabled: true }), backWords: 'Sync is on' })
+    if (isDone) offerUndo('Sync is off: no changes go to other devices or come from them', null, { back: () => perform('sync', { enabled: true }), backWords: 'Sync is on' })
   }
 
   async #read() {
     // The server knows the targets.
     const isOnline = model.sync?.state === 'connected'
     const [web, push] = await Promise.allSettled([
-      source.list('web'), isOnline ? source.list('push/targets') : Promise.reject(new Error('No connection to a server, which knows them.')),
+      source.list('web'), isOnline ? source.list('push/targets') : Promise.reject(new Error('No connection to the server, which knows them.')),
     ])
     this.read = isOnline
     this.#showBrowsers(web)
@@ -84,7 +84,7 @@ class DevicesView extends HTMLElement {
   /** Its address is known here without its secrets: what is removed cannot be brought back from here. */
   async #removePush(target) {
     const isMeant = await confirmed('Remove this address?',
-      `${target.address} gets no more notifications. To use it again you have to enter the whole address: cospool push add --help`, 'Remove')
+      `${target.address} gets no more notifications. To use it again, you have to enter the whole address: cospool push add --help`, 'Remove')
     if (isMeant) this.#then('removePush', { id: target.id }, 'Removed')
   }
 
@@ -130,7 +130,7 @@ class DevicesView extends HTMLElement {
       const tick = () => {
         const seconds = Math.ceil((end - performance.now()) / 1000)
         text(left, `${seconds} s left`)
-        if (seconds <= 0) this.#endInvite('The link has ended. Show another one.')
+        if (seconds <= 0) this.#endInvite('The link has expired. Show another one.')
         else if (seconds % 2) this.#lookForGuest(known)
       }
       tick()
@@ -169,7 +169,7 @@ class DevicesView extends HTMLElement {
         h('p', {}, 'Type this on the new device; it works once, within ten minutes:'), h('p', {}, h('code', {}, command)),
         hint && h('p.note.error', {}, hint))
       say(`The code is ${code}`)
-      this.#codeOver = setTimeout(() => over('The code has ended.'), CODE_LASTS)
+      this.#codeOver = setTimeout(() => over('The code has expired.'), CODE_LASTS)
     } catch (error) {
       if (error.status === 401) failed(error)
       else {
@@ -189,8 +189,8 @@ class DevicesView extends HTMLElement {
 
   async #revoke(browser) {
     const isMeant = browser.current
-      ? await confirmed('Revoke this browser?', 'You are signed out here at once, and so are the browsers that it let in. To come back you need a new link: cospool web', 'Revoke this browser')
-      : await confirmed(`Revoke ${browser.name}?`, 'It is signed out at once, and so are the browsers that it let in. To come back it needs a new link.', 'Revoke')
+      ? await confirmed('Revoke this browser?', 'This signs you out here immediately, and the browsers that it let in. To come back, you need a new link: cospool web', 'Revoke this browser')
+      : await confirmed(`Revoke ${browser.name}?`, 'This signs it out immediately, and the browsers that it let in. To come back, it needs a new link.', 'Revoke')
     if (!isMeant) return
     const isDone = await this.#then('revoke', { id: browser.id }, `${browser.name} is signed out`, { reads: !browser.current })
     if (isDone && browser.current) lock({ message: 'You revoked this browser.' })
@@ -234,8 +234,8 @@ class DevicesView extends HTMLElement {
     this.others.signature = signature
     this.others.replaceChildren(...(sync.devices.length ? sync.devices.map((device) => h('li', {},
       h('span', {}, h(`i.dot${device.connected && !isAway ? '.on' : ''}`, { 'aria-hidden': 'true' }), device.name),
-      h('span.meta', {}, isAway ? 'not known now' : `${device.connected ? 'connected' : 'not connected'} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
-      : [h('li.quiet', {}, 'No other device was seen.')]))
+      h('span.meta', {}, isAway ? 'unknown at the moment' : `${device.connected ? 'connected' : 'not connected'} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
+      : [h('li.quiet', {}, 'There is no other device.')]))
   }
 }
 

@@ -208,9 +208,9 @@ export class Editor {
       const now = await source.list(`messages/${this.#message.id}`).catch(() => null)
       if (now) model.takeSaved(this.#session, before, { content: now.content, heldUntil: undefined })
       this.#close()
-      if (STUCK.includes(before.status)) return perform('retry', { id: before.id }, { busy: 'retrying …', done: 'Saved. It is tried again' })
+      if (STUCK.includes(before.status)) return perform('retry', { id: before.id }, { busy: 'retrying …', done: 'Saved. It runs again' })
       if (answer.unconfirmed) {
-        model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. It is not known yet whether that was before it started.' })
+        model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. Cospool does not know yet if that was before it started.' })
       } else {
         model.place(this.#message.id, source)
       }

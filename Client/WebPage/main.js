@@ -231,7 +231,7 @@ function update() {
   typing()
   if (model.link === 'connecting') update.waits ??= setTimeout(() => (update.isSlow = true, model.touch()), SLOW)
   const words = locked ? model.lockWords ?? 'This browser has no key.' : `${model.isStranger
-    ? 'Another program answers at this address. It gets nothing from this page, which goes on by itself when Cospool is back.' : 'Cospool does not answer.'
+    ? 'Another program answers at this address. This page sends it nothing, and continues by itself when Cospool is back.' : 'Cospool does not answer.'
   } Messages that you queue are kept here, and sent when it is back.`
   if (!banner.hidden && banner.words !== words) {
     banner.words = words
@@ -241,7 +241,7 @@ function update() {
     if (locked) say(words)
     banner.replaceChildren(locked
       ? h('div', {}, h('h1', {}, 'This browser is not signed in'), h('p', {}, words),
-        h('p', {}, 'On the machine where Cospool runs: ', h('code', {}, 'cospool web')), h('p.quiet', {}, 'What you typed here is kept.'))
+        h('p', {}, 'Run this on the machine where Cospool runs: ', h('code', {}, 'cospool web')), h('p.quiet', {}, 'What you typed here is kept.'))
       : h('p', {}, words, ' ', h('button', { type: 'button' }, 'Try now')))
   }
   if (banner.hidden) banner.words = null

@@ -187,7 +187,7 @@ export class Model extends EventTarget {
     // A task may be without one for a moment.
     for (const id of open) if (this.decided.get(id)?.gone) this.decided.delete(id)
     const outcome = task.outcome
-    for (const asked of before) if (!open.has(asked.id) && asked.id !== outcome?.request) this.#gone(asked, 'It is not asked any more')
+    for (const asked of before) if (!open.has(asked.id) && asked.id !== outcome?.request) this.#gone(asked, 'The request is no longer open')
     const asked = before.find((each) => each.id === outcome?.request)
     if (!asked || open.has(asked.id)) return
     const decision = this.decided.get(asked.id)
@@ -203,7 +203,7 @@ export class Model extends EventTarget {
       taken: this.decided.get(request)?.stays ? 'It counted.' : null,
       answeredAlready: 'It was answered before; your answer did not count.',
       tooLate: 'There was no connection in time; your answer was not sent.',
-      notAwaited: 'It is not asked any more; your answer did not count.',
+      notAwaited: 'The request is no longer open; your answer did not count.',
     }[result]
     if (!words) return
     const counted = result === 'taken'
@@ -232,7 +232,7 @@ export class Model extends EventTarget {
       const id = `consent.${session}`
       if (!before.includes(session) || this.decided.get(id)?.gone) this.decided.delete(id)
     }
-    for (const session of before) if (!this.unconsented.has(session)) this.#gone(this.#consent(session), 'It is not asked any more')
+    for (const session of before) if (!this.unconsented.has(session)) this.#gone(this.#consent(session), 'The request is no longer open')
     this.touch()
   }
 
@@ -295,7 +295,7 @@ export class Model extends EventTarget {
     const here = this.sync.device
     if (!session.host) return { words: 'No device runs this session.', mayRunHere: true }
     if (session.host === here) {
-      return this.agentless.has(id) ? { words: `There is no agent for it on ${this.sync.deviceName}. Give it one there: cospool session agent ${quotedOperand(id)} claude` } : null
+      return this.agentless.has(id) ? { words: `${this.sync.deviceName} has no agent for it. Set one there: cospool session agent ${quotedOperand(id)} claude` } : null
     }
     const host = this.sync.devices.find((device) => device.id === session.host)
     if (!host || host.connected || this.sync.state !== 'connected') return null
@@ -377,7 +377,7 @@ function endingWords({ ending }, name) {
   const who = name ? ` by ${name}` : ''
   return {
     allowed: `Allowed${who}`, denied: `Denied${who}`, answered: `Answered${who}`,
-    cancelled: `Declined${who}`, expired: 'It expired: the agent asks at its own prompt',
+    cancelled: `Declined${who}`, expired: 'It expired; the agent asks at its own prompt',
     withdrawn: 'The agent withdrew the request',
   }[ending] ?? `Over${who}`
 }

@@ -25,7 +25,7 @@ class NeedsView extends HTMLElement {
     this.requests = this.#section('Requests', h('div.requests'))
     // What was decided stays where it was until one leaves, or says so.
     // Its place is kept for it: it moves nothing where it comes.
-    this.clear = h('button.link.away', { type: 'button', onclick: () => model.forgetRead() }, 'Hide what is decided')
+    this.clear = h('button.link.away', { type: 'button', onclick: () => model.forgetRead() }, 'Hide decided ones')
     this.requests.box.prepend(h('div.bar', {}, this.requests.heading, this.clear))
     this.stuck = this.#section('Failed, interrupted or merged', h('div.queue', { role: 'list', 'aria-label': 'Messages that wait for you' }))
     this.ready = this.#section('Threads that are ready', h('ol.threads', { 'aria-label': 'Threads that need you, in their order' }))
@@ -140,7 +140,7 @@ class NeedsView extends HTMLElement {
   #act(name, session) {
     const threads = model.threads
     const here = threads.findIndex((each) => each.session === session)
-    if (here < 0) return say('It is not there any more')
+    if (here < 0) return say('It is no longer there')
     const same = threads.filter((each) => each.locked === threads[here].locked)
     const place = same.findIndex((each) => each.session === session)
     const beside = same[place + (name === 'up' ? -1 : 1)]?.session
@@ -150,7 +150,7 @@ class NeedsView extends HTMLElement {
       up: () => perform('threadMove', { session, to: { before: beside } }, { done: 'Moved up', undoable: true }),
       down: () => perform('threadMove', { session, to: { after: beside } }, { done: 'Moved down', undoable: true }),
       unlock: () => perform('threadUnlock', { session }, { done: `${session} is unlocked` }),
-      requeue: () => perform('threadRequeue', { session }, { done: `${session} stands at the end, locked`, undoable: true }),
+      requeue: () => perform('threadRequeue', { session }, { done: `${session} is at the end, locked`, undoable: true }),
       remove: () => perform('threadRemove', { session }, { done: `${session} was removed from the list`, undoable: true }),
     }
     steps[name]()

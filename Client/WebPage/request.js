@@ -42,11 +42,11 @@ async function decide(asked, verdict, remark, digest) {
     model.notes.delete(id)
     const done = { allowed: 'Allowed', denied: 'Denied', answered: 'Answered', cancelled: 'Declined' }[verdict]
     const waits = answer.result === 'waiting'
-    over(waits ? `${done} here; it counts when there is a connection, within two minutes.` : `${done} by you`, { own: true, stays: waits })
+    over(waits ? `${done} here; it counts if there is a connection within two minutes.` : `${done} by you`, { own: true, stays: waits })
   } catch (error) {
     model.notes.delete(id)
     if (error instanceof Unreachable) {
-      const words = 'Not confirmed: Cospool does not answer. Your decision is sent again when it is back, if it is still asked.'
+      const words = 'Not confirmed: Cospool does not answer. Your decision is sent again when it is back, if the request is still open.'
       model.notes.set(id, { state: 'error', words, repeats: true, again: () => isOpen(asked) && decide(asked, verdict, remark, digest) })
       return say(words)
     }
@@ -101,7 +101,7 @@ class RequestCard extends HTMLElement {
       if (request?.isCut && !asked.over) this.#complete(id)
       this.remark.value = typed(id).text
       this.remark.placeholder = request ? 'Reason (optional; sent with Deny)' : 'Your answer'
-      this.remark.setAttribute('aria-label', request ? 'Words to deny with' : 'Your answer')
+      this.remark.setAttribute('aria-label', request ? 'Reason for the denial' : 'Your answer')
       this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
       this.#fill(request, question, asked.consent)
     }
@@ -144,7 +144,7 @@ class RequestCard extends HTMLElement {
   }
 
   #showWords({ summary, details, isCut }) {
-    const cut = isCut ? 'Not all of it is here yet. You can allow it as soon as all of it is shown.' : null
+    const cut = isCut ? 'Not all of it is here yet. You can allow it when all of it is shown.' : null
     const words = [summary, details === summary ? null : details, cut].filter(Boolean).join('\n\n')
     text(this.what, words)
     show(this.what, Boolean(words))
@@ -215,7 +215,7 @@ class RequestCard extends HTMLElement {
   /** Another device gave the session to this one: only somebody here says that it may run. */
   async #settleConsent(verdict) {
     const [id, session, asked] = [this.#id, this.#session, this.#asked]
-    const words = verdict === 'allowed' ? 'It runs here' : 'No device runs it now'
+    const words = verdict === 'allowed' ? 'It runs here' : 'No device is set to run it'
     const answer = await perform('host', { session, device: verdict === 'allowed' ? 'this' : undefined }, { id, done: words })
     if (!answer) return
     if (answer.warning) toast(answer.warning)

@@ -106,7 +106,7 @@ class SessionView extends HTMLElement {
       key: (each) => each.id, make: () => document.createElement('request-card'), update: (card, each) => card.update(each),
     })
     show(this.more, task?.moreRequests > 0)
-    if (task?.moreRequests) text(this.more, `${counted(task.moreRequests, 'more request')} will show when one of these is answered.`)
+    if (task?.moreRequests) text(this.more, `${counted(task.moreRequests, 'more request')} will appear when you answer one of these.`)
     text(this.count, rows.length ? `Queue · ${rows.length}` : 'Queue')
     show(this.empty, rows.length === 0)
     const waiting = rows.filter((message) => message.status === 'queued')
@@ -272,7 +272,7 @@ class SessionView extends HTMLElement {
         const host = model.sessions.get(this.#id)?.host
         const there = outputDevice ?? (host && host !== sync?.device ? model.deviceName(host) : null)
         text(this.outputText, there ? `It ${runs ? 'runs' : 'ran'} on ${there}. Its output is there.`
-          : runs ? 'Nothing was written yet.' : 'No output of it is kept.')
+          : runs ? 'Nothing was written yet.' : 'Its output was not kept.')
         if (!runs) clearInterval(this.#timer)
         return
       }

@@ -52,13 +52,15 @@ package struct LateCheck: Sendable {
   private let fix: String
 
   /// What the check looks at may be slow, or the machine is.
-  package init(fix: String = "Try again; what it looks at may hang.") {
-    self.init(severity: .warning, what: "the check did not end", fix: fix)
+  package init(
+    fix: String = "Run the doctor again; the file, program or server that it checks may hang."
+  ) {
+    self.init(severity: .warning, what: "the check did not finish", fix: fix)
   }
 
   /// Who was asked is at fault where it says nothing in time.
   package static func silence(of whom: String, fix: String) -> LateCheck {
-    LateCheck(severity: .error, what: "\(whom) gave no answer", fix: fix)
+    LateCheck(severity: .error, what: "\(whom) did not answer", fix: fix)
   }
 
   private init(severity: DoctorFinding.Severity, what: String, fix: String) {

@@ -45,9 +45,9 @@ extension DoctorFinding {
   /// That something else stands where a file should.
   package static func noFile(_ path: String, but what: String) -> DoctorFinding {
     .error(
-      "fileKind", "\(path) is \(what), and should be a file",
+      "fileKind", "\(path) is \(what), but should be a file",
       fix:
-        "Look who put it there, and remove it: rm \(Shell.quoted(path)). Where it was you, put the file "
-        + "itself in its place.")
+        "Find out who put it there, and remove it: rm \(Shell.quoted(path)). If it was you, "
+        + "put the file itself there.")
   }
 }

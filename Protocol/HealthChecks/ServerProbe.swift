@@ -106,7 +106,7 @@ package struct ServerProbe: Sendable {
     } catch {
       throw Failure(
         code: "serverCertificate",
-        reason: "\(certificateFile ?? "the roots of the system") cannot be read as PEM")
+        reason: "\(certificateFile ?? "the system's root certificates") cannot be read as PEM")
     }
   }
 
@@ -149,7 +149,8 @@ package struct ServerProbe: Sendable {
             status: Int(head.status.code), date: head.headers.first(name: "date"),
             certificateEnds: ends)
         }
-        throw Failure(code: "serverHealth", reason: "\(address.text) closes the connection at once")
+        throw Failure(
+          code: "serverHealth", reason: "\(address.text) closes connections immediately")
       }
     } catch {
       // What closed the connection says more than that it is closed.
@@ -190,7 +191,7 @@ package struct ServerProbe: Sendable {
     case is NIOSSLExtraError:
       return Failure(
         code: "serverTLS",
-        reason: "the certificate of \(address.text) is not made out to \(address.host)")
+        reason: "the certificate of \(address.text) is not valid for \(address.host)")
     case let error as NIOSSLError:
       let text = "\(error)"
       let isUntrusted = text.contains("CERTIFICATE_VERIFY_FAILED")
@@ -199,7 +200,7 @@ package struct ServerProbe: Sendable {
         reason: isUntrusted
           ? "the certificate of \(address.text) is not trusted: it is self-signed, expired, or from "
             + "an unknown issuer"
-          : "\(address.text) does not speak TLS as it should")
+          : "\(address.text) does not speak TLS correctly")
     default:
       return Failure(
         code: "serverHealth", reason: "\(address.text) does not answer as a Cospool server")

@@ -8,27 +8,28 @@ extension ServerProbe {
     } catch {
       return .warning(
         "serverUpgrade",
-        "\(address.text) answers, and to a WebSocket it did not: \(error.reason)",
+        "\(address.text) answers HTTP but not WebSocket requests: \(error.reason)",
         fix:
-          "Run the doctor again. Where it stays, see what in front of the server cuts WebSockets off."
+          "Run the doctor again. If the result is the same, find out which proxy cuts "
+          + "WebSockets off."
       )
     }
   }
 
   package static func upgradeFinding(status: Int, at address: DoctorAddress) -> DoctorFinding {
     guard status != 101 else {
-      return .ok("serverUpgrade", "\(address.text) lets WebSocket through")
+      return .ok("serverUpgrade", "\(address.text) accepts WebSocket connections")
     }
     guard status != 503 else {
       return .warning(
-        "serverUpgrade", "\(address.text) takes no more devices now (HTTP status 503)",
-        fix: "Run the doctor again; on the server: cospool-server doctor.")
+        "serverUpgrade", "\(address.text) accepts no more devices at the moment (HTTP status 503)",
+        fix: "Run the doctor again, and on the server: cospool-server doctor")
     }
     return .error(
       "serverUpgrade",
-      "\(address.text) answers, and lets no WebSocket through (HTTP status \(status)): no device can "
-        + "connect",
-      fix: "Have the proxy in front of the server pass the fields Upgrade and Connection on, over "
-        + "HTTP/1.1; nginx: proxy_http_version 1.1, proxy_set_header.")
+      "\(address.text) accepts no WebSocket connection (HTTP status \(status)): no device "
+        + "can connect",
+      fix: "Configure the proxy in front of the server to pass on the fields Upgrade and "
+        + "Connection over HTTP/1.1. In nginx: proxy_http_version 1.1, proxy_set_header.")
   }
 }

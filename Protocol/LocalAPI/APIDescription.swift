@@ -10,7 +10,7 @@ package enum APIDescription {
       "openapi": "3.1.0",
       "info": [
         "title": "Cospool local API", "version": .string(Version.number),
-        "summary": "Work queues of coding agents, on this device and in sync with the others.",
+        "summary": "Work queues of coding agents on this device, in sync with your other devices.",
         "description": .string(introduction),
         "license": ["name": "Apache 2.0", "identifier": "Apache-2.0"],
       ],
@@ -23,9 +23,9 @@ package enum APIDescription {
   }()
 
   private static let introduction = """
-    Spoken over a Unix socket that only its owner may open. Fields of answers and kinds of events \
-    are only ever added; a request with a field or parameter that is not described is refused. \
-    Every refusal has the shape Refusal, with a stable code.
+    The API uses a Unix socket that only its owner can open. New versions add fields of answers and \
+    kinds of events, and remove none. The daemon refuses a request with a field or parameter that \
+    is not described here. Every error has the shape Refusal, with a stable code.
     """
 
   private static func paths(_ catalog: SchemaCatalog) -> JSONValue {
@@ -106,19 +106,19 @@ package enum APIDescription {
 
   private static func refusalText(_ status: Int) -> String {
     switch status {
-    case 400: "The request is not what the route takes."
-    case 401: "The browser has no key, or the ticket is none."
+    case 400: "The request does not match the description of the route."
+    case 401: "The browser has no valid key, or the ticket is not valid."
     case 403: "The request does not come from the page itself."
-    case 404: "There is no such thing."
-    case 409: "The present state does not allow it; `current` shows that state."
+    case 404: "What the request names does not exist."
+    case 409: "The current state does not allow the request; `current` shows that state."
     case 412: "The base is too old to edit against; `current` shows the message."
-    case 413: "Too much."
+    case 413: "The request exceeds a limit."
     case 415: "The body is not JSON."
-    case 421: "The page has another address."
+    case 421: "The page has a different address."
     case 422: "A value cannot be used."
-    case 502: "The sync server refused or cannot be reached."
+    case 502: "The sync server refused the request or cannot be reached."
     case 503: "The daemon is stopping, or has too many readers."
-    case 504: "It took too long."
+    case 504: "The request took too long."
     case 507: "The disk is full."
     default: "The daemon failed."
     }

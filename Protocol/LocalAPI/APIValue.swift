@@ -71,7 +71,7 @@ package struct Note: Sendable {
   /// For readers of answers it is what its type says; in a request nobody reads it, so anything does.
   package static let unread: Note = {
     var note = Note([:])
-    note.alternative = ["description": "Anything in an import, which does not read it."]
+    note.alternative = ["description": "Ignored in an import."]
     return note
   }()
 
@@ -87,5 +87,5 @@ package struct Note: Sendable {
     "An id, or a unique prefix of one.")
   package static let prompt = text("At most 1 MiB; white space at the ends is trimmed.")
   package static let priority = choice(["urgent", "normal"])
-  package static let base = text("What the content is now, for a later edit; opaque.")
+  package static let base = text("The current version of the content, for a later edit; opaque.")
 }

@@ -5,7 +5,7 @@ package import QueueModel
 package struct AttachmentRequest: APIValue {
   package static let notes: [String: Note] = [
     "data": .text("Base64; needs a name. At most 10 MiB."),
-    "path": .text("Absolute, on this machine, in place of data."),
+    "path": .text("An absolute path on this machine, instead of data."),
   ]
 
   package var data: String?

@@ -6,8 +6,8 @@ package struct DaemonAnswer: APIValue {
   package static let schemaName: String? = nil
   package static let notes: [String: Note] = [
     "startedAt": .milliseconds,
-    "page": .text("Where browsers find the page; left out where nowhere."),
-    "diskFree": .text("Bytes that are left for the data directory."),
+    "page": .text("The address of the page; absent if the page is not served."),
+    "diskFree": .text("Free bytes on the disk of the data directory."),
   ]
 
   package var version: String
@@ -160,7 +160,7 @@ package struct PairingCodeRequest: APIValue {
 /// A one-time code for a new device.
 package struct PairingCodeAnswer: APIValue {
   package static let notes: [String: Note] = [
-    "expiresAt": .time, "qr": .text("A QR code of the command: its rows, 1 for dark."),
+    "expiresAt": .time, "qr": .text("A QR code of the command as rows, with 1 for dark."),
   ]
 
   package var code: String
@@ -237,8 +237,8 @@ package struct SyncedAnswer: APIValue {
 package struct RefusalAnswer: APIValue {
   package struct Details: APIValue {
     package static let notes: [String: Note] = [
-      "code": .text("Stable, for programs."), "message": .text("What happened and what to do."),
-      "exitCode": .text("What `cospool` exits with."),
+      "code": .text("Stable, for programs."), "message": .text("What happened, and what to do."),
+      "exitCode": .text("The exit code of `cospool`."),
     ]
 
     package var code: String

@@ -27,7 +27,7 @@ package struct RedoRequest: APIValue {
 package struct UndoObstacleAnswer: APIValue {
   package static let notes: [String: Note] = [
     "reason": .choice(["started", "ended", "overtaken", "needsCommand", "rewritten", "final"]),
-    "command": .text("What reverses it, for a shell."),
+    "command": .text("The shell command that reverses it."),
   ]
 
   package var reason: String

@@ -13,7 +13,7 @@ package struct VisibilityRequest: APIValue {
   package static let secondsDefault = 60
   package static let notes = [
     "forSeconds": Note.text(
-      "For how long that counts unless it is said again; 60, at most 3,600.")
+      "The seconds for which this counts, 60 by default, at most 3,600.")
   ]
 
   package var visible: Bool
@@ -34,9 +34,10 @@ package struct VisibilityAnswer: APIValue {
 package struct PushTargetRequest: APIValue {
   package static let notes: [String: Note] = [
     "kind": .choice(["apns", "ntfy", "webhook"]),
-    "address": .text("With its secrets; see SETTING-UP.md."),
+    "address": .text("The address, with its secrets; see SETTING-UP.md."),
     "person": .text(
-      "It belongs to the person: told whenever nobody looks at any device. Else to this device."),
+      "true: the address is the user's, and gets pushes if the user looks at no device. "
+        + "false: it belongs to this device."),
   ]
 
   package var kind: String
@@ -97,7 +98,7 @@ package struct NotificationsAnswer: APIValue {
 /// Where notifications of this device, or of its person, are pushed to.
 package struct PushTargetAnswer: APIValue {
   package static let notes = [
-    "address": Note.text("Without its secrets."), "deliveredAt": .time,
+    "address": Note.text("The address, without its secrets."), "deliveredAt": .time,
   ]
 
   package var id: PushTargetID

@@ -5,10 +5,11 @@ extension Route {
   static let settingsRoutes = [
     Route(
       method: "GET", path: "/v1/settings", id: "listSettings",
-      summary: "What this device is set to, and where that comes from.",
+      summary: "Lists the settings of this device, and their sources.",
       answer: .json(SettingsAnswer.self)),
     Route(
-      method: "GET", path: "/v1/settings/{setting}", id: "readSetting", summary: "One setting.",
+      method: "GET", path: "/v1/settings/{setting}", id: "readSetting",
+      summary: "Shows one setting.",
       answer: .json(SettingAnswer.self), refusals: [404]),
     Route(
       method: "PUT", path: "/v1/settings/{setting}", id: "setSetting",
@@ -16,16 +17,16 @@ extension Route {
       answer: .json(SettingAnswer.self), refusals: [404, 422]),
     Route(
       method: "DELETE", path: "/v1/settings/{setting}", id: "unsetSetting",
-      summary: "Takes it out of config.json.", answer: .json(SettingAnswer.self),
+      summary: "Removes it from config.json.", answer: .json(SettingAnswer.self),
       refusals: [404, 422]),
     Route(
       method: "POST", path: "/v1/settings/check", id: "checkSettings",
-      summary: "Says what is wrong with a file of settings, or with config.json.",
+      summary: "Checks a settings file, or config.json, and lists its errors.",
       body: .bytes(mediaType: "application/json", bytesMax: Route.bodyBytesMax),
       answer: .json(SettingsCheckAnswer.self)),
     Route(
       method: "POST", path: "/v1/settings/reload", id: "reloadSettings",
-      summary: "Takes over what was written to config.json by hand.",
+      summary: "Applies changes that were made to config.json by hand.",
       answer: .json(SettingsAnswer.self),
       refusals: [422]),
   ]
@@ -33,50 +34,51 @@ extension Route {
   static let activityRoutes = [
     Route(
       method: "GET", path: "/v1/activity", id: "listActivity",
-      summary: "The sessions whose agents are busy, or failed.",
+      summary: "Lists the sessions with agents that are busy or have failed.",
       answer: .json(ActivitiesAnswer.self)),
     Route(
       method: "GET", path: "/v1/sessions/{session}/activity", id: "readActivity",
-      summary: "Whether its agent is busy, and the error that stands.",
+      summary: "Shows whether its agent is busy, and its current error.",
       answer: .json(ActivityAnswer.self), refusals: [404]),
     Route(
       method: "POST", path: "/v1/sessions/{session}/signals", id: "signal",
-      summary: "Says what its agent does.", body: .fields(SignalRequest.self, isRequired: true),
+      summary: "Reports what its agent does.", body: .fields(SignalRequest.self, isRequired: true),
       answer: .json(ActivityAnswer.self), refusals: [404, 409]),
   ]
 
   static let editorParameters = [
     Route.Parameter(
       name: "editing",
-      summary: "`true` while a person edits the text: then it is no change that undo knows of.",
+      summary: "`true` while the user is typing: undo then does not record the change.",
       schema: ["type": "string", "enum": ["true", "false"]])
   ]
 
   static let draftRoutes = [
     Route(
       method: "GET", path: "/v1/drafts", id: "listDrafts",
-      summary: "What was begun and not sent on this device.", answer: .json(DraftsAnswer.self)),
+      summary: "Lists the drafts on this device.", answer: .json(DraftsAnswer.self)),
     Route(
       method: "GET", path: "/v1/sessions/{session}/draft", id: "readDraft",
-      summary: "A session's draft.", answer: .json(DraftAnswer.self), refusals: [404]),
+      summary: "Shows a session's draft.", answer: .json(DraftAnswer.self), refusals: [404]),
     Route(
       method: "PUT", path: "/v1/sessions/{session}/draft", id: "keepDraft",
-      summary: "Keeps a text as the draft; an empty one removes it.", parameters: editorParameters,
+      summary: "Saves a text as the draft; an empty text removes it.", parameters: editorParameters,
       body: .fields(DraftRequest.self, isRequired: true), answer: .json(DraftAnswer.self),
       refusals: [409]),
     Route(
       method: "DELETE", path: "/v1/sessions/{session}/draft", id: "clearDraft",
-      summary: "Removes it.", parameters: editorParameters, answer: .json(DraftAnswer.self)),
+      summary: "Removes the draft.", parameters: editorParameters, answer: .json(DraftAnswer.self)),
     Route(
       method: "POST", path: "/v1/sessions/{session}/draft/send", id: "sendDraft",
-      summary: "Queues it, which ends it.", body: .fields(DraftSendRequest.self, isRequired: false),
+      summary: "Queues the draft, and removes it.",
+      body: .fields(DraftSendRequest.self, isRequired: false),
       status: 201, answer: .json(SentAnswer.self), refusals: [404, 409]),
   ]
 
   static let attachmentRoutes = [
     Route(
       method: "GET", path: "/v1/messages/{message}/attachments", id: "listAttachments",
-      summary: "The files of a message, and whether they are here.",
+      summary: "Lists the files of a message, and whether they are on this device.",
       answer: .json(AttachmentsAnswer.self)),
     Route(
       method: "POST", path: "/v1/messages/{message}/attachments", id: "attach",
@@ -87,25 +89,25 @@ extension Route {
       answer: .json(AttachedAnswer.self), refusals: [422]),
     Route(
       method: "GET", path: "/v1/messages/{message}/attachments/{attachment}", id: "readAttachment",
-      summary: "Its bytes, from the server where they are not here.",
+      summary: "Returns the file's bytes, from the server if they are not on this device.",
       answer: .bytes(mediaType: "application/octet-stream"), refusals: [502]),
     Route(
       method: "DELETE", path: "/v1/messages/{message}/attachments/{attachment}", id: "detach",
-      summary: "Takes it from the message.", answer: .json(ReceiptAnswer.self)),
+      summary: "Removes the file from the message.", answer: .json(ReceiptAnswer.self)),
   ]
 
   static let queueFileRoutes = [
     Route(
       method: "GET", path: "/v1/sessions/{session}/queue/file", id: "exportQueueFile",
-      summary: "Its queue as queue-SESSION.json.", answer: .json(QueueFileDocument.self),
+      summary: "Exports its queue as queue-SESSION.json.", answer: .json(QueueFileDocument.self),
       refusals: [404, 409, 502]),
     Route(
       method: "POST", path: "/v1/queue-files", id: "importQueueFile",
-      summary: "Brings in the messages of a queue file: the object or the bare list.",
+      summary: "Imports the messages of a queue file: the object or the bare list.",
       parameters: [
-        Route.Parameter(name: "session", summary: "Where they go."),
+        Route.Parameter(name: "session", summary: "The session to import into."),
         Route.Parameter(
-          name: "dryRun", summary: "Only says what would come.",
+          name: "dryRun", summary: "Shows what an import would add, and changes nothing.",
           schema: ["type": "string", "enum": ["true", "false"]]),
       ],
       body: .document(QueueFileDocument.self, bytesMax: Route.documentBytesMax),

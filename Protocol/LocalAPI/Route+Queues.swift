@@ -4,37 +4,39 @@ import QueueModel
 extension Route {
   private static let pageParameters = [
     Route.Parameter(
-      name: "limit", summary: "Items of one answer at most.",
+      name: "limit", summary: "The most items in one answer.",
       schema: ["type": "integer", "minimum": 1, "maximum": 1000]),
     Route.Parameter(
-      name: "after", summary: "The `next` of the answer before."),
+      name: "after", summary: "The `next` of the previous answer."),
   ]
 
   private static let eventParameters = [
     Route.Parameter(
-      name: "cursor", summary: "The id of the last event that was read."),
+      name: "cursor", summary: "The id of the last event that you read."),
     Route.Parameter(
-      name: "Last-Event-ID", summary: "The same; comes before the query.",
+      name: "Last-Event-ID", summary: "The same; overrides the query.",
       isHeader: true),
   ]
 
   static let deviceRoutes = [
     Route(
-      method: "GET", path: "/v1/openapi.json", id: "describe", summary: "This document.",
+      method: "GET", path: "/v1/openapi.json", id: "describe", summary: "Returns this document.",
       answer: .description),
     Route(
       method: "GET", path: "/v1/status", id: "readStatus",
-      summary: "The daemon, sync, and how much there is.", answer: .json(StatusAnswer.self)),
+      summary: "Shows the state of the daemon and of sync, and counts.",
+      answer: .json(StatusAnswer.self)),
     Route(
       method: "GET", path: "/v1/metrics", id: "readMetrics",
-      summary: "Numbers of this daemon as OpenMetrics.",
+      summary: "Returns metrics of this daemon as OpenMetrics.",
       answer: .bytes(mediaType: "application/openmetrics-text")),
     Route(
       method: "GET", path: "/v1/dump", id: "dump",
-      summary: "The whole workspace: equal on devices in sync.", answer: .json(WorkspaceDump.self)),
+      summary: "Returns the whole workspace, which is equal on devices in sync.",
+      answer: .json(WorkspaceDump.self)),
     Route(
       method: "GET", path: "/v1/events", id: "readEvents",
-      summary: "What happens, as server-sent events.", parameters: eventParameters,
+      summary: "Streams changes as server-sent events.", parameters: eventParameters,
       answer: .events),
     Route(
       method: "GET", path: "/events", id: "readEventsShortly",
@@ -49,24 +51,24 @@ extension Route {
       refusals: [403, 409]),
     Route(
       method: "POST", path: "/v1/server/move", id: "moveServer",
-      summary: "Follows a server that has another address; not from a browser.",
+      summary: "Follows a server to its new address; not from a browser.",
       body: .fields(MoveServerRequest.self, isRequired: true), answer: .json(PairingResult.self),
       refusals: [403, 409, 422, 502]),
     Route(
       method: "POST", path: "/v1/pair/code", id: "makePairingCode",
-      summary: "Makes a one-time code for a new device, where the server's owner allows it.",
+      summary: "Makes a one-time code for a new device, if the server's owner allows it.",
       body: .fields(PairingCodeRequest.self, isRequired: false), status: 201,
       answer: .json(PairingCodeAnswer.self), refusals: [409, 422, 502]),
     Route(
       method: "PUT", path: "/v1/sync", id: "switchSync",
-      summary: "Turns sync on or off, over restarts.",
+      summary: "Turns sync on or off, also after restarts.",
       body: .fields(SyncRequest.self, isRequired: true), answer: .json(SyncStatus.self)),
     Route(
-      method: "POST", path: "/v1/sync/now", id: "syncNow", summary: "Connects at once.",
+      method: "POST", path: "/v1/sync/now", id: "syncNow", summary: "Connects now.",
       answer: .json(SyncStatus.self), refusals: [409]),
     Route(
       method: "POST", path: "/v1/sync/probe", id: "probeSync",
-      summary: "Sends the server a frame of the greatest size, and has it back.",
+      summary: "Sends the server a frame of the largest size, and waits until it returns.",
       answer: .json(ProbeAnswer.self), refusals: [409, 502]),
     Route(
       method: "POST", path: "/v1/sync/wait", id: "waitForSync",
@@ -78,26 +80,29 @@ extension Route {
   static let sessionRoutes = [
     Route(
       method: "GET", path: "/v1/overview", id: "readOverview",
-      summary: "What asks, what stands still and why, what runs where, what waits, who is away.",
+      summary: "Shows open requests, blocked queues and their reasons, running and waiting "
+        + "messages, and devices that are not connected.",
       answer: .json(OverviewAnswer.self)),
     Route(
       method: "GET", path: "/v1/queues", id: "listQueues",
-      summary: "The messages of all sessions, or of one: those that wait, or those that are over.",
+      summary: "Lists the messages of all sessions, or of one: waiting, done or cancelled.",
       parameters: [
         Route.Parameter(
-          name: "state", summary: "Which messages; `waiting` where it is left out.",
+          name: "state", summary: "The state of the messages; default: `waiting`.",
           schema: ["type": "string", "enum": ["waiting", "done", "cancelled"]]),
-        Route.Parameter(name: "session", summary: "Of this session alone."),
+        Route.Parameter(name: "session", summary: "Only messages of this session."),
       ], answer: .json(QueuesAnswer.self), refusals: [404, 422]),
     Route(
-      method: "GET", path: "/v1/sessions", id: "listSessions", summary: "All sessions, by id.",
+      method: "GET", path: "/v1/sessions", id: "listSessions",
+      summary: "Lists all sessions, by id.",
       parameters: pageParameters, answer: .json(SessionsAnswer.self), refusals: [409]),
     Route(
-      method: "POST", path: "/v1/sessions", id: "addSession", summary: "Makes a session known.",
+      method: "POST", path: "/v1/sessions", id: "addSession", summary: "Adds a session.",
       body: .fields(SessionRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [409, 422]),
     Route(
-      method: "GET", path: "/v1/sessions/{session}", id: "readSession", summary: "One session.",
+      method: "GET", path: "/v1/sessions/{session}", id: "readSession",
+      summary: "Shows one session.",
       answer: .json(SessionAnswer.self), refusals: [404]),
     Route(
       method: "PATCH", path: "/v1/sessions/{session}", id: "renameSession",
@@ -109,11 +114,11 @@ extension Route {
       refusals: [404]),
     Route(
       method: "GET", path: "/v1/sessions/{session}/queue", id: "listQueue",
-      summary: "Its messages in effective order.", parameters: pageParameters,
+      summary: "Lists its messages in effective order.", parameters: pageParameters,
       answer: .json(QueueAnswer.self), refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/sessions/{session}/queue", id: "send",
-      summary: "Queues a prompt; with an id of one's own it may be sent again.",
+      summary: "Queues a prompt; with an id of your own, you can repeat the request.",
       body: .fields(SendRequest.self, isRequired: true, bytesMax: Route.attachmentBodyBytesMax),
       status: 201, answer: .json(SentAnswer.self),
       refusals: [409]),
@@ -121,30 +126,32 @@ extension Route {
       method: "DELETE", path: "/v1/sessions/{session}/queue", id: "clearQueue",
       summary: "Cancels all its messages.", answer: .json(ReceiptAnswer.self), refusals: [404]),
     Route(
-      method: "PUT", path: "/v1/sessions/{session}/pause", id: "pause", summary: "Pauses it.",
+      method: "PUT", path: "/v1/sessions/{session}/pause", id: "pause",
+      summary: "Pauses the queue.",
       body: .fields(PauseRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
       method: "DELETE", path: "/v1/sessions/{session}/pause", id: "resume",
-      summary: "Resumes it.", answer: .json(ReceiptAnswer.self), refusals: [404]),
+      summary: "Resumes the queue.", answer: .json(ReceiptAnswer.self), refusals: [404]),
   ]
 
   static let messageRoutes = [
     Route(
       method: "GET", path: "/v1/messages", id: "listMessages",
-      summary: "The ids of the messages that stand in a queue, session by session.",
+      summary: "Lists the ids of the waiting messages, session by session.",
       answer: .json(MessageIDsAnswer.self)),
     Route(
       method: "GET", path: "/v1/messages/unsent", id: "listUnsentMessages",
-      summary: "This device's latest messages that the server is not known to have, and why.",
+      summary: "Lists this device's latest messages that the server has not confirmed, with the "
+        + "reasons.",
       answer: .json(UnsentAnswer.self)),
     Route(
       method: "GET", path: "/v1/messages/{message}", id: "readMessage",
-      summary: "One message, cancelled ones too, with a base to edit it against.",
+      summary: "Shows one message, also a cancelled one, with a base for edits.",
       answer: .json(MessageAnswer.self)),
     Route(
       method: "PUT", path: "/v1/messages/{message}/content", id: "edit",
-      summary: "Edits it; with a base, against the text that the editor saw.",
+      summary: "Edits it; with a base, relative to the text that the editor showed.",
       parameters: [
         Route.Parameter(
           name: "If-Match", summary: "The base, as the `ETag` of the message gave it.",
@@ -154,7 +161,8 @@ extension Route {
       refusals: [412, 422]),
     Route(
       method: "POST", path: "/v1/messages/{message}/resolve", id: "resolve",
-      summary: "Takes one of the texts of a merged message, or the merged one, so that it goes on.",
+      summary: "Chooses one of the texts of a merged message, or the merged one, so that the "
+        + "message can start.",
       body: .fields(ResolveRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [412, 422]),
     Route(
@@ -164,14 +172,14 @@ extension Route {
       refusals: [422]),
     Route(
       method: "POST", path: "/v1/messages/{message}/restore", id: "restore",
-      summary: "Brings a cancelled one back.", answer: .json(ReceiptAnswer.self)),
+      summary: "Restores a cancelled message.", answer: .json(ReceiptAnswer.self)),
     Route(
       method: "POST", path: "/v1/messages/{message}/retry", id: "retry",
-      summary: "Has one that failed, or whose end nobody knows, tried again.",
+      summary: "Runs a message again that failed or has an unknown outcome.",
       answer: .json(ReceiptAnswer.self)),
     Route(
       method: "POST", path: "/v1/messages/{message}/skip", id: "skip",
-      summary: "Takes one that failed, or whose end nobody knows, out of the queue.",
+      summary: "Skips a message that failed or has an unknown outcome.",
       answer: .json(ReceiptAnswer.self)),
     Route(
       method: "POST", path: "/v1/messages/cancel", id: "cancel", summary: "Cancels messages.",
@@ -179,35 +187,37 @@ extension Route {
       refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/messages/move", id: "move",
-      summary: "Moves messages to one place.",
+      summary: "Moves messages to one position.",
       body: .fields(MoveRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409, 422]),
   ]
 
   private static let projectParameter = Route.Parameter(
-    name: "project", summary: "Only threads of this folder and those below it.")
+    name: "project", summary: "Only threads of this folder and its subfolders.")
 
   static let threadRoutes = [
     Route(
       method: "GET", path: "/v1/threads", id: "listThreads",
-      summary: "The thread queue, locked threads too.",
+      summary: "Lists the thread queue, with locked threads.",
       parameters: pageParameters + [projectParameter], answer: .json(ThreadsAnswer.self),
       refusals: [409]),
     Route(
       method: "GET", path: "/v1/threads/statistics", id: "readThreadStatistics",
-      summary: "Counts, the age of the oldest, and how long they will take.",
+      summary:
+        "Shows counts, the age of the oldest thread, and an estimate of the time that you need.",
       parameters: [projectParameter], answer: .json(ThreadStatisticsAnswer.self)),
     Route(
       method: "POST", path: "/v1/threads/next", id: "viewNextThread",
-      summary: "Looks at the first that is ready.", parameters: [projectParameter],
+      summary: "Views the first thread that is ready.", parameters: [projectParameter],
       answer: .json(ThreadVisitAnswer.self), refusals: [409]),
     Route(
-      method: "POST", path: "/v1/threads/add", id: "addThreads", summary: "Puts them at the end.",
+      method: "POST", path: "/v1/threads/add", id: "addThreads",
+      summary: "Adds threads to the end.",
       body: .fields(ThreadsRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409, 422]),
     Route(
       method: "POST", path: "/v1/threads/{session}/requeue", id: "requeueThread",
-      summary: "Puts one at the end and locks it, as a send does.",
+      summary: "Adds a thread to the end and locks it, as sending does.",
       answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
@@ -215,67 +225,71 @@ extension Route {
       summary: "Moves threads together.", body: .fields(ThreadsMoveRequest.self, isRequired: true),
       answer: .json(ReceiptAnswer.self), refusals: [404, 409, 422]),
     Route(
-      method: "DELETE", path: "/v1/threads", id: "clearThreads", summary: "Empties it.",
+      method: "DELETE", path: "/v1/threads", id: "clearThreads", summary: "Removes all threads.",
       answer: .json(ReceiptAnswer.self)),
     Route(
       method: "POST", path: "/v1/threads/remove", id: "removeThreads",
-      summary: "Takes threads out.", body: .fields(ThreadsRequest.self, isRequired: true),
+      summary: "Removes threads.", body: .fields(ThreadsRequest.self, isRequired: true),
       answer: .json(ReceiptAnswer.self), refusals: [404, 409, 422]),
     Route(
-      method: "GET", path: "/v1/threads/{session}", id: "readThread", summary: "One thread.",
+      method: "GET", path: "/v1/threads/{session}", id: "readThread", summary: "Shows one thread.",
       answer: .json(ThreadAnswer.self), refusals: [404]),
     Route(
       method: "POST", path: "/v1/threads/{session}/view", id: "viewThread",
-      summary: "Looks at one; with autoRemoveOnView that takes it out.",
+      summary: "Views a thread; with autoRemoveOnView, that removes it.",
       answer: .json(ThreadVisitAnswer.self), refusals: [404, 409]),
     Route(
       method: "POST", path: "/v1/threads/{session}/move", id: "moveThread",
-      summary: "Moves one, positions from 1.",
+      summary: "Moves a thread; positions start at 1.",
       body: .fields(ThreadMoveRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [404]),
     Route(
       method: "DELETE", path: "/v1/threads/{session}/lock", id: "unlockThread",
-      summary: "Shows a thread again whose lock stayed.", answer: .json(ReceiptAnswer.self),
+      summary: "Unlocks a thread, so that it shows again.", answer: .json(ReceiptAnswer.self),
       refusals: [404]),
   ]
 
   static let historyRoutes = [
     Route(
-      method: "GET", path: "/v1/undo", id: "readUndo", summary: "What undo and redo would do.",
+      method: "GET", path: "/v1/undo", id: "readUndo",
+      summary: "Shows what undo and redo would do.",
       answer: .json(UndoAnswer.self)),
     Route(
       method: "POST", path: "/v1/undo", id: "undo",
-      summary: "Takes this device's latest change back, or one that is named, or forgets it.",
+      summary: "Undoes this device's latest change or the one that is named, or skips it.",
       body: .fields(UndoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
-      method: "POST", path: "/v1/redo", id: "redo", summary: "Does it again.",
+      method: "POST", path: "/v1/redo", id: "redo",
+      summary: "Redoes what the latest undo took back.",
       body: .fields(RedoRequest.self, isRequired: false), answer: .json(ReceiptAnswer.self),
       refusals: [404, 409]),
     Route(
       method: "GET", path: "/v1/history", id: "readHistory",
-      summary: "Who changed what, the newest first.",
+      summary: "Lists who changed what, newest first.",
       parameters: [
-        Route.Parameter(name: "session", summary: "Of one session."),
-        Route.Parameter(name: "message", summary: "Of one message."),
+        Route.Parameter(name: "session", summary: "Only entries of this session."),
+        Route.Parameter(name: "message", summary: "Only entries of this message."),
         Route.Parameter(
-          name: "threads", summary: "true: of the thread queue alone."),
+          name: "threads", summary: "true: only entries of the thread queue."),
         Route.Parameter(
-          name: "limit", summary: "Entries at most, 50 where nothing is said.",
+          name: "limit", summary: "The most entries in one answer; default: 50.",
           schema: ["type": "integer", "minimum": 1, "maximum": 1000]),
-        Route.Parameter(name: "before", summary: "The `next` of the answer before."),
+        Route.Parameter(name: "before", summary: "The `next` of the previous answer."),
       ],
       answer: .json(HistoryAnswer.self), refusals: [404, 409, 422]),
     Route(
-      method: "GET", path: "/v1/export", id: "export", summary: "Everything as one document.",
+      method: "GET", path: "/v1/export", id: "export",
+      summary: "Exports everything as one document.",
       answer: .json(WorkspaceDocument.self)),
     Route(
-      method: "POST", path: "/v1/import", id: "import", summary: "Brings in what is missing.",
+      method: "POST", path: "/v1/import", id: "import",
+      summary: "Imports what this workspace does not have yet.",
       body: .document(WorkspaceDocument.self, bytesMax: Route.documentBytesMax),
       answer: .json(ImportedAnswer.self), refusals: [409, 422]),
     Route(
       method: "POST", path: "/v1/import/check", id: "checkImport",
-      summary: "Says what would come.",
+      summary: "Shows what the import would add, and changes nothing.",
       body: .document(WorkspaceDocument.self, bytesMax: Route.documentBytesMax),
       answer: .json(ImportedAnswer.self), refusals: [409, 422]),
   ]

@@ -5,40 +5,41 @@ extension Route {
   static let taskRoutes = [
     Route(
       method: "GET", path: "/v1/tasks", id: "listTasks",
-      summary: "What the agents of all sessions do, as far as anybody said.",
+      summary: "Lists what the agents of all sessions do, as far as they reported it.",
       answer: .json(TasksAnswer.self)),
     Route(
       method: "GET", path: "/v1/sessions/{session}/task", id: "readTask",
-      summary: "What its agent does.", answer: .json(TaskState.self), refusals: [404]),
+      summary: "Shows what its agent does.", answer: .json(TaskState.self), refusals: [404]),
     Route(
       method: "PUT", path: "/v1/sessions/{session}/task/progress", id: "setProgress",
-      summary: "How far its agent, which works here, is; shown every 15 seconds at most.",
+      summary:
+        "Reports the progress of its agent, which runs here; shown at most every 15 seconds.",
       body: .fields(ProgressRequest.self, isRequired: true), answer: .json(TaskState.self),
       refusals: [404]),
     Route(
       method: "PUT", path: "/v1/sessions/{session}/task/prompt", id: "setPrompt",
       summary:
-        "Its agent, which works here, asks its person at its own prompt: other devices show that, and "
-        + "cannot answer.",
+        "Reports that its agent, which runs here, asks at its own prompt: other devices show "
+        + "that, but cannot answer.",
       body: .fields(PromptRequest.self, isRequired: true), answer: .json(TaskState.self),
       refusals: [404, 422]),
     Route(
       method: "POST", path: "/v1/sessions/{session}/asks", id: "ask",
       summary:
-        "Its agent asks for leave or for an answer; the response waits for the first answer of all "
-        + "devices, or for the end of the patience.",
+        "Asks for permission or for an answer; the response waits for the first answer from "
+        + "any device, or until the patience ends.",
       body: .fields(AskRequest.self, isRequired: true), answer: .json(DecisionAnswer.self),
       refusals: [404, 409, 422]),
     Route(
       method: "POST", path: "/v1/asks/{ask}/answer", id: "answer",
       summary:
-        "Answers what a task awaits: by its session, by the request's id or the beginning of it. "
+        "Answers a task's request, by the session, the request's id or the beginning of it. "
         + "The first answer counts.",
       body: .fields(DecisionRequest.self, isRequired: true), answer: .json(AnsweredAnswer.self),
       refusals: [404, 409, 422]),
     Route(
       method: "POST", path: "/v1/asks/answer", id: "answerOnly",
-      summary: "Answers the only request that such a verdict answers. The first answer counts.",
+      summary: "Answers the only open request of the verdict's kind. The first answer counts.",
       body: .fields(DecisionRequest.self, isRequired: true), answer: .json(AnsweredAnswer.self),
       refusals: [404, 409, 422]),
   ]

@@ -5,21 +5,21 @@ extension Route {
   static let webRoutes = [
     Route(
       method: "GET", path: "/v1/web", id: "readWeb",
-      summary: "Show where the page is served, and the browsers that have a key.",
+      summary: "Shows where the page is served, and the browsers that have a key.",
       answer: .json(WebAnswer.self),
       refusals: webRefusals),
     Route(
       method: "POST", path: "/v1/web", id: "openWeb",
-      summary: "Serves the page, and makes a link that lets one browser in, once.",
+      summary: "Serves the page, and makes a link that gives one browser access, once.",
       body: .fields(WebRequest.self, isRequired: false), status: 201,
       answer: .json(WebTicketAnswer.self),
       refusals: webRefusals.union([409, 422])),
     Route(
-      method: "DELETE", path: "/v1/web", id: "closeWeb", summary: "Serves it no more.",
+      method: "DELETE", path: "/v1/web", id: "closeWeb", summary: "Stops serving the page.",
       answer: .json(WebAnswer.self), refusals: webRefusals.union([422])),
     Route(
       method: "POST", path: "/v1/web/tickets", id: "makeTicket",
-      summary: "Makes a link that lets one browser of another device in, once.", status: 201,
+      summary: "Makes a link that gives one browser of another device access, once.", status: 201,
       answer: .json(WebTicketAnswer.self),
       refusals: webRefusals.union([409])),
     Route(
@@ -31,16 +31,16 @@ extension Route {
       refusals: webRefusals),
     Route(
       method: "GET", path: "/v1/web/proof", id: "proveListener",
-      summary: "Proves to a browser, before it sends its key, that this daemon listens.",
+      summary: "Proves to a browser that it has reached this daemon, before it sends its key.",
       parameters: [
         Route.Parameter(
-          name: "nonce", summary: "32 hexadecimal digits that were never used before.",
+          name: "nonce", summary: "32 hexadecimal digits that you never used before.",
           schema: ["type": "string", "pattern": "^[0-9A-Fa-f]{32}$"])
       ],
       answer: .json(WebProofAnswer.self), refusals: webRefusals),
     Route(
       method: "DELETE", path: "/v1/web/keys/{key}", id: "revokeBrowser",
-      summary: "Lets a browser in no more, by its id or name.", answer: .json(WebAnswer.self),
+      summary: "Revokes a browser's access, by its id or name.", answer: .json(WebAnswer.self),
       refusals: webRefusals.union([404])),
   ]
 

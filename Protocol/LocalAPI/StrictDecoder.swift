@@ -24,7 +24,7 @@ package enum StrictDecoder {
       throw Fault.malformed(error)
     }
     guard case .object = json.value else {
-      throw Fault.unfit("The body has to be a JSON object, not \(json.kind).")
+      throw Fault.unfit("The body must be a JSON object, not \(json.kind).")
     }
     return try TreeDecoder(json: json, codingPath: []).decoded(type)
   }
@@ -180,7 +180,7 @@ private struct ElementContainer: UnkeyedDecodingContainer {
   var isAtEnd: Bool { currentIndex == elements.count }
 
   private mutating func next() throws -> TreeDecoder {
-    guard !isAtEnd else { throw StrictDecoder.Fault.unfit("The list ends too early.") }
+    guard !isAtEnd else { throw StrictDecoder.Fault.unfit("The list has too few items.") }
     defer { currentIndex += 1 }
     return TreeDecoder(
       json: elements[currentIndex], codingPath: codingPath + [Index(number: currentIndex)])

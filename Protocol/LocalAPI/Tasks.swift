@@ -27,7 +27,7 @@ package struct AskRequest: APIValue {
   package static let notes = PromptRequest.notes.merging([
     "patienceSeconds": .range(0...patienceSecondsMax),
     "promptsItself": .text(
-      "Where nobody answers in time the agent asks at its own prompt and waits on."),
+      "If no answer comes in time, the agent asks at its own prompt and keeps waiting."),
   ]) { first, _ in first }
 
   /// `approval` or `question`.
@@ -60,8 +60,8 @@ package struct PromptRequest: APIValue {
   package static let notes: [String: Note] = [
     "kind": .choice(["approval", "question"]),
     "input": .text(
-      "All that the tool is to be given, as JSON in a text: the daemon shows every field of it. "
-        + "Without it `summary` and `details` are shown."),
+      "The whole input of the tool, as JSON in a text: the daemon shows every field of it. "
+        + "Without it, `summary` and `details` are shown."),
   ]
 
   /// `approval` or `question`.
@@ -102,7 +102,7 @@ package struct DecisionAnswer: APIValue {
 package struct DecisionRequest: APIValue {
   package static let notes = [
     "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name)),
-    "digest": .text("The `digest` of the request that its person was shown; a yes needs it."),
+    "digest": .text("The `digest` of the request that was shown; an approval needs it."),
   ]
   package static let schemaName: String? = "AnswerRequest"
 
@@ -146,8 +146,8 @@ package struct AnsweredAnswer: APIValue {
 private struct TaskFields: APIValue {
   static let notes: [String: Note] = [
     "startTime": .milliseconds, "lastUpdateTime": .milliseconds,
-    "alsoAwaits": .text("What it waits for beside `request` or `question`."),
-    "moreRequests": .text("How many requests wait behind those."),
+    "alsoAwaits": .text("The other requests for which it waits, beside `request` or `question`."),
+    "moreRequests": .text("The number of requests that wait behind those."),
   ]
 
   struct Result: APIValue {

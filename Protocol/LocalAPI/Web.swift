@@ -4,8 +4,8 @@ import Basics
 package struct WebRequest: APIValue {
   package static let notes: [String: Note] = [
     "port": .range(0...65_535).saying("0 lets the system choose."),
-    "address": .text("Numeric. Another than 127.0.0.1 needs certificate and key."),
-    "url": .text("https, under which browsers of other devices find the page."),
+    "address": .text("A numeric address. Any other than 127.0.0.1 needs certificate and key."),
+    "url": .text("The https address of the page for browsers on other devices."),
     "certificate": .text("Path of a PEM file."), "key": .text("Path of a PEM file."),
   ]
 
@@ -104,9 +104,10 @@ package struct WebAnswer: APIValue {
 /// Where a browser gets its key, once.
 package struct WebTicketAnswer: APIValue {
   package static let notes: [String: Note] = [
-    "url": .text("With the ticket in its fragment; good for a minute."), "expiresAt": .time,
-    "elsewhere": .text("The same for other devices, where they reach the page."),
-    "code": .text("A QR code of that: its rows, 1 for dark."),
+    "url": .text("The link, with the ticket in its fragment; valid for a minute."),
+    "expiresAt": .time,
+    "elsewhere": .text("The same for other devices, if they can reach the page."),
+    "code": .text("A QR code of that link as rows, with 1 for dark."),
   ]
 
   package var address: String
@@ -129,7 +130,7 @@ package struct WebTicketAnswer: APIValue {
 /// A browser's key; it is told once.
 package struct WebKeyAnswer: APIValue {
   package static let notes: [String: Note] = [
-    "key": .text("For `Authorization: Bearer`; told once."), "expiresAt": .time,
+    "key": .text("For `Authorization: Bearer`; sent only once."), "expiresAt": .time,
   ]
 
   package var key: String

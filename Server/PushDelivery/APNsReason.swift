@@ -93,8 +93,9 @@ package enum APNsReason: String, Hashable, Sendable, CaseIterable {
   package var advice: String? {
     switch self {
     case .badDeviceToken:
-      "the token is broken, or of the other environment: register it again with the right one"
-    case .deviceTokenNotForTopic: "the token belongs to another app than the topic's"
+      "the token is damaged, or belongs to the other environment: register it again with the "
+        + "right one"
+    case .deviceTokenNotForTopic: "the token belongs to a different app than the topic"
     case .badTopic, .missingTopic, .topicDisallowed:
       "check the topic, and that the key may be used for it"
     case .expiredProviderToken: "check this machine's clock"

@@ -94,7 +94,7 @@ final class APNsSender: Sendable {
   private func refusal(of push: Push, at address: APNsAddress) -> PushOutcome? {
     guard configuration.topics.contains(address.topic) else {
       return .targetError(
-        reason: "no key is set up for the topic \(address.topic); the server pushes to "
+        reason: "no key is set up for the topic \(address.topic); the server has keys for "
           + configuration.topics.sorted().joined(separator: ", "))
     }
     guard address.purpose.takes(push) else {

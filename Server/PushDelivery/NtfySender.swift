@@ -96,17 +96,18 @@ struct NtfySender: Sendable {
     let said = ProviderWords.said(answer.status, body.text("error"), hiding: secrets)
     if case .retract = push, [404, 405].contains(answer.status) {
       return .rejected(
-        reason: "\(said): the ntfy server takes nothing back; it needs 2.16 or newer")
+        reason: "\(said): the ntfy server cannot withdraw notifications; it needs version 2.16 "
+          + "or newer")
     }
     switch answer.status {
     case 200..<300:
       return .delivered(providerID: ProviderWords.id(body.text("id"), hiding: secrets))
     case 300..<400:
       return .targetError(
-        reason: "\(said): it points elsewhere; register the address it points to")
+        reason: "\(said): the address redirects; register the address it redirects to")
     case 401, 403:
       return .targetError(
-        reason: "\(said): the ntfy server lets nobody publish without a right access token")
+        reason: "\(said): the ntfy server requires a valid access token to publish")
     case 404: return .targetError(reason: "\(said): there is no ntfy server at this address")
     case 408, 425, 429, 500...: return .retry(after: answer.retryAfter, reason: said)
     default: return .rejected(reason: said)
@@ -207,8 +208,8 @@ extension ActivityContent {
       switch status {
       case .idle: "Idle"
       case .processing: operation ?? "Working"
-      case .awaitingApproval: "Waits for an approval"
-      case .awaitingAnswer: "Waits for an answer"
+      case .awaitingApproval: "Needs approval"
+      case .awaitingAnswer: "Needs an answer"
       case .completed:
         switch outcome {
         case .failure: "Failed"

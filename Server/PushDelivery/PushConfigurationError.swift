@@ -13,7 +13,7 @@ package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConv
   package var description: String {
     switch self {
     case .keyNotReadable:
-      "The file holds no private key of APNs. Give the AuthKey_….p8 file as Apple made it: PEM, "
+      "The file contains no private key for APNs. Use the AuthKey_….p8 file from Apple: PEM, "
         + "P-256, without a passphrase."
     case .badKeyID:
       "The key id is 10 capital letters and digits. Apple shows it beside the key, and in the "
@@ -25,10 +25,10 @@ package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConv
       "The address that answers are sent to must be an https URL without a user name and a query: "
         + "https://cospool.example."
     case .noAnswerKey:
-      "There is no key that signs the buttons. Make one: cospool-server push configure answers."
+      "There is no key that signs the buttons. To create one: cospool-server push configure answers"
     case .trustedRootNotReadable(let file, let reason): "\(file) cannot be read: \(reason)"
-    case .noTrustedRoot(let file): "\(file) holds no certificate in PEM."
-    case .trustedRootExpired(let file): "\(file) holds only certificates that have expired."
+    case .noTrustedRoot(let file): "\(file) contains no certificate in PEM."
+    case .trustedRootExpired(let file): "\(file) contains only certificates that have expired."
     }
   }
 }

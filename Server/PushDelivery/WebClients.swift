@@ -87,8 +87,9 @@ final class WebClients: Sendable {
   }
 
   static let forbidden =
-    "its address is this machine's or a private network's, where the server pushes nothing; its owner may "
-    + "allow it: cospool-server push configure network --allow ADDRESS/BITS"
+    "its address belongs to this machine or a private network, to which the server does not "
+    + "push; the server's owner can allow it: cospool-server push configure network --allow "
+    + "ADDRESS/BITS"
 
   private func mayAsk(_ address: InternetAddress) -> Bool {
     address.reach == .everywhere || allowed.contains { $0.contains(address) }

@@ -43,10 +43,10 @@ struct WebhookSender: Sendable {
     case 200..<300: return .delivered(providerID: nil)
     case 300..<400:
       return .targetError(
-        reason: "\(said): it points elsewhere; register the address it points to")
+        reason: "\(said): the address redirects; register the address it redirects to")
     case 401, 403, 404, 405:
-      return .targetError(reason: "\(said): check the address and what it lets in")
-    case 410: return .invalidTarget(reason: "\(said): the address is gone for good", since: nil)
+      return .targetError(reason: "\(said): check the address and its access rules")
+    case 410: return .invalidTarget(reason: "\(said): the address no longer exists", since: nil)
     case 408, 425, 429, 500...: return .retry(after: answer.retryAfter, reason: said)
     default: return .rejected(reason: said)
     }

@@ -19,8 +19,8 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
 
   /// How devices bring back a workspace: they take no code of another one.
   private static let anew =
-    "devices bring back what they have once they are paired with the id that `cospool status` says there, "
-    + "cospool-server pair --workspace-id ID"
+    "devices send what they have after you pair them with the id that `cospool status` shows "
+    + "on them: cospool-server pair --workspace-id ID"
 
   package var description: String {
     switch self {
@@ -28,24 +28,25 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
       "The database \(path) is damaged (\(reason)). It was kept as \(keptAt). Restore a backup, "
         + "or move that file and its -wal away and start again with an empty database: \(Self.anew)."
     case .corrupt(let path, nil, let reason):
-      "The database \(path) is damaged (\(reason)). It was left in place. A server that starts sets "
-        + "it aside where it can; where not, move it away with \(path)-wal and \(path)-shm."
+      "The database \(path) is damaged (\(reason)). It was left in place. The server sets it "
+        + "aside at its next start, if it can. If it cannot, move it away with \(path)-wal and "
+        + "\(path)-shm."
     case .setAside(let path, let keptAt):
-      "The database \(path) was damaged and is kept as \(keptAt); none stands in its place. Restore a "
-        + "backup: cospool-server backup restore. Or move that file and its -wal away, to begin with an empty "
-        + "database: \(Self.anew)."
+      "The database \(path) was damaged and is kept as \(keptAt); there is no other "
+        + "database. Restore a backup: cospool-server backup restore. Or move that file and its "
+        + "-wal away to start with an empty database: \(Self.anew)."
     case .newer(let path):
       "The database \(path) was written by a newer version of cospool-server. Update this one; "
         + "nothing was changed."
     case .full(let path):
-      "No space is left for the database \(path). Free some and try again."
+      "The disk of the database \(path) is full. Free space and try again."
     case .unavailable(let path, let reason):
       "The database \(path) cannot be used: \(reason)."
     case .locked(let path):
-      "Another cospool-server serves \(path) already. Stop it, or choose another --data directory."
+      "Another cospool-server already serves \(path). Stop it, or choose another --data directory."
     case .restoring(let path):
-      "A restore into \(path) did not end. Say it again: cospool-server backup restore. What was there "
-        + "before is in a folder before-restore-…"
+      "A restore into \(path) did not finish. Run it again: cospool-server backup restore. "
+        + "The previous data is in a folder before-restore-…"
     case .absent(let path):
       "There is no server data at \(path). Start the server or pair a device first."
     }

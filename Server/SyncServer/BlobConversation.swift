@@ -62,7 +62,9 @@ final class BlobConversation {
 
   func received(_ head: HTTPRequestHead) {
     if case .refused = state { return }
-    guard case .idle = state else { return refuse(.init(.badRequest, "One after the other.")) }
+    guard case .idle = state else {
+      return refuse(.init(.badRequest, "Send one request after the other."))
+    }
     isKeptAlive = head.isKeepAlive
     let request: BlobRequest
     do throws(BlobRequest.Refusal) {
@@ -151,7 +153,7 @@ final class BlobConversation {
   private func fits(_ body: ByteBuffer, _ request: BlobRequest) -> Bool {
     if case .put(let size) = request.action, body.readableBytes <= size { return true }
     if body.readableBytes == 0 { return true }
-    refuse(.init(.payloadTooLarge, "The body is longer than was said."))
+    refuse(.init(.payloadTooLarge, "The body is longer than its Content-Length."))
     return false
   }
 

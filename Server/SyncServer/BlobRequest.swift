@@ -30,8 +30,9 @@ struct BlobRequest {
     }
 
     static let unauthorized = Refusal(
-      .unauthorized, "The token of a paired device is needed: Authorization: Bearer HEX.")
-    static let busy = Refusal(.serviceUnavailable, "Too many files are under way. Try again later.")
+      .unauthorized, "The request needs the token of a paired device: Authorization: Bearer HEX.")
+    static let busy = Refusal(
+      .serviceUnavailable, "Too many files are being transferred. Try again later.")
   }
 
   /// Reads the head of a request.
@@ -50,7 +51,8 @@ struct BlobRequest {
     case .DELETE: action = .remove
     case .PUT:
       guard let text = head.headers.first(name: "content-length"), let size = Int(text) else {
-        throw Refusal(.lengthRequired, "Say the length of the file.")
+        throw Refusal(
+          .lengthRequired, "The request needs the length of the file, as Content-Length.")
       }
       guard (1...Limits.attachmentBytesMax).contains(size) else {
         throw Refusal(
@@ -74,10 +76,10 @@ extension HTTPReply {
   init(_ fault: BlobStore.Fault) {
     switch fault {
     case .mismatch:
-      self.init(.unprocessableEntity, text: "The bytes are not what the hash names.")
+      self.init(.unprocessableEntity, text: "The bytes do not match the hash.")
     case .overQuota(let bytesMax):
       self.init(
-        .insufficientStorage, text: "The files of a workspace may take \(bytesMax) bytes.")
+        .insufficientStorage, text: "The files of a workspace can take at most \(bytesMax) bytes.")
     case .unreadable(let message):
       self.init(.internalServerError, text: "The file cannot be read: \(message)")
     case .storage(let message, let isFull):

@@ -17,15 +17,15 @@ extension ServerDriver {
     let reply: HTTPReply
     switch setup.answering?.read(body, now: ProcessClock.wallMilliseconds) {
     case nil:
-      reply = HTTPReply(.notFound, text: "This server takes no answers by button.")
+      reply = HTTPReply(.notFound, text: "This server does not accept answers by button.")
     case .unreadable:
-      reply = HTTPReply(.badRequest, text: "This is no answer of a button.")
+      reply = HTTPReply(.badRequest, text: "The request is not the answer of a button.")
     case .forged:
       journal.deniedAccess("answer forged", route: "answers", source: source)
       reply = HTTPReply(
         .forbidden, text: "This answer was not signed by this server, or was changed.")
     case .expired:
-      reply = HTTPReply(.gone, text: "Too late: the time to answer is over.")
+      reply = HTTPReply(.gone, text: "Too late: the request has expired.")
     case .ticket(let ticket):
       return take(ticket)
     }
@@ -38,7 +38,7 @@ extension ServerDriver {
       let request = RequestID(ticket.requestID), let session = try? SessionID(ticket.sessionID)
     else {
       return loop.makeSucceededFuture(
-        HTTPReply(.badRequest, text: "This is no answer of a button."))
+        HTTPReply(.badRequest, text: "The request is not the answer of a button."))
     }
     guard !postedAnswers.isFull, !isStopped,
       let queue = store.storage as? any PushQueue
@@ -60,7 +60,7 @@ extension ServerDriver {
         return driver.loop.makeSucceededFuture(
           HTTPReply(
             .forbidden,
-            text: "The device that this notice was for has no access or no push target any more."))
+            text: "The device of this notification no longer has access or a push target."))
       }
       return driver.post(answer, by: device, in: workspace).map { HTTPReply($0, answer.verdict) }
     }.flatMapErrorThrowing { _ in .postAgain }
@@ -91,7 +91,7 @@ extension HTTPReply {
       self.init(.ok, text: verdict == .allowed ? "Allowed." : "Denied.")
     case .taken(isRepeated: true):
       self.init(
-        .ok, text: verdict == .allowed ? "It was allowed already." : "It was denied already.")
+        .ok, text: verdict == .allowed ? "It was already allowed." : "It was already denied.")
     case .answeredAlready(let other, let device):
       let what =
         switch other {
@@ -102,9 +102,9 @@ extension HTTPReply {
         case .closed: "closed"
         }
       self.init(
-        .conflict, text: "Too late: answered already\(device.map { ", by \($0)" } ?? ""): \(what).")
+        .conflict, text: "Too late: already answered\(device.map { " by \($0)" } ?? ""): \(what).")
     case .notAwaited:
-      self.init(.gone, text: "Too late: nobody waits for this answer any more.")
+      self.init(.gone, text: "Too late: the request is no longer open.")
     case .unavailable:
       self = .postAgain
     }

@@ -88,11 +88,12 @@ final class CertificateReloader {
       marks = reading.marks
       context = reading.context
       endsAt = reading.endsAt
-      logger.notice("the certificate was read again")
+      logger.notice("the certificate was reloaded")
     case .failed(let marks, let reason):
       // Chain and key are written one after the other: what does not fit yet may fit soon.
       self.marks = marks
-      logger.warning("the new certificate cannot be used, the one before stays: \(reason)")
+      logger.warning(
+        "the new certificate cannot be used, so the server keeps the old one: \(reason)")
     }
   }
 }

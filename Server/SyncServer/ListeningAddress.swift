@@ -27,8 +27,8 @@ package enum ListeningAddress {
 
   /// What there is to say of a port that is.
   package static func below(_ first: Int) -> String {
-    "ports below \(first) are root's. Choose one from \(first) on; for 443, put a proxy with TLS in "
-      + "front, and say --trusted-proxy and --url"
+    "only root can use ports below \(first). Choose another port; for 443, put a TLS proxy "
+      + "in front, and add --trusted-proxy and --url"
   }
 
   /// The URL to type; HOST stands for what nobody here can know.
@@ -44,7 +44,7 @@ package enum ListeningAddress {
   static func hint(_ url: String?) -> String {
     guard let url else {
       return
-        "\n\nNo server runs with this data directory. Start one with the same --data: "
+        "\n\nNo server is running for this data directory. Start one with the same --data: "
         + "cospool-server serve. It prints HOST:PORT."
     }
     guard let parts = Parts(url) else { return "" }
@@ -52,17 +52,19 @@ package enum ListeningAddress {
       let hint = "\n\nHOST is this machine's name or address."
       guard parts.scheme == "ws://" else { return hint }
       return hint
-        + " Nothing is encrypted: beyond a private network, devices take it only with --insecure."
+        + " The connection is not encrypted: beyond a private network, devices accept it "
+        + "only with --insecure."
     }
     guard parts.isLoopback else { return "" }
-    return "\n\nThe server listens for this machine alone. For others, start it with --host; "
-      + "behind a proxy, say its address: --url wss://HOST."
+    return "\n\nOnly this machine can reach the server. For others, start it with --host; "
+      + "behind a proxy, set the address: --url wss://HOST."
   }
 
   /// What to type where devices come through a proxy whose address nobody said, and what to say of it.
   static let proxied = "wss://HOST"
   static let proxyHint =
-    "\n\nHOST is the proxy's name. Start the server with --url \(proxied), and it is said here."
+    "\n\nHOST is the proxy's name. To see the full command here, start the server with --url "
+    + "\(proxied)."
 
   private struct Parts {
     /// With `://`.

@@ -247,7 +247,7 @@ final class PushService {
   }
 
   private func reject(_ delivery: DueDelivery, reason: String) {
-    logger.notice("push target \(delivery.target.id) is not valid any more: \(reason)")
+    logger.notice("push target \(delivery.target.id) is no longer valid: \(reason)")
     tell(delivery, isValid: false, reason: reason)
     settle(
       delivery, .invalid(reason: reason, registeredAt: delivery.target.registeredAt))
@@ -284,7 +284,7 @@ final class PushService {
         return service.read()
       }
       guard !service.isStopping else { return }
-      service.logger.error("what became of a push cannot be stored: \(error)")
+      service.logger.error("the result of a push cannot be stored: \(error)")
       // What was sent is not sent again: only storing it is tried anew.
       service.loop.assumeIsolated().scheduleTask(in: service.faultTime) {
         service.settle(delivery, result, solving: kind, problem: problem)

@@ -84,8 +84,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
     } catch is DecodingError {
       throw SyncServerError(
         .failed,
-        "\(path) holds no settings of pushes. Remove it and write it anew: "
-          + "cospool-server push configure.")
+        "\(path) contains no valid push settings. Remove it, then: cospool-server push configure")
     } catch {
       throw .disk(path, "cannot be read", error)
     }
@@ -121,7 +120,9 @@ package struct PushSettings: Codable, Hashable, Sendable {
     for text in allowedNetworks ?? [] {
       guard let range = AddressRange(text) else {
         throw SyncServerError(
-          .failed, "\"\(text)\" is no address or range of them, such as 127.0.0.1 or 10.0.0.0/8.")
+          .failed,
+          "\"\(text)\" is neither an address nor a range of addresses, such as 127.0.0.1 "
+            + "or 10.0.0.0/8.")
       }
       configuration.allowedNetworks.append(range)
     }

@@ -156,7 +156,8 @@ final class PushSetup {
     switch read {
     case .failure(let fault):
       file = fault.file
-      logger.error("the new set-up of pushes cannot be used, the one before stays: \(fault.reason)")
+      logger.error(
+        "the new push settings cannot be used, so the server keeps the old ones: \(fault.reason)")
     case .success(let reading):
       file = reading.file
       guard !isStopped else { return close(reading.sender) }
@@ -166,7 +167,7 @@ final class PushSetup {
       answering = reading.answering
       old.append(before)
       closeIfUnused(before)
-      logger.notice("pushes are set up anew")
+      logger.notice("the push settings were reloaded")
       onChange()
     }
   }

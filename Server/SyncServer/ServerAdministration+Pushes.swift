@@ -28,7 +28,7 @@ extension ServerAdministration {
     package var text: String {
       let state = valid ? (reason.isEmpty ? "ok" : "held up: \(reason)") : "not valid: \(reason)"
       let device = ShownName.text(deviceName)
-      let whose = person ? "the person, by \(device)" : device
+      let whose = person ? "the user, set by \(device)" : device
       let owner = "\(ShownName.text(workspaceName))/\(whose)"
       return "\(id)  \(owner)  \(address)  \(state)"
         + (waiting > 0 ? "; \(waiting) waiting" : "")
@@ -193,7 +193,7 @@ extension ServerAdministration {
       throw SyncServerError(
         .failed,
         matches.count > 1
-          ? "\"\(key)\" fits several push targets. Give more of the id."
+          ? "\"\(key)\" matches several push targets. Give more of the id."
           : "There is no push target \"\(key)\". Give at least 4 characters of its id; "
             + "`push targets` lists them.")
     }
@@ -233,7 +233,8 @@ extension ServerAdministration {
       throw SyncServerError(.tryLater, "\(target.address): not now: \(reason)")
     case .invalidTarget(let reason, _):
       throw SyncServerError(
-        .failed, "\(target.address): not valid: \(reason). The device must register it anew.")
+        .failed,
+        "\(target.address): not valid: \(reason). Add it again on the device: cospool push add")
     case .configurationError(let reason), .targetError(let reason):
       throw SyncServerError(.failed, "\(target.address): wrongly set up: \(reason)")
     case .rejected(let reason):

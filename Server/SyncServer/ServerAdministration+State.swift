@@ -37,12 +37,12 @@ extension ServerAdministration {
       } else if isServed {
         lines.append("server: \(ServerAdministration.addressUnknown)")
       } else {
-        lines.append("server: none runs; this program has version \(version)")
+        lines.append("server: none is running; this program has version \(version)")
       }
-      let disk = diskFree.map { "\($0 >> 20) MiB left" } ?? "not known"
+      let disk = diskFree.map { "\($0 >> 20) MiB free" } ?? "unknown"
       lines.append("data: \(dataDirectory), disk: \(disk)")
       let backup = lastBackupAt.map { "\(ServerAdministration.age($0, now)) ago" }
-      lines.append("last backup: \(backup ?? backupProblem ?? "none was made")")
+      lines.append("last backup: \(backup ?? backupProblem ?? "none")")
       if let certificateEndsAt {
         lines.append("certificate: ends in \((certificateEndsAt - now) / 86_400_000) days")
       }
@@ -52,8 +52,8 @@ extension ServerAdministration {
 
   /// What is said where the file with the address is gone, or is not there yet.
   private static let addressUnknown =
-    "one runs, and does not say where it listens; where it is not just starting, and no restore is under way, "
-    + "restart it"
+    "one is running but does not report its address; restart it, unless it is just starting "
+    + "or a restore is in progress"
 
   /// Looks at the process, its port, the disk and the backups.
   package func serverState() async -> State {
@@ -89,8 +89,9 @@ extension ServerAdministration {
     /// What a person reads.
     package var text: String {
       switch self {
-      case .well(let address): "\(address) is well"
-      case .ill(let address): "\(address) says that it is not well: look at its log and its disk"
+      case .well(let address): "\(address) is healthy"
+      case .ill(let address):
+        "\(address) reports that it is unhealthy: look at its log and its disk"
       case .unreachable(let reason): reason
       }
     }
@@ -106,7 +107,7 @@ extension ServerAdministration {
       return .unreachable(
         reason: AddressFile.isServed(directory)
           ? "server for \(directory): \(ServerAdministration.addressUnknown)"
-          : "no server runs for \(directory)")
+          : "no server is running for \(directory)")
     }
     let late = Health.unreachable(reason: "\(address.text) does not answer within \(limit)")
     return await Deadline.value(within: limit, otherwise: late) {

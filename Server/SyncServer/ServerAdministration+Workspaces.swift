@@ -114,7 +114,8 @@ extension ServerAdministration {
     if let units = quota.units, UInt64(units) > WorkspaceQuota.unitsMaxMax {
       throw SyncServerError(
         .usage,
-        "A workspace has at most \(WorkspaceQuota.unitsMaxMax) units: what devices can read.")
+        "A workspace can have at most \(WorkspaceQuota.unitsMaxMax) units, because devices "
+          + "cannot read more.")
     }
     let known = try listing(named: name)
     let change = quota.stored
@@ -196,7 +197,8 @@ extension ServerAdministration {
       }
     } catch {
       throw SyncServerError(
-        .disk, "The workspace is gone, but not its files: \(SystemFault.reason(error)).")
+        .disk,
+        "The workspace was deleted, but its files could not be: \(SystemFault.reason(error)).")
     }
     return deleted
   }

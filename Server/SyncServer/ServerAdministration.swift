@@ -60,8 +60,8 @@ package struct ServerAdministration: Sendable {
     /// What differs from full access for good.
     private var grant: String {
       var parts: [String] = []
-      if role == DeviceRole.viewer.name { parts.append("may view and change nothing") }
-      if role == DeviceRole.author.name { parts.append("may queue and answer, and runs no agents") }
+      if role == DeviceRole.viewer.name { parts.append("can view but not change anything") }
+      if role == DeviceRole.author.name { parts.append("can queue and answer, but runs no agents") }
       if let accessSeconds { parts.append("has access for \(accessSeconds / 3_600) hours") }
       return parts.isEmpty ? "" : " The device \(parts.joined(separator: ", and "))."
     }
@@ -111,7 +111,7 @@ package struct ServerAdministration: Sendable {
     accessMilliseconds: Int64? = nil
   ) throws(SyncServerError) -> Pairing {
     guard let role = DeviceRole(name: roleName) else {
-      throw SyncServerError(.usage, "A role is viewer, author or host.")
+      throw SyncServerError(.usage, "The role must be viewer, author or host.")
     }
     let named = try workspaceID.map { text throws(SyncServerError) in
       try place(ofWorkspace: text, named: workspaceName)
@@ -151,14 +151,16 @@ package struct ServerAdministration: Sendable {
   ) throws(SyncServerError) -> (name: String, id: WorkspaceID) {
     guard let id = WorkspaceID(text) else {
       throw SyncServerError(
-        .usage, "--workspace-id takes what `cospool status` on a device says behind workspace.")
+        .usage, "--workspace-id: give the workspace's id, as `cospool status` shows it on a device."
+      )
     }
     let all = try withDatabase { database throws(StorageFault) in try database.workspaces() }
     if let known = all.first(where: { $0.id == id }) {
       guard name == nil || name == known.name else {
         throw SyncServerError(
           .usage,
-          "The workspace of that id is \(ShownName.text(known.name)) here. Leave --workspace out, or name that one."
+          "The workspace with that id is named \(ShownName.text(known.name)) here. Leave "
+            + "--workspace out, or use that name."
         )
       }
       return (known.name, id)
@@ -169,8 +171,8 @@ package struct ServerAdministration: Sendable {
     guard !all.contains(where: { $0.name == wanted }) else {
       throw SyncServerError(
         .usage,
-        "There is another workspace \(ShownName.text(wanted)). Give the one that comes back a name of its own: "
-          + "--workspace NAME.")
+        "There is another workspace \(ShownName.text(wanted)). Choose a different name for "
+          + "this one: --workspace NAME.")
     }
     return (wanted, id)
   }
@@ -187,8 +189,8 @@ package struct ServerAdministration: Sendable {
     else { return }
     throw SyncServerError(
       .failed,
-      "The workspace was deleted while this server runs, which may still hold its log. Restart the server "
-        + "first; then say this again.")
+      "The workspace was deleted, but the running server may still hold its log. Restart the "
+        + "server, then run this command again.")
   }
 
   private func usualWorkspaceName() throws(SyncServerError) -> String {
@@ -200,8 +202,8 @@ package struct ServerAdministration: Sendable {
     let shown = names.prefix(5).map(ShownName.text).joined(separator: ", ")
     throw SyncServerError(
       .usage,
-      "Say which workspace: --workspace NAME. There is no workspace \(usual), but \(shown)"
-        + "\(names.count > 5 ? ", …" : ""). A new one: --workspace \(usual).")
+      "Name the workspace: --workspace NAME. There is no workspace \(usual), but "
+        + "\(shown)\(names.count > 5 ? ", …" : ""). To create one: --workspace \(usual).")
   }
 
   /// A name that a workspace may have.
@@ -212,7 +214,7 @@ package struct ServerAdministration: Sendable {
     }
     // A line break or an escape in it could be typed by nobody again.
     guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
-      throw SyncServerError(.usage, "A workspace name has no control characters.")
+      throw SyncServerError(.usage, "A workspace name cannot contain control characters.")
     }
     return name
   }
@@ -293,8 +295,8 @@ package struct ServerAdministration: Sendable {
       }
       throw SyncServerError(
         .failed,
-        "\"\(key)\" fits several devices: \(candidates.joined(separator: ", ")). Give the id"
-          + " and, where it is the same in several workspaces, --workspace.")
+        "\"\(key)\" matches several devices: \(candidates.joined(separator: ", ")). Give the "
+          + "id, and --workspace if the device is in several workspaces.")
     }
     return first
   }

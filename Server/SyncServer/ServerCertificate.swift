@@ -30,8 +30,8 @@ package struct ServerCertificate: Hashable, Sendable {
     } catch NIOSSLError.failedToLoadPrivateKey {
       throw SyncServerError(
         .failed,
-        "The key in \(keyFile) does not belong to the certificate in \(chainFile). The server's own "
-          + "certificate must be the first in the file.")
+        "The key in \(keyFile) does not match the certificate in \(chainFile). The server's "
+          + "own certificate must be the first in the file.")
     } catch {
       throw SyncServerError(
         .failed, "\(chainFile) and \(keyFile) cannot be used for TLS: \(error).")
@@ -48,7 +48,7 @@ package struct ServerCertificate: Hashable, Sendable {
     // What the library says of a file without PEM is no help; the file's name is.
     guard let chain = try? NIOSSLCertificate.fromPEMBytes(bytes), !chain.isEmpty else {
       throw SyncServerError(
-        .failed, "The certificate file \(chainFile) holds no certificate in PEM.")
+        .failed, "The certificate file \(chainFile) contains no certificate in PEM.")
     }
     return chain
   }
@@ -58,7 +58,7 @@ package struct ServerCertificate: Hashable, Sendable {
     guard let key = try? NIOSSLPrivateKey(bytes: bytes, format: .pem) else {
       throw SyncServerError(
         .failed,
-        "The key file \(keyFile) holds no private key in PEM that opens without a passphrase.")
+        "The key file \(keyFile) contains no PEM private key without a passphrase.")
     }
     return key
   }
@@ -76,7 +76,7 @@ package struct ServerCertificate: Hashable, Sendable {
 
   private static func reason(for error: any Error) -> String {
     switch (error as? CocoaError)?.code {
-    case .fileReadNoSuchFile, .fileNoSuchFile: "there is no such file"
+    case .fileReadNoSuchFile, .fileNoSuchFile: "the file does not exist"
     case .fileReadNoPermission: "permission denied"
     default: (error as? CocoaError)?.localizedDescription ?? "\(error)"
     }

@@ -126,7 +126,7 @@ package final class SyncServer: Sendable {
           """)
       }
     } catch {
-      logger.error("devices that were revoked may have access again: \(error)")
+      logger.error("revoked devices may have access again: \(error)")
     }
   }
 
@@ -210,7 +210,7 @@ package final class SyncServer: Sendable {
     } catch {
       throw SyncServerError(
         .failed,
-        "Numbers cannot be served on \(address.host):\(address.port): "
+        "Metrics cannot be served on \(address.host):\(address.port): "
           + "\(refusal(error, port: address.port)). Choose another --metrics.")
     }
   }
@@ -238,7 +238,7 @@ package final class SyncServer: Sendable {
     }
     return String(cString: strerror(system.errnoCode))
       + (system.errnoCode == EADDRNOTAVAIL
-        ? "; take an address that this machine has, such as 127.0.0.1" : "")
+        ? "; choose an address of this machine, such as 127.0.0.1" : "")
   }
 
   private static func bootstrap(

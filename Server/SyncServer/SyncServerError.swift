@@ -33,11 +33,13 @@ package struct SyncServerError: Error, Hashable, Sendable, CustomStringConvertib
   init(_ fault: StorageFault) {
     switch fault.code {
     case .corrupt: self.init(.corrupt, "The database is damaged: \(fault.message).")
-    case .full: self.init(.disk, "No space is left for the database. Nothing was changed.")
+    case .full:
+      self.init(
+        .disk, "The disk of the database is full. Nothing was changed. Free space and try again.")
     case .unavailable:
       self.init(.disk, "The database cannot be read or written: \(fault.message).")
     case .busy, .conflict: self.init(.tryLater, "The database is busy. Try again.")
-    case .internalError: self.init(.failed, "The database refused: \(fault.message).")
+    case .internalError: self.init(.failed, "The database refused the change: \(fault.message).")
     }
   }
 

@@ -8,19 +8,20 @@ struct PairingCodeCommand: ParsableCommand {
     commandName: "pair",
     abstract: "Print a one-time code that pairs a new device; works while serving.",
     discussion: """
-      The code is good for one device, for 10 minutes and 1,000 wrong guesses. A workspace is created \
-      with its first code.
+      The code works for one device, for 10 minutes and 1,000 wrong guesses. The first code of \
+      a workspace creates it.
 
-      A device that is paired as viewer reads, as author also queues, edits and answers requests, as \
-      host also runs agents. With --expires its access ends by itself; pairing it again renews it.
+      A viewer can only read. An author can also queue, edit and answer requests. A host can \
+      also run agents. With --expires the access ends by itself; pairing the device again \
+      renews it.
       """)
 
   @OptionGroup var data: DataOptions
 
   @Option(
     help: """
-      The workspace that the device joins; without, default. It has to be named where there are others and \
-      no default.
+      The workspace that the device joins. Default: the workspace named default. Required if \
+      there are only others.
       """)
   var workspace: String?
 
@@ -28,17 +29,18 @@ struct PairingCodeCommand: ParsableCommand {
     name: .customLong("workspace-id"),
     help: ArgumentHelp(
       """
-      Of a workspace that this server lost, and devices still hold: what `cospool status` says there. It is begun \
-      anew, and they bring it back.
+      The id of a workspace that this server lost but devices still have, as `cospool status` \
+      shows it there. The server creates the workspace again, and the devices restore it.
       """, valueName: "id"))
   var workspaceID: String?
 
-  @Option(help: "What the device may do: viewer, author or host.")
+  @Option(help: "The device's role: viewer, author or host.")
   var role = "host"
 
   @Option(
     help: ArgumentHelp(
-      "For how long it has access: days or hours, such as 30d or 12h; without, until it is revoked.",
+      "How long the device has access, in days or hours, such as 30d or 12h. Default: until "
+        + "you revoke it.",
       valueName: "time"))
   var expires: String?
 
@@ -51,7 +53,7 @@ struct PairingCodeCommand: ParsableCommand {
 
   func validate() throws {
     guard expires == nil || accessMilliseconds != nil else {
-      throw ValidationError("--expires takes days or hours, such as 30d or 12h.")
+      throw ValidationError("--expires: give days or hours, such as 30d or 12h.")
     }
   }
 
@@ -107,12 +109,12 @@ struct DevicesCommand: ParsableCommand {
 struct RevokeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke",
-    abstract: "Take a device's access away; its connections close within seconds.",
-    discussion: "The device keeps what it has. Pairing it again gives it access again.")
+    abstract: "Revoke a device's access; its connections close within seconds.",
+    discussion: "The device keeps its data. To give it access again, pair it again.")
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: "The workspace, where the device is in several.")
+  @Option(help: "The workspace, if the device is in several.")
   var workspace: String?
 
   @Flag(help: "Print the revoked device as JSON.")

@@ -8,15 +8,17 @@ struct BackupCommand: ParsableCommand {
     commandName: "backup",
     abstract: "Make, list, check and restore backups, while the server runs.",
     discussion: """
-      A backup holds the database as it was at one moment, attachments, push settings with the keys that \
-      they name, and who was revoked. It does not hold certificates, which serve is given by name.
+      A backup contains the database as it was at one moment, the attachments, the push \
+      settings with their keys, and the list of revoked devices. It does not contain the \
+      certificates, which you pass to serve.
 
-      Packages bring a timer that makes one a day: systemctl enable --now cospool-backup.timer. Its options \
-      are in \(ServerUnit.optionsFile). Elsewhere, have cron run `cospool-server backup create --folder FOLDER \
-      --keep 14`.
+      The packages contain a timer for daily backups: systemctl enable --now \
+      cospool-backup.timer. Its options are in \(ServerUnit.optionsFile). Without a package, \
+      have cron run `cospool-server backup create --folder FOLDER --keep 14`.
 
-      In the folder, each content is a file of its own under its SHA-256, once for all backups. Nothing \
-      there is ever changed, so any tool that copies new files takes whole backups elsewhere.
+      The folder holds each content once for all backups, as a file named by its SHA-256. Files \
+      in the folder never change, so any tool that copies new files can copy complete backups \
+      elsewhere.
 
       EXAMPLES
         cospool-server backup create --folder /backup
@@ -37,7 +39,7 @@ struct BackupFolderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The folder of backups. Default: where the latest one went.", valueName: "folder"))
+      "The folder of backups. Default: the folder of the latest one.", valueName: "folder"))
   var folder: String?
 
   @Flag(help: "Print JSON; times are milliseconds since 1970.")
@@ -53,8 +55,8 @@ struct BackupCreateCommand: ParsableCommand {
     commandName: "create",
     abstract: "Make a backup.",
     discussion: """
-      Works while the server runs. What no backup had before is copied, so attachments cost their place \
-      once.
+      It works while the server runs. It copies only what no earlier backup has, so each \
+      attachment takes its space once.
 
       A shell runs --then after the backup. If the command fails, this command fails. The shell has no \
       terminal, and its environment holds PATH, HOME, LANG, COSPOOL_BACKUP_FOLDER and COSPOOL_BACKUP_NAME \
@@ -79,7 +81,7 @@ struct BackupCreateCommand: ParsableCommand {
 
   func validate() throws {
     guard keep.map({ (1...10_000).contains($0) }) ?? true else {
-      throw ValidationError("--keep takes 1 to 10000.")
+      throw ValidationError("--keep: give 1 to 10000.")
     }
   }
 
@@ -93,7 +95,8 @@ struct BackupCreateCommand: ParsableCommand {
       for name in created.removed { try StandardOutput.write("Removed \(name).") }
     }
     for path in created.backup.damaged {
-      StandardError.write("cospool-server: \(path) is damaged on the server, and left out.\n")
+      StandardError.write(
+        "cospool-server: \(path) is damaged on the server, so the backup does not contain it.\n")
     }
     // The unit passes on what /etc/default says, or nothing.
     if let command, !command.isEmpty {
@@ -106,7 +109,7 @@ struct BackupCreateCommand: ParsableCommand {
 
 struct BackupListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the backups, the oldest first.")
+    commandName: "list", abstract: "List the backups, oldest first.")
 
   @OptionGroup var place: BackupFolderOptions
 
@@ -115,7 +118,7 @@ struct BackupListCommand: ParsableCommand {
     if place.json { return try StandardOutput.write(json: list) }
     for backup in list.backups { try StandardOutput.write(backup.text) }
     for name in list.unreadable {
-      StandardError.write("cospool-server: \(name) is no backup that this version can read.\n")
+      StandardError.write("cospool-server: this version cannot read the backup \(name).\n")
     }
     if list.backups.isEmpty { StandardError.write("No backup in \(list.folder) yet.\n") }
   }
@@ -125,17 +128,18 @@ struct BackupVerifyCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "verify",
     abstract:
-      "Restore a backup into a folder of its own, compare all of it, and remove that folder.",
+      "Restore a backup into a temporary folder, and check all of it.",
     discussion: """
-      Compares every file's hash, has SQLite check the database, and reads every workspace as the server \
-      does. Where a backup is dated ahead of this machine's clock, name the one that you mean. Exit code 6 says that something is missing or damaged.
+      It compares the hash of every file, has SQLite check the database, and reads every \
+      workspace as the server does. If a backup's date is ahead of this machine's clock, name \
+      the backup that you mean. Exit code 6: something is missing or damaged.
       """)
 
   @OptionGroup var place: BackupFolderOptions
 
   @Option(
     help: ArgumentHelp(
-      "Where there is room for all of it; without, the system's temporary folder.",
+      "A folder with space for all of it. Default: the system's temporary folder.",
       valueName: "folder"))
   var scratch: String?
 
@@ -155,12 +159,12 @@ struct BackupVerifyCommand: ParsableCommand {
 struct BackupRestoreCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "restore",
-    abstract: "Put a backup in the place of what the data directory holds.",
+    abstract: "Replace the contents of the data directory by a backup.",
     discussion: """
-      Stop the server first. What is there is kept in a folder before-restore-… of the data directory. \
-      Devices that were revoked stay out, whatever the backup says. When the server runs again, devices \
-      bring back what they have and the backup lacks. Where a backup is dated ahead of this machine's \
-      clock, name the one that you mean.
+      Stop the server first. The current contents move into a folder before-restore-… in the \
+      data directory. Revoked devices stay revoked, even if they had access at the time of the \
+      backup. When the server runs again, devices send it what the backup lacks. If a backup's \
+      date is ahead of this machine's clock, name the backup that you mean.
 
       EXAMPLES
         cospool-server backup restore
@@ -176,7 +180,9 @@ struct BackupRestoreCommand: ParsableCommand {
     let restored = try place.backup().restore(name: name)
     if place.json { return try StandardOutput.write(json: restored) }
     try StandardOutput.write("Restored backup \(restored.backup). Start the server.")
-    if let aside = restored.setAside { try StandardOutput.write("What was there is in \(aside).") }
+    if let aside = restored.setAside {
+      try StandardOutput.write("The previous data is in \(aside).")
+    }
     for note in restored.notes { try StandardOutput.write(note + ".") }
   }
 }

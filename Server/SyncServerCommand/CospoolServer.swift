@@ -11,12 +11,12 @@ import Systemd
 struct CospoolServer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cospool-server",
-    abstract: "Keeps the work queues of a person's coding agents identical on every device.",
+    abstract: "Keep the work queues of your coding agents identical on every device.",
     discussion: """
-      Data lie in --data DIR, else in $COSPOOL_SERVER_DATA, else in \
-      $XDG_DATA_HOME/cospool-server, else in ~/.local/share/cospool-server. For root, who has none of \
-      these, they are those of the service: \(ServerUnit.dataDirectory). What root does with data of \
-      another account is done as that account.
+      The data directory is --data DIR, or else $COSPOOL_SERVER_DATA, or else \
+      $XDG_DATA_HOME/cospool-server, or else ~/.local/share/cospool-server. For root without \
+      any of these, it is that of the service: \(ServerUnit.dataDirectory). If another account \
+      owns the data, root's commands run as that account.
 
       EXAMPLES
         cospool-server                                   serve on 127.0.0.1:\(SyncServerOptions.portDefault)

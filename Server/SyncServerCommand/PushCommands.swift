@@ -6,7 +6,7 @@ import SyncServer
 struct PushCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "push",
-    abstract: "Set up, list and test what notifications are pushed to.",
+    abstract: "Set up, list and test push targets.",
     subcommands: [PushConfigureCommand.self, PushTargetsCommand.self, PushTestCommand.self])
 }
 
@@ -24,14 +24,14 @@ struct PushConfigureAPNsCommand: ParsableCommand {
     commandName: "apns",
     abstract: "Push to Apple's devices with the key of a team.",
     discussion: """
-      The key stays in its file. A server that runs takes it over within a second, and tries again \
-      what was held up. ntfy and webhooks need no set-up, or a root certificate of your own alone: \
+      The key stays in its file. A running server applies it within a second, and retries \
+      delayed pushes. ntfy and webhooks need no set-up, except for your own root certificate: \
       `push configure root`.
       """)
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: "The file AuthKey_….p8 as Apple made it.")
+  @Option(help: "The file AuthKey_….p8 from Apple.")
   var keyFile: String
 
   @Option(help: "The key's id, 10 characters.")
@@ -40,16 +40,18 @@ struct PushConfigureAPNsCommand: ParsableCommand {
   @Option(help: "The team's id, 10 characters.")
   var teamID: String
 
-  @Option(help: "The app's bundle id; several may be given.")
+  @Option(help: "The app's bundle id; may be repeated.")
   var topic: [String]
 
-  @Option(help: "A root certificate, PEM, that counts beside the system's for all kinds.")
+  @Option(
+    help: "A root certificate in PEM to trust in addition to the system's, for all kinds of pushes."
+  )
   var trustedRoot: String?
 
-  @Option(help: ArgumentHelp("Stands in for api.push.apple.com.", visibility: .hidden))
+  @Option(help: ArgumentHelp("Replaces api.push.apple.com.", visibility: .hidden))
   var productionServer: String?
 
-  @Option(help: ArgumentHelp("Stands in for api.sandbox.push.apple.com.", visibility: .hidden))
+  @Option(help: ArgumentHelp("Replaces api.sandbox.push.apple.com.", visibility: .hidden))
   var developmentServer: String?
 
   func run() throws {
@@ -64,7 +66,7 @@ struct PushConfigureAPNsCommand: ParsableCommand {
         keyFile: keyPath, keyID: keyID, teamID: teamID, topics: topic,
         servers: servers.isEmpty ? nil : servers),
       trustedRootFile: rootPath)
-    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
+    try StandardOutput.write("Stored. A running server applies it within a second.")
   }
 }
 
@@ -73,9 +75,9 @@ struct PushConfigureAnswersCommand: ParsableCommand {
     commandName: "answers",
     abstract: "Put buttons on ntfy notices that approve and deny.",
     discussion: """
-      A button posts to the server itself, so its address must be one that the phone reaches: \
-      https, or this machine. What it posts is signed for one request, one decision and the time \
-      until it expires.
+      A button posts to the server itself, so the phone must be able to reach its address: \
+      https, or this machine. The post is signed for one request and one decision, until the \
+      request expires.
 
       EXAMPLES
         cospool-server push configure answers --server https://cospool.example
@@ -84,13 +86,13 @@ struct PushConfigureAnswersCommand: ParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: "The address under which phones reach this server.")
+  @Option(help: "The address at which phones reach this server.")
   var server: String?
 
-  @Flag(help: "Sign with a new key: buttons that were sent before stop working.")
+  @Flag(help: "Sign with a new key, so that earlier buttons stop working.")
   var newKey = false
 
-  @Flag(help: "No buttons any more.")
+  @Flag(help: "Stop sending buttons.")
   var off = false
 
   func validate() throws {
@@ -102,18 +104,18 @@ struct PushConfigureAnswersCommand: ParsableCommand {
   func run() throws {
     try ServerAdministration(dataDirectory: data.resolved)
       .configureAnswers(server: server, renewsKey: newKey)
-    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
+    try StandardOutput.write("Stored. A running server applies it within a second.")
   }
 }
 
 struct PushConfigureRootCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "root",
-    abstract: "Trust the root certificate of an authority of your own.",
+    abstract: "Trust the root certificate of your own authority.",
     discussion: """
-      It counts beside the system's for Apple's service, ntfy and webhooks. It is read now and when \
-      the server starts: run this again after renewing the file. `cospool-server status` says what \
-      is wrong with it: missing, no PEM, expired.
+      The server trusts it in addition to the system's, for Apple's service, ntfy and webhooks. \
+      It reads the file now and when it starts: run this command again after you renew the \
+      file. `cospool-server status` reports if it is missing, not PEM or expired.
 
       EXAMPLES
         cospool-server push configure root --file /etc/ssl/home-ca.pem
@@ -122,10 +124,10 @@ struct PushConfigureRootCommand: ParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: "The certificate, PEM; the file may hold several.")
+  @Option(help: "The certificate in PEM; the file can contain several.")
   var file: String?
 
-  @Flag(help: "The system's root certificates alone.")
+  @Flag(help: "Trust only the system's root certificates.")
   var off = false
 
   func validate() throws {
@@ -136,7 +138,7 @@ struct PushConfigureRootCommand: ParsableCommand {
     // The server may be started somewhere else.
     let path = file.map { URL(filePath: $0).path(percentEncoded: false) }
     try ServerAdministration(dataDirectory: data.resolved).configure(trustedRootFile: path)
-    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
+    try StandardOutput.write("Stored. A running server applies it within a second.")
   }
 }
 
@@ -145,9 +147,9 @@ struct PushConfigureNetworkCommand: ParsableCommand {
     commandName: "network",
     abstract: "Allow pushes to addresses of this machine or of a private network.",
     discussion: """
-      Every device says where its notices go, and this server asks there from within its network. So \
-      ntfy and webhooks are asked nowhere but at addresses that everybody reaches, and at those that are \
-      allowed here. What is given replaces what was.
+      Every device chooses where its notifications go, and this server connects there from \
+      inside its network. So the server pushes to ntfy and webhooks only at public addresses, \
+      and at those that you allow here. A new list replaces the old one.
 
       EXAMPLES
         cospool-server push configure network --allow 10.0.0.8 --allow 192.168.7.0/24
@@ -157,10 +159,10 @@ struct PushConfigureNetworkCommand: ParsableCommand {
   @OptionGroup var data: DataOptions
 
   @Option(
-    help: ArgumentHelp("An address or a range; several may be given.", valueName: "address[/bits]"))
+    help: ArgumentHelp("An address or a range; may be repeated.", valueName: "address[/bits]"))
   var allow: [String] = []
 
-  @Flag(help: "Only addresses that everybody reaches.")
+  @Flag(help: "Allow only public addresses.")
   var off = false
 
   func validate() throws {
@@ -169,14 +171,14 @@ struct PushConfigureNetworkCommand: ParsableCommand {
 
   func run() throws {
     try ServerAdministration(dataDirectory: data.resolved).configure(allowedNetworks: allow)
-    try StandardOutput.write("Stored. A server that runs takes it over within a second.")
+    try StandardOutput.write("Stored. A running server applies it within a second.")
   }
 }
 
 struct PushTargetsCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "targets",
-    abstract: "List where devices have their notifications pushed to, without secrets.")
+    abstract: "List the push targets of all devices, without secrets.")
 
   @OptionGroup var data: DataOptions
 
@@ -196,7 +198,7 @@ struct PushTargetsCommand: ParsableCommand {
 struct PushTestCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "test",
-    abstract: "Send a notice to one target now, and show what its provider answers.")
+    abstract: "Send a test push to one target now, and show its provider's answer.")
 
   @OptionGroup var data: DataOptions
 

@@ -15,10 +15,10 @@ struct ServeCommand: AsyncParsableCommand {
     commandName: "serve",
     abstract: "Serve devices until SIGTERM or SIGINT (the default).",
     discussion: """
-      Prints one line, "listening on ws://HOST:PORT", when ready; with a certificate, wss://. \
-      Logs go to standard error. `GET /healthz` answers 200 while the server works.
+      When ready, it prints one line, "listening on ws://HOST:PORT", or wss:// with a \
+      certificate. Logs go to standard error. `GET /healthz` answers 200 while the server works.
 
-      Certificate and key are read again when their files change.
+      The server reloads certificate and key when their files change.
       """)
 
   @OptionGroup var data: DataOptions
@@ -26,92 +26,99 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "The address to listen on.")
   var host = "127.0.0.1"
 
-  @Option(help: "The port to listen on; 0 takes a free one.")
+  @Option(help: "The port to listen on; 0 chooses a free one.")
   var port = SyncServerOptions.portDefault
 
   @Option(
     help: ArgumentHelp(
-      "Speak TLS (1.2 or newer) with this certificate: PEM, its chain behind it. Needs --key.",
+      "Use TLS (1.2 or newer) with this certificate: a PEM file with its chain. Needs --key.",
       valueName: "file"))
   var certificate: String?
 
   @Option(
     help: ArgumentHelp(
-      "The certificate's private key, PEM without a passphrase.", valueName: "file"))
+      "The certificate's private key: a PEM file without a passphrase.", valueName: "file"))
   var key: String?
 
-  @Flag(help: "Without a certificate, listen also where others than a private network come from.")
+  @Flag(
+    help: "Listen beyond private networks without a certificate (anyone in between can read the "
+      + "traffic).")
   var insecure = false
 
-  @Flag(help: "Devices that are paired as host may let new ones in, by `cospool pair --show`.")
+  @Flag(help: "Let hosts make pairing codes for new devices, with `cospool pair --show`.")
   var devicesMayPair = false
 
   @Option(
     help: ArgumentHelp(
-      "MiB that the attachments of one workspace may take.", valueName: "n"))
+      "The MiB that the attachments of one workspace can take.", valueName: "n"))
   var blobQuota = SyncServerOptions.Files().quotaBytes >> 20
 
   @Option(
     help: ArgumentHelp(
-      "MiB that the log and the state of one workspace may take; past it nothing new is taken.",
+      "The MiB that the log and the state of one workspace can take; beyond it, the server "
+        + "refuses changes.",
       valueName: "n"))
   var workspaceQuota = ServerConfiguration().quota.bytesMax >> 20
 
   @Option(
     help: ArgumentHelp(
-      "MiB of changes that one workspace may bring in on a day (UTC).", valueName: "n"))
+      "The MiB of changes that one workspace can send in a day (UTC).", valueName: "n"))
   var dailyQuota = ServerConfiguration().quota.dailyBytesMax >> 20
 
   @Option(
     name: .customLong("trusted-proxy"),
     help: ArgumentHelp(
-      "A proxy whose X-Forwarded-For says where devices come from; may be given several times.",
+      "A proxy that sets X-Forwarded-For to the devices' addresses; may be repeated.",
       valueName: "address[/bits]"))
   var trustedProxies: [String] = []
 
   @Option(
     help: ArgumentHelp(
-      "The address that devices use, where it is another, as behind a proxy; pair and doctor go by it.",
+      "The address that devices use, if it differs, for example behind a proxy; pair and "
+        + "doctor use it.",
       valueName: "url"))
   var url: String?
 
   @Option(
     help: ArgumentHelp(
-      "Serve numbers as OpenMetrics under /metrics: PORT on 127.0.0.1, or HOST:PORT.",
+      "Serve metrics as OpenMetrics at /metrics: PORT on 127.0.0.1, or HOST:PORT.",
       valueName: "address"))
   var metrics: String?
 
   @Option(help: "trace, debug, info, notice, warning or error.")
   var logLevel = "notice"
 
-  @Option(help: "How the log is written: text, or json, an object a line. Each has its time.")
+  @Option(
+    help: "The format of the log: text, or json with one object a line. Each line has its time.")
   var logFormat = LogFormat.text
 
   func validate() throws {
     guard (0...65_535).contains(port) else {
-      throw ValidationError("--port takes 0 to 65535.")
+      throw ValidationError("--port: give 0 to 65535.")
     }
     guard (1...1_048_576).contains(blobQuota) else {
-      throw ValidationError("--blob-quota takes 1 to 1048576.")
+      throw ValidationError("--blob-quota: give 1 to 1048576.")
     }
     for proxy in trustedProxies where AddressRange(proxy) == nil {
       throw ValidationError(
-        "--trusted-proxy takes an address or a range of them, such as 127.0.0.1 or 10.0.0.0/8.")
+        "--trusted-proxy: give an address or a range of addresses, such as 127.0.0.1 or "
+          + "10.0.0.0/8.")
     }
     guard url.map(Self.isAddress) ?? true else {
       throw ValidationError(
-        "--url takes the address that devices use, such as wss://cospool.example.org: ws:// or wss://, a "
-          + "name of letters, digits, dots and hyphens, or an IP address, and a port of 1 to 65535 or none."
+        "--url: give the address that devices use, such as wss://cospool.example.org. It has "
+          + "ws:// or wss://, a name of letters, digits, dots and hyphens or an IP address, and "
+          + "optionally a port from 1 to 65535."
       )
     }
     guard (1...1_048_576).contains(workspaceQuota) else {
-      throw ValidationError("--workspace-quota takes 1 to 1048576.")
+      throw ValidationError("--workspace-quota: give 1 to 1048576.")
     }
     guard (1...1_048_576).contains(dailyQuota) else {
-      throw ValidationError("--daily-quota takes 1 to 1048576.")
+      throw ValidationError("--daily-quota: give 1 to 1048576.")
     }
     guard metrics == nil || metrics.flatMap(MetricsAddress.init) != nil else {
-      throw ValidationError("--metrics takes PORT or HOST:PORT, such as 9420 or 10.0.0.5:9420.")
+      throw ValidationError("--metrics: give PORT or HOST:PORT, such as 9420 or 10.0.0.5:9420.")
     }
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--certificate and --key go together: give both, or neither.")
@@ -119,12 +126,12 @@ struct ServeCommand: AsyncParsableCommand {
     let isExposed = certificate == nil && ListeningAddress.mayBeReachedFromAfar(host: host)
     guard insecure || !isExposed else {
       throw ValidationError(
-        "Without a certificate nothing is encrypted, and \(host) can be reached from everywhere. Give "
-          + "--certificate and --key; or a private address of this machine as --host; or listen on "
-          + "127.0.0.1 behind a proxy that speaks TLS; or say --insecure.")
+        "Without a certificate nothing is encrypted, and \(host) is reachable from "
+          + "everywhere. Add --certificate and --key, or use a private address of this machine "
+          + "as --host, or listen on 127.0.0.1 behind a TLS proxy, or add --insecure.")
     }
     guard Logger.Level(rawValue: logLevel) != nil else {
-      throw ValidationError("--log-level takes trace, debug, info, notice, warning or error.")
+      throw ValidationError("--log-level: choose trace, debug, info, notice, warning or error.")
     }
   }
 

@@ -59,7 +59,7 @@ enum ServerAccount {
   }
 
   private static func belongs(_ directory: String, to user: uid_t) -> SyncServerError {
-    SyncServerError(.failed, "\(directory) belongs to user \(user): run this as that user.")
+    SyncServerError(.failed, "\(directory) belongs to user \(user). Run this command as that user.")
   }
 
   /// The home of the account that root's process became; nil where it did not.

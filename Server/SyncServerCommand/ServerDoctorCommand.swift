@@ -10,10 +10,11 @@ struct ServerDoctorCommand: AsyncParsableCommand {
     commandName: "doctor",
     abstract: "Check the installation and suggest fixes.",
     discussion: """
-      Looks at the data directory and its rights, the disk, the database, every workspace, attachments, \
-      revocations, the process and its port, the certificate, the clock, pushes and backups; while the \
-      server runs, and while it does not. Where --url names the address that devices use, here or of serve, \
-      also there: its name, what stands in front of the server, the chain of the certificate.
+      It checks the data directory and its permissions, the disk, the database, every \
+      workspace, attachments, revocations, the process and its port, the certificate, the \
+      clock, pushes and backups. The server can be running or stopped. If you pass --url, here \
+      or to serve, it also checks that address: its name, the proxy in front of the server, and \
+      the chain of the certificate.
 
       EXAMPLES
         cospool-server doctor
@@ -31,10 +32,10 @@ struct ServerDoctorCommand: AsyncParsableCommand {
   var url: String?
 
   @Option(
-    help: ArgumentHelp("A root certificate of your own, PEM, for --url.", valueName: "file"))
+    help: ArgumentHelp("Your own root certificate in PEM, for --url.", valueName: "file"))
   var certificate: String?
 
-  @Flag(help: "Take rights on private files away from others, and look again.")
+  @Flag(help: "Tighten the permissions on private files, and check again.")
   var fix = false
 
   @Flag(help: "Exit with 1 for a warning as well.")

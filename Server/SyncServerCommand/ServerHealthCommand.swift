@@ -6,13 +6,13 @@ import SyncServer
 struct ServerHealthCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "health",
-    abstract: "Ask the server that runs whether it works; for containers and monitors.",
+    abstract: "Check whether the running server works; for containers and monitors.",
     discussion: """
-      Asks its own port for /healthz, in five seconds at most. `doctor` looks at everything, which takes \
-      longer and is for people.
+      It requests /healthz on the server's own port, for at most five seconds. For people, \
+      `doctor` checks everything, which takes longer.
 
-      Exit codes: 0 it works, 1 it says that it does not, 4 it does not run, does not answer, or does \
-      not say where it listens.
+      Exit codes: 0 it works, 1 it reports that it does not, 4 it does not run, does not \
+      answer, or does not report its address.
       """)
 
   @OptionGroup var data: DataOptions

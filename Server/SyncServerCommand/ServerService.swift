@@ -21,7 +21,7 @@ struct ServerService: Service {
       // It serves all the same: `pair` says where.
       logger.warning("\(error.message)")
     }
-    if let port = server.metricsPort { logger.notice("numbers are served on port \(port)") }
+    if let port = server.metricsPort { logger.notice("metrics are served on port \(port)") }
     logger.notice("version \(Version.number) serves \(options.dataDirectory) on \(server.url)")
     notifier?.send("READY=1\nSTATUS=listening on \(server.url)")
     await withTaskGroup(of: Void.self) { tasks in

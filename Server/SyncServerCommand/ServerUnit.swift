@@ -33,7 +33,8 @@ struct ServerUnit: Equatable {
       folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(name)") })
     else { return nil }
     return
-      "Start its service: sudo systemctl start \(name); why it ended: sudo cospool-server service logs"
+      "Start its service: sudo systemctl start \(name). To see why it stopped: sudo "
+      + "cospool-server service logs"
   }
 
   /// The file's text. Of systemd's means of confining a service the machine's unit takes all that a server

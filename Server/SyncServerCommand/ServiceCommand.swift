@@ -8,7 +8,7 @@ import Systemd
 struct ServiceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "service",
-    abstract: "Have systemd run the server.",
+    abstract: "Run the server as a systemd service.",
     discussion: """
       EXAMPLES
         sudo cospool-server service install
@@ -17,11 +17,11 @@ struct ServiceCommand: ParsableCommand {
         cospool-server service install --user            as you, under your own systemd
         cospool-server service status
         sudo cospool-server service logs --lines 200
-        sudo cospool-server service uninstall            the data stay
+        sudo cospool-server service uninstall            the data stays
 
       The machine's service runs as the account \(ServerUnit.account), keeps its data in \
-      \(ServerUnit.dataDirectory), and is confined as far as systemd can. A package brings the same unit: \
-      then its options go into \(ServerUnit.optionsFile).
+      \(ServerUnit.dataDirectory), and is confined as far as systemd can. The packages contain \
+      the same unit: put its options into \(ServerUnit.optionsFile).
       """,
     subcommands: [
       ServiceInstallCommand.self, ServiceUninstallCommand.self, ServiceStatusCommand.self,
@@ -31,11 +31,11 @@ struct ServiceCommand: ParsableCommand {
 
 /// Whose systemd is meant.
 struct ServiceScopeOptions: ParsableArguments {
-  @Flag(help: "Your own systemd, not the machine's.")
+  @Flag(help: "Use your own systemd instead of the machine's.")
   var user = false
 
   @Option(
-    help: ArgumentHelp("The folder of units, where it is another.", valueName: "dir"))
+    help: ArgumentHelp("The folder of units, if it is not the usual one.", valueName: "dir"))
   var unitFolder: String?
 
   func unitPath() throws(SyncServerError) -> String {
@@ -57,7 +57,7 @@ struct ServiceScopeOptions: ParsableArguments {
     let home = variables["HOME"].flatMap { $0.isEmpty ? nil : $0 } ?? home
     guard home.hasPrefix("/") else {
       throw SyncServerError(
-        .usage, "HOME is \(home): nobody knows where your units lie. Set it to a path from / on.")
+        .usage, "HOME is \(home), so your unit folder cannot be found. Set it to an absolute path.")
     }
     return home + "/.config/systemd/user"
   }
@@ -84,10 +84,10 @@ struct ServiceScopeOptions: ParsableArguments {
     throw SyncServerError(
       .failed,
       "\(words.joined(separator: " ")) failed. \(run.output)"
-        + (user || geteuid() == 0 ? "" : "\nThe machine's services are for root: use sudo.")
+        + (user || geteuid() == 0 ? "" : "\nOnly root can manage the machine's services: use sudo.")
         + (run.output.contains("connect to bus")
-          ? "\nThat systemd is not there"
-            + (user ? ": log in as yourself, not by su or sudo, and try again." : ".") : ""))
+          ? "\nThat systemd is not running"
+            + (user ? ": log in directly instead of using su or sudo, and try again." : ".") : ""))
   }
 }
 
@@ -111,8 +111,8 @@ enum ServiceProgram {
     guard process.terminationStatus != 127 else {
       throw SyncServerError(
         .failed,
-        "There is no \(words[0]) here. Have what starts programs on this machine run "
-          + "cospool-server.")
+        "This machine has no \(words[0]). Start cospool-server with the service manager that "
+          + "it has.")
     }
     let text = String(decoding: bytes, as: UTF8.self)
     return (
@@ -123,10 +123,10 @@ enum ServiceProgram {
 
 struct ServiceInstallCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "install", abstract: "Write the unit, start it, and have it start by itself.",
+    commandName: "install", abstract: "Install the unit, start it, and start it at boot.",
     discussion: """
-      What stands behind -- are options of serve. Again is harmless: the unit is written anew, and \
-      started again. Where it does not start, what was there before is there again.
+      Options after -- are those of serve. It is safe to run again: it writes the unit again, \
+      and restarts it. If the unit does not start, the previous one is restored.
       """)
 
   @OptionGroup var scope: ServiceScopeOptions
@@ -138,20 +138,21 @@ struct ServiceInstallCommand: ParsableCommand {
   @Option(help: ArgumentHelp("The program to run. Default: this one.", valueName: "path"))
   var program: String?
 
-  @Argument(parsing: .postTerminator, help: ArgumentHelp("Options of serve.", valueName: "option"))
+  @Argument(
+    parsing: .postTerminator, help: ArgumentHelp("The options of serve.", valueName: "option"))
   var serving: [String] = []
 
   func validate() throws {
     guard (serving + [program ?? ""]).allSatisfy(UnitText.canHold) else {
-      throw ValidationError("A unit holds no control characters.")
+      throw ValidationError("A unit cannot contain control characters.")
     }
     guard data.directory == nil || scope.user else {
       throw ValidationError(
-        "--data goes with --user: the machine's service has its data in "
+        "--data works only with --user: the machine's service has its data in "
           + "\(ServerUnit.dataDirectory).")
     }
     guard !serving.contains(where: { $0 == "--data" || $0.hasPrefix("--data=") }) else {
-      throw ValidationError("--data stands before --, and goes with --user.")
+      throw ValidationError("Put --data before --. It works only with --user.")
     }
     // What serve would refuse at every start is refused now.
     let options: ServeCommand
@@ -195,7 +196,7 @@ struct ServiceInstallCommand: ParsableCommand {
     for path in [options.certificate, options.key].compactMap({ $0 })
     where !FileManager.default.fileExists(atPath: path) {
       throw SyncServerError(
-        .usage, "There is no file \(path). Name the certificate and its key as they are called.")
+        .usage, "There is no file \(path). Check the names of the certificate and its key.")
     }
   }
 
@@ -227,8 +228,8 @@ struct ServiceInstallCommand: ParsableCommand {
     try StandardOutput.write("started: \(path)")
     try StandardOutput.write(
       scope.user
-        ? "It starts with your login; to have it run without one: loginctl enable-linger"
-        : "A code for a device: sudo cospool-server pair")
+        ? "It starts at your login. To run it without a login: loginctl enable-linger"
+        : "To print a code for a device: sudo cospool-server pair")
   }
 
   private func write(_ text: Data, to path: String) throws(SyncServerError) {
@@ -291,8 +292,9 @@ struct ServiceInstallCommand: ParsableCommand {
     guard !scope.user, homes.contains(where: { program.hasPrefix($0 + "/") }) else { return }
     throw SyncServerError(
       .usage,
-      "The machine's service cannot run \(program): it is shown no homes. Install the program elsewhere "
-        + "(install.sh --prefix /usr/local, make install), or have it run as you: --user.")
+      "The machine's service cannot run \(program), because it has no access to home "
+        + "directories. Install the program elsewhere (install.sh --prefix /usr/local, make "
+        + "install), or install your own service: --user.")
   }
 
   /// Two units of one name would make it unclear which options hold.
@@ -303,7 +305,7 @@ struct ServiceInstallCommand: ParsableCommand {
       guard FileManager.default.fileExists(atPath: path) else { continue }
       throw SyncServerError(
         .failed,
-        "A package brings the unit already: \(path). Put options into "
+        "A package has already installed the unit: \(path). Put options into "
           + "\(ServerUnit.optionsFile), then: systemctl enable --now \(ServerUnit.name)")
     }
   }
@@ -316,21 +318,21 @@ struct ServiceInstallCommand: ParsableCommand {
     ])
     guard run.status == 0 else {
       throw SyncServerError(
-        .failed, "The account \(ServerUnit.account) cannot be made: \(run.output)")
+        .failed, "The account \(ServerUnit.account) cannot be created: \(run.output)")
     }
   }
 }
 
 struct ServiceUninstallCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "uninstall", abstract: "Stop the service and remove its unit; the data stay.")
+    commandName: "uninstall", abstract: "Stop the service and remove its unit; the data stays.")
 
   @OptionGroup var scope: ServiceScopeOptions
 
   func run() throws {
     let path = try scope.unitPath()
     guard FileManager.default.fileExists(atPath: path) else {
-      try StandardOutput.write("\(path) is not there; nothing changed")
+      try StandardOutput.write("\(path) does not exist; nothing changed")
       return
     }
     try scope.systemctl("disable", "--now", ServerUnit.name)
@@ -344,7 +346,7 @@ struct ServiceUninstallCommand: ParsableCommand {
 
 struct ServiceStatusCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "status", abstract: "What systemd says of the service.",
+    commandName: "status", abstract: "Show the state of the service.",
     discussion: "Exit codes: 0 it runs, 1 it does not.")
 
   @OptionGroup var scope: ServiceScopeOptions
@@ -364,12 +366,12 @@ struct ServiceLogsCommand: ParsableCommand {
 
   @OptionGroup var scope: ServiceScopeOptions
 
-  @Option(help: "How many lines.")
+  @Option(help: "The number of lines.")
   var lines = 50
 
   func validate() throws {
     guard (1...10_000).contains(lines) else {
-      throw ValidationError("--lines is between 1 and 10000.")
+      throw ValidationError("--lines: give 1 to 10000.")
     }
   }
 

@@ -6,7 +6,7 @@ import SyncServer
 struct WorkspaceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "workspace",
-    abstract: "List, rename, export or delete workspaces, and set what they may take.",
+    abstract: "List, rename, export or delete workspaces, and set their quotas.",
     subcommands: [
       WorkspaceListCommand.self, WorkspaceShowCommand.self, WorkspaceQuotaCommand.self,
       WorkspaceRenameCommand.self, WorkspaceExportCommand.self, WorkspaceDeleteCommand.self,
@@ -15,7 +15,7 @@ struct WorkspaceCommand: ParsableCommand {
 
 struct WorkspaceListCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "list", abstract: "List the workspaces with what they take.")
+    commandName: "list", abstract: "List the workspaces with their sizes.")
 
   @OptionGroup var data: DataOptions
 
@@ -54,12 +54,12 @@ struct WorkspaceShowCommand: ParsableCommand {
 
 struct WorkspaceQuotaCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
-    commandName: "quota", abstract: "Set what a workspace may take.",
+    commandName: "quota", abstract: "Set a workspace's quotas.",
     discussion: """
-      What is not given stays as it is; --reset first puts all back to the settings of the server \
-      (serve --workspace-quota, --daily-quota, --blob-quota). A server that runs follows within \
-      seconds. What is past a quota is refused with the code limitReached, which devices show; what \
-      is there can be read.
+      Quotas that you do not name stay as they are; --reset first resets all of them to the \
+      server's options (serve --workspace-quota, --daily-quota, --blob-quota). A running server \
+      applies them within seconds. The server refuses changes beyond a quota with the code \
+      limitReached, which devices show; existing data stays readable.
 
       EXAMPLES
         cospool-server workspace quota team --storage 2048 --daily 256
@@ -68,22 +68,24 @@ struct WorkspaceQuotaCommand: ParsableCommand {
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: ArgumentHelp("MiB of its log and state.", valueName: "n"))
+  @Option(help: ArgumentHelp("The MiB of its log and state.", valueName: "n"))
   var storage: Int?
 
   @Option(
     help: ArgumentHelp(
-      "Letters, places and changes ever made: what memory goes by; a message takes three or more.",
+      "The number of letters, places and changes ever made, which determines the memory; a "
+        + "message takes three or more.",
       valueName: "n"))
   var units: Int?
 
-  @Option(help: ArgumentHelp("MiB of changes on a day (UTC).", valueName: "n"))
+  @Option(help: ArgumentHelp("The MiB of changes in a day (UTC).", valueName: "n"))
   var daily: Int?
 
-  @Option(help: ArgumentHelp("MiB of attachments, each counted as 4 KiB or more.", valueName: "n"))
+  @Option(
+    help: ArgumentHelp("The MiB of attachments; each counts as at least 4 KiB.", valueName: "n"))
   var files: Int?
 
-  @Flag(help: "As the server's settings say, but for what is given.")
+  @Flag(help: "Reset all quotas that you do not name to the server's options.")
   var reset = false
 
   @Flag(help: "Print JSON.")
@@ -98,9 +100,9 @@ struct WorkspaceQuotaCommand: ParsableCommand {
     }
     for value in [storage, daily, files].compactMap({ $0 })
     where !(0...1_048_576).contains(value) {
-      throw ValidationError("--storage, --daily and --files take 0 to 1048576.")
+      throw ValidationError("--storage, --daily and --files: give 0 to 1048576.")
     }
-    guard units ?? 0 >= 0 else { throw ValidationError("--units takes 0 or more.") }
+    guard units ?? 0 >= 0 else { throw ValidationError("--units: give 0 or more.") }
   }
 
   func run() throws {
@@ -114,10 +116,10 @@ struct WorkspaceQuotaCommand: ParsableCommand {
 struct WorkspaceRenameCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "rename",
-    abstract: "Give a workspace another name; its devices go on as they are.",
+    abstract: "Rename a workspace; its devices are not affected.",
     discussion: """
-      New codes need the new name: cospool-server pair --workspace team. The old name is free then: pair \
-      makes a new, empty workspace of it where that is asked for by --workspace.
+      New codes need the new name: cospool-server pair --workspace team. The old name becomes \
+      free: pair --workspace with that name creates a new, empty workspace.
 
       EXAMPLES
         cospool-server workspace rename default team
@@ -131,7 +133,7 @@ struct WorkspaceRenameCommand: ParsableCommand {
   @Argument(help: "The workspace's name.")
   var name: String
 
-  @Argument(help: "The new one.")
+  @Argument(help: "The new name.")
   var newName: String
 
   func run() throws {
@@ -144,18 +146,18 @@ struct WorkspaceRenameCommand: ParsableCommand {
 struct WorkspaceExportCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "export",
-    abstract: "Write what people see of a workspace as JSON.",
+    abstract: "Export the visible contents of a workspace as JSON.",
     discussion: """
-      Sessions, messages and threads, as `cospool import` reads them on a device; no keys, and no \
-      files of attachments. Works while the server runs. What is at the path already is replaced only \
-      with --force.
+      The document holds sessions, messages and threads, as `cospool import` reads them on a \
+      device, but no keys and no attached files. It works while the server runs. An existing \
+      file is replaced only with --force.
 
       EXAMPLES
         cospool-server workspace export team team.json
         cospool-server workspace export team -
 
-      Root reads as the account that the data belong to, and the file is written as that one: with - the \
-      shell writes it.
+      If root runs it, it reads and writes as the account that owns the data. With -, the shell \
+      writes the file.
       """)
 
   @OptionGroup var data: DataOptions
@@ -166,7 +168,7 @@ struct WorkspaceExportCommand: ParsableCommand {
   @Argument(help: "The workspace's name.")
   var name: String
 
-  @Argument(help: "Where to write; - is standard output.")
+  @Argument(help: "The file to write; - is standard output.")
   var file: String
 
   func run() throws {
@@ -178,7 +180,7 @@ struct WorkspaceExportCommand: ParsableCommand {
       try document.write(to: URL(filePath: file), options: options)
     } catch CocoaError.fileWriteFileExists {
       throw SyncServerError(
-        .failed, "\(file) is there already. Choose another name, or say --force.")
+        .failed, "\(file) already exists. Choose another name, or add --force.")
     } catch {
       // What was begun is no document.
       if !force { try? FileManager.default.removeItem(atPath: file) }
@@ -193,14 +195,15 @@ struct WorkspaceDeleteCommand: ParsableCommand {
     commandName: "delete",
     abstract: "Delete a workspace with its log, devices and files.",
     discussion: """
-      Its devices keep what they have, and are told to pair again. Their queues belong to this workspace: a code for \
-      them is one of cospool-server pair --workspace-id, with the id that cospool status says there. It is begun \
-      anew then; restart a server that runs first.
+      Its devices keep their data, and have to be paired again. Their queues belong to this \
+      workspace, so they need a code from cospool-server pair --workspace-id, with the id that \
+      cospool status shows on a device. That creates the workspace again; if a server is \
+      running, restart it first.
       """)
 
   @OptionGroup var data: DataOptions
 
-  @Flag(help: "Delete without asking; needed, since nothing brings it back.")
+  @Flag(help: "Confirm the deletion, which cannot be undone.")
   var yes = false
 
   @Flag(help: "Print the deleted workspace as JSON.")
@@ -212,8 +215,8 @@ struct WorkspaceDeleteCommand: ParsableCommand {
   func validate() throws {
     guard yes else {
       throw ValidationError(
-        "Nothing brings a deleted workspace back. Say --yes to delete it: cospool-server workspace "
-          + "delete NAME --yes")
+        "A deleted workspace cannot be restored. To delete it, add --yes: cospool-server "
+          + "workspace delete NAME --yes")
     }
   }
 
@@ -231,17 +234,18 @@ struct WorkspaceLogCommand: ParsableCommand {
     commandName: "log",
     abstract: "Show who paired, joined, was refused or revoked, and who decided requests.",
     discussion: """
-      The newest 5,000 of each kind and workspace are kept: code, paired, joined, refused, revoked, quota, decided, \
-      renamed, deleted. No text of a client is among them. The serving process writes the same to its log \
-      (`access denied: …, source ADDRESS`, for programs that shut addresses out).
+      The server keeps the newest 5,000 entries of each kind and workspace: code, paired, \
+      joined, refused, revoked, quota, decided, renamed, deleted. They contain no text from \
+      clients. The serving process writes the same to its log (`access denied: …, source \
+      ADDRESS`, for programs that block addresses).
       """)
 
   @OptionGroup var data: DataOptions
 
-  @Option(help: "Only what concerns this workspace.")
+  @Option(help: "Only entries of this workspace.")
   var workspace: String?
 
-  @Option(help: ArgumentHelp("How many entries, the newest.", valueName: "n"))
+  @Option(help: ArgumentHelp("The number of entries, newest first.", valueName: "n"))
   var limit = 100
 
   @Flag(help: "Print JSON; times are milliseconds since 1970.")
@@ -249,7 +253,7 @@ struct WorkspaceLogCommand: ParsableCommand {
 
   func validate() throws {
     guard (1...100_000).contains(limit) else {
-      throw ValidationError("--limit takes 1 to 100000.")
+      throw ValidationError("--limit: give 1 to 100000.")
     }
   }
 

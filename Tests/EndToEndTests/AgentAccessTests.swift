@@ -132,7 +132,7 @@ extension EndToEnd {
         }
         #expect(scene.text("guess.out").contains("11111111  own: "), "\(scene.text("guess.out"))")
         #expect(scene.text("mcp.out").contains("agentNotAllowed"))
-        #expect(scene.text("posing.out").contains("not for an agent at work"))
+        #expect(scene.text("posing.out").contains("An agent that works on a prompt may not"))
         #expect(scene.text("handed.out").contains("callerGone"))
         #expect(scene.code("status") == "0" && !scene.text("status.out").contains("secret"))
         #expect(try await scene.device.contents("other") == [])

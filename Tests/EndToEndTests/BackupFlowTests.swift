@@ -65,7 +65,7 @@ extension EndToEnd {
         }
         #expect(before.count >= 3 * Self.batchSize)
         let verified = try await server.command(["backup", "verify"]).succeeded()
-        #expect(verified.standardOutput.contains("is whole"))
+        #expect(verified.standardOutput.contains("is complete"))
         let listed = try await server.command(["backup", "list"]).succeeded()
         #expect(listed.standardOutput.contains("1 attachment\n"))
 
@@ -298,7 +298,7 @@ extension EndToEnd {
         for words in [["create"], ["create", "--folder", disk]] {
           let unmounted = try await server.command(["backup"] + words)
           #expect(
-            unmounted.code == 7 && unmounted.standardError.contains("mount that disk"),
+            unmounted.code == 7 && unmounted.standardError.contains("Mount that disk"),
             "\(unmounted)")
         }
         #expect(!FileManager.default.fileExists(atPath: disk))

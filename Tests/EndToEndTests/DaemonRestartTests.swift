@@ -18,7 +18,7 @@ extension EndToEnd {
         try await bed.eventually("it runs", within: 60) { agent.starts().count == 1 }
         let daemon = try #require(a.daemon)
         let restart = try bed.start("cospool", ["service", "restart", "--json", "--data", a.data])
-        _ = try await restart.line(holding: "as soon as nothing runs")
+        _ = try await restart.line(holding: "when no agent is running")
         // It goes on, and nothing begins beside it.
         let second = try await a.send("other", "behind it")
         #expect(daemon.exit == nil && agent.ends().isEmpty && agent.starts().count == 1)
@@ -95,7 +95,7 @@ extension EndToEnd {
         try await bed.eventually("it runs", within: 60) { agent.starts().count == 1 }
         let daemon = try #require(a.daemon)
         daemon.send(SIGUSR1)
-        _ = try await daemon.line(holding: "as soon as nothing runs")
+        _ = try await daemon.line(holding: "when no agent is running")
         daemon.send(SIGTERM)
         #expect(try await daemon.ended() == .code(0))
         #expect(agent.ends().isEmpty)

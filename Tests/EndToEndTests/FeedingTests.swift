@@ -262,7 +262,7 @@ extension EndToEnd {
         try await bed.eventually("it was interrupted", within: 120) {
           try await device.message(one).status == "interrupted"
         }
-        #expect(try await device.message(one).lastError?.contains("process is gone") == true)
+        #expect(try await device.message(one).lastError?.contains("process has ended") == true)
       }
     }
   }

@@ -77,7 +77,7 @@ extension EndToEnd {
         _ = try await server.command(["revoke", "a"]).succeeded()
         try await bed.eventually("b says who was removed", within: 90) {
           let list = try await b.cospool("queue", "list", "-s", "s")
-          return list.contains("was removed; its turn may still run")
+          return list.contains("was revoked; its turn may still be running")
             && list.contains("cospool session take-over s")
         }
         #expect(

@@ -95,7 +95,7 @@ extension EndToEnd {
         let ill = try await a.attempt("doctor", "--json")
         #expect(ill.code == 1, "\(ill)")
         #expect(
-          ill.standardOutput.contains(#"{"code":"certificateDays","fix":"Have the server's"#),
+          ill.standardOutput.contains(#"{"code":"certificateDays","fix":"Ask the server's"#),
           "\(ill)")
         // The server reads new files by itself.
         try install("localhost")

@@ -125,9 +125,9 @@ extension EndToEnd {
         let (begin, daemon) = try (
           #require(report.step("init")), #require(report.step("daemon"))
         )
-        #expect(begin.state == "failed" && begin.what.contains("Make room"), "\(output)")
+        #expect(begin.state == "failed" && begin.what.contains("Free space"), "\(output)")
         #expect(daemon.state == "failed" && daemon.what.contains("is full"), "\(output)")
-        #expect(!daemon.what.contains("wrote to"), "\(output)")
+        #expect(!daemon.what.contains("Its output is in"), "\(output)")
         #expect(report.step("pair")?.state == "skipped", "\(output)")
       }
     }
@@ -270,7 +270,7 @@ extension EndToEnd {
         let output = try await person.cospool("setup")
         #expect(output.code == 1, "\(output)")
         for line in [
-          "init      made \(person.data)", "daemon    failed: There is no systemctl",
+          "init      created \(person.data)", "daemon    failed: This machine has no systemctl",
           "cospoold --data \(person.data)", "Start it now: cospool setup --no-service",
           "pair      the device cannot be paired until", "noDaemon: no daemon runs",
         ] {

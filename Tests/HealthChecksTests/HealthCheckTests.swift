@@ -62,7 +62,7 @@ import Testing
     }
     let findings = await Check.findings(of: [check], looking: "x", within: .milliseconds(200))
     #expect(findings.map(\.severity) == [.error])
-    #expect(findings.first?.what == "the server gave no answer within 0.2 seconds")
+    #expect(findings.first?.what == "the server did not answer within 0.2 seconds")
     #expect(findings.first?.fix == "restart it")
     #expect(DoctorReport(findings).isBad(strict: false))
   }

@@ -114,7 +114,7 @@ struct DocumentTests {
 
   @Test(arguments: [
     (#"format": "cospool-workspace"#, #"format": "other"#, "format: "),
-    (#"version": 1"#, #"version": 2"#, "version: 2 is not known"),
+    (#"version": 1"#, #"version": 2"#, "version: 2 is unknown"),
     (#"priority": "normal"#, #"priority": "now"#, "sessions[0].messages[0].priority: "),
     (#"createdAt": 2"#, #"createdAt": -2"#, "sessions[0].messages[0].createdAt: "),
   ])

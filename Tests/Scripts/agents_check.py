@@ -212,7 +212,7 @@ def tool_is_not_answered(fixture):
     fixture.is_now(message, "succeeded")
     expect(not fixture.made(), "nobody allowed it, and it ran")
     results = fixture.model.heard("asks")[-1].results
-    expect("Nobody answered in time" in results[-1], results)
+    expect("No answer came in time" in results[-1], results)
 
 
 @check

@@ -170,7 +170,7 @@ def check_elsewhere(browser, fixture, figures):
     try:
         page = browser.page(link=link, **options)
         go(page, "#/devices")
-        page.get_by_role("button", name="Let a phone or another browser in").click()
+        page.get_by_role("button", name="Give a phone or another browser access").click()
         code = page.locator("svg.qr")
         shown(code).to_be_visible()
         picture(page, "code")
@@ -209,7 +209,7 @@ def check_new_device(browser, fixture, figures):
     box = page.locator(".invite:visible")
     command = box.locator("code")
     shown(command).to_have_text(re.compile(r"^cospool pair ws://127\.0\.0\.1:[0-9]+ [A-Z]{4}-[A-Z]{4}$"))
-    shown(box).to_contain_text("127.0.0.1 is this machine alone")
+    shown(box).to_contain_text("127.0.0.1 is only this machine")
     picture(page, "new-device")
     read = scanned(box.locator("svg.qr"))
     expect(read == command.inner_text(), f"the code says {read}")

@@ -66,7 +66,7 @@ def check_allow_stays(browser, fixture, figures):
     fixture.desk.cli("approve", "stay-1")
     shown(card(page, "rm -rf y1")).to_contain_text("Allowed")
     expect(tops() == before, f"the others moved from {before} to {tops()}")
-    page.get_by_role("button", name="Hide what is decided").click()
+    page.get_by_role("button", name="Hide decided ones").click()
     shown(card(page, "rm -rf y0")).to_have_count(0)
     shown(card(page, "rm -rf y2")).to_be_visible()
 
@@ -204,7 +204,7 @@ def check_undo_of_a_notice(browser, fixture, figures):
     # By a key, the same: what was done in this page, and nothing else.
     page.locator("main h1").click()
     page.keyboard.press("Control+z")
-    shown(page.locator("#toast")).to_contain_text("is left to undo")
+    shown(page.locator("#toast")).to_contain_text("nothing to undo")
     expect(desk.contents("bound-2") == ["by the command line", "another"], f"there is {desk.contents('bound-2')}")
 
 
@@ -238,7 +238,7 @@ def check_decision_while_away(browser, fixture, figures):
         shown(card(page, words)).to_be_visible()
     page.wait_for_timeout(600)
     page.route("**/v1/asks/**", lambda route: route.abort())
-    card(page, "rm -rf build").get_by_label("Words to deny with").fill("keep it")
+    card(page, "rm -rf build").get_by_label("Reason for the denial").fill("keep it")
     card(page, "rm -rf build").get_by_role("button", name="Deny").click()
     told = card(page, "rm -rf build").locator(".note")
     shown(told).to_contain_text("Not confirmed: Cospool does not answer")
@@ -334,7 +334,7 @@ def check_revoke_asks(browser, fixture, figures):
     go(page, "#/devices")
     page.locator("li", has_text="(this one)").get_by_role("button", name="Revoke").click()
     dialog = page.get_by_role("dialog")
-    shown(dialog).to_contain_text("You are signed out here at once")
+    shown(dialog).to_contain_text("This signs you out here immediately")
     picture(page, "revoke")
     dialog.get_by_role("button", name="Cancel").click()
     shown(page.locator("li", has_text="(this one)")).to_be_visible()
@@ -430,7 +430,7 @@ def check_why_it_waits(browser, fixture, figures):
     shown(page.locator("#sessions li", has_text="nowhere")).to_contain_text("does not run")
     why.get_by_role("button", name="Run on desk").click()
     until(lambda: desk.api("GET", "sessions/nowhere").get("host"), "it has a device")
-    shown(page.locator(".strip:visible")).to_contain_text("There is no agent for it on desk")
+    shown(page.locator(".strip:visible")).to_contain_text("desk has no agent for it")
     laptop.api("PUT", "settings/command", {"value": "sh -c 'echo written there; sleep 300'"})
     laptop.api("PUT", "settings/agent", {"value": "command"})
     laptop.send("there", "runs on the laptop")
@@ -523,7 +523,7 @@ def check_devices_after_a_restart(browser, fixture, figures):
     fixture.desk.stop()
     try:
         shown(page.locator("#banner")).to_contain_text("does not answer")
-        shown(page.locator("li", has_text="laptop")).to_contain_text("not known now")
+        shown(page.locator("li", has_text="laptop")).to_contain_text("unknown at the moment")
         shown(page.locator("devices-view section").first).not_to_contain_text("in sync")
         go(page, "#/needs")
         go(page, "#/devices")

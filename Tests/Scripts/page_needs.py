@@ -34,7 +34,7 @@ def check_requests(browser, fixture, figures):
         return answer } }""")
     thread, denied = fixture.laptop.ask("ask-b", kind="approval", toolName="Write", summary="schema.sql")
     card = page.locator("request-card", has_text="schema.sql")
-    card.get_by_label("Words to deny with").fill("Make a migration instead")
+    card.get_by_label("Reason for the denial").fill("Make a migration instead")
     card.get_by_role("button", name="Deny").click()
     until(lambda: denied.get("ending") == "denied", "denied")
     expect(denied["text"] == "Make a migration instead", f"the words are {denied}")
@@ -83,7 +83,7 @@ def check_lost_words(browser, fixture, figures):
     shown(left).to_be_visible()
     # However long the machine takes: by the page's clock somebody types on at once.
     page.evaluate("(now => { Date.now = () => now })(Date.now())")
-    lost.get_by_label("Words to deny with").press_sequentially("a better ")
+    lost.get_by_label("Reason for the denial").press_sequentially("a better ")
     fixture.desk.cli("approve", "ask-k")
     shown(lost).to_contain_text("Your words: “a better”")
     page.keyboard.type("a ada a a")
@@ -91,9 +91,9 @@ def check_lost_words(browser, fixture, figures):
     lost.get_by_role("button", name="Dismiss").click()
     shown(lost).to_have_count(0)
     # Over a reload, and where the request ended while no page was open.
-    left.get_by_label("Words to deny with").fill("half a reason")
+    left.get_by_label("Reason for the denial").fill("half a reason")
     page.reload()
-    shown(left.get_by_label("Words to deny with")).to_have_value("half a reason")
+    shown(left.get_by_label("Reason for the denial")).to_have_value("half a reason")
     address = page.url
     page.goto("about:blank")
     fixture.desk.cli("approve", "ask-l")
@@ -120,7 +120,7 @@ def check_old_words(browser, fixture, figures):
     }).forEach(([name, text]) => localStorage.setItem(`cospool.${name}`, text))""", [next(
         each["request"]["id"] for each in fixture.desk.api("GET", "tasks")["tasks"] if each["sessionId"] == "ask-o"), edited])
     page.reload()
-    shown(card.get_by_label("Words to deny with")).to_have_value("5")
+    shown(card.get_by_label("Reason for the denial")).to_have_value("5")
     card.get_by_role("button", name="Deny").click()
     until(lambda: asked.get("ending") == "denied", "denied")
     expect(asked["text"] == "5", f"the words are {asked}")
@@ -135,7 +135,7 @@ def check_shown_again(browser, fixture, figures):
     page = browser.page()
     _, asked = fixture.desk.ask("ask-v", kind="approval", toolName="Bash", summary="gone for a moment")
     card = page.locator("request-card", has_text="gone for a moment")
-    card.get_by_label("Words to deny with").fill("because of this")
+    card.get_by_label("Reason for the denial").fill("because of this")
     told = lambda change: page.evaluate("""async (change) => {
       const { model } = await import('/app.js')
       window.was ??= model.tasks.get('ask-v')
@@ -176,7 +176,7 @@ def check_consent(browser, fixture, figures):
     until(lambda: "given-a" not in waiting(), "it may run")
     cards["given-b"].get_by_role("button", name="Let it run here").focus()
     page.keyboard.press("d")
-    shown(cards["given-b"]).to_contain_text("No device runs it now")
+    shown(cards["given-b"]).to_contain_text("No device is set to run it")
     until(lambda: fixture.laptop.api("GET", "sessions/given-b").get("host") is None, "no device runs it")
     fixture.desk.cli("session", "host", "given-c", "this")
     # What was decided stays in its place until one leaves the list.
@@ -281,7 +281,7 @@ def check_expired_request(browser, fixture, figures):
     card = page.locator("request-card", has_text="too late")
     shown(card).to_be_visible()
     until(lambda: asked.get("ending") == "expired", "it expires")
-    shown(card).to_contain_text("It expired: the agent asks at its own prompt")
+    shown(card).to_contain_text("It expired; the agent asks at its own prompt")
     shown(card.get_by_role("button", name="Allow")).to_be_hidden()
 
 
@@ -344,7 +344,7 @@ def check_running(browser, fixture, figures):
     page.wait_for_timeout(600)
     # It says why; nothing that a person presses is without an answer.
     line.get_by_role("button", name="Edit").click(force=True)
-    shown(page.locator("#toast")).to_contain_text("It runs already")
+    shown(page.locator("#toast")).to_contain_text("It is already running")
     line.get_by_role("button", name="More").click()
     shown(line.get_by_role("button", name="Cancel")).to_have_attribute("aria-disabled", "true")
     line.get_by_role("button", name="Stop the agent").click()

@@ -24,7 +24,7 @@ def check_enter(browser, fixture, figures):
     shown(page.locator("needs-view")).to_be_visible()
     expect("t=" not in page.url, "the ticket stays in the address")
     stranger.goto(link)
-    shown(stranger.locator("#banner")).to_contain_text("The link was used already")
+    shown(stranger.locator("#banner")).to_contain_text("The link was already used")
     log = fixture.desk.cli("web", "status")
     expect("Chrom" in log, log)
 

@@ -397,7 +397,7 @@ def check_made_room(browser, fixture, figures):
         ticket = fixture.desk.api("POST", "web", {})["url"].split("#t=")[1]
         fixture.desk.api("POST", "web/keys", {"ticket": ticket, "name": "another"})
     shown(page.get_by_text("This browser is not signed in")).to_be_visible()
-    shown(page.locator("#banner")).to_contain_text("made room for a newer one")
+    shown(page.locator("#banner")).to_contain_text("was replaced by a newer one")
     page.goto(fixture.desk.link())
     go(page, "#/s/room")
     shown(page.get_by_label("New message")).to_have_value("typed before the end")
@@ -425,15 +425,15 @@ def check_lost_files(browser, fixture, figures):
       const gone = indexedDB.deleteDatabase('cospool.files'); gone.onsuccess = resolve; gone.onerror = reject })""")
     page.goto(f"http://{fixture.desk.api('GET', 'web')['address']}/#/s/lost")
     line = row(page, "words with a file")
-    shown(line.locator(".note.error")).to_contain_text("Its files are not in this browser any more")
+    shown(line.locator(".note.error")).to_contain_text("Its files are no longer in this browser")
     shown(line).to_contain_text("plan.txt")
     expect(fixture.desk.contents("lost") == ["takes the only place"], "it was sent without its files unasked")
     # Without a daemon it waits for it as any other.
     fixture.desk.stop()
     try:
         shown(page.locator("#banner")).to_contain_text("does not answer")
-        line.get_by_role("button", name="Send its words alone").click()
-        shown(line.locator(".note.error")).to_contain_text("sent when it is back")
+        line.get_by_role("button", name="Send only its text").click()
+        shown(line.locator(".note.error")).to_contain_text("sent when Cospool is back")
     finally:
         fixture.desk.start()
     until(lambda: fixture.desk.contents("lost") == ["takes the only place", "words with a file"], "it is sent")

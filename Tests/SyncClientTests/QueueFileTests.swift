@@ -111,7 +111,7 @@ private enum Sample {
 
   @Test(
     arguments: [
-      ("[", "line 1"), ("{}", "version"), ("{\"version\": 2}", "version: 2 is not known"),
+      ("[", "line 1"), ("{}", "version"), ("{\"version\": 2}", "version: 2 is unknown"),
       (
         "{\"version\":1,\"sessionId\":\"other\",\"messages\":\(Sample.messages())}",
         "messages[0].sessionId"

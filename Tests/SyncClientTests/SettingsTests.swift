@@ -101,7 +101,7 @@ import Testing
       ("{\n\"a\": 1,\n\"maxQueuSize\": 5}", 2, "a", "unknown setting"),
       ("{\"deviceName\": [\"x\"]}", 1, "deviceName", "neither a number"),
       ("{\"maxQueueSize\": 2.5}", 1, "maxQueueSize", "neither a number"),
-      ("{\"maxQueueSize\": 5,\n\"maxQueueSize\": 6}", 2, "maxQueueSize", "said twice"),
+      ("{\"maxQueueSize\": 5,\n\"maxQueueSize\": 6}", 2, "maxQueueSize", "occurs twice"),
       ("{\n  \"maxQueueSize\": 5\n  \"queueEnabled\": true\n}", 3, nil, "invalid JSON here"),
       ("[1]", 1, nil, "must be one object"),
       ("", 1, nil, "invalid JSON here"),

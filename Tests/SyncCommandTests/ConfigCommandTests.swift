@@ -14,7 +14,7 @@ import Testing
       let list = await fixture.cospool("config", "list").output
       #expect(list.contains("maxQueueSize         3        config.json, line 2"), "\(list)")
       #expect(list.contains("deviceName           desk     flag"), "\(list)")
-      #expect(list.contains("whether sending queues the thread, and the thread queue is shown"))
+      #expect(list.contains("whether the thread queue is on: sending adds the thread to it"))
       let name = await fixture.cospool("config", "set", "deviceName", "other")
       #expect(name.output == "deviceName is desk (flag)")
       #expect(name.errors.contains("flag overrides config.json"))
@@ -51,9 +51,9 @@ import Testing
       let missing = await fixture.cospool("config", "set", "agent", "command")
       #expect(missing.exitCode == 0 && missing.errors.contains("No command is set"))
       let command = await fixture.cospool("config", "set", "command", "no-such-program-here {}")
-      #expect(command.errors.contains("finds no no-such-program-here"))
+      #expect(command.errors.contains("does not find no-such-program-here"))
       let path = await fixture.cospool("config", "set", "command", "/nowhere/agent --fast")
-      #expect(path.errors.contains("/nowhere/agent is not there, or no program"))
+      #expect(path.errors.contains("/nowhere/agent does not exist or is not a program"))
       #expect(await fixture.cospool("config", "set", "command", "sh -c true").errors.isEmpty)
       #expect(await fixture.cospool("config", "set", "agent", "claude").errors.isEmpty)
       #expect(await fixture.cospool("config", "set", "agent", "hooks").errors.isEmpty)
@@ -85,26 +85,26 @@ import Testing
     }
     let made = await CommandFixture.cospool(["init", "--data", directory])
     #expect(made.exitCode == 0, "\(made.errors)")
-    #expect(made.output.contains("the thread queue is on"))
+    #expect(made.output.contains("turned the thread queue on"))
     #expect(made.output.hasSuffix("Start the daemon: cospoold --data \(directory)"))
     let path = directory + "/config.json"
     #expect(try String(contentsOfFile: path, encoding: .utf8) == InitCommand.settings)
     try "{}".write(toFile: path, atomically: true, encoding: .utf8)
     let again = await CommandFixture.cospool(["init", "--data", directory])
-    #expect(again.output.contains("there already"))
+    #expect(again.output.contains("already exists"))
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{}")
     let json = await CommandFixture.cospool(["init", "--data", directory, "--json"])
     #expect(json.output == #"{"created":false}"#)
     for place in [path, path + "/deeper"] {
       let file = await CommandFixture.cospool(["init", "--data", place])
-      #expect(file.exitCode == 7 && file.errors.contains("where a folder has to be"), "\(file)")
+      #expect(file.exitCode == 7 && file.errors.contains("in the place of the folder"), "\(file)")
     }
   }
 
   @Test func initTurnsTheThreadQueueOnInARunningDaemon() async throws {
     try await CommandFixture.run(queueSizeMax: nil, threadQueue: nil) { fixture in
       #expect(await fixture.cospool("thread", "list").output.contains("config set queueEnabled on"))
-      #expect(await fixture.cospool("init").output.hasSuffix("The daemon runs."))
+      #expect(await fixture.cospool("init").output.hasSuffix("The daemon is running."))
       #expect(await fixture.cospool("thread", "list").output == "no thread needs you")
     }
   }

@@ -80,7 +80,7 @@ import Testing
   @Test func aServerThatIsIllOrAnotherProgramIsTold() async throws {
     found(
       try await findings(status: .serviceUnavailable) { "ws://127.0.0.1:\($0)" },
-      "serverHealth", .error, "not well")
+      "serverHealth", .error, "unhealthy")
     found(
       try await findings(status: .notFound) { "ws://127.0.0.1:\($0)" }, "serverHealth", .error,
       "404")

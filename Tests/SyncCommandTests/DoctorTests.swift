@@ -125,7 +125,7 @@ import Testing
       try FileManager.default.removeItem(atPath: machine.data)
       expect(await machine.findings(), "dataDirectory", .error, "cospool init")
       try machine.write("", to: machine.data)
-      expect(await machine.findings(), "dataDirectory", .error, "no folder")
+      expect(await machine.findings(), "dataDirectory", .error, "not a folder")
     }
   }
 
@@ -292,7 +292,7 @@ import Testing
       let packaged = machine.root + "/units"
       try machine.write(
         "[Service]\nExecStart=\(machine.bin)/cospoold\n", to: packaged + "/cospoold.service")
-      expect(await machine.findings(), "service", .info, "no service")
+      expect(await machine.findings(), "service", .info, "as a service")
       try machine.write("", to: packaged + "/default.target.wants/cospoold.service")
       expect(await machine.findings(), "service", .ok)
       try FileManager.default.removeItem(atPath: packaged)
@@ -347,7 +347,7 @@ import Testing
       let all = await fixture.cospool("doctor", "--all")
       #expect(all.output.contains("daemon: process"), "\(all.output)")
       #expect(all.output.contains("daemonVersion: version"))
-      #expect(all.output.contains("settings: all of them are valid"))
+      #expect(all.output.contains("settings: all settings are valid"))
       var context = await DoctorContext.gathered(
         dataDirectory: fixture.directory, variables: [:], program: "/opt/cospool", now: Date(),
         limits: .unhurried)

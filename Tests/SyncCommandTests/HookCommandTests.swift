@@ -266,11 +266,11 @@ import Testing
       try String(contentsOfFile: path + HookFile.backupSuffix, encoding: .utf8) == before)
     #expect(
       await cospool("hooks", "status").output.contains(
-        "claude: installed, feeding, \(path), but /opt/my tools/cospool is not there"))
+        "claude: installed, feeding, \(path), but /opt/my tools/cospool does not exist"))
     #expect(
       await cospool("hooks", "install", "claude", "--feed", "--program", "/opt/my tools/cospool")
         .output.contains("nothing changed"))
-    #expect(await cospool("hooks", "uninstall", "claude").output == "taken out of \(path)")
+    #expect(await cospool("hooks", "uninstall", "claude").output == "removed from \(path)")
     #expect(try String(contentsOfFile: path, encoding: .utf8) == before)
     #expect(await cospool("hooks", "uninstall", "claude").output.contains("nothing changed"))
 
@@ -307,7 +307,7 @@ import Testing
       await Self.run(["hooks"] + arguments, variables: ["HOME": home]).outcome.output
     }
     _ = await hooks("install", "claude", "--approvals", "--program", program)
-    #expect(await hooks("status") == "claude: installed, asking for leave, \(path)")
+    #expect(await hooks("status") == "claude: installed, with approvals on all devices, \(path)")
     #expect(await hooks("status", "--json").contains("\"asks\":true"))
     #expect(
       await hooks("install", "claude", "--feed", "--program", program)
@@ -362,14 +362,14 @@ import Testing
         variables: ["HOME": home]
       ).outcome.output
     }
-    #expect(!(await install("--feed").contains("feeding too")))
+    #expect(!(await install("--feed").contains("also gives queued prompts")))
     #expect(
       await install("--feed", "--file", mine).hasSuffix(
-        "feeding too: \(person); one of them is enough"))
+        "\(person) also gives queued prompts to these sessions; one of the two files is enough"))
     #expect(
       await install("--feed", "--file", mine, "--json").contains("\"feedingToo\":[\"\(person)\"]"))
-    #expect(!(await install("--file", mine).contains("feeding too")))
-    #expect(!(await install("--feed").contains("feeding too")))
+    #expect(!(await install("--file", mine).contains("also gives queued prompts")))
+    #expect(!(await install("--feed").contains("also gives queued prompts")))
   }
 
   @Test func aFileThatIsNoJSONIsRefusedAndLeftAlone() async throws {

@@ -180,7 +180,7 @@ import Testing
     #expect(failure?.message == "\(path) cannot be read: Is a directory.")
     #expect(
       CommandFailure.unreadable("/x", because: POSIXError(.EACCES)).message
-        == "/x cannot be read: Permission denied. Give yourself the right to read it.")
+        == "/x cannot be read: Permission denied. Give yourself permission to read it.")
   }
 
   /// As those are that a program writes which keeps settings in a repository.
@@ -192,7 +192,7 @@ import Testing
     let failure = #expect(throws: CommandFailure.self) {
       try HookFile(path: path).change { try $0.install(Self.handlers) }
     }
-    #expect(failure?.code == "unwritableFile" && failure?.message.contains("right") == true)
+    #expect(failure?.code == "unwritableFile" && failure?.message.contains("permission") == true)
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{}\n")
     #expect(!FileManager.default.fileExists(atPath: path + HookFile.backupSuffix))
   }
@@ -212,7 +212,7 @@ import Testing
         try settings.install(Self.handlers)
       }
     } throws: { error in
-      (error as? CommandFailure)?.message.contains("changes all the time") == true
+      (error as? CommandFailure)?.message.contains("keeps changing") == true
     }
     #expect(try String(contentsOfFile: path, encoding: .utf8) == "{\"round\": \(rounds)}")
   }

@@ -243,7 +243,7 @@ import Testing
       #expect(failures.count == 8)
       #expect(failures[0].contains("COSPOOL_SESSION"))
       #expect(failures[1].contains("needs \"text\""))
-      #expect(failures[2].contains("does not fit"))
+      #expect(failures[2].contains("is not a valid value"))
       #expect(failures[3].contains("no argument \"sesion\""))
       #expect(failures[4].contains("(blankText)"))
       #expect(failures[5].contains("(messageNotFound)"))

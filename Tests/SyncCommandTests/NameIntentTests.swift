@@ -50,7 +50,7 @@ import Testing
           let outcome = await CommandFixture.cospool(
             words, variables: ["COSPOOL_DATA": fixture.directory])
           #expect(outcome.exitCode == 1 && outcome.output.isEmpty, "\(words): \(outcome)")
-          #expect(outcome.errors.contains("asks nothing"), "\(words): \(outcome.errors)")
+          #expect(outcome.errors.contains("has no open request"), "\(words): \(outcome.errors)")
         }
         #expect(await fixture.cospool("session", "delete", name).exitCode == 0)
       }

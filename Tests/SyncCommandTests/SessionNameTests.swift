@@ -211,7 +211,7 @@ import Testing
       var refused = CommandRunner.Outcome()
       repeat {
         refused = await fixture.cospool("approve", name)
-      } while refused.errors.contains("asks nothing")
+      } while refused.errors.contains("has no open request")
       #expect(refused.errors.contains("cospool answer \(quoted) TEXT"), "\(refused)")
       #expect(
         await fixture.cospool("task", "show", name).output.contains("cospool answer \(quoted) TEXT")

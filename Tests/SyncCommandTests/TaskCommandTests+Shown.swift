@@ -24,7 +24,7 @@ extension TaskCommandTests {
       let other = String(repeating: "0", count: 64)
       let refused = await CommandFixture.cospool(
         ["approve", "s", "--digest", other], variables: ["COSPOOL_DATA": fixture.directory])
-      #expect(refused.exitCode == 5 && refused.errors.contains("what was shown"), "\(refused)")
+      #expect(refused.exitCode == 5 && refused.errors.contains("that was shown"), "\(refused)")
       await #expect(throws: CommandFailure.self) {
         try await daemon(fixture).answer(
           to: APIRequest(.post, ["asks", "only", "answer"], body: ["verdict": "allowed"]))

@@ -69,7 +69,7 @@ import Testing
       #expect(told["ending"] == "answered" && told["text"] == "main")
       #expect(told["deviceName"] == "desk")
       let late = await fixture.cospool("answer", "s", "other")
-      #expect(late.exitCode == 5 && late.errors.contains("answered already, by desk: answered"))
+      #expect(late.exitCode == 5 && late.errors.contains("already answered by desk: answered"))
     }
   }
 
@@ -314,7 +314,7 @@ extension TaskCommandTests {
         (1, ["answer", "s", "the second"], #"{"answer":"the second"}"#),
         (
           2, ["answer", "s", "--cancel"],
-          #"{"answer":null,"why":"The person cancelled: stop here."}"#
+          #"{"answer":null,"why":"The user cancelled the question: stop here."}"#
         ),
       ] as [(JSONTree, [String], String)] {
         agent.send([

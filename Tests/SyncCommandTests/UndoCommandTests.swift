@@ -240,7 +240,7 @@ import Testing
     try await CommandFixture.run { fixture in
       let cases: [(String, String)] = [
         ("{\n  \"format\": \"cospool-workspace\",\n  \"version\": }", "line 3"),
-        (#"{"format":"cospool-workspace","version":9}"#, "version: 9 is not known"),
+        (#"{"format":"cospool-workspace","version":9}"#, "version: 9 is unknown"),
         (#"{"format":"x","version":1}"#, #"format: "x""#),
         (#"{"version":1}"#, "format: it is missing"),
         (
@@ -251,7 +251,7 @@ import Testing
           #"{"format":"cospool-workspace","version":1,"threads":[{"session":"a","queuedAt":"x"}],"#
             + #""sessions":[]}"#, "threads[0].queuedAt: "
         ),
-        ("", "it is no JSON"),
+        ("", "the JSON is invalid"),
       ]
       for (document, words) in cases {
         let outcome = await fixture.cospool("import", "-", input: document)

@@ -164,7 +164,7 @@ import Testing
       #expect(try await give("claude").status == 200)
       let refused = try await give("codex")
       #expect(
-        refused.status == 403 && refused.body.contains("lets it choose claude"), "\(refused.body)")
+        refused.status == 403 && refused.body.contains("it can choose claude"), "\(refused.body)")
       try await set("browserAgents", "default,codex")
       #expect(try await give("codex").status == 200)
       #expect(try await page.request("DELETE", "/v1/sessions/review/agent").status == 200)

@@ -130,7 +130,7 @@ import Testing
       try await RunningDaemon.run(directory: directory) { _ in }
     }
     #expect(failure?.exitCode == 6)
-    #expect(failure?.message.contains("kept at") == true)
+    #expect(failure?.message.contains("moved to") == true)
     // The next start is a fresh one.
     try await RunningDaemon.run(directory: directory) { daemon in
       try await daemon.requireAnswer()

@@ -234,8 +234,8 @@ import Testing
         (nil, "needs a JSON body"), ("{", "line 1, column 2"), ("\u{0}", "line 1, column 1"),
         ("{}", "field text is missing"),
         (#"{"text":7}"#, "field text (line 1, column 9) has the wrong type"),
-        ("[]", "has to be a JSON object"),
-        (String(repeating: "[", count: 100_000), "is no JSON"),
+        ("[]", "must be a JSON object"),
+        (String(repeating: "[", count: 100_000), "is invalid JSON"),
       ]
       for (body, part) in cases {
         let reply = try await daemon.request("POST", "/v1/sessions/review/queue", body)

@@ -149,7 +149,7 @@ struct ProcessAgentTests {
         Issue.record("\(outcome.result)")
         continue
       }
-      #expect(reason.hasSuffix("leave {} out of the command, and it comes on standard input"))
+      #expect(reason.hasSuffix("so that it gets the prompt on standard input"))
       #expect(outcome.output == [])
       let whole = try await run("wc -c", prompt: prompt)
       #expect(whole.result == .succeeded(summary: "\(prompt.utf8.count)"))
@@ -181,7 +181,8 @@ struct ProcessAgentTests {
       Issue.record("\(result)")
       return
     }
-    #expect(reason.hasSuffix("\(place) holds a NUL character, where it would be cut: take it out"))
+    #expect(
+      reason.hasSuffix("\(place) contains a NUL character, at which it would be cut: remove it"))
     #expect(events.withLock { $0 } == [])
   }
 
@@ -242,7 +243,7 @@ struct ProcessAgentTests {
     #expect(
       later.result
         == .tryAfter(
-          60_000, reason: "the command asked to try later (exit code 75)"))
+          60_000, reason: "the command asked for another try later (exit code 75)"))
     let killed = try await run("sh -c 'kill -9 $$'")
     #expect(killed.result == .died("signal 9"))
   }
@@ -263,7 +264,7 @@ struct ProcessAgentTests {
     struct Lost: Error {}
     typealias Agent = ProcessAgent<CommandReader>
     let ran = Agent.outcome(of: Lost(), program: "agent", started: true)
-    #expect(ran == .lost("nobody could wait for agent: Lost()"))
+    #expect(ran == .lost("cannot wait for agent: Lost()"))
     let absent = Agent.outcome(of: Lost(), program: "agent", started: false)
     #expect(absent == .notStarted("agent: Lost()"))
   }

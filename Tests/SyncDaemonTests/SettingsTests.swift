@@ -63,7 +63,7 @@ import Testing
   // S2-37
   @Test func helpAndVersionAreAnswers() {
     for (argument, part) in [
-      ("--help", "Whether sending queues the thread: on or off."), ("--version", Version.number),
+      ("--help", "Whether the thread queue is on: on or off."), ("--version", Version.number),
     ] {
       guard case .stop(let message, let code) = Cospoold.parse([argument]) else {
         Issue.record("\(argument) started a daemon")

@@ -57,7 +57,7 @@ import Testing
       try await set("agent", "command", on: daemon)
       found = try await reasons(daemon)
       #expect(found.reason == "notBefore", "\(found)")
-      #expect(found.note?.contains("held while it is edited") == true, "\(found)")
+      #expect(found.note?.contains("on hold while it is edited") == true, "\(found)")
     }
   }
 }

@@ -131,10 +131,10 @@ import Testing
       for (body, status, words) in [
         (#"{"address":"0.0.0.0",\#(Self.files)}"#, 422, "webURL"),
         (#"{"address":"desk.local"}"#, 422, "numeric"),
-        (#"{"address":"127.0.0.2","port":0,\#(other)}"#, 409, "do not belong together"),
+        (#"{"address":"127.0.0.2","port":0,\#(other)}"#, 409, "does not match the certificate"),
         (#"{"certificate":"chain.pem"}"#, 422, "absolute"),
         (#"{"certificate":"/nowhere.pem"}"#, 422, "no such file"),
-        (#"{"address":"192.0.2.1","port":0,\#(Self.files)}"#, 409, "no address of this machine"),
+        (#"{"address":"192.0.2.1","port":0,\#(Self.files)}"#, 409, "does not have that address"),
       ] {
         let reply = try await daemon.request("POST", "/v1/web", body)
         #expect(reply.status == status && reply.body.contains(words), "\(body): \(reply.body)")

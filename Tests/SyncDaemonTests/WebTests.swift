@@ -205,7 +205,7 @@ import Testing
       for _ in 1...WebKeys.browsersMax { _ = try await OpenPage(of: daemon) }
       _ = try await events.readToEnd()
       let reply = try await page.request("GET", "/v1/status")
-      #expect(reply.status == 401 && reply.body.contains("made room for a newer one"))
+      #expect(reply.status == 401 && reply.body.contains("was replaced by a newer one"))
     }
   }
 

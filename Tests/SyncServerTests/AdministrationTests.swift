@@ -24,7 +24,7 @@ import WireProtocol
     #expect(first.code != second.code)
     #expect(PairingCode(typed: first.code) != nil)
     #expect(first.text.contains("cospool pair ws://HOST:PORT \(first.code)"))
-    #expect(first.text.contains("No server runs with this data directory"))
+    #expect(first.text.contains("No server is running for this data directory"))
     #expect(throws: SyncServerError.self) { try administration.pair(workspaceName: "  ") }
   }
 
@@ -231,7 +231,7 @@ import WireProtocol
       #expect(state.address == fixture.server.url)
       #expect(state.processID == getpid())
       #expect(state.diskFree ?? 0 > 0)
-      #expect(state.lastBackupAt == nil && state.text().contains("none was made"))
+      #expect(state.lastBackupAt == nil && state.text().contains("last backup: none"))
       let ends = try #require(state.certificateEndsAt)
       #expect(ends == TestCertificate.localhost.endsAt.map { $0 * 1_000 })
       let now = try #require(state.startedAt) + 3 * 86_400_000
@@ -239,10 +239,10 @@ import WireProtocol
       await fixture.server.stop()
       try BackupPlace(folder: fixture.directory + "/gone").write(directory: fixture.directory)
       let unmounted = await fixture.administration.serverState()
-      #expect(unmounted.backupProblem?.contains("mount that disk") == true)
-      #expect(unmounted.text().contains("mount that disk"))
+      #expect(unmounted.backupProblem?.contains("Mount that disk") == true)
+      #expect(unmounted.text().contains("Mount that disk"))
       let stopped = await fixture.administration.serverState()
-      #expect(stopped.address == nil && stopped.text().contains("none runs"))
+      #expect(stopped.address == nil && stopped.text().contains("none is running"))
       try await fixture.restart()
     }
   }

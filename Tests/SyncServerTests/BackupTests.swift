@@ -223,7 +223,7 @@ import Testing
       // From then on the list says so.
       let list = try place.backup().list()
       #expect(list.backups.map(\.missing) == [1])
-      #expect(list.backups.allSatisfy { $0.text.contains("not whole") })
+      #expect(list.backups.allSatisfy { $0.text.contains("incomplete") })
       _ = try place.backup().create()
       _ = try place.backup().verify(name: nil)
       #expect(try place.backup().list().backups.allSatisfy { $0.missing == 0 })
@@ -412,7 +412,7 @@ import Testing
         #expect {
           try ServerBackup(dataDirectory: directory, folder: named).create()
         } throws: { error in
-          (error as? SyncServerError)?.code == .disk && "\(error)".contains("mount that disk")
+          (error as? SyncServerError)?.code == .disk && "\(error)".contains("Mount that disk")
         }
       }
     }

@@ -111,10 +111,10 @@ import WireProtocol
       #expect(notice.given.verdict == .allowed && notice.given.digest == Self.digest)
       #expect(notice.given.device == DeviceID(high: 9, low: 2))
       let again = try await TestPost.send(approve, to: bed.url)
-      #expect(again.status == 200 && again.text == "It was allowed already.\n")
+      #expect(again.status == 200 && again.text == "It was already allowed.\n")
       let other = try await TestPost.send(deny, to: bed.url)
       #expect(other.status == 409)
-      #expect(other.text == "Too late: answered already, by d2: allowed.\n")
+      #expect(other.text == "Too late: already answered by d2: allowed.\n")
       let (_, second) = try await bed.ask(7)
       #expect(try await TestPost.send(second, to: bed.url).text == "Denied.\n")
       let denied = try #require(try await bed.told())
@@ -141,8 +141,8 @@ import WireProtocol
       let (approve, deny) = try await bed.ask(6)
       let altered = deny.replacing("deny", with: "approve")
       let refused: [(String, Int, String)] = [
-        (altered, 403, "not signed"), (String(approve.dropLast(3)), 400, "no answer"),
-        ("", 400, "no answer"), (String(repeating: "x", count: 5_000), 413, "4096 bytes"),
+        (altered, 403, "not signed"), (String(approve.dropLast(3)), 400, "not the answer"),
+        ("", 400, "not the answer"), (String(repeating: "x", count: 5_000), 413, "4096 bytes"),
         (approve.replacing(DeviceID(high: 9, low: 2).description, with: "x"), 403, "not signed"),
       ]
       for (body, status, text) in refused {
@@ -163,7 +163,7 @@ import WireProtocol
       try await bed.client.send(try bed.host.report(.processing(operation: nil)))
       try await PushServiceTests.eventually { bed.web.requests.contains { $0.method == "PUT" } }
       let late = try await TestPost.send(approve, to: bed.url)
-      #expect(late.status == 410 && late.text.contains("nobody waits"), "\(late)")
+      #expect(late.status == 410 && late.text.contains("no longer open"), "\(late)")
       let settings = try PushSettings.read(directory: bed.fixture.directory)
       let answers = try #require(settings.answers)
       let answering = try NtfyAnswering(server: answers.server, key: answers.key)
@@ -173,7 +173,7 @@ import WireProtocol
       }
       ticket.expiresAt = now - 1
       let expired = try await TestPost.send(try answering.body(for: ticket), to: bed.url)
-      #expect(expired.status == 410 && expired.text.contains("time to answer is over"))
+      #expect(expired.status == 410 && expired.text.contains("the request has expired"))
     }
   }
 
@@ -218,7 +218,7 @@ import WireProtocol
         digest: ContentHash(String(repeating: "00", count: 32)))
       try await bed.client.send(try bed.host.report(.awaitingApproval(other)))
       let answer = try await TestPost.send(approve, to: bed.url)
-      #expect(answer.status == 410 && answer.text.contains("nobody waits"), "\(answer)")
+      #expect(answer.status == 410 && answer.text.contains("no longer open"), "\(answer)")
     }
   }
 
@@ -258,7 +258,7 @@ import WireProtocol
         try await Task.sleep(for: .milliseconds(10))
         answer = try await TestPost.send(approve, to: bed.url)
       }
-      #expect(answer.text == "This server takes no answers by button.\n")
+      #expect(answer.text == "This server does not accept answers by button.\n")
     }
   }
 }

@@ -90,16 +90,16 @@ import WireProtocol
         Issue.record("a server whose address is not known was asked")
         return
       }
-      #expect(unknown.contains("one runs") && unknown.contains("restart it"), "\(unknown)")
+      #expect(unknown.contains("one is running") && unknown.contains("restart it"), "\(unknown)")
       let state = await fixture.administration.serverState()
       #expect(state.isServed && state.address == nil)
-      #expect(state.text().contains("one runs") && state.text().contains("restart it"))
+      #expect(state.text().contains("one is running") && state.text().contains("restart it"))
       await fixture.server.stop()
       guard case .unreachable(let reason) = await fixture.administration.health() else {
         Issue.record("a server that is gone is called well")
         return
       }
-      #expect(reason.contains("no server runs"))
+      #expect(reason.contains("no server is running"))
     }
   }
 }

@@ -94,7 +94,8 @@ extension ServerDoctorTests {
       try database.note(problem: "InvalidProviderToken", of: "ntfy", at: 1)
       let held = await Self.findings(of: directory)
       expect(held, "pushHeldUp", .error, "InvalidProviderToken")
-      expect(held, "pushTarget", .warning, "ntfy …2 of device d1 gets nothing: 410 Unregistered")
+      expect(
+        held, "pushTarget", .warning, "ntfy …2 of device d1 receives no pushes: 410 Unregistered")
     }
   }
 }

@@ -91,11 +91,11 @@ import WireProtocol
 
   @Test func dataThatAreNotThereAreNotMade() async throws {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
-    expect(await Self.findings(of: directory), "dataDirectory", .error, "not there")
+    expect(await Self.findings(of: directory), "dataDirectory", .error, "does not exist")
     #expect(!FileManager.default.fileExists(atPath: directory))
     try Data().write(to: URL(filePath: directory))
     defer { try? FileManager.default.removeItem(atPath: directory) }
-    expect(await Self.findings(of: directory), "dataDirectory", .error, "no folder")
+    expect(await Self.findings(of: directory), "dataDirectory", .error, "not a folder")
   }
 
   @Test func rightsOfOthersAreFoundAndTakenAway() async throws {
@@ -106,7 +106,7 @@ import WireProtocol
       try mode(0o777, of: directory)
       let findings = await Self.findings(of: directory)
       expect(findings, "fileMode", .error, "push.json")
-      expect(findings, "dataMode", .error, "others can write")
+      expect(findings, "dataMode", .error, "other users can write")
       for finding in findings { _ = finding.repair?.done() }
       let after = await Self.findings(of: directory)
       expect(after, "fileMode", .ok)
@@ -132,7 +132,7 @@ import WireProtocol
 
   @Test func aFullDiskIsTold() {
     let full = ServerDoctor.diskSpace(left: 100 << 20, whole: 100 << 30, of: "/d")
-    #expect(full.severity == .error && full.what.contains("nothing new is taken"))
+    #expect(full.severity == .error && full.what.contains("accepts no changes"))
     #expect(ServerDoctor.diskSpace(left: 1 << 30, whole: 100 << 30, of: "/d").severity == .warning)
     #expect(ServerDoctor.diskSpace(left: 90 << 30, whole: 100 << 30, of: "/d").severity == .ok)
   }
@@ -266,7 +266,7 @@ import WireProtocol
     try await withDirectory { directory in
       expect(await Self.findings(of: directory), "server", .error, "no server runs")
       let lock = try DirectoryLock(directory: directory)
-      expect(await Self.findings(of: directory), "server", .error, "does not say where")
+      expect(await Self.findings(of: directory), "server", .error, "does not report its address")
       // It says where, and nobody is there.
       AddressFile(directory: directory).write(
         AddressFile.Listening(url: "ws://127.0.0.1:1", version: "0.0.1"))
@@ -405,13 +405,13 @@ import WireProtocol
 
   @Test func backupsThatAreMissingOrOldAreTold() async throws {
     try await withDirectory { directory in
-      expect(await Self.findings(of: directory), "backup", .warning, "no backup was made")
+      expect(await Self.findings(of: directory), "backup", .warning, "there is no backup yet")
       let folder = directory + "-backup"
       defer { try? FileManager.default.removeItem(atPath: folder) }
       try BackupPlace(folder: folder).write(directory: directory)
-      expect(await Self.findings(of: directory), "backup", .error, "holds no backups")
+      expect(await Self.findings(of: directory), "backup", .error, "contains no backups")
       #expect(mkdir(folder, 0o700) == 0)
-      expect(await Self.findings(of: directory), "backup", .error, "mount that disk")
+      expect(await Self.findings(of: directory), "backup", .error, "Mount that disk")
       #expect(mkdir(folder + "/files", 0o700) == 0)
       expect(await Self.findings(of: directory), "backup", .error, "no backup in")
       _ = try ServerBackup(dataDirectory: directory, folder: nil).create()
@@ -481,7 +481,7 @@ import WireProtocol
       try FileManager.default.createDirectory(
         atPath: directory + "/restoring", withIntermediateDirectories: false)
       let findings = await Self.findings(of: directory)
-      expect(findings, "restoring", .error, "did not end")
+      expect(findings, "restoring", .error, "did not finish")
       #expect(findings.first { $0.code == "server" }?.fix?.contains("see restoring") == true)
     }
   }

@@ -324,7 +324,7 @@ import WireProtocol
     try await ServerFixture.with { fixture in
       let pairing = try fixture.administration.pair(
         workspaceName: "default", role: "viewer", accessMilliseconds: 3_600_000)
-      #expect(pairing.text.contains("may view and change nothing, and has access for 1 hours"))
+      #expect(pairing.text.contains("can view but not change anything, and has access for 1 hours"))
       #expect(throws: SyncServerError.self) {
         try fixture.administration.pair(workspaceName: "default", role: "owner")
       }

@@ -185,41 +185,46 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   /// One line for people.
   public var summary: String {
     switch self {
-    case .maxQueueSize: "messages that may wait in a session before sending is refused"
-    case .queueEnabled: "whether sending queues the thread, and the thread queue is shown"
-    case .onFailure: "what a session's queue does when its agent failed"
-    case .agent: "what runs the messages of sessions whose host this device is"
-    case .command: "the agent's command; {} is the prompt, else it comes on stdin"
-    case .projectRoots: "folders in which agents may work here, separated by colons; else anywhere"
+    case .maxQueueSize: "number of messages that can wait in a session before Cospool refuses more"
+    case .queueEnabled: "whether the thread queue is on: sending adds the thread to it"
+    case .onFailure: "what a session's queue does after its agent failed"
+    case .agent: "the agent that runs messages on this device"
+    case .command: "the agent's command; {} stands for the prompt, which otherwise comes on stdin"
+    case .projectRoots:
+      "folders in which agents may work here, separated by colons; default: anywhere"
     case .hosts:
-      "which sessions run here: own, that this device took; ask, on all devices; any, whoever gave them"
+      "which sessions run here: own, set on this device; ask, after you confirm; any, all "
+        + "assigned here"
     case .agentMessages:
-      "where agents that run here may queue messages: own, their session; ask, a person; any"
+      "where agents that run here may queue messages: own, their session; ask, elsewhere "
+        + "after you allow it; any"
     case .browserAgents:
-      "agents that the page may give a session, separated by commas; default is what agent says"
-    case .agentTimeout: "seconds after which an agent is stopped; 0 is never"
-    case .agentGrace: "seconds that agents may go on for when the daemon is told to stop"
+      "agents that the page may choose for a session, separated by commas; default: the "
+        + "setting agent"
+    case .agentTimeout: "seconds after which a running agent is stopped; 0: never"
+    case .agentGrace: "seconds that running agents have to finish when the daemon stops"
     case .onUnknown:
-      "what happens to a message whose attempt was cut off; retry: at most three in a row"
-    case .approvalPatience: "seconds that other devices have to answer what an agent here asks"
-    case .autoRemoveOnView: "whether looking at a thread takes it out of the thread queue"
+      "what happens to a message with an unknown outcome; retry: at most three times in a row"
+    case .approvalPatience:
+      "seconds that a request of an agent here waits for an answer from other devices"
+    case .autoRemoveOnView: "whether viewing a thread removes it from the thread queue"
     case .retention:
-      "days after which messages that are done or cancelled are forgotten everywhere; 0 is never"
-    case .attachmentRetention: "days for which attachments of messages that left the queue are kept"
-    case .attachmentQuota: "MiB that attachments may take on this device"
-    case .notifyOff: "categories of notifications that do not come, separated by commas"
-    case .notifyDetails: "whether what is pushed tells more than what kind of thing happened"
-    case .notifyCommand: "runs for every notification while nobody looks at this device"
+      "days after which done and cancelled messages are deleted on all devices; 0: never"
+    case .attachmentRetention: "days to keep attachments of messages that have left the queue"
+    case .attachmentQuota: "MiB that attachments can use on this device"
+    case .notifyOff: "categories of notifications that are turned off, separated by commas"
+    case .notifyDetails: "whether pushes contain details instead of only the kind of event"
+    case .notifyCommand: "command to run for each notification while you do not look at this device"
     case .notifyMeAfter:
-      "seconds for which nobody looked at any device before your own push addresses are told"
-    case .liveStatus: "whether the state of running tasks goes to targets that show it"
-    case .deviceName: "what people call this device"
-    case .certificate: "PEM file with roots to trust besides the system's"
-    case .web: "where the page is served; cospool web turns it on"
-    case .webURL: "https address under which browsers of other devices find the page"
-    case .webCertificate: "PEM file with the page's certificate, for other than 127.0.0.1"
+      "seconds without a look at any device before your own push addresses are notified"
+    case .liveStatus: "whether push targets that show running tasks get their state"
+    case .deviceName: "this device's name"
+    case .certificate: "PEM file with root certificates to trust in addition to the system's"
+    case .web: "address of the page, or off; cospool web turns it on"
+    case .webURL: "https address of the page for browsers on other devices"
+    case .webCertificate: "PEM file with the page's certificate, needed beyond 127.0.0.1"
     case .webKey: "PEM file with the key of the page's certificate"
-    case .logLevel: "what the daemon tells on stderr"
+    case .logLevel: "lowest level of messages that the daemon logs"
     }
   }
 
@@ -231,7 +236,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case .number where self == .retention && text.lowercased() == "never":
       return .number(0)
     case .number:
-      guard let number = Int(text) else { throw fault("\"\(text)\" is no whole number") }
+      guard let number = Int(text) else { throw fault("\"\(text)\" is not a whole number") }
       return try checked(.number(number))
     case .flag:
       switch text.lowercased() {
@@ -264,30 +269,30 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
       for name in given where !names.contains(name) {
         throw fault("\"\(name)\" is not one of \(names.joined(separator: ", "))")
       }
-      guard !given.isEmpty else { throw fault("it is blank; none is \"none\"") }
+      guard !given.isEmpty else { throw fault("it is blank; to choose none, write \"none\"") }
     case (.text(let bytesMax), .text(let text)):
       guard !text.trimmedOfWhitespace().isEmpty else { throw fault("it is blank") }
       guard text.utf8.count <= bytesMax else {
         throw fault("it is longer than \(bytesMax) bytes")
       }
       guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
-      else { throw fault("it has control characters") }
+      else { throw fault("it contains control characters") }
     case (.address, .text(let text)):
       guard text == WebAddress.off || WebAddress(text) != nil else {
         throw fault(
-          "\"\(text)\" is neither off nor a numeric address with a port, as 127.0.0.1:"
-            + "\(WebAddress.portDefault)")
+          "\"\(text)\" is neither off nor a numeric address with a port, such as "
+            + "127.0.0.1:\(WebAddress.portDefault)")
       }
     case (.origin, .text(let text)):
       guard WebOrigin(text) != nil else {
-        throw fault("\"\(text)\" is not https:// with a name, and a port perhaps")
+        throw fault("\"\(text)\" is not https:// with a name and an optional port")
       }
     case (.number(let range), _):
-      throw fault("\(value) is no whole number from \(range.lowerBound) to \(range.upperBound)")
+      throw fault("\(value) is not a whole number from \(range.lowerBound) to \(range.upperBound)")
     case (.flag, _):
       throw fault("\(value) is neither true nor false")
     case (.choice, _), (.names, _), (.text, _), (.address, _), (.origin, _):
-      throw fault("\(value) is no text")
+      throw fault("\(value) is not a text")
     }
     return value
   }

@@ -103,7 +103,7 @@ public struct SettingsFile: Sendable {
       let isObject = (try? JSONSerialization.jsonObject(with: data, options: .fragmentsAllowed))
       let reason =
         isObject == nil
-        ? "invalid JSON here" : "it must be one object, as in {\"maxQueueSize\": 20}"
+        ? "invalid JSON here" : "it must be one object, such as {\"maxQueueSize\": 20}"
       let line = isObject == nil ? DecodingError.line(ofFaultIn: data) : 1
       return ([:], [SettingFault(name: nil, reason: reason, source: source, line: line)])
     }
@@ -116,7 +116,7 @@ public struct SettingsFile: Sendable {
         faults.append(SettingFault(name: key, reason: reason, source: source, line: line))
       }
       if lines.count > 1 {
-        refuse("it is said twice")
+        refuse("it occurs twice")
       } else if let name = SettingName(rawValue: key) {
         guard let value = value.value else {
           refuse("it is neither a number, a text, true nor false")

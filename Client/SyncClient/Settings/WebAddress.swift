@@ -113,11 +113,12 @@ public struct WebSettings: Hashable, Sendable {
   /// The setting without which it cannot be served, and why; nil where nothing is missing.
   public var missing: String? {
     guard !address.isLoopback else { return nil }
-    let reach = "other machines reach \(address), so the page is served there over TLS alone"
-    if certificateFile == nil { return "\(reach): webCertificate has to name a certificate" }
-    if keyFile == nil { return "\(reach): webKey has to name the certificate's key" }
+    let reach = "other machines can reach \(address), so the page needs TLS there"
+    if certificateFile == nil { return "\(reach): set webCertificate" }
+    if keyFile == nil { return "\(reach): set webKey" }
     guard address.isUnspecified, origin == nil else { return nil }
-    return "\(address) is no address to open: webURL has to say how browsers call this machine"
+    return
+      "browsers cannot open \(address): set webURL to the address that they use for this machine"
   }
 
   /// Where browsers of other devices find it; nil where it is for this machine alone.

@@ -36,7 +36,7 @@ public struct ClientAttachments: Sendable {
       guard bytes.count <= Limits.attachmentBytesMax, let hash = AttachmentStore.hash(of: bytes)
       else {
         throw .invalidAttachment(
-          reason: "it has \(bytes.count) bytes; \(Limits.attachmentBytesMax) is the most")
+          reason: "it has \(bytes.count) bytes; the limit is \(Limits.attachmentBytesMax)")
       }
       attachment = try Attachment(
         hash: hash, name: name, mediaType: mediaType ?? MediaType.told(by: bytes),

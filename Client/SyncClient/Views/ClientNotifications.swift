@@ -77,7 +77,7 @@ public struct ClientNotifications: Sendable {
   /// - Throws: `.unreachable` where the server cannot be asked now.
   public func pushTargets() async throws(ClientError) -> [PushTargetView] {
     guard case .targets(let targets) = try await inquire(.targets) else {
-      throw .unreachable(message: "the server did not say where it pushes to")
+      throw .unreachable(message: "the server did not send its push addresses")
     }
     return targets.map(PushTargetView.init)
   }
@@ -138,9 +138,10 @@ extension QueueClient {
     case .done, .targets, .code, .echo: return answer
     case .unusable(let reason): throw refused(reason)
     case .unavailable:
-      throw .unreachable(message: "the server cannot be asked now; try again when connected")
+      throw .unreachable(
+        message: "this device is not connected to the server; try again when it is")
     case .unknown:
-      throw .unreachable(message: "the server does not know how; it needs a newer version")
+      throw .unreachable(message: "the server needs a newer version for this")
     }
   }
 }

@@ -75,7 +75,7 @@ extension ClientQueues {
       target = try ClientQueues.session(named)
     } else {
       guard !messages.isEmpty else { return ImportCounts() }
-      throw .invalidDocument(message: "[0].sessionId: it is missing; say which session it is.")
+      throw .invalidDocument(message: "[0].sessionId: it is missing; name the session.")
     }
     let known = client.workspace().session(target)
     let project = (known?.project).flatMap { $0.isEmpty ? nil : $0 } ?? messages.first?.projectPath
@@ -85,8 +85,8 @@ extension ClientQueues {
         try ClientQueues.session(own) != target
       {
         throw .invalidDocument(
-          message: "messages[\(index)].sessionId: it is \(own), and the file is of \(target). "
-            + "Say which session it is to go to.")
+          message: "messages[\(index)].sessionId: it is \(own), but the file belongs to "
+            + "\(target). Name the session to import into.")
       }
       parts.append(try ClientQueues.parts(of: message, at: index, project: project))
     }
@@ -130,9 +130,9 @@ extension ClientQueues {
     func fault(_ field: String, _ reason: String) -> ClientError {
       .invalidDocument(message: "messages[\(index)].\(field): \(reason).")
     }
-    guard let id = MessageID(message.id) else { throw fault("id", "it is no UUID") }
+    guard let id = MessageID(message.id) else { throw fault("id", "it is not a UUID") }
     guard let createdAt = QueueFileTime.milliseconds(message.createdAt) else {
-      throw fault("createdAt", "it is no time since 1970 in ISO 8601")
+      throw fault("createdAt", "it is not an ISO 8601 time since 1970")
     }
     let priority = message.priority ?? "normal"
     guard Priority(name: priority) != nil else {
@@ -150,16 +150,16 @@ extension ClientQueues {
     var files: [ImportedFile] = []
     let image = try message.imageData.map { text throws(ClientError) -> Data in
       guard let bytes = Data(base64Encoded: text) else {
-        throw fault("imageData", "it is no base64")
+        throw fault("imageData", "it is not base64")
       }
       return bytes
     }
     for (number, file) in (message.attachments ?? []).enumerated() {
       let place = "attachments[\(number)]"
       guard let bytes = file.data == nil ? image : file.data.flatMap({ Data(base64Encoded: $0) })
-      else { throw fault(place, "its bytes are missing, or no base64") }
+      else { throw fault(place, "its bytes are missing, or not base64") }
       guard AttachmentStore.hash(of: bytes) == file.sha256 else {
-        throw fault(place, "its bytes are not what its hash says")
+        throw fault(place, "its bytes do not match its hash")
       }
       files.append(ImportedFile(bytes: bytes, name: file.name, mediaType: file.mediaType))
     }

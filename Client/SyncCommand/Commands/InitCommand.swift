@@ -62,9 +62,10 @@ struct InitCommand: LocalCommand {
       (try? await DaemonConnection(dataDirectory: directory).answer(to: reload)) != nil
     if options.json { return #"{"created":\#(isNew)}"# }
     let what =
-      isNew ? "made \(path): the thread queue is on" : "\(path) is there already; nothing changed"
+      isNew
+      ? "created \(path) and turned the thread queue on" : "\(path) already exists; nothing changed"
     let place = options.data.map { _ in " --data " + Shell.quoted(directory) } ?? ""
-    let next = isRunning ? "The daemon runs." : "Start the daemon: cospoold\(place)"
+    let next = isRunning ? "The daemon is running." : "Start the daemon: cospoold\(place)"
     return TextStyle.line(what) + "\n" + next
   }
 }

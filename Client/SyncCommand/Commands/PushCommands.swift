@@ -112,7 +112,7 @@ struct PushTargetOption: ParsableArguments {
   var id: String?
   @Flag(
     name: .customLong("me"),
-    help: "It is yours, not this device's: pushed to if you look at no device.")
+    help: "The address is yours, not this device's: it gets pushes if you look at no device.")
   var isMine = false
 
   func request(kind: String, address: String) throws -> APIRequest {
@@ -224,7 +224,7 @@ extension PushCommands.Add {
     @Option(help: "Which of Apple's two services knows the token.") var environment: Environment
     @Flag(name: .customLong("live"), help: "The token is a Live Activity's.") var isLive = false
     @Flag(
-      name: .customLong("live-start"), help: "The token is the one that begins Live Activities.")
+      name: .customLong("live-start"), help: "The token starts Live Activities.")
     var startsLive = false
     @Option(
       name: [.customShort("s"), .customLong("session")],

@@ -17,7 +17,7 @@ struct ServerCommands: ParsableCommand {
 
   struct Move: DaemonCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Tell this device the new address of its server.",
+      abstract: "Set the new address of this device's server.",
       discussion: """
         EXAMPLES
           cospool server move wss://cospool.example.org

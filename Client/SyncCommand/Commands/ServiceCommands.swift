@@ -23,10 +23,10 @@ struct ServiceCommands: ParsableCommand {
         cospool service restart
         cospool service uninstall
 
-      The daemon becomes a unit of yours (systemctl --user; on macOS a launch
-      agent), for the data directory that is named or usual, and finds agents
-      in the PATH of now.
-      The queues stay where they are, whatever becomes of the unit.
+      The daemon runs as a user unit (systemctl --user; on macOS a launch
+      agent), for the data directory of --data or the default one. It finds
+      agents in the PATH that is set when you install it.
+      The queues stay where they are, even if you remove the unit.
       """,
     subcommands: [Install.self, Uninstall.self, Status.self, Logs.self, Restart.self])
 
@@ -44,8 +44,8 @@ struct ServiceCommands: ParsableCommand {
     guard let run else {
       throw CommandFailure(
         code: "noSystemd",
-        message: "There is no \(words[0]) here. Have what starts programs on this machine run "
-          + "cospoold.", exitCode: ExitStatus.failed)
+        message: "This machine has no \(words[0]). Start cospoold with the service manager that "
+          + "it has.", exitCode: ExitStatus.failed)
     }
     return run
   }
@@ -157,7 +157,7 @@ struct ServiceCommands: ParsableCommand {
       try await refuseBesideAnother(directory) { isActive && DaemonStart.isOfSystemd($0) }
       if isActive, (try? Data(contentsOf: URL(filePath: path))) == Data(text.utf8) {
         if options.json { return ServiceAnswer.object(["unit": path]) }
-        return TextStyle.line("it runs, and nothing changed: \(path)")
+        return TextStyle.line("the service is running; nothing changed: \(path)")
       }
       // Where systemd does not answer, nothing is changed.
       try await ServiceCommands.systemctl(["daemon-reload"], in: environment)
@@ -167,7 +167,7 @@ struct ServiceCommands: ParsableCommand {
         return TextStyle.line("started: \(path)")
       }
       return TextStyle.line("started: \(path)")
-        + "\nIt starts with your login; to have it run without one: loginctl enable-linger"
+        + "\nIt starts at your login. To run it without a login: loginctl enable-linger"
     }
 
     /// A service for other data would stop, and what waits there would wait on.
@@ -178,9 +178,9 @@ struct ServiceCommands: ParsableCommand {
       else { return }
       throw CommandFailure(
         code: "otherData",
-        message: "The service is there for other data: \(other). There is one for each person: "
-          + "cospool service uninstall first; or leave it, and have cospoold started for "
-          + "\(directory) by other means.",
+        message: "The service serves another data directory: \(other). Each user has one service. "
+          + "Remove it first (cospool service uninstall), or start cospoold for \(directory) "
+          + "in another way.",
         exitCode: ExitStatus.conflict)
     }
 
@@ -224,8 +224,8 @@ struct ServiceCommands: ParsableCommand {
         EXAMPLES
           cospool service uninstall
 
-        There is one service for each person. With --data it is removed only where
-        it is the one for these data.
+        Each user has one service. With --data, the service is removed only if it
+        serves that data directory.
         """)
     @OptionGroup var options: GlobalOptions
 
@@ -238,7 +238,7 @@ struct ServiceCommands: ParsableCommand {
       else { return }
       throw CommandFailure(
         code: "otherData",
-        message: "The service is there for other data: \(other). To remove that one: "
+        message: "The service serves another data directory: \(other). To remove that service: "
           + "cospool service uninstall",
         exitCode: ExitStatus.conflict)
     }
@@ -267,7 +267,7 @@ struct ServiceCommands: ParsableCommand {
       }
       if options.json { return ServiceAnswer.object(["removed": isThere]) }
       return TextStyle.line(
-        isThere ? "removed \(path)" : "\(path) is not there; nothing changed")
+        isThere ? "removed \(path)" : "\(path) does not exist; nothing changed")
     }
   }
 

@@ -12,9 +12,9 @@ struct SessionAgentCommand: SessionNaming {
         cospool session agent review codex
         cospool session agent review device
 
-      Agents: command, claude, codex, opencode, and hooks for one that a person works with (cospool
-      hooks install --feed). "device" is what cospool config get agent says. A session runs on the
-      device that is its host: cospool session host.
+      Agents: command, claude, codex, opencode, and hooks for an agent that you start yourself
+      (cospool hooks install --feed). "device" means the device's setting agent. A session runs on
+      the device that is its host: cospool session host.
       """)
   @Argument(help: ArgumentHelp("The session.", valueName: "session"), completion: .sessions)
   var session: String

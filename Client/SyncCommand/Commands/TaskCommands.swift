@@ -14,7 +14,7 @@ struct TaskCommands: ParsableCommand {
         cospool task show review
         cospool task watch
 
-      What waits is answered with cospool approve, deny and answer, from any device.
+      Answer open requests with cospool approve, deny and answer, from any device.
       """,
     subcommands: [List.self, Show.self, Watch.self])
 
@@ -158,14 +158,14 @@ struct ApproveCommand: AnsweringCommand {
         cospool approve review
         cospool approve 3f2a
 
-      Without a name it shows the one request that waits, and asks; where there is no terminal,
-      or more than one waits, a name is needed. The first answer of all devices counts; who comes
-      later is told who was first, exit code 5. An approval cannot carry a message: to ask for
+      Without a name it shows the one open request and asks you. Without a terminal, or if several
+      requests are open, you need a name. The first answer of all devices counts; a later one fails
+      with exit code 5 and shows who was first. An approval cannot carry a message: to ask for
       something else, deny with a remark.
 
-      A yes counts for what was shown alone: with a name, for the request as it is when the command
-      begins, unless --digest names another. A request that this device cannot show whole is not
-      allowed, exit code 75.
+      An approval covers only what was shown. With a name, that is the request at the start of the
+      command, unless --digest names another. If this device cannot show the whole request, it does
+      not approve it, exit code 75.
       """)
   @Argument(help: "A session, or the beginning of a request's id.", completion: .sessions)
   var ask: String?
@@ -216,7 +216,8 @@ struct ApproveCommand: AnsweringCommand {
     let found = open.isEmpty ? all : open
     guard let first = found.first else {
       throw CommandFailure(
-        code: "askNotFound", message: "Nothing waits for an approval.", exitCode: ExitStatus.failed)
+        code: "askNotFound", message: "No request is waiting for approval.",
+        exitCode: ExitStatus.failed)
     }
     let lines = found.map { session, request in
       let quoted = Shell.quoted(String(request.id.description.prefix(8)))
@@ -225,13 +226,13 @@ struct ApproveCommand: AnsweringCommand {
     let named = lines.map(TextStyle.line).joined(separator: "\n")
     guard found.count == 1 else {
       throw CommandFailure(
-        code: "askAmbiguous", message: "Several requests wait. Name one:\n\(named)",
+        code: "askAmbiguous", message: "Several requests are waiting. Name one:\n\(named)",
         exitCode: ExitStatus.failed)
     }
     guard let confirm = environment.confirm, !options.json else {
       throw CommandFailure(
         code: "nameNeeded",
-        message: "Only a terminal can show and ask. Name what you allow:\n\(named)",
+        message: "Without a terminal you have to name the request:\n\(named)",
         exitCode: ExitStatus.failed)
     }
     guard !first.request.isCut else {
@@ -287,7 +288,7 @@ struct AnswerCommand: AnsweringCommand {
         cospool answer review "the second one"
         cospool answer review --cancel
 
-      Without a name it is the one question that waits.
+      Without a name it answers the one open question.
       """)
   @Argument(
     help: ArgumentHelp(

@@ -32,19 +32,20 @@ struct WebCommands: ParsableCommand {
         cospool web revoke "Firefox on Linux"
         cospool web off                serve it no more
 
-      The link lets one browser in, once, within a minute; the browser then has a key of its own,
-      which ends after 30 days without use. First the page is for this machine alone, on 127.0.0.1.
+      The link gives one browser access, once, within a minute. The browser then gets its own key,
+      which expires after 30 days without use. By default only this machine can open the page, on
+      127.0.0.1.
 
-      Phones and other machines get it over TLS, one of two ways: the daemon listens on an address
-      of the network with a certificate (--address, --certificate, --key), or a proxy with TLS on
-      this machine leads to 127.0.0.1 (--url alone). --print then shows a QR code, too. For a moment
-      ssh does as well: ssh -L 7421:127.0.0.1:7421 HOST, and cospool web --print there.
+      Phones and other machines open it over TLS, in one of two ways: the daemon listens on a
+      network address with a certificate (--address, --certificate, --key), or a TLS proxy on this
+      machine forwards to 127.0.0.1 (--url alone). --print then also shows a QR code. For a short
+      time you can use ssh: ssh -L 7421:127.0.0.1:7421 HOST, and cospool web --print there.
       """,
     subcommands: [Open.self, Off.self, Status.self, Revoke.self], defaultSubcommand: Open.self)
 
   struct Open: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Serve the page and open it; what cospool web does.",
+      abstract: "Serve the page and open it, as cospool web does.",
       discussion: """
         EXAMPLES
           cospool web
@@ -64,7 +65,8 @@ struct WebCommands: ParsableCommand {
       help: ArgumentHelp("The port, kept for later; 0 lets the system choose.", valueName: "port"))
     var port: Int?
     @Option(
-      help: ArgumentHelp("How browsers of other devices call the page, https.", valueName: "url"))
+      help: ArgumentHelp(
+        "The https address of the page for browsers on other devices.", valueName: "url"))
     var url: String?
     @Option(help: ArgumentHelp("The page's certificate, PEM.", valueName: "file"))
     var certificate: String?
@@ -89,7 +91,7 @@ struct WebCommands: ParsableCommand {
       }
       let file = try WebBrowser.file(leadingTo: ticket.url, in: directory)
       WebBrowser.open(file, with: browser)
-      return "opened in your browser; where it is not, open this within a minute:\n\(ticket.url)"
+      return "opened in your browser; if it did not open, open this within a minute:\n\(ticket.url)"
     }
 
     /// The daemon may have been started elsewhere.

@@ -116,7 +116,7 @@ struct BugReport: Sendable {
         .compactMap(BugReportLog.shown)
       if !lines.isEmpty { return lines }
     }
-    return ["no lines of a service of systemd, none in cospoold.log"]
+    return ["no lines in the journal of the service, and none in cospoold.log"]
   }
 
   // MARK: - What stands in for names

@@ -29,7 +29,7 @@ extension Doctor {
     case "none":
       return [
         .info(
-          "agent", "no agent runs messages on this device",
+          "agent", "this device has no agent that runs messages",
           fix: "cospool config set agent claude; or codex, opencode, command.")
       ]
     case "command":
@@ -45,8 +45,8 @@ extension Doctor {
     guard let path = ProgramRun.path(of: program, in: context.variables) else {
       return [
         .error(
-          "agent", "\(kind) runs \(program), which PATH does not have: messages will fail",
-          fix: "Install it, or name its path: cospool config set command \"/PATH/\(program)\"")
+          "agent", "the agent \(kind) runs \(program), which is not in PATH: messages will fail",
+          fix: "Install it, or set its path: cospool config set command \"/PATH/\(program)\"")
       ]
     }
     return [.ok("agent", "\(kind): \(path)")]
@@ -59,8 +59,9 @@ extension Doctor {
     guard let run, run.status == 0 else {
       return [
         .warning(
-          "agent.\(name)", "\(path) does not say its version",
-          fix: "See what \(Shell.quoted(path)) --version says; install it again.")
+          "agent.\(name)", "\(path) does not report its version",
+          fix: "Run \(Shell.quoted(path)) --version to see the error; then install the agent again."
+        )
       ]
     }
     let version = run.output.split(separator: "\n").first.map(String.init) ?? "no version"
@@ -78,7 +79,7 @@ extension Doctor {
     } catch {
       let reason = CommandRunner.failure(of: error).message
       return [
-        .error(code, reason, fix: "Correct \(path); \(agent.rawValue) cannot read it, either.")
+        .error(code, reason, fix: "Correct \(path); \(agent.rawValue) cannot read it either.")
       ]
     }
     guard !installed.isEmpty else {
@@ -112,7 +113,7 @@ extension Doctor {
     else { return nil }
     let program = words[place]
     guard let path = ProgramRun.path(of: program, in: context.variables) else {
-      return "its hooks run \(program), which is not there"
+      return "its hooks run \(program), which does not exist"
     }
     guard Paths.resolved(path) == Paths.resolved(context.program) else {
       return "its hooks run another cospool: \(path)"
@@ -120,7 +121,7 @@ extension Doctor {
     if let option = words.firstIndex(of: "--data"), option + 1 < words.count,
       Paths.absolute(words[option + 1]) != Paths.absolute(context.dataDirectory)
     {
-      return "its hooks talk to another daemon: --data \(words[option + 1])"
+      return "its hooks report to another daemon: --data \(words[option + 1])"
     }
     return nil
   }
@@ -134,14 +135,14 @@ extension Doctor {
     let add = "claude mcp add --scope user cospool -- \(Shell.quoted(context.program)) mcp"
     guard let entry = tree?["mcpServers"]?["cospool"] else {
       return [
-        .info("mcp", "Claude Code has no MCP server cospool for all projects", fix: add)
+        .info("mcp", "Claude Code has no MCP server named cospool for all projects", fix: add)
       ]
     }
     let program = entry["command"]?.text ?? ""
     guard let path = ProgramRun.path(of: program, in: context.variables) else {
       return [
         .error(
-          "mcp", "Claude Code's MCP server cospool runs \(program), which is not there",
+          "mcp", "Claude Code's MCP server cospool runs \(program), which does not exist",
           fix: "claude mcp remove cospool, then \(add)")
       ]
     }

@@ -35,18 +35,18 @@ extension Doctor {
   private static func daemon(_ context: DoctorContext) async -> [DoctorFinding] {
     guard let running = context.running else { return await notRunning(context) }
     var findings = [
-      DoctorFinding.ok("daemon", "process \(running.processID) answers on its socket")
+      DoctorFinding.ok("daemon", "process \(running.processID) answers on the daemon's socket")
     ]
     if running.version == Version.number {
-      findings.append(.ok("daemonVersion", "version \(Version.number), as this program"))
+      findings.append(.ok("daemonVersion", "version \(Version.number), the same as this program"))
     } else {
       findings.append(
         .error(
           "daemonVersion",
           "the daemon has version \(running.version), this program \(Version.number)",
           fix:
-            "With the cospoold that belongs to \(context.program) installed: cospool service restart; "
-            + "it waits for what runs."))
+            "Install the cospoold that belongs to \(context.program). Then: cospool service "
+            + "restart; it waits until running agents have ended."))
     }
     if running.version == Version.number, case .failure(let failure) = context.status {
       findings.append(notUnderstood(failure, context))
@@ -88,7 +88,8 @@ extension Doctor {
   ) -> DoctorFinding {
     .error(
       failure.code, failure.message,
-      fix: "Stop what answers there, and start cospoold\(context.quotedDataOption) again.")
+      fix: "Stop the program that answers on the socket, and start "
+        + "cospoold\(context.quotedDataOption) again.")
   }
 
   private static func daemonProgram(_ context: DoctorContext) -> [DoctorFinding] {
@@ -97,7 +98,7 @@ extension Doctor {
       return [
         .warning(
           "daemonProgram", "cospoold is neither beside \(context.program) nor in PATH",
-          fix: "Put it there; make build makes both.")
+          fix: "Install it beside \(context.program); make build builds both.")
       ]
     }
     return [.ok("daemonProgram", path)]
@@ -107,14 +108,14 @@ extension Doctor {
     guard let found = ProgramRun.path(of: "cospool", in: context.variables) else {
       return [
         .warning(
-          "commandPath", "PATH has no cospool: hooks and agents that call it by name fail",
+          "commandPath", "cospool is not in PATH: hooks and agents that call it by name fail",
           fix: "Add the folder of \(context.program) to PATH.")
       ]
     }
     guard Paths.resolved(found) == Paths.resolved(context.program) else {
       return [
         .warning(
-          "commandPath", "PATH leads to another cospool: \(found)",
+          "commandPath", "PATH finds another cospool first: \(found)",
           fix: "Remove it, or put the folder of \(context.program) before it in PATH.")
       ]
     }
@@ -124,17 +125,19 @@ extension Doctor {
   private static func settings(_ context: DoctorContext) async -> [DoctorFinding] {
     guard (try? context.status.get()) != nil else { return [] }
     var findings = context.warnings.map {
-      DoctorFinding.warning("settings", $0, fix: "cospool config list shows what is set.")
+      DoctorFinding.warning("settings", $0, fix: "See the settings: cospool config list")
     }
     let request = context.limits.request(["settings", "check"], .post)
     if let answer = try? await context.connection.answer(to: request)
       .decoded(SettingsCheckAnswer.self)
     {
       findings += answer.faults.map {
-        .error("settings", $0.message, fix: "Correct config.json; the next start would fail.")
+        .error(
+          "settings", $0.message,
+          fix: "Correct config.json; otherwise the daemon will not start again.")
       }
     }
-    return findings.isEmpty ? [.ok("settings", "all of them are valid")] : findings
+    return findings.isEmpty ? [.ok("settings", "all settings are valid")] : findings
   }
 
   private static func outbox(_ context: DoctorContext) async -> [DoctorFinding] {
@@ -151,19 +154,20 @@ extension Doctor {
     unsent.messages.filter { $0.delivery == .refused }.prefix(refusedNamed).map {
       .warning(
         "outboxRefused", "the server refused message \($0.id): \($0.error ?? "no reason given")",
-        fix: "Do what the reason says, then cospool sync now; or cospool queue cancel "
+        fix: "Correct what the reason names, then: cospool sync now. Or cancel it: cospool "
+          + "queue cancel "
           + Shell.quoted("\($0.id)") + ".")
     }
   }
 
   static func outbox(count: Int, oldestMilliseconds: Int64?, now: Date) -> DoctorFinding {
-    guard count > 0 else { return .ok("outbox", "the server has everything of this device") }
+    guard count > 0 else { return .ok("outbox", "the server has all changes of this device") }
     let changes = ReceiptText.counted(count, "change")
     let age = oldestMilliseconds.map { now.timeIntervalSince1970 - Double($0) / 1_000 } ?? 0
-    guard age > outboxSecondsMax else { return .info("outbox", "\(changes) on the way") }
+    guard age > outboxSecondsMax else { return .info("outbox", "\(changes) being sent") }
     return .warning(
       "outbox", "\(changes) not sent, the oldest \(TextStyle.duration(seconds: Int64(age))) ago",
-      fix: "cospool sync now, and see what the checks of the server say.")
+      fix: "Run cospool sync now, and see the checks of the server.")
   }
 
   private static func page(_ context: DoctorContext) async -> [DoctorFinding] {
@@ -173,7 +177,7 @@ extension Doctor {
         .warning("page", problem, fix: "Choose another port or certificate: cospool web --help")
       ]
     }
-    return page.address.map { [.ok("page", "served on \($0)")] } ?? []
+    return page.address.map { [.ok("page", "the page is served on \($0)")] } ?? []
   }
 
   private static func pushTargets(_ context: DoctorContext) async -> [DoctorFinding] {
@@ -187,8 +191,8 @@ extension Doctor {
     target.valid
       ? .ok("pushTargets", "\(target.id): \(target.kind), \(target.address)")
       : .warning(
-        "pushTargets", "\(target.id) gets nothing: \(target.reason)",
-        fix: "cospool push add with its new address, or cospool push remove.")
+        "pushTargets", "\(target.id) receives no pushes: \(target.reason)",
+        fix: "Add it with its new address (cospool push add), or remove it (cospool push remove).")
   }
 
   private static func notifications(_ context: DoctorContext) -> [DoctorFinding] {
@@ -198,7 +202,7 @@ extension Doctor {
     guard let path = ProgramRun.path(of: program, in: context.variables) else {
       return [
         .warning(
-          "notifyCommand", "notifyCommand runs \(program), which is not there",
+          "notifyCommand", "notifyCommand runs \(program), which does not exist",
           fix: "cospool config set notifyCommand \"PATH …\"")
       ]
     }
@@ -212,8 +216,8 @@ extension Doctor {
       return FileManager.default.fileExists(atPath: path)
         ? .ok("projectRoots", path)
         : .warning(
-          "projectRoots", "projectRoots names \(path), which is not there",
-          fix: "Make the folder, or cospool config set projectRoots with those that are there.")
+          "projectRoots", "projectRoots names \(path), which does not exist",
+          fix: "Create the folder, or set the folders that exist: cospool config set projectRoots")
     }
   }
 }

@@ -35,14 +35,14 @@ extension Doctor {
     guard stat(path, &status) == 0 else {
       return [
         errno == ENOENT
-          ? .error(code, "\(path) is not there", fix: "cospool init\(context.quotedDataOption)")
+          ? .error(code, "\(path) does not exist", fix: "cospool init\(context.quotedDataOption)")
           : .error(
-            code, "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
-            fix: "Give yourself the right to enter it and the folders above it.")
+            code, "\(path) cannot be examined: \(String(cString: strerror(errno)))",
+            fix: "Give yourself permission to enter it and the folders above it.")
       ]
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
-      return [.error(code, "\(path) is no folder", fix: "Move it away, then cospool init.")]
+      return [.error(code, "\(path) is not a folder", fix: "Move it away, then: cospool init")]
     }
     guard status.st_uid == getuid() else {
       return [
@@ -60,10 +60,10 @@ extension Doctor {
     if status.st_mode & 0o077 != 0 {
       findings.append(
         .warning(
-          "dataMode", "\(path) can be entered by others", fix: "chmod 700 \(Shell.quoted(path))",
+          "dataMode", "other users can enter \(path)", fix: "chmod 700 \(Shell.quoted(path))",
           repair: .mode(path: path + "/.", bits: 0o700)))
     } else {
-      findings.append(.ok("dataMode", "only you may enter it"))
+      findings.append(.ok("dataMode", "only you can enter it"))
     }
     return findings
   }
@@ -76,18 +76,18 @@ extension Doctor {
     guard context.tree(of: "credentials.json")?["token"]?.text != nil else {
       return [
         .error(
-          "credentials", "\(path) cannot be read, or holds no token",
+          "credentials", "\(path) cannot be read, or contains no token",
           fix: "Remove it, and pair the device again: cospool pair URL CODE")
       ]
     }
     guard rights & 0o077 == 0 else {
       return [
         .error(
-          "credentialsMode", "\(path), with the device's token, can be read by others",
+          "credentialsMode", "other users can read \(path), which holds the device's token",
           fix: "chmod 600 \(Shell.quoted(path))", repair: .mode(path: path, bits: 0o600))
       ]
     }
-    return [.ok("credentialsMode", "only you may read the device's token")]
+    return [.ok("credentialsMode", "only you can read the device's token")]
   }
 
   private static func diskSpace(_ context: DoctorContext) -> [DoctorFinding] {
@@ -98,7 +98,7 @@ extension Doctor {
 
   static func diskSpace(free: UInt64, _ context: DoctorContext) -> DoctorFinding {
     let what = "\(free >> 20) MiB free for \(context.dataDirectory)"
-    let fix = "Make room on that disk: without it no change can be kept."
+    let fix = "Free space on that disk: without it the daemon cannot store changes."
     if free < diskBytesMin { return .error("diskSpace", what, fix: fix) }
     if free < diskBytesLow { return .warning("diskSpace", what, fix: fix) }
     return .ok("diskSpace", what)
@@ -125,8 +125,9 @@ extension Doctor {
     let path = context.dataDirectory + "/cospool.sqlite"
     guard let status = run.status else {
       return .info(
-        "store", "\(path) is large, or its disk slow: it was not read to its end",
-        fix: "cospoold --check-store\(context.quotedDataOption) takes the time that it needs.")
+        "store", "\(path) is large, or its disk is slow: the check did not read all of it",
+        fix: "Check all of it, without a time limit: cospoold "
+          + "--check-store\(context.quotedDataOption)")
     }
     // As `wait(2)` has it, for a program that ended by itself.
     switch (status >> 8) & 0xFF {
@@ -134,12 +135,14 @@ extension Doctor {
       return .error(
         "store", "\(path) is damaged",
         fix:
-          "Restart the daemon, twice: the first start sets the store aside, the second has the queues "
-          + "from the server. What was not sent is in the file that is set aside alone.")
+          "Restart the daemon twice: the first start sets the store aside, the second one "
+          + "loads the queues from the server. Changes that were not sent are only in the file "
+          + "that is set aside.")
     case ExitStatus.failed where run.output.hasPrefix("cospoold: "),
       ExitStatus.disk where run.output.hasPrefix("cospoold: "):
       return .error(
-        "store", String(run.output.dropFirst("cospoold: ".count)), fix: "Do what that says.")
+        "store", String(run.output.dropFirst("cospoold: ".count)),
+        fix: "Correct what the error names.")
     default: return nil
     }
   }
@@ -152,10 +155,10 @@ extension Doctor {
     }.sorted().map {
       let path = "\(context.dataDirectory)/\($0)"
       return .warning(
-        "storeSetAside", "\(path) is a damaged store that was set aside; a new one took its place",
+        "storeSetAside", "\(path) is a damaged store that the daemon set aside and replaced",
         fix:
-          "What the server has came back. Where this device had nothing unsent, or nothing is missed: "
-          + "rm -f "
+          "The server's data is back. If this device had no unsent changes, or you miss "
+          + "none: rm -f "
           + ["", "-wal", "-shm"].map { Shell.quoted(path + $0) }.joined(separator: " "))
     }
   }
@@ -163,7 +166,7 @@ extension Doctor {
   private static func storeFile(_ context: DoctorContext) -> [DoctorFinding] {
     let path = context.dataDirectory + "/cospool.sqlite"
     guard FileManager.default.fileExists(atPath: path) else {
-      return [.info("store", "no store yet: the daemon makes it at its first start")]
+      return [.info("store", "no store yet: the daemon creates it at its first start")]
     }
     guard let file = FileHandleBytes.beginning(of: path, count: 16) else {
       return [
@@ -173,8 +176,8 @@ extension Doctor {
     guard file.isEmpty || file == Array("SQLite format 3\0".utf8) else {
       return [
         .error(
-          "store", "\(path) is no SQLite database",
-          fix: "Start the daemon: it sets a damaged store aside, and synchronises again.")
+          "store", "\(path) is not an SQLite database",
+          fix: "Start the daemon: it sets a damaged store aside and synchronises again.")
       ]
     }
     var findings = [DoctorFinding.ok("store", path)]
@@ -193,20 +196,22 @@ extension Doctor {
     guard let bytes = context.bytes(of: path) else {
       return [
         .info(
-          "config", "no config.json: everything is as it is by default",
+          "config", "no config.json: all settings have their defaults",
           fix: "cospool init\(context.quotedDataOption) turns the thread queue on.")
       ]
     }
     do {
       let outline = try JSONReader.read(Array(bytes))
       guard outline.members != nil else {
-        return [.error("config", "\(path) is no JSON object", fix: "Put its settings in braces.")]
+        return [
+          .error("config", "\(path) is not a JSON object", fix: "Put its settings in braces.")
+        ]
       }
     } catch {
       return [
         .error(
           "config", "\(path), line \(error.position.line): \(error.message)",
-          fix: "Correct that line; cospool config check says the same.")
+          fix: "Correct that line, then check it: cospool config check")
       ]
     }
     return [.ok("config", path)]

@@ -20,8 +20,8 @@ extension Doctor {
       late: .silence(
         of: "the server",
         fix:
-          "It may hang, or what stands in front of it: its operator should look at cospool-server "
-          + "doctor, and restart it."), run: serverHealth),
+          "The server or a proxy in front of it may hang. Its operator can run "
+          + "cospool-server doctor and restart it."), run: serverHealth),
     Check(code: "frameSize", run: frameSize),
   ]
 
@@ -35,13 +35,13 @@ extension Doctor {
     guard let server = context.server else {
       return [
         .info(
-          "server", "this device is paired with no server; it works alone",
+          "server", "this device has no server; it works alone",
           fix: "cospool pair URL CODE")
       ]
     }
     guard let address = DoctorAddress(server) else {
       return [
-        .error("server", "\(server) is no address of a server", fix: "Pair the device again.")
+        .error("server", "\(server) is not the address of a server", fix: "Pair the device again.")
       ]
     }
     let found = await Deadline.blocking {
@@ -52,7 +52,7 @@ extension Doctor {
       return [
         .error(
           "serverName", "the name \(address.host) is unknown",
-          fix: "Check the network and the name server; else the server's operator knows its name.")
+          fix: "Check the network and the name server, or ask the server's operator for its name.")
       ]
     }
     return [.ok("serverName", "\(address.host) is \(found)")]
@@ -71,27 +71,27 @@ extension Doctor {
       return [
         accepted,
         .warning(
-          "syncRefused", "\(server) does not take what this device sends: \(reason)",
+          "syncRefused", "\(server) rejects the changes of this device: \(reason)",
           fix:
-            "Do what the reason says; limits are its operator's (cospool-server workspace quota). "
-            + "Then cospool sync now."),
+            "Correct what the reason names; the server's operator sets its limits "
+            + "(cospool-server workspace quota). Then: cospool sync now"),
       ]
-    case .connecting: return [.info("sync", "the daemon connects at the moment")]
+    case .connecting: return [.info("sync", "the daemon is connecting")]
     case .disabled:
       return [.warning("sync", "sync is turned off on this device", fix: "cospool sync on")]
     case .waiting:
       return [
         .error(
           "sync", "the daemon is not connected: \(status.lastError ?? "no reason is known")",
-          fix: "See what the other checks of the server say; then cospool sync now.")
+          fix: "See the other checks of the server; then: cospool sync now")
       ]
     case .refused:
       let reason = status.lastError ?? status.refusalCode ?? "no reason given"
       return [
         .error(
           "token", "\(server) refuses this device: \(reason)",
-          fix: "Get a code (cospool-server pair) and pair it again: "
-            + "cospool pair \(Shell.quoted(server)) CODE")
+          fix: "Print a code on the server (cospool-server pair), and pair again: cospool "
+            + "pair \(Shell.quoted(server)) CODE")
       ]
     }
   }
@@ -108,7 +108,7 @@ extension Doctor {
       return [finding(of: answer, at: server)]
     } catch {
       let failure = CommandRunner.failure(of: error)
-      return [.info("frameSize", "no large frame was sent: \(failure.message)")]
+      return [.info("frameSize", "the check sent no large frame: \(failure.message)")]
     }
   }
 
@@ -117,17 +117,18 @@ extension Doctor {
     switch answer.outcome {
     case .returned:
       return .ok(
-        "frameSize", "\(frame) went to \(server) and back in \(answer.milliseconds) ms")
+        "frameSize", "\(frame) took \(answer.milliseconds) ms to \(server) and back")
     case .late:
       return .info(
         "frameSize",
-        "\(frame) was not back from \(server) after \(answer.milliseconds) ms: the way is slow")
+        "\(frame) did not return from \(server) within \(answer.milliseconds) ms: the "
+          + "connection is slow")
     case .connectionEnded:
       return .error(
         "frameSize",
-        "the connection to \(server) ended on \(frame): what is large never arrives",
-        fix: "Have the proxy in front of the server let messages of 1 MiB through on WebSockets: "
-          + "limits of sizes, buffers and filters are in its settings.")
+        "the connection to \(server) broke on \(frame): large changes never arrive",
+        fix: "Configure the proxy in front of the server to pass WebSocket messages of 1 MiB: "
+          + "see its size limits, buffers and filters.")
     }
   }
 
@@ -149,15 +150,15 @@ extension Doctor {
 
   private static func fix(of code: String, _ address: DoctorAddress) -> String {
     switch code {
-    case "serverCertificate": "cospool config set certificate FILE, its root as PEM"
+    case "serverCertificate": "Set a root certificate in PEM: cospool config set certificate FILE"
     case "serverTLS":
-      "Have the server's operator renew or correct its certificate; where it has a root of its own: "
-        + "cospool config set certificate FILE"
+      "Ask the server's operator to renew or correct its certificate. If it has its own "
+        + "root: cospool config set certificate FILE"
     case "certificateDays": renewal
     case "serverPort":
-      "See that cospool-server runs there, and that a firewall lets port "
-        + "\(address.port) through. Has it moved? cospool server move URL"
-    default: "See that cospool-server, and no other program, listens on port \(address.port)."
+      "Check that cospool-server runs there, and that firewalls allow port \(address.port). "
+        + "If it has moved: cospool server move URL"
+    default: "Check that cospool-server listens on port \(address.port), and not another program."
     }
   }
 
@@ -172,12 +173,12 @@ extension Doctor {
       findings.append(certificate(ends: ends, address, now: now))
     }
     switch reply.status {
-    case 200: findings.append(.ok("serverHealth", "\(address.text) is well"))
+    case 200: findings.append(.ok("serverHealth", "\(address.text) is healthy"))
     case 503:
       findings.append(
         .error(
-          "serverHealth", "\(address.text) says that it is not well",
-          fix: "Its operator should look at its log and its disk: cospool-server status"))
+          "serverHealth", "\(address.text) reports that it is unhealthy",
+          fix: "Its operator can look at its log and its disk: cospool-server status"))
     default:
       findings.append(
         .error(
@@ -189,17 +190,17 @@ extension Doctor {
       let difference = TextStyle.duration(seconds: Int64(abs(seconds)))
       findings.append(
         abs(seconds) <= clockSecondsMax
-          ? .ok("clock", "as the server's, within \(Int(clockSecondsMax)) seconds")
+          ? .ok("clock", "within \(Int(clockSecondsMax)) seconds of the server's")
           : .error(
             "clock",
             "this clock is \(difference) \(seconds > 0 ? "ahead of" : "behind") the server's",
-            fix: "Let the system set it: timedatectl set-ntp true; here, or at the server."))
+            fix: "Have the system set the clock, here or on the server: timedatectl set-ntp true"))
     }
     return findings
   }
 
   private static let renewal =
-    "Have the server's operator renew it; the server reads the new file by itself."
+    "Ask the server's operator to renew it; the server loads the new file by itself."
 
   private static func certificate(
     ends: Int64, _ address: DoctorAddress, now: Date
@@ -209,7 +210,7 @@ extension Doctor {
       return .error(
         "certificateDays", "the certificate of \(address.text) has expired", fix: renewal)
     }
-    let what = "the certificate of \(address.text) is good for \(days) days"
+    let what = "the certificate of \(address.text) is valid for \(days) more days"
     return days < certificateDaysLow
       ? .warning("certificateDays", what, fix: renewal) : .ok("certificateDays", what)
   }

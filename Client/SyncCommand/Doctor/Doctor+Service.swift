@@ -42,7 +42,7 @@ extension Doctor {
     guard let path = unitPath(context), let text = context.text(of: path) else {
       return [
         .info(
-          "service", "the daemon is no service: after a reboot it has to be started by hand",
+          "service", "the daemon does not run as a service: after a reboot you have to start it",
           fix: "cospool service install\(context.quotedDataOption)")
       ]
     }
@@ -52,15 +52,15 @@ extension Doctor {
     guard ProgramRun.isExecutable(program) else {
       return [
         .error(
-          "service", "\(path) runs \(program), which is not there",
-          fix: "cospool service install\(context.quotedDataOption) writes it anew.")
+          "service", "\(path) runs \(program), which does not exist",
+          fix: "Write it again: cospool service install\(context.quotedDataOption)")
       ]
     }
     let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
     guard (own + context.unitFolders).contains(where: wants) else {
       return [
         .warning(
-          "service", "\(path) is not enabled: it does not start by itself",
+          "service", "\(path) is not enabled: it does not start at boot or login",
           fix: "systemctl --user enable --now \(SystemdUnit.name)")
       ]
     }
@@ -78,10 +78,10 @@ extension Doctor {
     else { return [] }
     return [
       .error(
-        "serviceFailed", "the daemon's service has failed, and systemd does not start it again",
+        "serviceFailed", "the daemon's service failed, and systemd does not restart it",
         fix:
-          "See why: cospool service logs. Then: systemctl --user reset-failed \(SystemdUnit.name); "
-          + "systemctl --user start \(SystemdUnit.name)")
+          "Find the reason: cospool service logs. Then: systemctl --user reset-failed "
+          + "\(SystemdUnit.name); systemctl --user start \(SystemdUnit.name)")
     ]
   }
 
@@ -92,7 +92,8 @@ extension Doctor {
     guard lingers else {
       return [
         .warning(
-          "linger", "the service ends when you log out, and waits for a login after a reboot",
+          "linger",
+          "the service stops when you log out, and after a reboot it starts only at your login",
           fix: "loginctl enable-linger")
       ]
     }

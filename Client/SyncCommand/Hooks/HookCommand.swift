@@ -7,35 +7,39 @@ import LocalAPI
 struct HookCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "hook",
-    abstract: "Tell the daemon what an agent does; agents run this as a hook.",
+    abstract: "Report an agent's event to the daemon; agents run this as a hook.",
     discussion: """
       EXAMPLES
         echo '{"hook_event_name":"Stop","session_id":"abc"}' | cospool hook
 
-      Reads the event that the agent writes to stdin, as JSON. The queue's session has the id of
-      the agent's, unless --session or $COSPOOL_SESSION names another one.
+      Reads the event that the agent writes to stdin, as JSON. The queue's session has the same id
+      as the agent's session, unless --session or $COSPOOL_SESSION names another one.
 
-      It never stands in an agent's way: whatever goes wrong, it writes nothing and exits with 0,
-      within --timeout seconds, and the agent goes on as if there were no hook. --explain says on
-      stderr what went wrong. What Cospool itself started needs no hook; it is passed over.
+      The hook never blocks an agent: if anything goes wrong, it writes nothing and exits with 0
+      within --timeout seconds, and the agent continues as without a hook. --explain reports on
+      stderr what went wrong. Agents that Cospool started need no hook, so it ignores their events.
       """)
 
   @Option(
     name: [.customShort("s"), .customLong("session")],
-    help: ArgumentHelp("The queue's session.", valueName: "session"), completion: .sessions)
+    help: ArgumentHelp(
+      "The queue's session. Default: the id of the agent's own session.", valueName: "session"),
+    completion: .sessions)
   var session: String?
-  @Option(help: ArgumentHelp("How long it may take, 0.1 to 60.", valueName: "seconds"))
+  @Option(help: ArgumentHelp("The seconds that it may take, 0.1 to 60.", valueName: "seconds"))
   var timeout: Double = 5
   @Option(
     help: ArgumentHelp(
-      "Ask all devices for leave, and wait so long for an answer, at most 600.",
+      "Ask for permission on all devices, and wait this many seconds for an answer, at most 600.",
       valueName: "seconds"))
   var approvals: Double?
-  @Flag(help: "Ask all devices for leave, and wait as long as approvalPatience says.")
+  @Flag(
+    help: "Ask for permission on all devices, and wait as many seconds as the setting "
+      + "approvalPatience.")
   var ask = false
   @Flag(help: "Give the next queued prompt to the agent when its turn ends.")
   var feed = false
-  @Flag(help: "Say on stderr what went wrong.")
+  @Flag(help: "Report on stderr what went wrong.")
   var explain = false
   @OptionGroup var options: GlobalOptions
 
@@ -53,7 +57,7 @@ struct HookCommand: LocalCommand {
           let limit = seconds + (waiting.map { $0 + HookApproval.closingSeconds } ?? 0)
           try await Task.sleep(for: .seconds(limit))
           throw CommandFailure(
-            code: "timeout", message: "It took longer than \(limit) seconds.",
+            code: "timeout", message: "The hook took longer than \(limit) seconds.",
             exitCode: ExitStatus.tryLater)
         }
         if ask || patience != nil, let agent = HookCaller.current() {
@@ -61,7 +65,7 @@ struct HookCommand: LocalCommand {
           tasks.addTask {
             while agent.isAlive { try await Task.sleep(for: HookCommand.lookPeriod) }
             throw CommandFailure(
-              code: "agentGone", message: "The agent that asked is gone.",
+              code: "agentGone", message: "The agent that asked has ended.",
               exitCode: ExitStatus.failed)
           }
         }
@@ -97,7 +101,7 @@ struct HookCommand: LocalCommand {
     }
     guard let event = HookEvent(bytes) else {
       throw CommandFailure(
-        code: "unknownEvent", message: "stdin holds no event of a kind that is known.",
+        code: "unknownEvent", message: "stdin holds no event that this version knows.",
         exitCode: ExitStatus.failed)
     }
     let id = session ?? environment.session ?? event.agentSession

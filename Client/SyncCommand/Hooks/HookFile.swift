@@ -89,7 +89,8 @@ struct HookFile {
     throw CommandFailure(
       code: "unwritableFile",
       message:
-        "\(path) changes all the time: another program writes it. Say it again once that is done.",
+        "\(path) keeps changing: another program writes it. Run the command again when that "
+        + "program is done.",
       exitCode: ExitStatus.failed)
   }
 

@@ -34,10 +34,10 @@ struct HookSettings {
     }
     if let hooks = outline["hooks"] {
       guard let events = hooks.members else {
-        throw Fault(line: hooks.position.line, reason: "\"hooks\" is no object")
+        throw Fault(line: hooks.position.line, reason: "\"hooks\" is not an object")
       }
       for event in events where event.value.elements == nil {
-        throw Fault(line: event.value.position.line, reason: "\"\(event.key)\" is no list")
+        throw Fault(line: event.value.position.line, reason: "\"\(event.key)\" is not a list")
       }
     }
   }

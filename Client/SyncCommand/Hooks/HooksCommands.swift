@@ -13,7 +13,7 @@ import LocalAPI
 struct HooksCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hooks",
-    abstract: "Hooks in the settings of Claude Code and Codex.",
+    abstract: "Manage the hooks in the settings of Claude Code and Codex.",
     discussion: """
       EXAMPLES
         cospool hooks install claude
@@ -22,11 +22,11 @@ struct HooksCommands: ParsableCommand {
         cospool hooks status
         cospool hooks uninstall claude
 
-      With its hooks an agent that a person works with says what it does: whether it is busy, waits
-      for an approval or is done. With --feed it also gets the next prompt of its queue when its
-      turn ends, one for each turn. With --approvals what it asks leave for is asked on all devices
-      first: cospool approve and deny answer it. They have as many seconds as approvalPatience says
-      (cospool config), or --patience; then the agent asks at its own prompt.
+      With hooks, an agent that you started yourself reports whether it is busy, needs approval or
+      is done. With --feed, it also gets the next prompt of its queue when its turn ends, one for
+      each turn. With --approvals, its permission requests first appear on all devices: answer them
+      with cospool approve or cospool deny. If no answer comes within --patience seconds, or those
+      of the setting approvalPatience, the agent asks at its own prompt.
       """,
     subcommands: [Install.self, Uninstall.self, Status.self])
 
@@ -34,10 +34,10 @@ struct HooksCommands: ParsableCommand {
 
   /// Which file is meant.
   struct FileOptions: ParsableArguments {
-    @Flag(help: "In the settings of the project in the current folder, not in the person's.")
+    @Flag(help: "Use the settings of the project in the current folder instead of your own.")
     var project = false
     @Option(
-      help: ArgumentHelp("In this file.", valueName: "path"), completion: .file())
+      help: ArgumentHelp("Use this settings file.", valueName: "path"), completion: .file())
     var file: String?
 
     func path(of agent: HookAgent, in environment: Environment) throws -> String {
@@ -46,7 +46,8 @@ struct HooksCommands: ParsableCommand {
         return agent.projectFile(folder: FileManager.default.currentDirectoryPath)
       }
       guard let path = agent.userFile(environment.variables) else {
-        throw CommandFailure.usage("There is no HOME. Give --file or --project.")
+        throw CommandFailure.usage(
+          "HOME is not set, so your settings cannot be found. Pass --file or --project.")
       }
       return path
     }
@@ -54,22 +55,23 @@ struct HooksCommands: ParsableCommand {
 
   struct Install: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Put them in, in the place of older ones.",
+      abstract: "Install the hooks, and replace older ones of Cospool.",
       discussion: """
         EXAMPLES
           cospool hooks install claude
           cospool hooks install claude --feed --project
 
-        Other hooks keep their bytes, and a copy of the file as it was before any hooks is kept beside
-        it. A file that is no JSON is refused with its line and left as it is. The hooks name this
-        program as it was called: a link stays one, for upgrades.
+        Other hooks stay as they are, and a copy of the file without hooks of Cospool is kept beside
+        it. A file with invalid JSON is not changed; the error names the line. The hooks call this
+        program by the path that you used: a link stays a link, so upgrades keep working.
         """)
-    @Argument(help: "claude or codex.") var agent: HookAgent
-    @Flag(help: "Let the agent get the next queued prompt when its turn ends.") var feed = false
-    @Flag(help: "Ask on all devices what the agent asks leave for.") var approvals = false
+    @Argument(help: "The agent: claude or codex.") var agent: HookAgent
+    @Flag(help: "Give the agent the next queued prompt when its turn ends.") var feed = false
+    @Flag(help: "Show the agent's permission requests on all devices.") var approvals = false
     @Option(
       help: ArgumentHelp(
-        "How long a request waits for an answer, at most 600. Default: approvalPatience.",
+        "The seconds that a request waits for an answer, at most 600. Default: the setting "
+          + "approvalPatience.",
         valueName: "seconds"))
     var patience: Int?
     @Option(help: ArgumentHelp("The program to run. Default: this one.", valueName: "path"))
@@ -79,7 +81,7 @@ struct HooksCommands: ParsableCommand {
 
     func validate() throws {
       guard patience == nil || approvals else {
-        throw ValidationError("--patience goes with --approvals: without it nobody is asked.")
+        throw ValidationError("--patience works only with --approvals. Pass both, or neither.")
       }
     }
 
@@ -124,7 +126,7 @@ struct HooksCommands: ParsableCommand {
         )
       }
       guard HookSettings.isOwn(command) else {
-        throw CommandFailure.usage("--program \(program): its name has to be cospool.")
+        throw CommandFailure.usage("--program \(program): the program must be named cospool.")
       }
       let file = HookFile(path: path)
       let change = try file.change { settings in
@@ -143,10 +145,14 @@ struct HooksCommands: ParsableCommand {
           "feedingToo": .array(others.map { .string($0) }),
         ]).line
       }
-      let what = isNew ? "installed in \(path)" : "\(path) has them already; nothing changed"
+      let what = isNew ? "installed in \(path)" : "\(path) has the hooks already; nothing changed"
       let next =
         feed ? "\nTo give queued prompts to these sessions: cospool config set agent hooks" : ""
-      let twice = others.map { "\n" + TextStyle.line("feeding too: \($0); one of them is enough") }
+      let twice = others.map {
+        "\n"
+          + TextStyle.line(
+            "\($0) also gives queued prompts to these sessions; one of the two files is enough")
+      }
       let now = Self.options(of: handlers.map(\.command))
       let dropped = wished.filter { !now.contains($0) }.map { "\nas asked, without \($0) now" }
       let missing = HooksCommands.missingProgram(of: [command], environment).map {
@@ -172,12 +178,12 @@ struct HooksCommands: ParsableCommand {
 
   struct Uninstall: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take them out; other hooks stay.",
+      abstract: "Remove the hooks of Cospool; other hooks stay.",
       discussion: """
         EXAMPLES
           cospool hooks uninstall claude
         """)
-    @Argument(help: "claude or codex.") var agent: HookAgent
+    @Argument(help: "The agent: claude or codex.") var agent: HookAgent
     @OptionGroup var file: FileOptions
     @OptionGroup var options: GlobalOptions
 
@@ -200,13 +206,13 @@ struct HooksCommands: ParsableCommand {
         return JSONTree.object(["file": .string(path), "changed": .boolean(isChanged)]).line
       }
       return TextStyle.line(
-        isChanged ? "taken out of \(path)" : "\(path) has none; nothing changed")
+        isChanged ? "removed from \(path)" : "\(path) has no hooks of Cospool; nothing changed")
     }
   }
 
   struct Status: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Where they are.",
+      abstract: "Show which files have the hooks.",
       discussion: """
         EXAMPLES
           cospool hooks status
@@ -237,9 +243,9 @@ struct HooksCommands: ParsableCommand {
             of: installed.map(\.command), environment)
           var line = "\(agent.rawValue): \(state)"
           if feeds { line += ", feeding" }
-          if asks { line += ", asking for leave" }
+          if asks { line += ", with approvals on all devices" }
           line += ", \(path)"
-          if let missingProgram { line += ", but \(missingProgram) is not there" }
+          if let missingProgram { line += ", but \(missingProgram) does not exist" }
           lines.append(TextStyle.line(line))
           var row: [String: JSONTree] = [
             "agent": .string(agent.rawValue), "file": .string(path), "state": .string(state),

@@ -22,27 +22,29 @@ private final class MCPOutput: Sendable {
 struct MCPCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "mcp",
-    abstract: "Serve the queues to an agent, as an MCP server on stdin and stdout.",
+    abstract: "Run an MCP server for an agent on stdin and stdout.",
     discussion: """
       EXAMPLES
         claude mcp add cospool -- cospool mcp
         codex mcp add cospool -- cospool mcp
 
-      The agent gets tools: queue_list, queue_add, queue_edit, queue_resolve, queue_move,
-      queue_cancel, queue_pause, queue_resume, queue_retry, queue_skip, thread_list, thread_remove,
-      task_state, permission_prompt. Tools that change something take an idempotency_key: a call that is
-      repeated with the same key is done once. permission_prompt waits for a person; other calls
-      are answered meanwhile. Where no session is named, it is the one in $COSPOOL_SESSION, which
-      agents that Cospool starts have, or --session.
+      The agent gets these tools: queue_list, queue_add, queue_edit, queue_resolve, queue_move,
+      queue_cancel, queue_pause, queue_resume, queue_retry, queue_skip, thread_list,
+      thread_remove, task_state, permission_prompt. Tools that change something take an
+      idempotency_key: repeated calls with the same key take effect once. permission_prompt
+      waits for your answer; other calls are answered meanwhile. A call without a session
+      means the session of --session, or that of $COSPOOL_SESSION, which Cospool sets for the
+      agents that it starts.
       """)
   @Option(
     name: [.customShort("s"), .customLong("session")],
-    help: ArgumentHelp("The session that calls mean which name none.", valueName: "session"),
+    help: ArgumentHelp("The session for calls that name none.", valueName: "session"),
     completion: .sessions)
   var session: String?
   @Option(
     help: ArgumentHelp(
-      "How long permission_prompt waits for a person, at most 3600.", valueName: "seconds"))
+      "The seconds that permission_prompt waits for an answer, at most 3600.", valueName: "seconds")
+  )
   var patience = MCPSurroundings.patienceSecondsDefault
   @OptionGroup var options: GlobalOptions
 

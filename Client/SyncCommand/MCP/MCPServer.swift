@@ -72,7 +72,8 @@ struct MCPServer: Sendable {
       return .answer(
         MCPServer.error(
           .invalidRequest,
-          "A call of this id waits already, or \(MCPWaiting.callsMax) calls wait: end one first.",
+          "A call with this id is waiting already, or \(MCPWaiting.callsMax) calls are "
+            + "waiting. Cancel one first.",
           id: id))
     }
     let (ask, surroundings, waiting) = (ask, surroundings, waiting)
@@ -118,15 +119,17 @@ struct MCPServer: Sendable {
       return nil
     }
     guard let request = JSONTree(line, isShown: true) else {
-      return MCPServer.error(.parseError, "This is no JSON.", id: .null)
+      return MCPServer.error(.parseError, "The message is not valid JSON.", id: .null)
     }
     guard case .object(let members) = request, request["jsonrpc"]?.text == "2.0" else {
-      return MCPServer.error(.invalidRequest, "A JSON-RPC 2.0 request is due.", id: .null)
+      return MCPServer.error(
+        .invalidRequest, "The message is not a JSON-RPC 2.0 request.", id: .null)
     }
     guard let method = request["method"]?.text else {
       // An answer to something: nothing was asked.
       if members["result"] != nil || members["error"] != nil { return nil }
-      return MCPServer.error(.invalidRequest, "A method is missing.", id: members["id"] ?? .null)
+      return MCPServer.error(
+        .invalidRequest, "The request has no method.", id: members["id"] ?? .null)
     }
     // A notification, which is never answered.
     guard let id = members["id"] else {
@@ -137,7 +140,8 @@ struct MCPServer: Sendable {
     }
     switch id {
     case .string, .number, .whole: break
-    default: return MCPServer.error(.invalidRequest, "This is no id.", id: .null)
+    default:
+      return MCPServer.error(.invalidRequest, "The id is neither a string nor a number.", id: .null)
     }
     switch method {
     case "initialize": return MCPServer.result(initialized(request["params"]), id: id)
@@ -159,8 +163,8 @@ struct MCPServer: Sendable {
       "capabilities": .object(["tools": .object(["listChanged": false])]),
       "serverInfo": .object(["name": "cospool", "version": .string(Version.number)]),
       "instructions": """
-      Queues of prompts for coding agents, the same on every device of their person. What you queue \
-      runs later, one after another, when its session is free.
+      Queues of prompts for coding agents, the same on all of the user's devices. Prompts that you \
+      queue run later, one after another, when their session is free.
       """,
     ])
   }
@@ -168,7 +172,8 @@ struct MCPServer: Sendable {
   private mutating func call(_ parameters: JSONTree?, id: JSONTree) async -> String {
     let name = parameters?["name"]?.text ?? ""
     guard let tool = MCPTools.all.first(where: { $0.name == name }) else {
-      return MCPServer.error(.invalidParams, "There is no tool \"\(name)\".", id: id)
+      return MCPServer.error(
+        .invalidParams, "There is no tool \"\(name)\". Call tools/list for the names.", id: id)
     }
     do {
       let arguments = try MCPTool.Arguments(
@@ -178,7 +183,7 @@ struct MCPServer: Sendable {
       if let key, let earlier = kept[key] {
         guard earlier.fingerprint == fingerprint else {
           throw CommandFailure.usage(
-            "This \(MCPTool.key) was used for another call. Use a fresh one.")
+            "This \(MCPTool.key) was used for another call. Use a new one.")
         }
         return MCPServer.result(earlier.answer, id: id)
       }
@@ -211,7 +216,7 @@ struct MCPServer: Sendable {
     let answer = try await ask(try tool.request(arguments))
     guard let tree = JSONTree(Array(answer.json)) else {
       throw CommandFailure(
-        code: "unexpectedAnswer", message: "The daemon's answer is no JSON.",
+        code: "unexpectedAnswer", message: "The daemon's answer is not valid JSON.",
         exitCode: ExitStatus.failed)
     }
     let shown = tool.answer(tree, arguments)

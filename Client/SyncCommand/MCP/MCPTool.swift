@@ -66,8 +66,8 @@ struct MCPTool: Sendable {
       Field(
         name: MCPTool.key, kind: .text,
         description:
-          "Any text of your own. A call that is repeated with the same key is done once, "
-          + "and gets the first answer again.")
+          "A text that you choose. If you repeat a call with the same key, it has its effect "
+          + "once, and returns the first answer again.")
     ]
   }
 }
@@ -115,7 +115,7 @@ extension MCPTool {
       switch given {
       case nil, .null: values = [:]
       case .object(let members): values = members
-      default: throw CommandFailure.usage("The arguments have to be an object.")
+      default: throw CommandFailure.usage("The arguments must be an object.")
       }
       for (name, value) in values.sorted(by: { $0.key < $1.key }) {
         guard let field = tool.allFields.first(where: { $0.name == name }) else {
@@ -124,7 +124,9 @@ extension MCPTool {
               + tool.allFields.map(\.name).joined(separator: ", ") + ".")
         }
         guard field.fits(value) else {
-          throw CommandFailure.usage("\"\(name)\" of \(tool.name): \(value.line) does not fit.")
+          throw CommandFailure.usage(
+            "\"\(name)\" of \(tool.name): \(value.line) is not a valid value. See the "
+              + "tool's schema.")
         }
       }
       for field in tool.fields where field.isRequired && values[field.name] == nil {
@@ -141,7 +143,9 @@ extension MCPTool {
 
     /// A text that has to be there.
     func needed(_ name: String) throws -> String {
-      guard let text = text(name) else { throw CommandFailure.usage("\"\(name)\" is missing.") }
+      guard let text = text(name) else {
+        throw CommandFailure.usage("The argument \"\(name)\" is missing.")
+      }
       return text
     }
 
@@ -149,7 +153,8 @@ extension MCPTool {
     func sessionID() throws -> String {
       guard let id = text("session") ?? surroundings.session else {
         throw CommandFailure.usage(
-          "Name the session: the server was started for none (COSPOOL_SESSION is not set).")
+          "Name the session: this server has no default session, because COSPOOL_SESSION is "
+            + "not set.")
       }
       return id
     }

@@ -9,12 +9,12 @@ enum MCPTools {
   private static let approvalTools = [
     MCPTool(
       name: "permission_prompt",
-      description: "Asks the session's person for leave to use a tool, on all devices. For Claude "
-        + "Code's --permission-prompt-tool.",
+      description: "Asks the user for permission to use a tool, on all devices. For Claude Code's "
+        + "--permission-prompt-tool.",
       fields: [
         session,
         .init(name: "tool_name", kind: .text, description: "The tool.", isRequired: true),
-        .init(name: "input", kind: .object, description: "What it is given.", isRequired: true),
+        .init(name: "input", kind: .object, description: "The tool's input.", isRequired: true),
         .init(name: "tool_use_id", kind: .text, description: "The call."),
       ], changes: false, waits: true,
       // Claude Code passes structured content on in place of the text that it asks this tool for.
@@ -49,16 +49,16 @@ enum MCPTools {
         case "cancelled":
           return .object([
             "behavior": "deny", "interrupt": true,
-            "message": "A person cancelled the question and wants this turn to end: stop here.",
+            "message": "The user cancelled the question and wants this turn to end: stop here.",
           ])
         case "withdrawn":
           return .object([
-            "behavior": "deny", "message": "It was withdrawn before anybody answered.",
+            "behavior": "deny", "message": "The request was withdrawn before an answer came.",
           ])
         default:
           // Without a prompt of its own there is nobody else to ask.
           return .object([
-            "behavior": "deny", "message": "Nobody answered in time, so it was not done.",
+            "behavior": "deny", "message": "No answer came in time, so the tool was not used.",
           ])
         }
       })
@@ -72,9 +72,9 @@ enum MCPTools {
 
   private static let session = MCPTool.Field(
     name: "session", kind: .text,
-    description: "The session's id. Left out, it is the session that you run in.")
+    description: "The session's id. Default: the session that you run in.")
   private static let message = MCPTool.Field(
-    name: "id", kind: .text, description: "The message's id, or its first characters.",
+    name: "id", kind: .text, description: "The message's id, or the first characters of it.",
     isRequired: true)
 
   /// Characters of a content that a list shows.
@@ -83,9 +83,10 @@ enum MCPTools {
   private static let queueTools = [
     MCPTool(
       name: "queue_list",
-      description: "The prompts that wait in a session, in the order in which they will run, with "
-        + "ids, places and what became of earlier attempts. Contents are cut to \(previewMax) "
-        + "characters unless full is true.",
+      description:
+        "The prompts that are waiting in a session, in the order in which they will run, "
+        + "with ids, positions and the outcomes of earlier attempts. Contents are cut to "
+        + "\(previewMax) characters unless full is true.",
       fields: [
         session,
         .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
@@ -102,17 +103,21 @@ enum MCPTools {
       }, answer: { answer, arguments in arguments.flag("full") ? answer : previews(answer) }),
     MCPTool(
       name: "task_state",
-      description: "What a session's agent does: whether it is busy, its running tools, the error "
-        + "that stands, and its task: status, what it waits for, and how far it is.",
+      description: "The state of a session's agent: whether it is busy, its running tools, its "
+        + "current error, and its task with status, open request and progress.",
       fields: [session], changes: false,
       request: { APIRequest(.get, ["sessions", try $0.sessionID(), "activity"]) }),
     MCPTool(
       name: "queue_add",
-      description: "Queues a prompt in a session, behind what waits. It runs when its turn comes.",
+      description:
+        "Queues a prompt in a session, behind the prompts that are waiting. It runs when "
+        + "its turn comes.",
       fields: [
         session,
         .init(name: "text", kind: .text, description: "The prompt.", isRequired: true),
-        .init(name: "urgent", kind: .flag, description: "Before all that is not urgent."),
+        .init(
+          name: "urgent", kind: .flag,
+          description: "Queue it before all prompts that are not urgent."),
         .init(name: "project", kind: .text, description: "The session's project path."),
       ], changes: true,
       request: { arguments in
@@ -161,8 +166,10 @@ enum MCPTools {
       }),
     MCPTool(
       name: "queue_move",
-      description: "Moves waiting prompts: to a place counted from 1, or in front of or behind "
-        + "another message, also in another session's queue. Give one of to, before and after.",
+      description:
+        "Moves waiting prompts to a position, counted from 1, or before or after another "
+        + "message, which may be in another session's queue. Give one of to, before and "
+        + "after.",
       fields: [
         .init(name: "ids", kind: .texts, description: "The messages.", isRequired: true),
         .init(name: "to", kind: .number, description: "The position of the first one, from 1."),
@@ -178,17 +185,19 @@ enum MCPTools {
       }),
     MCPTool(
       name: "queue_cancel",
-      description: "Takes waiting prompts out. What has started is not stopped: outcomes says "
-        + "invoked of it, and unconfirmed where the server did not say.",
+      description:
+        "Cancels waiting prompts. It does not stop a prompt that has started: its outcome "
+        + "is invoked, or unconfirmed if the server did not answer.",
       fields: [.init(name: "ids", kind: .texts, description: "The messages.", isRequired: true)],
       changes: true,
       request: {
         try APIRequest(.post, ["messages", "cancel"], body: MessagesRequest(ids: $0.texts("ids")))
       }),
     MCPTool(
-      name: "queue_pause", description: "Nothing of a session starts until it is resumed.",
+      name: "queue_pause",
+      description: "Pauses a session: none of its prompts starts until it is resumed.",
       fields: [
-        session, .init(name: "reason", kind: .text, description: "For the people who see it."),
+        session, .init(name: "reason", kind: .text, description: "A reason, which users see."),
       ], changes: true,
       request: { arguments in
         let path = ["sessions", try arguments.sessionID(), "pause"]
@@ -196,18 +205,18 @@ enum MCPTools {
         return try APIRequest(.put, path, body: PauseRequest(reason: reason))
       }),
     MCPTool(
-      name: "queue_resume", description: "Lets a paused session go on.", fields: [session],
+      name: "queue_resume", description: "Resumes a paused session.", fields: [session],
       changes: true,
       request: { APIRequest(.delete, ["sessions", try $0.sessionID(), "pause"]) }),
     MCPTool(
       name: "queue_retry",
-      description: "Has a prompt that failed, or whose end nobody knows, tried again.",
+      description: "Tries a prompt again that failed or has an unknown outcome.",
       fields: [message], changes: true,
       request: { APIRequest(.post, ["messages", try $0.needed("id"), "retry"]) }),
     MCPTool(
       name: "queue_skip",
-      description: "Takes a prompt that failed, or whose end nobody knows, out, so that the next "
-        + "one can run.",
+      description: "Skips a prompt that failed or has an unknown outcome, so that the next one can "
+        + "run.",
       fields: [message], changes: true,
       request: { APIRequest(.post, ["messages", try $0.needed("id"), "skip"]) }),
   ]
@@ -215,11 +224,12 @@ enum MCPTools {
   private static let askTools = [
     MCPTool(
       name: "ask_person",
-      description: "Asks the session's person something, on all devices, and waits for the answer. "
-        + "Without one in time it says so: go on as well as you can, or stop.",
+      description:
+        "Asks the user a question, on all devices, and waits for the answer. If none comes "
+        + "in time, the result says so: go on as well as you can, or stop.",
       fields: [
         session,
-        .init(name: "question", kind: .text, description: "What is asked.", isRequired: true),
+        .init(name: "question", kind: .text, description: "The question.", isRequired: true),
         .init(name: "options", kind: .texts, description: "Answers to choose from, if any."),
       ], changes: false, waits: true,
       request: { arguments in
@@ -236,9 +246,10 @@ enum MCPTools {
       answer: { answer, _ in
         switch answer["ending"]?.text {
         case "answered": .object(["answer": .string(answer["text"]?.text ?? "")])
-        case "cancelled": .object(["answer": .null, "why": "The person cancelled: stop here."])
-        case "withdrawn": .object(["answer": .null, "why": "It was withdrawn."])
-        default: .object(["answer": .null, "why": "Nobody answered in time."])
+        case "cancelled":
+          .object(["answer": .null, "why": "The user cancelled the question: stop here."])
+        case "withdrawn": .object(["answer": .null, "why": "The question was withdrawn."])
+        default: .object(["answer": .null, "why": "No answer came in time."])
         }
       })
   ]
@@ -246,8 +257,9 @@ enum MCPTools {
   private static let threadTools = [
     MCPTool(
       name: "session_list",
-      description: "The sessions that you may know, with their names, projects and how many "
-        + "prompts wait in each.",
+      description:
+        "The sessions that you may see, with their names, projects and numbers of waiting "
+        + "prompts.",
       fields: [
         .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
         .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
@@ -261,9 +273,11 @@ enum MCPTools {
           ])
       }),
     MCPTool(
-      name: "thread_list", description: "The sessions that wait for their person, in order.",
+      name: "thread_list", description: "The sessions that need the user next, in order.",
       fields: [
-        .init(name: "project", kind: .text, description: "Those in this folder and below."),
+        .init(
+          name: "project", kind: .text,
+          description: "Only sessions in this folder and its subfolders."),
         .init(name: "limit", kind: .number, description: "At most so many, 1 to 1000."),
         .init(name: "after", kind: .text, description: "The \"next\" of the page before."),
       ], changes: false,
@@ -277,7 +291,7 @@ enum MCPTools {
           ])
       }),
     MCPTool(
-      name: "thread_remove", description: "Takes sessions out of the thread queue.",
+      name: "thread_remove", description: "Removes sessions from the thread queue.",
       fields: [
         .init(name: "sessions", kind: .texts, description: "The sessions.", isRequired: true)
       ], changes: true,

@@ -24,8 +24,9 @@ struct DaemonStart: Equatable, Sendable {
       throw CommandFailure(
         code: "otherContainer",
         message:
-          "Process \(process) runs in another container, where nothing can be started from here. "
-          + "Say this there, or have it end once nothing runs (kill -USR1 \(process)) and start it there.",
+          "Process \(process) runs in another container, where this command cannot start a "
+          + "daemon. Run it in that container. Or stop the daemon when no agent is running "
+          + "(kill -USR1 \(process)), and start it there.",
         exitCode: ExitStatus.failed)
     }
     guard let words = Self.texts(of: place + "/cmdline"), let program = words.first,
@@ -35,8 +36,8 @@ struct DaemonStart: Equatable, Sendable {
     else {
       throw CommandFailure(
         code: "noService",
-        message: "Process \(process) is not the service's, and how it was started cannot be read "
-          + "here. Have it end once nothing runs (kill -USR1 \(process)), or now "
+        message: "Process \(process) does not belong to the service, and its command line cannot "
+          + "be read here. Stop it when no agent is running (kill -USR1 \(process)), or now "
           + "(kill \(process)), and start cospoold with its options.",
         exitCode: ExitStatus.failed)
     }
@@ -50,8 +51,8 @@ struct DaemonStart: Equatable, Sendable {
     guard let found = ProgramRun.path(of: path, in: self.variables) else {
       throw CommandFailure(
         code: "noProgram",
-        message: "\(path) is not there, by which process \(process) was started. Put it there, or "
-          + "have the process end (kill -USR1 \(process)) and start cospoold with its options.",
+        message: "\(path), the program of process \(process), no longer exists. Install it there, "
+          + "or stop the process (kill -USR1 \(process)) and start cospoold with its options.",
         exitCode: ExitStatus.failed)
     }
     self.words = [found] + words.dropFirst()

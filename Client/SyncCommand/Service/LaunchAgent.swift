@@ -98,7 +98,8 @@ struct LaunchAgent: Equatable, Sendable {
       ["launchctl"] + words, variables: environment.variables, seconds: 60, withErrors: true)
     guard let run else {
       throw CommandFailure(
-        code: "noLaunchd", message: "launchctl cannot be run.", exitCode: ExitStatus.failed)
+        code: "noLaunchd", message: "launchctl cannot be run. Check that it is in PATH.",
+        exitCode: ExitStatus.failed)
     }
     return run
   }

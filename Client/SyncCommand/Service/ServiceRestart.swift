@@ -18,25 +18,25 @@ extension ServiceCommands {
   /// Starts the daemon anew between two attempts.
   struct Restart: LocalCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Start the daemon anew, once what runs has ended.",
+      abstract: "Restart the daemon when running agents have ended.",
       discussion: """
         EXAMPLES
           cospool service restart
 
-        For after an upgrade: no agent is cut off. Nothing begins meanwhile, and
-        messages wait; what runs is in cospool overview. A service, yours or the
-        machine's, starts again by itself. A daemon that was started by hand is
-        started anew with the options, folder and environment it had, and then
-        writes to cospoold.log in its data directory; where the system does not
-        tell how it was started (macOS), or it runs in another container, nothing
-        is done and said so.
-        Where this command is broken off, the daemon ends all the same once nothing
-        runs; a service starts again all the same, too.
-        What systemd before 248, runit, supervisord or a loop of a script starts
-        looks as if started by hand: there say kill -USR1 PROCESS instead (its
-        number is in cospool status). It ends with 75 once nothing runs, and its
-        manager starts it again.
-        Not to wait (agents get agentGrace seconds):
+        Use this after an upgrade: it interrupts no agent. Meanwhile new messages
+        wait; cospool overview shows the running ones. A service, yours or the
+        machine's, starts again by itself. This command starts a daemon that you
+        started by hand again with the same options, folder and environment, and
+        its log goes to cospoold.log in its data directory. If the system does not
+        show how the daemon was started (macOS), or it runs in another container,
+        the command changes nothing and reports that.
+        If you interrupt this command, the daemon still stops when no agent is
+        running, and a service still starts again.
+        A daemon under systemd before 248, runit, supervisord or a script's loop
+        looks as if started by hand. For these use kill -USR1 PROCESS instead (its
+        number is in cospool status): the daemon exits with 75 when no agent is
+        running, and its manager starts it again.
+        To restart without waiting (agents get agentGrace seconds):
           systemctl --user restart \(SystemdUnit.name)
         """)
     @OptionGroup var options: GlobalOptions
@@ -71,8 +71,8 @@ extension ServiceCommands {
       CommandFailure(
         code: "firstProcess",
         message:
-          "The daemon is the first process of this container, which ends with it. Once nothing runs "
-          + "it ends by: kill -USR1 1. Have what started the container start it again.",
+          "The daemon is the first process of this container, which ends with it. To stop it "
+          + "when no agent is running: kill -USR1 1. Then start the container again.",
         exitCode: ExitStatus.failed)
     }
 
@@ -101,7 +101,8 @@ extension ServiceCommands {
         if !isTold, ContinuousClock.now - begin > .seconds(2) {
           isTold = true
           environment.complain(
-            "The daemon ends as soon as nothing runs (cospool overview); nothing begins meanwhile.")
+            "The daemon stops when no agent is running (cospool overview). Until then it "
+              + "starts no messages.")
         }
         try await Task.sleep(for: .milliseconds(100))
       }
@@ -128,9 +129,9 @@ extension ServiceCommands {
       }
       throw CommandFailure(
         code: "noDaemon",
-        message: next.map { "The daemon ended, and the next one does not answer. \($0.trace)" }
-          ?? "The daemon ended, and what had started it did not start it again. Have it do so; "
-          + "cospool doctor says more.",
+        message: next.map { "The daemon stopped, and the new one does not answer. \($0.trace)" }
+          ?? "The daemon stopped, and its service manager did not start it again. Start it "
+          + "there; for details: cospool doctor",
         exitCode: ExitStatus.unreachable)
     }
   }

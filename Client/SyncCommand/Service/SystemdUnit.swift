@@ -53,7 +53,7 @@ struct SystemdUnit: Equatable, Sendable {
 
   /// What a person says where that service has ended.
   static let startAdvice =
-    "Start its service: systemctl --user start \(name); why it ended: cospool service logs"
+    "Start its service: systemctl --user start \(name). To see why it stopped: cospool service logs"
 
   /// The file's text.
   ///
@@ -68,7 +68,7 @@ struct SystemdUnit: Equatable, Sendable {
     for value in [program, dataDirectory, searchPath] where !UnitText.canHold(value) {
       throw CommandFailure(
         code: "invalidPath",
-        message: "\(value) holds a control character: systemd cannot name it.",
+        message: "\(value) contains a control character, which systemd does not accept in a path.",
         exitCode: ExitStatus.usage)
     }
     return """

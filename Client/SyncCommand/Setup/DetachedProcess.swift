@@ -77,10 +77,10 @@ struct DetachedProcess: Sendable {
 
   /// Where a person finds what it wrote.
   var trace: String {
-    guard Self.bytes(of: log) <= logBytes else { return "It wrote to \(log)." }
+    guard Self.bytes(of: log) <= logBytes else { return "Its output is in \(log)." }
     var disk = statvfs()
     return statvfs(log, &disk) == 0 && disk.f_bavail == 0
-      ? "The disk of \(log) is full: make room there."
+      ? "The disk of \(log) is full. Free space there."
       : "It wrote nothing to \(log)."
   }
 

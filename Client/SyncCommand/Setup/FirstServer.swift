@@ -37,7 +37,7 @@ struct FirstServer {
     let started = try await start(program, port: setup.command.serverPort)
     guard var granted = try await granted(program) else {
       throw CommandFailure(
-        code: "noServer", message: "cospool-server was started, and does not serve.",
+        code: "noServer", message: "cospool-server was started but does not answer.",
         exitCode: ExitStatus.unreachable)
     }
     granted.started = started
@@ -77,7 +77,7 @@ struct FirstServer {
     guard !setup.command.noService, await systemctl("cat")?.status == 0 else { return nil }
     let run = await systemctl("start")
     guard let run, run.status == 0 else {
-      throw noServer("Its service does not start. \(run?.output ?? "It did not end in time.")")
+      throw noServer("Its service did not start. \(run?.output ?? "The command took too long.")")
     }
     return Started(what: "its service, cospool-server.service")
   }
@@ -89,7 +89,7 @@ struct FirstServer {
     else {
       throw CommandFailure(
         code: "noProgram",
-        message: "There is no cospool-server on this machine. Install it, or name a server "
+        message: "cospool-server is not installed on this machine. Install it, or use a server "
           + "elsewhere: --server URL --code CODE.", exitCode: ExitStatus.failed)
     }
     return program
@@ -106,7 +106,7 @@ struct FirstServer {
         [program, "pair"], variables: setup.variables, seconds: Self.seconds, withErrors: true)
       throw CommandFailure(
         code: "noCode",
-        message: "cospool-server pair gives no code. "
+        message: "cospool-server pair printed no code. "
           + (said.flatMap { $0.status == 0 ? nil : $0.output } ?? "Try again."),
         exitCode: ExitStatus.failed)
     }
@@ -123,7 +123,7 @@ struct FirstServer {
         [program, "service", "install", "--user", "--"] + options, variables: setup.variables,
         seconds: Self.seconds, withErrors: true)
       guard let run, run.status == 0 else {
-        throw noServer("Its service does not start. \(run?.output ?? "It did not end in time.")")
+        throw noServer("Its service did not start. \(run?.output ?? "The command took too long.")")
       }
       return Started(what: "a service, cospool-server.service")
     }
@@ -136,12 +136,12 @@ struct FirstServer {
         let address = line.split(separator: " ").lazy.compactMap { DoctorAddress(String($0)) }.first
         return Started(
           what: "a server, process \(process.id), until the next reboot",
-          fix: "Start it whenever the machine starts: \(Shell.quoted(program)) serve --port "
-            + "\(address?.port ?? port)" + dataOption)
+          fix: "Have this run whenever the machine starts: \(Shell.quoted(program)) serve "
+            + "--port \(address?.port ?? port)" + dataOption)
       }
       try await Task.sleep(for: .milliseconds(50))
     }
-    throw noServer(process.lastLine.map { "It says: \($0)" } ?? process.trace)
+    throw noServer(process.lastLine.map { "It reports: \($0)" } ?? process.trace)
   }
 
   /// Named where only a variable says it, which whatever starts machines may not have.
@@ -163,8 +163,8 @@ struct FirstServer {
     CommandFailure(
       code: "noServer",
       message:
-        "cospool-server does not serve. \(reason)\nAnother port: --server-port PORT. A server that "
-        + "runs already: --server URL --code CODE.",
+        "cospool-server does not answer. \(reason)\nTo choose another port: --server-port "
+        + "PORT. To use a running server: --server URL --code CODE.",
       exitCode: ExitStatus.unreachable)
   }
 }

@@ -78,7 +78,7 @@ struct Setup {
     let isNew = try InitCommand.prepare(directory)
     return SetupStep(
       step: "init", state: isNew ? .done : .unchanged,
-      what: isNew ? "made \(directory): the thread queue is on" : "\(directory) is there")
+      what: isNew ? "created \(directory) and turned the thread queue on" : "\(directory) exists")
   }
 
   private func status(
@@ -105,7 +105,7 @@ struct Setup {
   private func startDaemon() async throws -> SetupStep {
     if let running = try? await RunningDaemon.of(connection) {
       return SetupStep(
-        step: "daemon", state: .unchanged, what: "process \(running.processID) runs")
+        step: "daemon", state: .unchanged, what: "process \(running.processID) is running")
     }
     guard !command.noService else { return try await startDetached() }
     let install = try ServiceCommands.Install.parse(["--data", directory])
@@ -116,7 +116,8 @@ struct Setup {
       return SetupStep(step: "daemon", state: .done, what: "a service, \(first)")
     } catch let failure as CommandFailure {
       guard ["noSystemd", "systemd"].contains(failure.code) else { throw failure }
-      let fix = "Start it whenever the machine starts: cospoold --data \(Shell.quoted(directory))"
+      let fix =
+        "Have this run whenever the machine starts: cospoold --data \(Shell.quoted(directory))"
       guard environment.confirm?("No service: \(failure.message)\nStart the daemon now?") == true
       else {
         let now = environment.confirm == nil ? "Start it now: cospool setup --no-service. " : ""
@@ -136,7 +137,7 @@ struct Setup {
     _ = try await answering(process)
     return SetupStep(
       step: "daemon", state: .done,
-      what: "started, process \(process.id), until the next reboot; it writes to \(log)")
+      what: "started, process \(process.id), until the next reboot; its log is \(log)")
   }
 
   private func answering(_ process: DetachedProcess? = nil) async throws -> StatusAnswer {
@@ -161,7 +162,7 @@ struct Setup {
       DoctorContext.lingers(variables) == false
     else { return nil }
     let fix = "loginctl enable-linger"
-    guard environment.confirm?("Have it run without a login, too (\(fix))?") == true else {
+    guard environment.confirm?("Keep it running without a login, too (\(fix))?") == true else {
       return SetupStep(
         step: "linger", state: .skipped, what: "the service ends when you log out", fix: fix)
     }
@@ -177,7 +178,7 @@ struct Setup {
 
   // MARK: The server
 
-  private static let later = "cospool pair URL CODE; the code is what cospool-server pair prints."
+  private static let later = "cospool pair URL CODE, with a code that cospool-server pair prints."
 
   private func pair() async throws -> SetupStep {
     let status = try await status()
@@ -198,7 +199,7 @@ struct Setup {
     }
     if command.serverHere { return try await pairedHere() }
     guard let ask = environment.ask,
-      let url = ask("Server (wss://host, \"here\" to make one, or nothing for none): "),
+      let url = ask("Server (wss://host, \"here\" to start one, or Enter for none): "),
       !url.isEmpty
     else {
       return SetupStep(
@@ -258,13 +259,15 @@ struct Setup {
     guard ProgramRun.path(of: name, in: variables) != nil else {
       return step(.skipped, "no \(name) in PATH")
     }
-    guard !command.noHooks else { return step(.skipped, "\(name) is left alone") }
-    guard let path = agent.userFile(variables) else { return step(.skipped, "there is no HOME") }
+    guard !command.noHooks else {
+      return step(.skipped, "the settings of \(name) were not changed")
+    }
+    guard let path = agent.userFile(variables) else { return step(.skipped, "HOME is not set") }
     let installed = try HookFile(path: path).settings().installed
     let isComplete = agent.events.allSatisfy { event in
       installed.contains { $0.event == event.rawValue }
     }
-    guard !isComplete else { return step(.unchanged, "\(name) has them: \(path)") }
+    guard !isComplete else { return step(.unchanged, "\(name) has the hooks: \(path)") }
     let again = HooksCommands.Install.options(of: installed.map(\.command))
     let fix = (["cospool hooks install", name] + again).joined(separator: " ")
     guard
@@ -272,7 +275,7 @@ struct Setup {
         "Install hooks for \(name), so that Cospool can show what it is doing (in \(path))?")
         == true
     else {
-      return step(.skipped, "\(name) has none", fix: fix)
+      return step(.skipped, "\(name) has no hooks", fix: fix)
     }
     let install = try HooksCommands.Install.parse(
       [name] + again + Paths.dataOption(directory, variables))

@@ -14,25 +14,25 @@ struct SetupCommand: LocalCommand {
     abstract: "Set this machine up: daemon, server, hooks, and a check of everything.",
     discussion: """
       EXAMPLES
-        cospool setup                                        asks what it needs to know
+        cospool setup                                        asks for what it needs
         cospool setup --server wss://cospool.example --code BCDF-GHJK
         cospool setup --server-here                          this machine is the server, too
         cospool setup --yes --json                           for scripts: asks nothing
         cospool setup --no-service                           a daemon without systemd
 
-      Says what it does, line by line:
+      It prints each step:
         init      the data directory, as cospool init
         daemon    a service that starts it, as cospool service install
-        linger    the service goes on without a login (systemd)
+        linger    keep the service running without a login (systemd)
         pair      the server, as cospool pair
-        hooks     Claude Code and Codex, where they are here, as cospool hooks install
+        hooks     Claude Code and Codex, if installed, as cospool hooks install
         doctor    cospool doctor
       You can run each step by itself. Running setup again is safe.
 
-      Without systemd it says how the daemon is started; with --no-service, or --yes, it starts it
-      itself, until the next reboot. --server-here needs cospool-server on this machine.
+      Without systemd it shows how to start the daemon. With --no-service or --yes it starts the
+      daemon itself, until the next reboot. --server-here needs cospool-server on this machine.
 
-      Exit codes: 0 all is well, 1 a step failed, or doctor found an error.
+      Exit codes: 0 everything works, 1 a step failed, or doctor found an error.
       """)
   @Flag(name: [.short, .long], help: "Ask nothing, and answer yes to everything.") var yes = false
   @Option(help: ArgumentHelp("ws://host:port or wss://host:port.", valueName: "url"))
@@ -40,11 +40,11 @@ struct SetupCommand: LocalCommand {
   @Option(help: "The one-time code that cospool-server pair printed.") var code: String?
   @Flag(help: "Allow unencrypted ws:// outside private networks (anyone in between can read it).")
   var insecure = false
-  @Flag(help: "Start a server on this machine where none runs, and pair with it.")
+  @Flag(help: "Start a server on this machine if none runs, and pair with it.")
   var serverHere = false
   @Option(help: "The port of the server that --server-here starts.") var serverPort = 7_420
-  @Flag(help: "Start the daemon itself, not a service.") var noService = false
-  @Flag(help: "Leave the settings of agents alone.") var noHooks = false
+  @Flag(help: "Start the daemon as a process instead of a service.") var noService = false
+  @Flag(help: "Do not change the settings of agents.") var noHooks = false
   @OptionGroup var options: GlobalOptions
 
   func validate() throws {
@@ -52,10 +52,11 @@ struct SetupCommand: LocalCommand {
       throw ValidationError("--server and --code go together: give both, or neither.")
     }
     guard (0...65_535).contains(serverPort) else {
-      throw ValidationError("--server-port takes 0 to 65535.")
+      throw ValidationError("--server-port: choose a port from 0 to 65535.")
     }
     guard server == nil || !serverHere else {
-      throw ValidationError("--server names a server elsewhere, --server-here makes one: choose.")
+      throw ValidationError(
+        "--server uses a server elsewhere, --server-here starts one. Pass one of them.")
     }
   }
 

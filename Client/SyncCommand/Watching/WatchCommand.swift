@@ -9,7 +9,7 @@ protocol WatchableCommand: DaemonCommand {
 struct WatchOption: ParsableArguments {
   @Flag(
     name: [.customShort("w"), .customLong("watch")],
-    help: "Show it again whenever something changed, until Ctrl-C.")
+    help: "Show it again after each change, until Ctrl-C.")
   var isOn = false
 }
 

@@ -28,7 +28,7 @@ struct WatchScreen {
   mutating func show(_ text: String, answer: Answer, note: String?, style: TextStyle) -> Bool {
     guard isTerminal else { return print(text, answer: answer, note: note) }
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
-    let footer = note ?? "watching; Ctrl-C ends"
+    let footer = note ?? "watching; press Ctrl-C to stop"
     let size = surroundings.screen() ?? ScreenSize(rows: 24, columns: 80)
     let room = max(1, size.rows - 2)
     if lines.count > room {

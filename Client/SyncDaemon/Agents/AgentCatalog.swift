@@ -14,7 +14,7 @@ enum AgentCatalog {
     let timeout = settings.timeoutSeconds
     switch kind {
     case .none:
-      throw CommandLineFault(reason: "no agent is set: cospool config set agent command")
+      throw CommandLineFault(reason: "no agent is set up: cospool config set agent command")
     case .command:
       // What starts another kind of agent is no command that takes a prompt and says no more.
       let isItsOwn = [.none, .hooks, .command].contains(settings.kind)

@@ -22,11 +22,11 @@ enum AgentProgram {
     guard !program.contains("/") else {
       // One that is named from the project's folder on is not known yet.
       guard program.hasPrefix("/"), !isExecutable(program) else { return nil }
-      return "\(program) is not there, or no program: messages will fail."
+      return "\(program) does not exist or is not a program: messages will fail."
     }
     let folders = path.split(separator: ":")
     guard !folders.contains(where: { isExecutable("\($0)/\(program)") }) else { return nil }
-    return "The daemon finds no \(program) in its PATH (\(path)): messages will fail."
+    return "The daemon does not find \(program) in its PATH (\(path)): messages will fail."
   }
 
   private static func isExecutable(_ path: String) -> Bool {

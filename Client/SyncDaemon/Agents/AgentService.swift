@@ -77,8 +77,8 @@ struct AgentService: Service {
   private func consent(to session: SessionID) -> AgentAsk {
     let name = client.syncStatus().deviceName
     return .question(
-      "May \(session) run on \(name)? Say there: "
-        + "cospool session host \(Shell.quotedOperand(session.rawValue)) this", options: [])
+      "May \(session) run on \(name)? To allow it, run there: cospool session host "
+        + "\(Shell.quotedOperand(session.rawValue)) this", options: [])
   }
 
   /// Before whatever begins then, which is told in its turn.
@@ -223,7 +223,7 @@ struct AgentService: Service {
         for await _ in stops { return .stopWanted }
         return .over
       }
-      var result = TurnResult.died("the agent ended without a word")
+      var result = TurnResult.died("the agent ended without a report")
       var wasStopped = false
       for await part in group {
         switch part {
@@ -319,7 +319,7 @@ struct AgentService: Service {
         try await client.execution.setConversation(id, of: session, with: kind.rawValue)
       } catch {
         logger.warning(
-          "cannot keep the conversation's id: \(error)",
+          "cannot store the conversation's id: \(error)",
           metadata: ["session": "\(session.rawValue.debugDescription)"])
       }
     }

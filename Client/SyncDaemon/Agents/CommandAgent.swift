@@ -27,7 +27,7 @@ struct PromptFault: Error, Hashable, CustomStringConvertible {
   var reason: String
 
   var description: String {
-    "the prompt \(reason) leave {} out of the command, and it comes on standard input"
+    "the prompt \(reason) leave {} out of the command, so that it gets the prompt on standard input"
   }
 
   /// Bytes that one argument may have on Linux (execve(2)), without its end.
@@ -37,11 +37,11 @@ struct PromptFault: Error, Hashable, CustomStringConvertible {
   static func check(_ words: [String]) throws(PromptFault) {
     for word in words {
       if word.utf8.contains(0) {
-        throw PromptFault(reason: "holds a NUL character, where an argument ends:")
+        throw PromptFault(reason: "contains a NUL character, which ends an argument:")
       }
       if word.utf8.count > argumentBytesMax {
         throw PromptFault(
-          reason: "is too long for an argument, which has at most \(argumentBytesMax) bytes:")
+          reason: "is too long for an argument of at most \(argumentBytesMax) bytes:")
       }
     }
   }
@@ -63,7 +63,9 @@ struct CommandReader: AgentOutputReader {
     case .exited(0):
       return ([], .succeeded(summary: lines.text))
     case .exited(75):
-      return ([], .tryLater(reason: "the command asked to try later (exit code 75)", until: nil))
+      return (
+        [], .tryLater(reason: "the command asked for another try later (exit code 75)", until: nil)
+      )
     case .exited, .signalled:
       let last = lines.text.isEmpty ? "" : ": \(lines.text)"
       return ([], .failed(reason: end.description + last))

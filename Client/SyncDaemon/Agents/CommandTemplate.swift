@@ -41,8 +41,8 @@ struct CommandTemplate: Hashable, Sendable {
     {
       throw PromptFault(
         reason:
-          "begins with -, and would be read as an option: write -- right before {}, if the agent "
-          + "knows that; or")
+          "begins with - and would be read as an option: write -- right before {}, if the "
+          + "agent supports that; or")
     }
     let filled = words.map {
       $0.replacingOccurrences(of: CommandTemplate.placeholder, with: prompt)
@@ -53,8 +53,10 @@ struct CommandTemplate: Hashable, Sendable {
 
   private static let fault = CommandLineFault(
     reason:
-      "{} must be a word of its own, or --prompt={} or its like, and no script or program that is run, since a "
-      + "prompt could then run commands. Leave {} out: the prompt comes on standard input, which is a file (/dev/stdin)"
+      "{} must be a separate word, or part of an option such as --prompt={}. It cannot be "
+      + "part of a script or the program's name, because a prompt could then run commands. Or "
+      + "leave {} out: the command gets the prompt on standard input, which is a file "
+      + "(/dev/stdin)"
   )
 
   /// `--prompt={}`, `--system-prompt={}` and their like. Other options of many programs run what they are given.

@@ -197,7 +197,7 @@ struct LiveAgent: Agent {
     guard let ends = slots.give(turn.promptWithFiles, to: turn.session) else {
       return .tryAfter(
         LiveAgent.retryMilliseconds,
-        reason: "The agent was not at the end of a turn any more.")
+        reason: "The agent was no longer at the end of a turn.")
     }
     report(.started)
     let process = slots.process(of: turn.session)
@@ -219,7 +219,7 @@ struct LiveAgent: Agent {
     }
     // The task was cancelled. Nobody but its person can stop the agent.
     slots.end(turn.session, with: .died(""))
-    return .died("It goes on at its person's prompt, and is not waited for any more.")
+    return .died("The agent continues at its own prompt; Cospool no longer waits for it.")
   }
   /// Between two looks at the agent's process.
   static let watchPeriod = Duration.seconds(2)
@@ -231,6 +231,6 @@ struct LiveAgent: Agent {
     while process.isAlive {
       guard (try? await Task.sleep(for: LiveAgent.watchPeriod)) != nil else { return nil }
     }
-    return .died("The agent's process is gone, and told no end.")
+    return .died("The agent's process has ended without reporting it.")
   }
 }

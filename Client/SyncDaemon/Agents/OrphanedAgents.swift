@@ -32,7 +32,7 @@ enum OrphanedAgents {
     }
     return await end(marks, grace: grace) { message in
       logger.notice(
-        "ending an agent that outlived its daemon", metadata: ["message": "\(message)"])
+        "stopping an agent that outlived its daemon", metadata: ["message": "\(message)"])
     }
   }
 

@@ -237,7 +237,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   /// there may have done anything; only where there was none, another try does no harm.
   static func outcome(of error: any Error, program: String, started: Bool) -> Outcome {
     let reason = "\(program): \(error)"
-    return started ? .lost("nobody could wait for \(reason)") : .notStarted(reason)
+    return started ? .lost("cannot wait for \(reason)") : .notStarted(reason)
   }
 }
 
@@ -246,7 +246,9 @@ struct ZeroByte: Error, Hashable, CustomStringConvertible {
   /// What it is, at the beginning of a sentence.
   var place: String
 
-  var description: String { "\(place) holds a NUL character, where it would be cut: take it out" }
+  var description: String {
+    "\(place) contains a NUL character, at which it would be cut: remove it"
+  }
 
   /// - Throws: where an agent would be started with another command, folder or environment than is meant.
   static func check(_ line: AgentCommandLine, _ turn: AgentTurn) throws(ZeroByte) {

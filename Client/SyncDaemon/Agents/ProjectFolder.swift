@@ -11,9 +11,11 @@ struct ProjectFolder: Hashable, Sendable {
 
     var description: String {
       let folder = "the project folder \(project)"
-      let advice = "Make another device the host (cospool session host), or put it there and retry."
+      let advice =
+        "Choose another device as host (cospool session host), or create the folder there "
+        + "and retry."
       guard project.hasPrefix("/") || project.hasPrefix("~") else {
-        return "\(folder) is not named from / or ~ on, so nobody knows where it is. \(advice)"
+        return "\(folder) does not begin with / or ~, so the daemon cannot find it. \(advice)"
       }
       return "\(folder) is not on this device. \(advice)"
     }
@@ -24,8 +26,8 @@ struct ProjectFolder: Hashable, Sendable {
     var path: String
 
     var description: String {
-      "the project folder \(path) is in none of this device's projectRoots, and nothing was started. To "
-        + "allow it: cospool config set projectRoots FOLDER[:FOLDER…], then retry."
+      "the project folder \(path) is not in this device's projectRoots, so nothing was "
+        + "started. To allow it: cospool config set projectRoots FOLDER[:FOLDER…], then retry."
     }
   }
 

@@ -49,7 +49,7 @@ extension APIHandlers {
     api.get("web/proof") { request, _ in
       guard let nonce = request.uri.queryParameters.get("nonce"), nonce.utf8.count == 32,
         nonce.utf8.allSatisfy(ASCII.isHexDigit)
-      else { throw APIProblem.badRequest("The parameter nonce takes 32 hexadecimal digits.") }
+      else { throw APIProblem.badRequest("The parameter nonce must have 32 hexadecimal digits.") }
       return CanonicalJSON.response(
         WebProofAnswer(proofs: web.keys.proofs(for: nonce, at: client.time)))
     }
@@ -102,8 +102,8 @@ extension APIHandlers {
       throw APIProblem(
         .conflict, code: "webFixed",
         message:
-          "The setting web comes from \(current.effective(.web).origin.rawValue), which says "
-          + "\(current.text(.web) ?? WebAddress.off). Change it there.",
+          "The setting web comes from \(current.effective(.web).origin.rawValue), with the "
+          + "value \(current.text(.web) ?? WebAddress.off). Change it there.",
         exitCode: ExitStatus.conflict)
     }
     await web.follow(wanted, api: self).value
@@ -141,7 +141,7 @@ extension WebRequest {
     guard port != nil || self.address != nil || current == nil else { return changes }
     if let port, !(0...Int(UInt16.max)).contains(port) {
       throw APIProblem(
-        .unprocessableContent, code: "invalidPort", message: "A port is 0 to 65535.",
+        .unprocessableContent, code: "invalidPort", message: "The port must be 0 to 65535.",
         exitCode: ExitStatus.usage)
     }
     var address = current ?? WebAddress()
@@ -151,8 +151,8 @@ extension WebRequest {
         throw APIProblem(
           .unprocessableContent, code: "invalidAddress",
           message:
-            "\(host) is no numeric address, as 127.0.0.1 is. What browsers call this machine "
-            + "is the URL.", exitCode: ExitStatus.usage)
+            "\(host) is not a numeric address such as 127.0.0.1. If browsers use a name for "
+            + "this machine, set it with --url.", exitCode: ExitStatus.usage)
       }
       address = named
     }
@@ -165,17 +165,17 @@ extension WebRequest {
 extension APIProblem {
   static let notOverTheWeb = APIProblem(
     .forbidden, code: "notOverTheWeb",
-    message: "A browser cannot do this. Run the command on the machine itself.",
+    message: "A browser cannot do this. Run the command on that machine.",
     exitCode: ExitStatus.authentication)
 
   static let notElsewhere = APIProblem(
     .conflict, code: "webNotElsewhere",
     message:
-      "The page is served to this machine alone. How other devices get it: cospool web --help",
+      "The page is served only to this machine. To open it on other devices: cospool web --help",
     exitCode: ExitStatus.failed)
 
   static let ticketUnknown = APIProblem(
     .unauthorized, code: "ticketUnknown",
-    message: "The link was used already, or is older than a minute. Run cospool web again.",
+    message: "The link was already used, or is older than a minute. Run cospool web again.",
     exitCode: ExitStatus.authentication)
 }

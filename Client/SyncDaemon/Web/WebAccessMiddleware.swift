@@ -47,7 +47,7 @@ struct WebAccessMiddleware: RouterMiddleware {
     // A name that leads here belongs to somebody else, and so do its pages.
     Rule(
       code: "foreignHost",
-      message: "Open the page under the address that cospool web prints.",
+      message: "Open the page at the address that cospool web prints.",
       status: .misdirectedRequest
     ) { question in
       guard let host = question.host?.lowercased(), question.fields["host"] == nil else {
@@ -55,11 +55,12 @@ struct WebAccessMiddleware: RouterMiddleware {
       }
       return question.origins[host] == nil
     },
-    Rule(code: "foreignOrigin", message: "Only the page itself may ask that.") { question in
+    Rule(code: "foreignOrigin", message: "Only the page itself can send this request.") {
+      question in
       guard let origins = question.fields["origin"] else { return false }
       return origins != [question.origins[question.host?.lowercased() ?? ""] ?? ""]
     },
-    Rule(code: "foreignSite", message: "Only the page itself may ask that.") { question in
+    Rule(code: "foreignSite", message: "Only the page itself can send this request.") { question in
       guard let site = question.fields["sec-fetch-site"] else { return false }
       if site == ["same-origin"] || (site == ["none"] && !question.isOfAPI) { return false }
       // The page holds nothing without its key, so a link may lead to it.
@@ -67,16 +68,19 @@ struct WebAccessMiddleware: RouterMiddleware {
         !(question.path == "/" && question.field("sec-fetch-mode") == "navigate"
         && question.field("sec-fetch-dest") == "document")
     },
-    Rule(code: "foreignMode", message: "Only the page itself may ask that.") { question in
+    Rule(code: "foreignMode", message: "Only the page itself can send this request.") { question in
       guard question.isOfAPI, let mode = question.fields["sec-fetch-mode"] else { return false }
       return mode != ["cors"] && mode != ["same-origin"]
     },
-    Rule(code: "methodNotAllowed", message: "No such method here.", status: .methodNotAllowed) {
+    Rule(
+      code: "methodNotAllowed", message: "The page's routes do not support this method.",
+      status: .methodNotAllowed
+    ) {
       let allowed = $0.isOfAPI ? ["GET", "POST", "PUT", "PATCH", "DELETE"] : ["GET"]
       return !allowed.contains($0.method)
     },
     // A browser says one of them of every write that a page makes.
-    Rule(code: "unknownOrigin", message: "A change has to name where it comes from.") {
+    Rule(code: "unknownOrigin", message: "The request needs the header Origin or Sec-Fetch-Site.") {
       $0.writes && $0.field("origin") == nil && $0.field("sec-fetch-site") == nil
     },
     // What a form can send without asking is never this.
@@ -175,6 +179,7 @@ extension APIProblem {
   static let webKeyUnknown = APIProblem(
     .unauthorized, code: "webKeyUnknown",
     message:
-      "This browser has no key: it was revoked, was not used for 30 days, or made room for a "
-      + "newer one. Run cospool web and open what it prints.", exitCode: ExitStatus.authentication)
+      "This browser has no key: the key was revoked, was not used for 30 days, or was "
+      + "replaced by a newer one. Run cospool web and open the link that it prints.",
+    exitCode: ExitStatus.authentication)
 }

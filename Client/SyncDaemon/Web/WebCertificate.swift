@@ -44,7 +44,7 @@ final class WebCertificate: Sendable {
       reading.times = times
       do throws(Problem) {
         reading.context = try WebCertificate.context(chainFile, keyFile)
-        logger.notice("the page's certificate was read again")
+        logger.notice("the page's certificate was reloaded")
       } catch {
         logger.warning("the page's new certificate cannot be used: \(error)")
       }
@@ -61,10 +61,10 @@ final class WebCertificate: Sendable {
     _ chainFile: String, _ keyFile: String
   ) throws(Problem) -> NIOSSLContext {
     guard let chain = try? NIOSSLCertificate.fromPEMFile(chainFile), !chain.isEmpty else {
-      throw Problem(description: "\(chainFile) holds no certificate in PEM")
+      throw Problem(description: "\(chainFile) contains no certificate in PEM")
     }
     guard let key = try? NIOSSLPrivateKey(file: keyFile, format: .pem) else {
-      throw Problem(description: "\(keyFile) holds no key in PEM that opens without a passphrase")
+      throw Problem(description: "\(keyFile) contains no PEM key without a passphrase")
     }
     var configuration = TLSConfiguration.makeServerConfiguration(
       certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
@@ -75,8 +75,8 @@ final class WebCertificate: Sendable {
     } catch {
       throw Problem(
         description:
-          "the key in \(keyFile) and the certificate in \(chainFile), which has to be the "
-          + "first there, do not belong together")
+          "the key in \(keyFile) does not match the certificate in \(chainFile), which must "
+          + "be the first in that file")
     }
   }
 }

@@ -191,8 +191,8 @@ final class WebKeys: Sendable {
     } catch {
       throw APIProblem(
         .internalServerError, code: "storage",
-        message: "\(file.path(percentEncoded: false)) cannot be written. Make room on the disk and "
-          + "try again.", exitCode: ExitStatus.disk)
+        message: "\(file.path(percentEncoded: false)) cannot be written. Free space on the disk "
+          + "and try again.", exitCode: ExitStatus.disk)
     }
   }
 

@@ -154,7 +154,7 @@ final class WebListener: Sendable {
   private static func text(of error: any Error) -> String {
     switch (error as? IOError)?.errnoCode {
     case EADDRINUSE: "another program uses the port. Choose another one: cospool web --port N"
-    case EADDRNOTAVAIL: "it is no address of this machine. ip address lists those"
+    case EADDRNOTAVAIL: "this machine does not have that address. To list its addresses: ip address"
     case EACCES: "the system does not allow the port. Choose one above 1023: cospool web --port N"
     default: "\(error)"
     }

@@ -76,7 +76,7 @@ struct BackupFolder: Sendable {
         .corrupt, "The backup \(name) in \(path) cannot be read, or a newer version wrote it.")
     }
     throw SyncServerError(
-      .failed, "There is no backup \(name) in \(path). `backup list` shows those that are there.")
+      .failed, "There is no backup \(name) in \(path). `backup list` shows the backups.")
   }
 
   /// A name that no backup has: the time in UTC.
@@ -139,7 +139,8 @@ struct BackupFolder: Sendable {
       lock = try DirectoryLock(directory: path, name: "backup.lock")
     } catch {
       if case .locked = error {
-        throw SyncServerError(.tryLater, "Another backup to \(path) is under way.")
+        throw SyncServerError(
+          .tryLater, "Another backup to \(path) is running. Try again when it is done.")
       }
       throw SyncServerError(error)
     }
@@ -225,8 +226,8 @@ struct BackupFolder: Sendable {
       let more = problems.count > 5 ? ", and \(problems.count - 5) more" : ""
       throw SyncServerError(
         .corrupt,
-        "Backup \(manifest.name) is not whole: \(shown)\(more). The next `backup create` takes again "
-          + "what the server still has; use another backup.")
+        "Backup \(manifest.name) is incomplete: \(shown)\(more). Use another backup. The "
+          + "next `backup create` saves again what the server still has.")
     }
   }
 

@@ -29,7 +29,8 @@ package struct BackupPlace: Codable, Hashable, Sendable {
     guard let place, place.folder.hasPrefix("/") else {
       throw SyncServerError(
         .failed,
-        "\(path) names no folder of backups. Remove it; then: cospool-server backup create --folder FOLDER."
+        "\(path) does not name a backup folder. Remove it, then: cospool-server backup "
+          + "create --folder FOLDER."
       )
     }
     return place

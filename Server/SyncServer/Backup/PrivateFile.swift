@@ -78,7 +78,7 @@ enum PrivateFile {
     do {
       try PrivateFolder.make(path)
     } catch {
-      throw .file("\(error.path) cannot be made", SystemFault.numbered(error.number))
+      throw .file("\(error.path) cannot be created", SystemFault.numbered(error.number))
     }
   }
 }
@@ -88,7 +88,8 @@ extension SyncServerError {
   static var forbidden: String {
     let account = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "\(geteuid())"
     return
-      "user \(account) may not. It has to be that account's: chown -R \(account) FOLDER, as root."
+      "user \(account) has no permission. Make that account the owner, as root: chown -R "
+      + "\(account) FOLDER"
   }
 
   /// A file that the system does not let be read, written or removed.
@@ -102,7 +103,7 @@ extension SyncServerError {
   static func file(_ what: String, _ error: any Error) -> SyncServerError {
     if let error = error as? SyncServerError { return error }
     if case .storage(_, isFull: true) = BlobStore.Fault(error) {
-      return SyncServerError(.disk, "\(what): no space is left.")
+      return SyncServerError(.disk, "\(what): the disk is full. Free space and try again.")
     }
     if SystemFault.isForbidden(error) {
       return SyncServerError(.disk, "\(what): \(forbidden)")

@@ -61,8 +61,8 @@ extension ServerBackup {
         revocations: revocations, notes: notes)
     } catch {
       throw .file(
-        "The backup could not be moved into its place; what was there is in \(directory) or in a "
-          + "folder before-restore-… of it. Say `backup restore` again", error)
+        "The backup could not be moved into place. The previous data is in \(directory) or "
+          + "in its folder before-restore-…. Run `backup restore` again", error)
     }
   }
 
@@ -103,7 +103,7 @@ extension ServerBackup {
         FileManager.default.fileExists(atPath: "\(staging)/\(item)")
       else { return path }
       let kept = "\(directory)/\(item)"
-      notes.append("\(path) is not there: \(kept) stands in for it")
+      notes.append("\(path) does not exist; \(kept) replaces it")
       return kept
     }
     if let apns = settings.apns {

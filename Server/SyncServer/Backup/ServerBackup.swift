@@ -25,15 +25,17 @@ package struct ServerBackup: Sendable {
     guard let path = folder.map(ServerBackup.absolute) ?? known else {
       throw SyncServerError(
         .usage,
-        "Say where the backups lie: --folder FOLDER. Later commands know where the latest one went."
+        "Name the backup folder: --folder FOLDER. Later commands use the folder of the "
+          + "latest backup."
       )
     }
     self.folder = BackupFolder(path)
     guard path == known, !self.folder.isPrepared else { return }
     throw SyncServerError(
       .disk,
-      "\(path) holds no backups, and the latest one went there: mount that disk. To have backups begin anew "
-        + "there, first: rm \(Shell.quoted("\(dataDirectory)/\(BackupPlace.fileName)"))")
+      "\(path) contains no backups, but the latest one went there. Mount that disk. To start "
+        + "new backups there, first: rm "
+        + "\(Shell.quoted("\(dataDirectory)/\(BackupPlace.fileName)"))")
   }
 
   /// A path from the root on, without a slash at its end.
@@ -68,8 +70,8 @@ package struct ServerBackup: Sendable {
     guard parts(path).starts(with: parts(dataDirectory)) else { return }
     throw SyncServerError(
       .usage,
-      "\(folder) lies in the data directory: what takes the data takes such backups, too. Name a folder "
-        + "elsewhere, best on another disk.")
+      "\(folder) is inside the data directory, so the backups would be lost together with "
+        + "the data. Name a folder elsewhere, best on another disk.")
   }
 
   /// A backup, as it is printed.
@@ -91,7 +93,7 @@ package struct ServerBackup: Sendable {
       let mebibytes = String(format: "%.1f", Double(bytes) / 1_048_576)
       return "\(name)  \(mebibytes) MiB, \(files)"
         + (damaged.isEmpty ? "" : "; \(damaged.count) damaged attachments left out")
-        + (missing == 0 ? "" : "; not whole: \(missing) of its files are gone or damaged")
+        + (missing == 0 ? "" : "; incomplete: \(missing) of its files are missing or damaged")
     }
 
     init(_ manifest: BackupManifest, missing: Int) {
@@ -241,7 +243,7 @@ package struct ServerBackup: Sendable {
         if !folder.has(found.hash, bytes: found.bytes) { newBytes += found.bytes }
         try folder.take(fresh, as: found.hash)
       } catch {
-        throw .file("The copy of the database cannot be kept", error)
+        throw .file("The copy of the database cannot be stored", error)
       }
       files[BackupItem.database] = BackupManifest.File(
         path: BackupItem.database, bytes: found.bytes, sha256: found.hash)
@@ -325,8 +327,9 @@ package struct ServerBackup: Sendable {
     package var text: String {
       let positions = workspaces.map { "\(ShownName.text($0.name)) up to \($0.logPosition)" }
       return
-        "\(backup) is whole: \(files) file\(files == 1 ? "" : "s"), \(bytes) bytes, all as they were; the database is "
-        + "sound; workspaces: \(positions.isEmpty ? "none" : positions.joined(separator: ", "))"
+        "\(backup) is complete: \(files) file\(files == 1 ? "" : "s"), \(bytes) bytes, all "
+        + "unchanged; the database is intact; workspaces: "
+        + "\(positions.isEmpty ? "none" : positions.joined(separator: ", "))"
     }
   }
 
@@ -346,7 +349,7 @@ package struct ServerBackup: Sendable {
     let place = "\(scratch)/\(ServerBackup.scratchPrefix)\(UUID().uuidString)"
     // A folder for it that is not there is mistyped.
     guard mkdir(place, 0o700) == 0 else {
-      throw .file("\(place) cannot be made", SystemFault.last)
+      throw .file("\(place) cannot be created", SystemFault.last)
     }
     defer { try? FileManager.default.removeItem(atPath: place) }
     let lock = try? DirectoryLock(directory: place, name: ServerBackup.scratchLock)

@@ -26,28 +26,33 @@ extension ServerDoctor {
       return [
         errno == ENOENT
           ? .error(
-            code, "\(path) is not there",
-            fix: "Name the server's with --data; or begin one: cospool-server pair --data \(quoted)"
+            code, "\(path) does not exist",
+            fix: "Name the server's data directory with --data, or create this one: "
+              + "cospool-server pair --data \(quoted)"
           )
           : .error(
-            code, "\(path) cannot be looked at: \(String(cString: strerror(errno)))",
-            fix: "Ask as the user who runs the server, or as root.")
+            code, "\(path) cannot be examined: \(String(cString: strerror(errno)))",
+            fix: "Run the doctor as the user who runs the server, or as root.")
       ]
     }
     guard status.st_mode & S_IFMT == S_IFDIR else {
-      return [.error(code, "\(path) is no folder", fix: "Name the server's with --data.")]
+      return [
+        .error(
+          code, "\(path) is not a folder", fix: "Name the server's data directory with --data.")
+      ]
     }
     guard access(path, W_OK | X_OK) == 0 else {
       return [
         .error(
-          code, "\(path) cannot be written to by this user",
-          fix: "Ask as the user who runs the server (its number is \(status.st_uid)), or as root.")
+          code, "this user cannot write to \(path)",
+          fix: "Run the doctor as the user who runs the server (user id \(status.st_uid)), or "
+            + "as root.")
       ]
     }
     guard status.st_mode & 0o022 == 0 else {
       return [
         .error(
-          "dataMode", "others can write to \(path), and put another store in the place of this one",
+          "dataMode", "other users can write to \(path), and replace the store",
           fix: "chmod go-w \(quoted)", repair: .mode(path: path + "/.", bits: 0o700))
       ]
     }
@@ -64,14 +69,14 @@ extension ServerDoctor {
       case .file(let rights) where rights & 0o077 != 0:
         findings.append(
           .error(
-            "fileMode", "\(path) can be read by others",
+            "fileMode", "other users can read \(path)",
             fix: "chmod 600 \(Shell.quoted(path))",
             repair: .mode(path: path, bits: 0o600)))
       case .file, .absent: break
       }
     }
     guard findings.isEmpty, context.hasDatabase else { return findings }
-    return [.ok("fileMode", "only its owner may read what is secret")]
+    return [.ok("fileMode", "only the owner can read the secrets")]
   }
 
   private static func diskSpace(_ context: ServerDoctorContext) -> [DoctorFinding] {
@@ -86,10 +91,12 @@ extension ServerDoctor {
   }
 
   static func diskSpace(left: UInt64, whole: UInt64, of path: String) -> DoctorFinding {
-    let what = "\(left >> 20) of \(whole >> 20) MiB are left for \(path)"
-    let fix = "Make room on that disk; cospool-server workspace list shows who takes what."
+    let what = "\(left >> 20) of \(whole >> 20) MiB are free for \(path)"
+    let fix =
+      "Free space on that disk; cospool-server workspace list shows how much each "
+      + "workspace takes."
     if FreeSpace(measure: { (left, whole) }).isScarce {
-      return .error("diskSpace", what + ": nothing new is taken from devices", fix: fix)
+      return .error("diskSpace", what + ": the server accepts no changes from devices", fix: fix)
     }
     return left < diskBytesLow
       ? .warning("diskSpace", what, fix: fix) : .ok("diskSpace", what)
@@ -117,7 +124,7 @@ extension ServerDoctor {
     var compared = 0
     var findings: [DoctorFinding] = []
     let fix =
-      "Nothing is lost where a device has it: one that sends it again replaces it. Look at the disk."
+      "If a device still has the file, it sends it again and replaces it. Check the disk."
     for file in files {
       left -= Int(file.status.st_size)
       guard left >= 0 else { break }
@@ -144,8 +151,8 @@ extension ServerDoctor {
     else { return [] }
     return names.filter { WorkspaceID($0) != nil && !known.contains($0) }.map { name in
       .warning(
-        "deletedFiles", "\(root)/\(name) holds files of a workspace that is not there any more",
-        fix: "Only where it was deleted: rm -r \(Shell.quoted("\(root)/\(name)"))")
+        "deletedFiles", "\(root)/\(name) holds files of a workspace that no longer exists",
+        fix: "If you deleted that workspace: rm -r \(Shell.quoted("\(root)/\(name)"))")
     }
   }
 
@@ -159,7 +166,8 @@ extension ServerDoctor {
       return [
         .error(
           "revocations", "\(unreadable) lines of \(path) cannot be read",
-          fix: "Each is WORKSPACE DEVICE TIME. Correct them; cospool-server devices lists the ids.")
+          fix: "Correct them: each line is WORKSPACE DEVICE TIME. cospool-server devices "
+            + "lists the ids.")
       ]
     }
     guard context.hasDatabase else { return [] }
@@ -167,14 +175,14 @@ extension ServerDoctor {
       try database.standing(file.read())
     }
     guard let standing, !standing.isEmpty else {
-      return [.ok("revocations", "\(file.lines().count) devices stay out")]
+      return [.ok("revocations", "\(file.lines().count) devices stay revoked")]
     }
     return [
       .error(
         "revocations",
-        "\(standing.count) devices have access again that were revoked: \(standing[0].device)",
+        "\(standing.count) revoked devices have access again: \(standing[0].device)",
         fix:
-          "Restart the server: it revokes them again. Or cospool-server revoke "
+          "Restart the server, which revokes them again. Or: cospool-server revoke "
           + Shell.quoted("\(standing[0].device)")
       )
     ]
@@ -193,7 +201,7 @@ extension ServerDoctor {
       let path = "\(context.dataDirectory)/\(name)"
       return .info(
         "leftovers", "\(path) takes \(bytes(below: path) >> 20) MiB",
-        fix: "Once all is well without it: rm -r \(Shell.quoted(path))")
+        fix: "When you are sure that you do not need it: rm -r \(Shell.quoted(path))")
     }
   }
 
@@ -209,8 +217,9 @@ extension ServerDoctor {
     guard ServerBackup.isPending(in: context.dataDirectory) else { return [] }
     return [
       .error(
-        "restoring", "a restore into \(context.dataDirectory) did not end; no server starts",
-        fix: "Say it again: cospool-server backup restore")
+        "restoring",
+        "a restore into \(context.dataDirectory) did not finish; the server does not start",
+        fix: "Run it again: cospool-server backup restore")
     ]
   }
 }

@@ -16,15 +16,16 @@ extension ServerDoctor {
         guard context.hasDatabase else { return [] }
         return [
           .warning(
-            "backup", "no backup was made yet",
+            "backup", "there is no backup yet",
             fix:
-              "systemctl enable --now cospool-backup.timer, if a package brought it; else have cron run "
-              + "cospool-server backup create --folder FOLDER, on another disk")
+              "If a package installed it: systemctl enable --now cospool-backup.timer. "
+              + "Otherwise have cron run cospool-server backup create --folder FOLDER, with a "
+              + "folder on another disk.")
         ]
       }
       place = known
     } catch {
-      return [.error("backup", error.message, fix: "Do what that says.")]
+      return [.error("backup", error.message, fix: "Correct what the error names.")]
     }
     let list: ServerBackup.List
     do {
@@ -33,28 +34,30 @@ extension ServerDoctor {
       return [
         .error(
           "backup", error.message,
-          fix: "Mount that disk, or do what that says; then: cospool-server backup create")
+          fix: "Mount that disk, or correct what the error names; then: cospool-server backup "
+            + "create")
       ]
     }
     var findings = list.unreadable.map {
       DoctorFinding.warning(
-        "backupUnreadable", "\(place.folder)/\($0) is no backup that this version can read",
-        fix: "Remove it where it is damaged; update this program where a newer one wrote it.")
+        "backupUnreadable", "this version cannot read the backup \(place.folder)/\($0)",
+        fix: "If it is damaged, remove it. If a newer version wrote it, update this program.")
     }
     findings += list.backups.filter { $0.missing > 0 }.prefix(5).map {
       DoctorFinding.error(
         "backupNotWhole",
-        "backup \($0.name) cannot be restored: \($0.missing) of its files are gone or damaged",
+        "backup \($0.name) cannot be restored: \($0.missing) of its files are missing or damaged",
         fix:
-          "Look at that disk. cospool-server backup create takes again what the server still has; where it stays: "
-          + "rm \(Shell.quoted("\(place.folder)/\($0.name).json"))")
+          "Check that disk. cospool-server backup create saves again what the server still "
+          + "has. If this finding remains: rm "
+          + "\(Shell.quoted("\(place.folder)/\($0.name).json"))")
     }
     do {
       // A disk that had faults is read-only from then on.
       try ServerBackup.requireRight(to: place.folder)
     } catch {
       findings.append(
-        .error("backupFolder", error.message, fix: "Look at that disk, and at whose the folder is.")
+        .error("backupFolder", error.message, fix: "Check that disk, and the owner of the folder.")
       )
     }
     let now = Int64(context.now.timeIntervalSince1970 * 1_000)
@@ -65,9 +68,9 @@ extension ServerDoctor {
     {
       findings.append(
         .info(
-          "backupPlace", "the backups lie on the disk that they are for",
+          "backupPlace", "the backups are on the same disk as the data",
           fix:
-            "Have them copied elsewhere: COSPOOL_BACKUP_THEN in /etc/default/cospool-server, or --then"
+            "Copy them elsewhere: set COSPOOL_BACKUP_THEN in /etc/default/cospool-server, or --then"
         ))
     }
     return findings
@@ -85,8 +88,9 @@ extension ServerDoctor {
       DoctorFinding.error(
         "backupTime", "backup \($0.name) is dated ahead of this machine's clock",
         fix:
-          "Have the system set the clock: timedatectl set-ntp true. Where the backup is wrong: rm "
-          + "\(Shell.quoted("\(folder)/\($0.name).json")), then cospool-server backup create.")
+          "Have the system set the clock: timedatectl set-ntp true. If the backup's date is "
+          + "wrong: rm \(Shell.quoted("\(folder)/\($0.name).json")), then cospool-server "
+          + "backup create.")
     }
     guard let last = backups.last(where: { !BackupFolder.isAhead($0.createdAt, of: now) }) else {
       return findings
@@ -97,8 +101,8 @@ extension ServerDoctor {
       hours > backupHoursMax
         ? .error(
           "backupAge", what,
-          fix: "cospool-server backup create; then see why the timer does not: systemctl status "
-            + "cospool-backup.timer")
+          fix: "Run cospool-server backup create. Then find out why the timer did not: "
+            + "systemctl status cospool-backup.timer")
         : .ok("backupAge", what))
     return findings
   }

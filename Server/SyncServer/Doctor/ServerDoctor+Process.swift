@@ -11,7 +11,7 @@ extension ServerDoctor {
       code: "serverAddress",
       late: .silence(
         of: "the address of devices",
-        fix: "Where serverHealth is well, what stands in front of the server hangs: restart that."),
+        fix: "If serverHealth is ok, the proxy in front of the server hangs: restart the proxy."),
       run: address),
   ]
 
@@ -21,7 +21,7 @@ extension ServerDoctor {
   static let descriptorsLow = 4_096
   private static let connectSeconds: Int64 = 2
   private static let restart =
-    "The process runs and does not answer: look at its log, and restart it."
+    "The process runs but does not answer: look at its log, and restart it."
 
   private static func server(_ context: ServerDoctorContext) -> [DoctorFinding] {
     guard context.isServed else {
@@ -34,8 +34,10 @@ extension ServerDoctor {
     guard let listening = context.listening else {
       return [
         .error(
-          "server", "a process holds \(context.dataDirectory), and does not say where it listens",
-          fix: "Look at its log. Where it neither starts nor ends, stop it and start it again.")
+          "server",
+          "a process has locked \(context.dataDirectory), but does not report its address",
+          fix: "Look at its log. If it does not finish starting or stopping, stop it and "
+            + "start it again.")
       ]
     }
     var findings = [
@@ -45,10 +47,11 @@ extension ServerDoctor {
       findings.append(
         .warning(
           "serverVersion",
-          "the server that runs has version \(listening.version), this program \(ServerVersion.text)",
+          "the running server has version \(listening.version), this program \(ServerVersion.text)",
           fix: "Restart it; devices connect again by themselves."))
     } else {
-      findings.append(.ok("serverVersion", "version \(ServerVersion.text), as this program"))
+      findings.append(
+        .ok("serverVersion", "version \(ServerVersion.text), the same as this program"))
     }
     return findings
   }
@@ -56,10 +59,10 @@ extension ServerDoctor {
   /// None starts while a database is to be put back first.
   private static func startFix(_ context: ServerDoctorContext) -> String {
     if ServerBackup.isPending(in: context.dataDirectory) {
-      return "None starts before that restore has ended: see restoring."
+      return "The server starts only after that restore is complete: see restoring."
     }
     if !context.hasDatabase, !context.databasesSetAside.isEmpty {
-      return "None starts before there is a database: see storeSetAside."
+      return "The server starts only with a database: see storeSetAside."
     }
     return context.startAdvice
       ?? "Start it: cospool-server --data \(Shell.quoted(context.dataDirectory))"
@@ -82,7 +85,8 @@ extension ServerDoctor {
     return soft < descriptorsLow
       ? .warning(
         "descriptors", "the server may open \(soft) files and sockets",
-        fix: "Raise it: LimitNOFILE=65536 in the service, or ulimit -n 65536 before the start.")
+        fix: "Raise the limit: LimitNOFILE=65536 in the service, or ulimit -n 65536 before "
+          + "you start it.")
       : .ok("descriptors", "the server may open \(soft) files and sockets")
   }
 
@@ -120,7 +124,8 @@ extension ServerDoctor {
       return .warning(
         found.code, found.what,
         fix:
-          "\(found.fix ?? "") Where devices reach it and this machine alone does not, all is well.")
+          "\(found.fix ?? "") If devices reach it and only this machine does not, nothing is "
+          + "wrong.")
     }
   }
 
@@ -129,7 +134,7 @@ extension ServerDoctor {
   ) async -> [DoctorFinding] {
     guard let address = DoctorAddress(url) else {
       return [
-        .error("serverAddress", "\(url) is no ws:// or wss:// address", fix: "Correct --url.")
+        .error("serverAddress", "\(url) is not a ws:// or wss:// address", fix: "Correct --url.")
       ]
     }
     do {
@@ -144,13 +149,14 @@ extension ServerDoctor {
     } catch {
       let fix =
         switch error.code {
-        case "serverName": "Have the name server know it, or correct --url."
+        case "serverName": "Add the name to the name server, or correct --url."
         case "serverTLS":
-          "Renew the certificate, or make it out to that name; a root of your own: --certificate FILE."
+          "Renew the certificate, or issue one for that name. If it has its own root: "
+            + "--certificate FILE"
         case "certificateDays": renewal
-        case "serverCertificate": "Give --certificate a file in PEM."
+        case "serverCertificate": "Pass --certificate a PEM file."
         default:
-          "See that the proxy or the server listens there, and that a firewall lets it through."
+          "Check that the proxy or the server listens there, and that firewalls allow it."
         }
       return [.error(error.code, error.reason, fix: fix)]
     }
@@ -160,20 +166,20 @@ extension ServerDoctor {
     _ reply: ServerProbe.Reply, of address: DoctorAddress
   ) -> DoctorFinding {
     switch reply.status {
-    case 200: .ok("serverHealth", "\(address.text) is well")
+    case 200: .ok("serverHealth", "\(address.text) is healthy")
     case 503:
       .error(
-        "serverHealth", "\(address.text) says that it is not well",
+        "serverHealth", "\(address.text) reports that it is unhealthy",
         fix: "Its store does not answer in time: look at its log and its disk.")
     default:
       .error(
         "serverHealth", "\(address.text) answers with HTTP status \(reply.status)",
-        fix: "Another program answers there, or a proxy leads elsewhere.")
+        fix: "Check the address and the proxy: another program answers there.")
     }
   }
 
   private static let renewal =
-    "Renew it; the server reads the new files by itself, a proxy may need to be told."
+    "Renew it. The server loads the new files by itself; a proxy may need a reload."
 
   static func certificate(ends: Int64, _ address: DoctorAddress, now: Date) -> DoctorFinding {
     let left = Double(ends) - now.timeIntervalSince1970
@@ -181,7 +187,7 @@ extension ServerDoctor {
       return .error(
         "certificateDays", "the certificate of \(address.text) has expired", fix: renewal)
     }
-    let what = "the certificate of \(address.text) is good for \(Int(left / 86_400)) days"
+    let what = "the certificate of \(address.text) is valid for \(Int(left / 86_400)) more days"
     return Int(left / 86_400) < certificateDaysLow
       ? .warning("certificateDays", what, fix: renewal) : .ok("certificateDays", what)
   }

@@ -11,8 +11,8 @@ extension ServerDoctor {
       "store",
       late: LateCheck(
         fix:
-          "Look at the disk. A large database takes longer than this: cospool-server backup verify "
-          + "reads all of it."), store),
+          "Check the disk. A large database takes longer than this check: cospool-server "
+          + "backup verify reads all of it."), store),
     .local("storeLog", storeLog), .local("workspaces", workspaces),
     .local("quota", quotas), .local("access", access), .local("pushSettings", pushSettings),
     .local("pushTargets", pushTargets), .local("clock", clock),
@@ -27,16 +27,18 @@ extension ServerDoctor {
       if let kept = context.databasesSetAside.last {
         return [
           .error(
-            "storeSetAside", "the database was damaged and is kept as \(kept); no server starts",
+            "storeSetAside",
+            "the database was damaged and set aside as \(kept); the server does not start",
             fix:
-              "cospool-server backup restore. Or move that file and its -wal away, to begin with an "
-              + "empty database: devices bring back what they have once they are paired by cospool-server pair "
-              + "--workspace-id ID, with the id that cospool status says there.")
+              "Restore a backup: cospool-server backup restore. Or move that file and its "
+              + "-wal away to start with an empty database: devices send what they have after "
+              + "you pair them with cospool-server pair --workspace-id ID, with the id that "
+              + "cospool status shows on the device.")
         ]
       }
       return [
         .info(
-          "store", "no database yet: the first start or the first code makes it",
+          "store", "no database yet: the first start or the first pairing code creates it",
           fix: "cospool-server pair")
       ]
     }
@@ -44,7 +46,7 @@ extension ServerDoctor {
       let fault = try context.administration.withDatabase { database throws(StorageFault) in
         try database.pageFaults(isThorough: false)
       }
-      guard let fault else { return [.ok("store", "\(path) is sound")] }
+      guard let fault else { return [.ok("store", "\(path) is intact")] }
       return [damaged("\(path) is damaged: \(fault)")]
     } catch {
       switch error.code {
@@ -53,7 +55,7 @@ extension ServerDoctor {
         return [.error("storeVersion", error.message, fix: "Install that version of the server.")]
       default:
         return [
-          .error("store", error.message, fix: "Look at the disk, and at who may read the file.")
+          .error("store", error.message, fix: "Check the disk, and the permissions of the file.")
         ]
       }
     }
@@ -62,7 +64,7 @@ extension ServerDoctor {
   private static func damaged(_ what: String) -> DoctorFinding {
     .error(
       "store", what,
-      fix: "Stop the server; cospool-server backup restore. What devices have comes back from them."
+      fix: "Stop the server, then: cospool-server backup restore. Devices send it what they have."
     )
   }
 
@@ -74,7 +76,7 @@ extension ServerDoctor {
     return [
       .warning(
         "storeLog", "\(context.databasePath)-wal has \(log.st_size >> 20) MiB",
-        fix: "Restart the server; a program that keeps the database open may hold it up.")
+        fix: "Restart the server; another program may have the database open.")
     ]
   }
 
@@ -88,8 +90,9 @@ extension ServerDoctor {
         .error(
           "workspace", "workspace \(ShownName.text($0.workspaceName)): \($0.problem ?? "")",
           fix:
-            "Restore a backup; or delete it (cospool-server workspace delete), restart the server, and pair "
-            + "its devices again, by cospool-server pair --workspace-id "
+            "Restore a backup. Or delete the workspace (cospool-server workspace delete), "
+            + "restart the server, and pair its devices again with cospool-server pair "
+            + "--workspace-id "
             + Shell.quoted("\($0.workspace)") + ": they hold their data."
         )
       }
@@ -121,8 +124,8 @@ extension ServerDoctor {
         return .warning(
           "quota", "workspace \(name): \(what) take \(taken >> 20) of \(limit >> 20) MiB",
           fix:
-            "cospool-server workspace quota \(Shell.quoted(workspace.name)), or the "
-            + "options of serve.")
+            "Raise the limit: cospool-server workspace quota "
+            + "\(Shell.quoted(workspace.name)), or the options of serve.")
       }
     }
   }
@@ -136,7 +139,9 @@ extension ServerDoctor {
     return devices.filter { !$0.revoked }.compactMap { device in
       guard let ends = device.expiresAt, ends - now < 7 * 86_400_000 else { return nil }
       let name = ShownName.text(device.name)
-      let fix = "Renew it: cospool-server pair --expires 30d, and the code on the device."
+      let fix =
+        "Renew it: print a code with cospool-server pair --expires 30d, and pair the "
+        + "device with it."
       return ends <= now
         ? .info("access", "the access of device \(name) has ended", fix: fix)
         : .warning(
@@ -152,18 +157,21 @@ extension ServerDoctor {
       var findings = state.problems.sorted { $0.key < $1.key }.map { kind, reason in
         DoctorFinding.error(
           kind == "set-up" ? "pushSettings" : "pushHeldUp", "\(kind): \(reason)",
-          fix: "cospool-server push configure; then cospool-server push test TARGET.")
+          fix: "Correct it with cospool-server push configure; then: cospool-server push test "
+            + "TARGET")
       }
       if state.deadLetters > 0 {
         findings.append(
           .info(
             "pushGivenUp",
-            "\(state.deadLetters) pushes were given up, the last: \(state.lastDeadLetter ?? "")",
-            fix: "cospool-server push targets shows where to."))
+            "the server gave up \(state.deadLetters) pushes, the last: "
+              + "\(state.lastDeadLetter ?? "")",
+            fix: "See their addresses: cospool-server push targets"))
       }
-      return findings.isEmpty ? [.ok("pushSettings", "\(state.waiting) pushes wait")] : findings
+      return findings.isEmpty
+        ? [.ok("pushSettings", "\(state.waiting) pushes are waiting")] : findings
     } catch {
-      return [.error("pushSettings", error.message, fix: "Do what that says.")]
+      return [.error("pushSettings", error.message, fix: "Correct what the error names.")]
     }
   }
 
@@ -174,14 +182,15 @@ extension ServerDoctor {
     return list.filter { !$0.valid }.prefix(5).map {
       .warning(
         "pushTarget",
-        "\($0.address) of device \(ShownName.text($0.deviceName)) gets nothing: \($0.reason)",
-        fix: "On that device: cospool push add with its new address, or cospool push remove.")
+        "\($0.address) of device \(ShownName.text($0.deviceName)) receives no pushes: \($0.reason)",
+        fix: "On that device, add it with its new address (cospool push add), or remove it "
+          + "(cospool push remove).")
     }
   }
 
   /// Whether this clock is behind what was written already.
   private static func clock(_ context: ServerDoctorContext) -> [DoctorFinding] {
-    let fix = "Let the system set it: timedatectl set-ntp true"
+    let fix = "Have the system set the clock: timedatectl set-ntp true"
     let latest =
       context.hasDatabase
       ? try? context.administration.withDatabase { database throws(StorageFault) in
@@ -192,11 +201,11 @@ extension ServerDoctor {
       guard ahead < 60 else {
         return [
           .error(
-            "clock", "this clock is \(Int(ahead)) seconds behind times that the database holds",
+            "clock", "this clock is \(Int(ahead)) seconds behind the latest time in the database",
             fix: fix)
         ]
       }
     }
-    return [.ok("clock", "not behind what was written")]
+    return [.ok("clock", "not behind the latest time in the database")]
   }
 }

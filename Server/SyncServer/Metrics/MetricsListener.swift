@@ -142,15 +142,15 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
     guard head.headers["host"].allSatisfy({ MetricsAddress.isOwn($0, boundTo: host) }) else {
       return write(
         .misdirectedRequest,
-        "Ask by an IP address, by a name without a dot, or by that of --metrics.\n",
+        "Use an IP address, a name without a dot, or the name in --metrics.\n",
         context)
     }
     let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
     guard path == MetricsListener.path else {
-      return write(.notFound, "There is nothing here but \(MetricsListener.path).\n", context)
+      return write(.notFound, "There is only \(MetricsListener.path) here.\n", context)
     }
     guard head.method == .GET || head.method == .HEAD else {
-      return write(.methodNotAllowed, "Only GET.\n", context)
+      return write(.methodNotAllowed, "Use GET.\n", context)
     }
     let options = driver.options
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)

@@ -54,26 +54,27 @@ extension ServerDriver {
     var page = MetricsPage()
     page.build("cospool_server_build", version: ServerVersion.text)
     page.gauge(
-      "cospool_server_start_time_seconds", "When the process began, since 1970.",
+      "cospool_server_start_time_seconds", "The time at which the process started, since 1970.",
       Double(journal.metrics.startedAt) / 1_000)
     page.gauge(
-      "cospool_server_healthy", "1 while the server does its work, as /healthz says.",
+      "cospool_server_healthy", "1 while the server works, as /healthz reports.",
       isHealthy ? 1 : 0)
     addConnections(to: &page)
     addStore(to: &page)
     page.counter(
-      "cospool_server_pushes", "Pushes that were tried, by what became of them.", by: "outcome",
+      "cospool_server_pushes", "Pushes that were tried, by outcome.", by: "outcome",
       PushService.OutcomeName.allCases.map { ($0.rawValue, pushes?.outcomes[$0] ?? 0) })
     page.gauge(
-      "cospool_server_disk_free_bytes", "What is left of the disk that holds the data.",
+      "cospool_server_disk_free_bytes", "Free space on the disk of the data directory.",
       files.diskFree.map(Double.init))
     page.gauge(
       "cospool_server_certificate_expiry_time_seconds",
-      "When the certificate that is served ends, since 1970; nothing without TLS.",
+      "The time at which the certificate expires, since 1970; absent without TLS.",
       sockets.security?.endsAt.map(Double.init))
     page.gauge(
       "cospool_server_last_backup_time_seconds",
-      "When the last backup was made, since 1970; 0 where none is found, nothing where none is set up.",
+      "The time of the last backup, since 1970; 0 if there is none, absent if backups are "
+        + "not set up.",
       files.lastBackup)
     return page.text
   }
@@ -81,16 +82,17 @@ extension ServerDriver {
   private func addConnections(to page: inout MetricsPage) {
     page.gauge("cospool_server_connections", "Devices' connections.", peers.count)
     page.gauge(
-      "cospool_server_tcp_connections", "TCP connections, of whatever kind.", sockets.count)
+      "cospool_server_tcp_connections", "TCP connections of any kind.", sockets.count)
     page.counter(
-      "cospool_server_connections_opened", "Devices' connections that were opened.",
+      "cospool_server_connections_opened", "Connections that devices opened.",
       journal.metrics.connectionsOpened)
     page.gauge(
       "cospool_server_resident_workspaces", "Workspaces in memory.", core.residentWorkspaces)
     page.gauge(
-      "cospool_server_unsent_bytes", "Bytes that wait for devices to read them.", peers.unsentBytes)
+      "cospool_server_unsent_bytes", "Bytes that are waiting for devices to read them.",
+      peers.unsentBytes)
     page.counter(
-      "cospool_server_refusals", "Refusals, by the code's name.", by: "code",
+      "cospool_server_refusals", "Refusals, by code.", by: "code",
       journal.metrics.refusals.sorted { $0.key < $1.key }
         .map { (RefusalCode(rawValue: $0.key).name, $0.value) })
     page.counter(
@@ -103,20 +105,21 @@ extension ServerDriver {
 
   private func addStore(to page: inout MetricsPage) {
     page.histogram(
-      "cospool_server_commit_batches", "Batches of changes that one commit took.",
+      "cospool_server_commit_batches", "Batches of changes in one commit.",
       journal.metrics.commitBatches)
     page.histogram(
-      "cospool_server_commit_seconds", "What a commit took, its wait for the disk included.",
+      "cospool_server_commit_seconds", "The duration of a commit, with its wait for the disk.",
       journal.metrics.commitSeconds)
     page.counter(
-      "cospool_server_log_bytes", "Bytes of changes that came in.", journal.metrics.logBytes)
+      "cospool_server_log_bytes", "Bytes of changes that the server received.",
+      journal.metrics.logBytes)
     page.gauge(
-      "cospool_server_store_tasks", "What the store was given and has not done.", store.taskCount)
+      "cospool_server_store_tasks", "Tasks that are waiting for the store.", store.taskCount)
     page.gauge(
-      "cospool_server_store_wait_seconds", "How long a thread has had the oldest of that.",
+      "cospool_server_store_wait_seconds", "The age of the oldest of these tasks.",
       Double(store.waitMilliseconds) / 1_000)
     page.counter(
-      "cospool_server_store_failures", "Times that the store failed.", journal.metrics.storeFailures
+      "cospool_server_store_failures", "How often the store failed.", journal.metrics.storeFailures
     )
   }
 }

@@ -163,7 +163,7 @@ extension WorkspaceDocument {
       return "format: \"\(format)\" is not \"\(WorkspaceDocument.format)\""
     }
     guard version == WorkspaceDocument.version else {
-      return "version: \(version) is not known; this version of Cospool reads "
+      return "version: \(version) is unknown; this version of Cospool reads "
         + "\(WorkspaceDocument.version)"
     }
     guard sessions.count <= Limits.sessionsMax else {
