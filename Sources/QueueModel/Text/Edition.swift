@@ -164,9 +164,14 @@ extension ShownMessage {
 }
 
 extension Edition {
-  /// The texts of the live editions of a message, merged or not; without those that are not kept whole.
-  package static func texts(of id: MessageID, in workspace: Workspace) -> [String] {
-    workspace.shownMessage(id)?.editions.compactMap { Edition(note: $0.note).wholeText } ?? []
+  /// The texts of the live editions of a message, merged or not, with who made each; without those that are
+  /// not kept whole.
+  package static func shown(
+    of id: MessageID, in workspace: Workspace
+  ) -> [(device: DeviceID?, text: String)] {
+    (workspace.shownMessage(id)?.editions ?? []).compactMap { tag in
+      Edition(note: tag.note).wholeText.map { (workspace.device(of: tag.id.replica)?.id, $0) }
+    }
   }
 }
 
