@@ -76,7 +76,7 @@ package struct Edition: Hashable, Sendable {
   }
 
   /// FNV-1a over the UTF-8 bytes.
-  static func digest(of content: String) -> UInt64 {
+  package static func digest(of content: String) -> UInt64 {
     content.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
 }
