@@ -51,6 +51,8 @@ public enum Command: Hashable, Sendable {
   case setHost(SessionID, DeviceID?)
   /// Says what a session's host does with an agent at work when its server does not answer.
   case setOnLostServer(SessionID, LostServerPolicy)
+  /// Says whether messages of a session start whose text was merged of several that were saved apart.
+  case setOnMerge(SessionID, MergePolicy)
   /// Tries a message again whose latest attempt did not succeed.
   case retry(MessageID)
   /// Goes on without a message whose latest attempt did not succeed.

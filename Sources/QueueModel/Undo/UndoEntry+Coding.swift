@@ -65,7 +65,7 @@ extension UndoField {
     case (.session, .tags(let tag)): [.exists, .queued, .locked, .paused].contains(tag)
     case (.message, .tags(let tag)): [.live, .attachment, .edition].contains(tag)
     case (.session, .register(let register)):
-      [.name, .project, .host, .onLostServer].contains(register)
+      [.name, .project, .host, .onLostServer, .onMerge].contains(register)
     case (.message, .register(let register)):
       [.project, .priority, .notBefore, .heldUntil].contains(register)
     case (.session, .text): false

@@ -200,9 +200,12 @@ extension UndoEntry {
   /// A change that has no inverse, or is a decision alone to have a message tried again, is only named.
   fileprivate mutating func leaveToCommand(if command: Command, in workspace: Workspace) {
     switch command {
-    case .setHost, .setOnLostServer:
+    case .setHost, .setOnLostServer, .setOnMerge:
       isByCommand = true
-      steps.removeAll { ![.register(.host), .register(.onLostServer)].contains($0.field.part) }
+      let registers: [UndoField.Part] = [
+        .register(.host), .register(.onLostServer), .register(.onMerge),
+      ]
+      steps.removeAll { !registers.contains($0.field.part) }
     case .retry, .skip:
       isByCommand = true
       steps = []

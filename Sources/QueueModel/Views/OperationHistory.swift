@@ -231,6 +231,7 @@ extension HistoryAction {
     case (.lastError, .text(let text)): self = .notedError(text)
     case (.host, .text(let device)): self = .setHost(device: device)
     case (.onLostServer, .text(let policy)): self = .setOnLostServer(policy)
+    case (.onMerge, .text(let policy)): self = .setOnMerge(policy)
     case (.decision, let value), (.resolution, let value):
       self = Resolution(value).map { $0.skips ? .skipped : .retried } ?? .unknown
     case (.notBefore, .number(let time)), (.heldUntil, .number(let time)):

@@ -2,7 +2,8 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// Texts that were saved apart wait until somebody has looked, and each can be read.
+/// Texts that were saved apart wait until somebody has looked, unless their session's `onMerge` is `run`, and
+/// each can be read.
 ///
 /// Only a person settles a merged text: a version that no person saved or typed settles it without a look. That
 /// nothing merged is let out is the business of `ExecutionChecker`, which knows what the server knows.
@@ -94,7 +95,7 @@ final class EditionChecker: SimulationChecker {
             version.text == nil && version.bytes <= Limits.editionBytesMax
           }
           if hidden != nil { return ["device \(index) cannot show a version of \(message.id)"] }
-          if message.isMerged, message.status == .queued,
+          if message.isMerged, session.onMerge != .run, message.status == .queued,
             workspace.dispatchState(of: message.id)?.queueStands == false
           {
             return ["device \(index) would start \(message.id), whose text was merged"]
