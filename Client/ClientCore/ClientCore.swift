@@ -60,7 +60,7 @@ package struct ClientCore: Sendable {
   package var deadline: Int64? {
     [
       connection.deadline, execution.deadline, tasks.deadline, inbox.deadline,
-      connection.retention.deadline,
+      connection.retention.deadline, connection.typingDeadline,
     ]
     .compactMap { $0 }.min()
   }
@@ -160,6 +160,7 @@ extension ClientCore {
   /// The deadline came, or something before it.
   package mutating func timePassed(at context: EventContext, store: some ReplicaStore) -> [Action] {
     connection.forgetIfDue(at: context, store: store)
+      + connection.endTypingIfDue(at: context, store: store)
       + connection.timePassed(at: context, store: store)
   }
 

@@ -28,6 +28,11 @@ extension APIHandlers {
       let body = try await decoded(LostServerRequest.self, from: request)
       return try await perform(.setOnLostServer(session, body.onLostServer))
     }
+    api.put("sessions/:session/on-merge") { request, context in
+      let session = try session(context)
+      let body = try await decoded(MergeRequest.self, from: request)
+      return try await perform(.setOnMerge(session, body.onMerge))
+    }
     api.put("messages/:message/hold") { request, context in
       let id = try message(context)
       let body = try await decodedIfPresent(HoldRequest.self, from: request)

@@ -32,6 +32,13 @@ extension Route {
       body: .fields(LostServerRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [404]),
     Route(
+      method: "PUT", path: "/v1/sessions/{session}/on-merge", id: "setOnMerge",
+      summary:
+        "Says whether its messages wait for a look, or run, whose text was merged of several that were "
+        + "saved apart.",
+      body: .fields(MergeRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
+      refusals: [404]),
+    Route(
       method: "PUT", path: "/v1/messages/{message}/hold", id: "hold",
       summary: "Keeps a message from starting while you edit it; repeat the request before the "
         + "time ends.",

@@ -46,6 +46,8 @@ package struct SessionAnswer: APIValue {
   package var hostName: String?
   /// What its host does with an agent at work when its server does not answer.
   package var onLostServer: LostServerPolicy
+  /// Whether its messages start whose text was merged of several that were saved apart.
+  package var onMerge: MergePolicy
   /// What runs its messages, where this device is the host: `none` where nothing does.
   package var agent: String?
   /// How many of the messages that wait were merged of texts that were saved apart, and wait for a look;
@@ -81,6 +83,7 @@ package struct SessionAnswer: APIValue {
   package init(_ view: SessionView) {
     host = view.host
     onLostServer = view.onLostServer
+    onMerge = view.onMerge
     id = view.id
     name = view.name
     project = view.project
@@ -146,6 +149,13 @@ package struct LostServerRequest: APIValue {
   package var onLostServer: LostServerPolicy
 
   package init(onLostServer: LostServerPolicy) { self.onLostServer = onLostServer }
+}
+
+/// Whether messages of a session start whose text was merged of several that were saved apart.
+package struct MergeRequest: APIValue {
+  package var onMerge: MergePolicy
+
+  package init(onMerge: MergePolicy) { self.onMerge = onMerge }
 }
 
 /// Whether an agent is at work, and is being stopped.

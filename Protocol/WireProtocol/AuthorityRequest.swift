@@ -99,11 +99,7 @@ package struct DispatchRequest: Hashable, Sendable {
   /// FNV-1a, 64 bits, of the UTF-8 bytes: tells versions of a text apart.
   ///
   /// Source: draft-eastlake-fnv. It detects edits; it is no protection against forgery.
-  package static func contentDigest(_ text: String) -> UInt64 {
-    var digest: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in text.utf8 { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    return digest
-  }
+  package static func contentDigest(_ text: String) -> UInt64 { Edition.digest(of: text) }
 }
 
 /// The authority's answer.

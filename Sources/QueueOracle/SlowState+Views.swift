@@ -118,6 +118,9 @@ extension SlowState {
   /// The session's project path, empty where none was given.
   package func project(of key: SessionID) -> String { text(.project, of: key) }
 
+  /// Whether its messages start whose text was merged.
+  package func runsMerged(_ key: SessionID) -> Bool { text(.onMerge, of: key) == "run" }
+
   package func isPaused(_ key: SessionID) -> Bool { sessions[key]?.tags[.paused]?.holds ?? false }
 
   package func isLocked(_ key: SessionID) -> Bool { sessions[key]?.tags[.locked]?.holds ?? false }
@@ -252,6 +255,7 @@ extension SlowState {
       report.check("waiting of \(key)", session.waiting, effectiveOrder(of: key).count)
       report.check("lock of \(key)", session.locked, isLocked(key))
       report.check("task of \(key)", session.task, task(of: key))
+      report.check("onMerge of \(key)", session.onMerge == .run, runsMerged(key))
       report.check(
         "thread position of \(key)", session.threadPosition,
         threads.firstIndex(of: key).map { $0 + 1 })

@@ -50,6 +50,8 @@ package final class Quiescence: SimulationPart {
     for device in waitedFor {
       // A device can be content with a connection whose other end is long gone; it will find out.
       guard let process = device.process else { return false }
+      // What is typed ends with a pause.
+      if isSettling, process.core.replica.undo.openTyping != nil { return false }
       guard process.core.hasServer else { continue }
       guard process.core.isSynced, process.foreignConnections.isEmpty,
         process.pipes.values.allSatisfy({ $0.serverHolds && $0.serverLife == life })

@@ -279,6 +279,30 @@ struct ExecutorStepTests {
     #expect(scene.begun.map(\.message) == [.numbered(1)])
   }
 
+  /// Texts that were saved apart: the host says that somebody has to look, and starts it where its session
+  /// runs what was merged.
+  @Test(arguments: [true, false])
+  func whatWasMergedIsToldOrRun(byALook: Bool) throws {
+    var scene = Scene()
+    try scene.host.perform(.send("Use a file", as: 1, in: "s"))
+    var other = TestDevice(2, now: scene.host.now)
+    try other.merge(scene.host.made)
+    try scene.host.perform(.edit(.numbered(1), content: "Use SQLite", base: nil))
+    try other.perform(.edit(.numbered(1), content: "Use MySQL", base: nil))
+    try scene.host.merge(other.made)
+    try scene.host.perform(.setHost(.named("s"), Scene.device))
+    try scene.run()
+    #expect(scene.begun == [] && scene.obstacle("s") == .merged)
+    if byALook {
+      try scene.host.perform(.edit(.numbered(1), content: "Use SQLite", base: nil))
+    } else {
+      try scene.host.perform(.setOnMerge(.named("s"), .run))
+    }
+    try scene.run()
+    #expect(scene.begun.map(\.message) == [.numbered(1)])
+    #expect(byALook == (scene.begun.first?.text == "Use SQLite"))
+  }
+
   /// A session's host says why it starts nothing.
   @Test func aHostSaysWhyASessionWaits() throws {
     var scene = Scene()

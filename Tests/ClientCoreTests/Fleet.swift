@@ -85,7 +85,7 @@ struct Fleet {
   }
 
   /// A device's program ends and is started again, with what its store holds.
-  mutating func restart(_ index: Int, name: String? = nil) throws {
+  mutating func restart(_ index: Int, name: String? = nil, isPaired: Bool = true) throws {
     cut(index)
     let (id, store) = (devices[index].id, devices[index].store)
     let loaded = store.loaded
@@ -95,7 +95,7 @@ struct Fleet {
         loaded: loaded, device: id, deviceName: name ?? "device \(id.low)"),
       at: context, store: store)
     devices[index].core = ClientCore(
-      replica: replica, credentials: Fleet.credentials(), queueSizeMax: 1_000)
+      replica: replica, credentials: isPaired ? Fleet.credentials() : nil, queueSizeMax: 1_000)
     devices[index].core.answersLoaded(loaded.answers, at: context)
     try start(index)
   }

@@ -60,7 +60,7 @@ enum TextSeeds {
       #"{"verdict": "allowed", "digest": "\#(String(repeating: "1f", count: 32))"}"#
     ),
     ("setHost", #"{"device": "this"}"#), ("takeOver", #"{"device": "this"}"#),
-    ("setOnLostServer", #"{"onLostServer": "stop"}"#),
+    ("setOnLostServer", #"{"onLostServer": "stop"}"#), ("setOnMerge", #"{"onMerge": "run"}"#),
     ("setSetting", #"{"value": "ask"}"#),
     ("signal", #"{"type": "tool_use", "id": "1"}"#),
     ("cancel", #"{"ids": ["11111111-1111-4111-8111-111111111111"]}"#),

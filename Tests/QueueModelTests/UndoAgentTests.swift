@@ -253,6 +253,10 @@ struct UndoAgentTests {
     #expect(
       device.workspace.next(of: device.history, isUndone: false)?.obstacle
         == .needsCommand("cospool session on-lost-server s finish"))
+    try device.perform(.setOnMerge(.named("s"), .run))
+    #expect(
+      device.workspace.next(of: device.history, isUndone: false)?.obstacle
+        == .needsCommand("cospool session on-merge s wait"))
   }
 
   @Test func aRetryIsNamed() throws {

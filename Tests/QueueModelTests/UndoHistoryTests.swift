@@ -116,6 +116,8 @@ struct UndoHistoryTests {
       guard command != .undo, command != .redo, let done = try? device.perform(command),
         !done.operations.isEmpty
       else { continue }
+      // What is typed is a change of its own, with its edition.
+      try device.endTyping()
       shown.append(UndoCheck.View(device.workspace, known: known))
       if device.history.undoCount < shown.count - 1 { shown.removeLast() }
     }

@@ -132,7 +132,7 @@ import Testing
           SessionAnswer.self,
           from: JSONSerialization.data(withJSONObject: [
             "id": word(1...6), "name": word(1...6), "project": "", "paused": false, "waiting": 0,
-            "locked": false, "onLostServer": "finish",
+            "locked": false, "onLostServer": "finish", "onMerge": "wait",
           ]))
       }
       // No two sessions have one id.

@@ -18,7 +18,7 @@ import Testing
           SessionAnswer.self,
           from: JSONSerialization.data(withJSONObject: [
             "id": $0.id, "name": $0.name, "project": $0.project, "paused": false, "waiting": 0,
-            "locked": false, "onLostServer": "finish",
+            "locked": false, "onLostServer": "finish", "onMerge": "wait",
           ]))
       }, named: named, folder: folder)
   }

@@ -78,6 +78,7 @@ import Testing
           ["session", "on-lost-server", "a b", "stop"],
           "cospool session on-lost-server 'a b' finish"
         ),
+        (["session", "on-merge", "a b", "run"], "cospool session on-merge 'a b' wait"),
         (["config", "set", "command", "my agent {}"], "cospool config unset command"),
         (["config", "set", "command", "other {}"], "cospool config set command 'my agent {}'"),
         (["config", "unset", "command"], "cospool config set command 'other {}'"),

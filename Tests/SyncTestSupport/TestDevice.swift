@@ -11,6 +11,8 @@ package struct TestDevice: Sendable {
   package var queueSizeMax: Int
   /// What is certain here while the device is apart from the others; nil while it is not.
   package var apart: Apartness?
+  /// The connection over which it hears of the others at once; nil while it is apart.
+  package var connection: UInt64?
   /// The operations it made, in order.
   package private(set) var made: [Operation] = []
   /// What it can undo and redo.
@@ -44,6 +46,28 @@ package struct TestDevice: Sendable {
     return outcome
   }
 
+  /// Ends what is typed by an edition, as a pause does.
+  package mutating func endTyping() throws(QueueError) {
+    var history = history
+    _ = try author { workspace, context throws(QueueError) in
+      workspace.endTyping(in: context, history: &history).outcome
+    }
+    self.history = history
+  }
+
+  /// Its program ends, and goes on with what it stored.
+  package mutating func restart() throws {
+    var entries: [UndoHistory.Entry] = []
+    for entry in history.entries {
+      entries.append(
+        UndoHistory.Entry(
+          number: entry.number, isUndone: entry.isUndone,
+          change: try UndoEntry(bytes: entry.change.bytes)))
+    }
+    history = UndoHistory(entries)
+    try restoreFromSnapshot()
+  }
+
   /// Lets `body` make operations one millisecond after the last ones.
   package mutating func author(
     _ body: (inout Workspace, CommandContext) throws(QueueError) -> CommandOutcome
@@ -54,7 +78,7 @@ package struct TestDevice: Sendable {
     var context = CommandContext(
       replica: replica, stamp: next.tick(milliseconds: now), time: now,
       queueSizeMax: queueSizeMax)
-    context.apart = apart
+    (context.apart, context.connection) = (apart, connection)
     let outcome = try body(&workspace, context)
     clock = next
     made.append(contentsOf: outcome.operations)

@@ -45,7 +45,9 @@ extension ConnectionMachine {
         return .response(response)
       case .changes, .ack, .snapshot, .presence:
         guard case .live(let live) = state else { return .done(sentTooEarly(at: context)) }
-        return .done(try dataReceived(frame, live, at: context, store: store))
+        // Of what was typed apart the edition says what its person saw, without what comes now.
+        let ended = live.isOffering ? [] : try endTypingApart(at: context, store: store)
+        return .done(ended + (try dataReceived(frame, live, at: context, store: store)))
       case .pair, .paired, .hello, .request, .notified:
         return .done(
           fail(ConnectionProblem(message: "the server sent a frame out of turn"), at: context))

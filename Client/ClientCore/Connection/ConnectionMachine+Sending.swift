@@ -8,6 +8,8 @@ extension ConnectionMachine {
     guard case .live(var live) = state else { return [] }
     var actions: [Action] = []
     do {
+      // What was typed apart has its edition before any of its letters goes out.
+      if live.maySend { actions += try endTypingApart(at: context, store: store) }
       while live.maySend, live.window.voidedAnswers == 0, live.window.hasRoom,
         live.window.cursor < replica.lastEntry
       {

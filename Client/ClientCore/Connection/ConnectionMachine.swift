@@ -66,6 +66,8 @@ struct ConnectionMachine: Sendable {
   }
   /// What was made since this opening while nothing could leave the device.
   var unsent: [OperationRange] = []
+  /// When a person typed last; nil if that was before this opening.
+  var typedAt: Int64?
   var isRunning = false
   /// Connections so far.
   var connections: UInt64 = 0
@@ -244,7 +246,9 @@ extension ConnectionMachine {
     let apart = apart ?? (isApart && hasServer ? Apartness() : nil)
     let outcome = try replica.perform(
       command, queueSizeMax: queueSizeMax, wall: time(at: context), recordsUndo: recordsUndo,
-      choice: choice, apart: apart, waitsForDisk: waitsForDisk, at: context, store: store)
+      choice: choice, apart: apart, connection: openConnection, waitsForDisk: waitsForDisk,
+      at: context, store: store)
+    if recordsUndo, command.typedMessage != nil { typedAt = context.now }
     noteUnsent(outcome.operations)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }
@@ -252,7 +256,7 @@ extension ConnectionMachine {
     return (outcome, actions)
   }
 
-  private mutating func noteUnsent(_ operations: [Operation]) {
+  mutating func noteUnsent(_ operations: [Operation]) {
     if case .live = state { return }
     for range in operations.ranges {
       if let last = unsent.last, last.replica == range.replica, last.last &+ 1 == range.first {

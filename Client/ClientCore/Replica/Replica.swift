@@ -207,11 +207,12 @@ package struct Replica: Sendable {
   ///   - intents: what is stored in the same transaction of what agents have.
   ///   - choice: what is stored in the same transaction of what a person says of a session.
   ///   - apart: what is certain while the device does not know the server's state.
+  ///   - connection: the one over which what is made now goes at once; nil while the device is apart.
   package mutating func perform(
     _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
     recordsUndo: Bool = true, intents: IntentChanges = .init(), choice: SessionChoice? = nil,
-    apart: Apartness? = nil, waitsForDisk: Bool = true, at event: EventContext,
-    store: some ReplicaStore
+    apart: Apartness? = nil, connection: UInt64? = nil, waitsForDisk: Bool = true,
+    at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {
     var next = self
     let author: Writer
@@ -221,7 +222,7 @@ package struct Replica: Sendable {
     var context = CommandContext(
       replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: event.deviceWall,
       queueSizeMax: queueSizeMax, recordsUndo: recordsUndo)
-    context.apart = apart
+    (context.apart, context.connection) = (apart, connection)
     var outcome: CommandOutcome
     let undo: UndoHistory.Changes
     do {

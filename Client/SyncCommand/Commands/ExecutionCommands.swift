@@ -124,6 +124,43 @@ extension SessionCommands {
       try ReceiptText.text(of: answer, done: "set")
     }
   }
+
+  struct OnMerge: SessionNaming {
+    static let configuration = CommandConfiguration(
+      commandName: "on-merge",
+      abstract: "Set what a session does with messages whose texts were merged.",
+      discussion: """
+        EXAMPLES
+          cospool session on-merge notes run
+
+        "wait" (the default) lets a message wait whose text was edited in two places, until somebody has
+        looked: cospool queue resolve. "run" starts it with the merged text.
+        """)
+    @Argument(help: "The session.", completion: .sessions) var session: String
+    @Argument(help: "wait or run.", completion: .list(MergePolicy.allCases.map(\.rawValue)))
+    var policy: String
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      guard MergePolicy(rawValue: policy) != nil else {
+        throw ValidationError("Choose wait or run.")
+      }
+    }
+
+    mutating func lookUp(in names: SessionNames) throws {
+      session = try names.id(of: session)
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .put, ["sessions", session, "on-merge"],
+        body: MergeRequest(onMerge: MergePolicy(rawValue: policy) ?? .wait))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "set")
+    }
+  }
 }
 
 extension QueueCommands {

@@ -16,7 +16,7 @@ struct SessionCommands: ParsableCommand {
       """,
     subcommands: [
       List.self, Add.self, Rename.self, Delete.self, Host.self, TakeOver.self,
-      SessionAgentCommand.self, OnLostServer.self,
+      SessionAgentCommand.self, OnLostServer.self, OnMerge.self,
     ])
 
   @OptionGroup var options: GlobalOptions

@@ -130,7 +130,7 @@ enum ScenarioTranscript {
       case .hold(let id, let time): .hold(message(id), until: time)
       case .setNotBefore(let id, let time): .notBefore(message(id), time)
       case .importDocument, .attach, .detach, .requeueThread, .reportRun, .reportTask,
-        .setOnLostServer:
+        .setOnLostServer, .setOnMerge:
         preconditionFailure("the workload imports nothing, has no files and reports nothing")
       }
     }

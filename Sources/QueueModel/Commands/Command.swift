@@ -51,6 +51,8 @@ public enum Command: Hashable, Sendable {
   case setHost(SessionID, DeviceID?)
   /// Says what a session's host does with an agent at work when its server does not answer.
   case setOnLostServer(SessionID, LostServerPolicy)
+  /// Says whether messages of a session start whose text was merged of several that were saved apart.
+  case setOnMerge(SessionID, MergePolicy)
   /// Tries a message again whose latest attempt did not succeed.
   case retry(MessageID)
   /// Goes on without a message whose latest attempt did not succeed.
@@ -150,6 +152,9 @@ public struct CommandContext: Hashable, Sendable {
   /// What is certain on a device that has a server and does not know the present state; nil elsewhere. An
   /// undo and a redo are careful then.
   package var apart: Apartness?
+  /// The connection over which what is made goes at once, of a device that has caught up; nil where there is
+  /// none. Who types over one connection sees what others type meanwhile.
+  package var connection: UInt64?
 
   /// Puts the parts together.
   ///

@@ -30,6 +30,20 @@ extension CommandAuthor {
     emit(.addTag(element: addition, field: .edition, clears: edition.clears, note: edition.note))
   }
 
+  /// Puts an edition of the text that shows; none on a message that is over for good.
+  ///
+  /// - Parameter seen: the editions that it clears, as far as they are live; nil for all.
+  mutating func putEdition(of id: MessageID, over seen: [OperationID]?) {
+    guard let message = workspace.messageStates[id], let primary = message.primary,
+      message.element.runState.run?.phase != .succeeded, !workspace.isForgotten(id)
+    else { return }
+    let live = message.element.tagIDs(.edition)
+    let edition = PendingEdition(
+      note: Edition(of: primary.text.string, milliseconds: context.time).note,
+      clears: seen.map { $0.filter(live.contains) } ?? live)
+    changing(primary.id, bytes: edition.bytes) { $0.emit(edition, of: primary.id) }
+  }
+
   /// Takes editions back behind an undo of the letters: an undo of a save is a save.
   ///
   /// - Parameters:

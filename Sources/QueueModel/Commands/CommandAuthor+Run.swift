@@ -52,6 +52,8 @@ extension CommandAuthor {
       try setHost(device, of: session)
     case .setOnLostServer(let session, let policy):
       try setOnLostServer(policy, of: session)
+    case .setOnMerge(let session, let policy):
+      try setOnMerge(policy, of: session)
     case .retry(let id):
       try resolve(id, skips: false)
     case .skip(let id):

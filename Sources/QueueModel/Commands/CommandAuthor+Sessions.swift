@@ -75,6 +75,15 @@ extension CommandAuthor {
     return .done
   }
 
+  mutating func setOnMerge(
+    _ policy: MergePolicy, of id: SessionID
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    let session = try existingSession(id)
+    guard session.onMerge != policy else { return .unchanged }
+    setText(policy.rawValue, .onMerge, of: id)
+    return .done
+  }
+
   mutating func setHost(
     _ device: DeviceID?, of id: SessionID
   ) throws(QueueError) -> CommandOutcome.Notice {

@@ -259,6 +259,8 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   /// What a session's host does with an agent at work when its server does not answer: text, see
   /// `LostServerPolicy`.
   public static let onLostServer = RegisterField(rawValue: 13)
+  /// Whether a session's messages start whose text was merged: text, see `MergePolicy`.
+  public static let onMerge = RegisterField(rawValue: 14)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)
   /// What a person decided about a failed attempt at a message: a number, fenced, see `Resolution`.

@@ -76,7 +76,7 @@ package struct Edition: Hashable, Sendable {
   }
 
   /// FNV-1a over the UTF-8 bytes.
-  static func digest(of content: String) -> UInt64 {
+  package static func digest(of content: String) -> UInt64 {
     content.utf8.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
 }
@@ -164,9 +164,14 @@ extension ShownMessage {
 }
 
 extension Edition {
-  /// The texts of the live editions of a message, merged or not; without those that are not kept whole.
-  package static func texts(of id: MessageID, in workspace: Workspace) -> [String] {
-    workspace.shownMessage(id)?.editions.compactMap { Edition(note: $0.note).wholeText } ?? []
+  /// The texts of the live editions of a message, merged or not, with who made each; without those that are
+  /// not kept whole.
+  package static func shown(
+    of id: MessageID, in workspace: Workspace
+  ) -> [(device: DeviceID?, text: String)] {
+    (workspace.shownMessage(id)?.editions ?? []).compactMap { tag in
+      Edition(note: tag.note).wholeText.map { (workspace.device(of: tag.id.replica)?.id, $0) }
+    }
   }
 }
 

@@ -17,7 +17,8 @@ extension UndoEntry {
     writer.number(UInt64(bitPattern: milliseconds))
     writer.byte(isByCommand ? 1 : 0)
     writer.optional(former) { $0.text($1) }
-    writer.byte((isShared ? 1 : 0) | (isRewritten ? 2 : 0))
+    writer.byte((isShared ? 1 : 0) | (isRewritten ? 2 : 0) | (typing == nil ? 0 : 4))
+    if let typing { writer.list(typing.seen) { $0.id($1) } }
     writer.list(steps) { $0.step($1) }
     return writer.bytes
   }
@@ -42,8 +43,13 @@ extension UndoEntry {
     isByCommand = try reader.flag()
     former = try reader.flag() ? reader.text() : nil
     let marks = try reader.byte()
-    guard marks <= 3 else { throw UndoFormatError() }
+    guard marks <= 7 else { throw UndoFormatError() }
     (isShared, isRewritten) = (marks & 1 != 0, marks & 2 != 0)
+    if marks & 4 != 0 {
+      var seen: [OperationID] = []
+      for _ in 0..<(try reader.count()) { seen.append(try reader.id()) }
+      typing = TypingStretch(seen: seen, connection: nil)
+    }
     for _ in 0..<(try reader.count()) { steps.append(try reader.step()) }
     guard reader.isAtEnd else { throw UndoFormatError() }
   }
@@ -59,7 +65,7 @@ extension UndoField {
     case (.session, .tags(let tag)): [.exists, .queued, .locked, .paused].contains(tag)
     case (.message, .tags(let tag)): [.live, .attachment, .edition].contains(tag)
     case (.session, .register(let register)):
-      [.name, .project, .host, .onLostServer].contains(register)
+      [.name, .project, .host, .onLostServer, .onMerge].contains(register)
     case (.message, .register(let register)):
       [.project, .priority, .notBefore, .heldUntil].contains(register)
     case (.session, .text): false

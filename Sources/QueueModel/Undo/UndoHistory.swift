@@ -31,19 +31,29 @@ package struct UndoHistory: Hashable, Sendable {
 
     package var isEmpty: Bool { written.isEmpty && removed.isEmpty }
 
-    fileprivate mutating func write(_ entry: Entry) {
+    mutating func write(_ entry: Entry) {
       written.removeAll { $0.number == entry.number }
       written.append(entry)
     }
 
-    fileprivate mutating func remove(_ entry: Entry) {
-      written.removeAll { $0.number == entry.number }
-      removed.append(entry.number)
+    fileprivate mutating func remove(_ entry: Entry) { remove(entry.number) }
+
+    private mutating func remove(_ number: Int64) {
+      written.removeAll { $0.number == number }
+      removed.append(number)
+    }
+
+    /// These changes and later ones.
+    func followed(by later: Changes) -> Changes {
+      var all = self
+      for number in later.removed { all.remove(number) }
+      for entry in later.written { all.write(entry) }
+      return all
     }
   }
 
   /// What can be undone, the latest last.
-  package private(set) var undoable: [Entry] = []
+  package internal(set) var undoable: [Entry] = []
   /// What can be redone, the latest undone last.
   package private(set) var redoable: [Entry] = []
   private var nextNumber: Int64 = 1
@@ -94,6 +104,7 @@ package struct UndoHistory: Hashable, Sendable {
     _ change: UndoEntry, in workspace: Workspace, _ changes: inout Changes
   ) -> Int64? {
     guard !change.isEmpty else { return nil }
+    let change = takeTyping(over: change, &changes)
     let isFresh = redoable.isEmpty
     for entry in redoable { forget(entry, &changes) }
     redoable = []
@@ -128,6 +139,13 @@ package struct UndoHistory: Hashable, Sendable {
     if entry.isUndone { redoable.append(entry) } else { undoable.append(entry) }
     bytes += entry.change.cost
     changes.write(entry)
+  }
+
+  /// A change that can be undone says more.
+  mutating func replaceChange(at index: Int, with change: UndoEntry, _ changes: inout Changes) {
+    bytes += change.cost - undoable[index].change.cost
+    undoable[index].change = change
+    changes.write(undoable[index])
   }
 
   /// Forgets a change, which stays as it is: what it wrote is not taken back by older ones either.

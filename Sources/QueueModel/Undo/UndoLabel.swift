@@ -62,6 +62,8 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case drafted
     /// Answered what an agent asked; the text says how.
     case answered
+    /// Said whether messages of a session start whose text was merged.
+    case setOnMerge
   }
 
   /// Unicode scalars of a message's text that a label holds, at most.
@@ -127,6 +129,7 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case .retried: return "retrying \(message)" + place
     case .skipped: return "skipping \(message)" + place
     case .setOnLostServer: return "setting what \(session) does without its server"
+    case .setOnMerge: return "setting what \(session) does with merged texts"
     case .stopped: return "stopping the agent of \(session)"
     case .setting: return "setting \(text ?? "an option")" + place
     case .held: return "holding \(message)" + place
@@ -171,6 +174,7 @@ extension Command {
     case .hold(let id, _): UndoLabel(kind: .held, message: id)
     case .setHost(let id, _): UndoLabel(kind: .hosted, session: id)
     case .setOnLostServer(let id, _): UndoLabel(kind: .setOnLostServer, session: id)
+    case .setOnMerge(let id, _): UndoLabel(kind: .setOnMerge, session: id)
     case .retry(let id): UndoLabel(kind: .retried, message: id)
     case .skip(let id): UndoLabel(kind: .skipped, message: id)
     case .undo, .redo, .requeueThread, .reportRun, .reportTask: nil

@@ -78,7 +78,7 @@ struct UndoRecorder {
     .exists, .queued, .locked, .paused, .live, .attachment, .edition,
   ]
   private static let registers: [RegisterField] = [
-    .name, .project, .priority, .notBefore, .heldUntil, .host, .onLostServer,
+    .name, .project, .priority, .notBefore, .heldUntil, .host, .onLostServer, .onMerge,
   ]
 
   private mutating func noteTags(

@@ -65,7 +65,7 @@ extension UndoEntry {
   /// It is worked out when somebody asks, since what reverses a change depends on what came of it.
   func obstacleByCommand(in workspace: Workspace) -> UndoObstacle {
     switch label.kind {
-    case .hosted, .setOnLostServer: return registerObstacle(in: workspace)
+    case .hosted, .setOnLostServer, .setOnMerge: return registerObstacle(in: workspace)
     case .retried, .edited, .restored:
       guard let id = label.message, let message = workspace.messageStates[id] else {
         return .overtaken(remedy: nil)
@@ -121,6 +121,10 @@ extension UndoEntry {
     if label.kind == .setOnLostServer {
       let policy = LostServerPolicy(rawValue: former) ?? .finish
       return .needsCommand(ShellLine.named("session on-lost-server", id, policy.rawValue))
+    }
+    if label.kind == .setOnMerge {
+      let policy = MergePolicy(rawValue: former) ?? .wait
+      return .needsCommand(ShellLine.named("session on-merge", id, policy.rawValue))
     }
     // By its id, which stays what it is and names no other device.
     return .needsCommand(

@@ -120,8 +120,15 @@ struct UndoReversal {
       undoPlace(step.field.element, reference, place, by: &author)
     case (.text, .text(let text)):
       guard let message = step.field.element.message else { return }
+      let made = author.operations.count
       author.reverse(
         text, of: message, isLatest: !step.isOvertaken && !later.contains(step.field))
+      // Typing whose edition came with a later change.
+      let edition = UndoField(element: step.field.element, part: .tags(.edition))
+      if author.operations.count > made, !entry.speaks(of: edition) {
+        let isMerged = author.workspace.shownMessage(message)?.isMerged == true
+        author.putEdition(of: message, over: isMerged ? [] : nil)
+      }
     default: return
     }
   }

@@ -80,6 +80,8 @@ package struct UndoEntry: Hashable, Sendable {
   package var isShared = false
   /// Whether somebody else changed a text of its messages since.
   package var isRewritten = false
+  /// The stretch of typing that it is the latest part of, until an edition ends that.
+  package var typing: TypingStretch?
 
   package init(label: UndoLabel, milliseconds: Int64) {
     self.label = label

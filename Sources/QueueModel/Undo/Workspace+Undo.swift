@@ -4,8 +4,27 @@ extension Workspace {
   /// Does a command with undo and redo: `history` learns how to take it back. One that is not to be
   /// taken back counts as somebody else's, and leaves what can be redone.
   ///
+  /// A command of a person that does not go on with the open stretch of typing ends it, in front of what it
+  /// makes itself.
+  ///
   /// - Throws: `QueueError`; nothing changed then.
   package mutating func perform(
+    _ command: Command, in context: CommandContext, history: inout UndoHistory
+  ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
+    guard context.recordsUndo, history.openTyping != nil,
+      !history.goesOn(with: command, at: context.stamp.milliseconds)
+    else { return try performNext(command, in: context, history: &history) }
+    var (next, past) = (self, history)
+    let ended = next.endTyping(in: context, history: &past)
+    var (outcome, changes) = try next.performNext(command, in: context, history: &past)
+    (self, history) = (next, past)
+    outcome.operations = ended.outcome.operations + outcome.operations
+    outcome.touched.formUnion(ended.outcome.touched)
+    changes = ended.changes.followed(by: changes)
+    return (outcome, changes)
+  }
+
+  private mutating func performNext(
     _ command: Command, in context: CommandContext, history: inout UndoHistory
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
     var changes = UndoHistory.Changes()
@@ -28,10 +47,12 @@ extension Workspace {
         outcome.operations, from: before, to: self, areOfOthers: false)
       return (outcome, changes)
     }
+    let typing = typing(by: command, in: context)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
     var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)
     entry.steps = steps
+    entry.typing = typing
     entry.leaveToCommand(if: command, in: self)
     outcome.change = history.record(entry, in: self, &changes)
     return (outcome, changes)
@@ -179,9 +200,12 @@ extension UndoEntry {
   /// A change that has no inverse, or is a decision alone to have a message tried again, is only named.
   fileprivate mutating func leaveToCommand(if command: Command, in workspace: Workspace) {
     switch command {
-    case .setHost, .setOnLostServer:
+    case .setHost, .setOnLostServer, .setOnMerge:
       isByCommand = true
-      steps.removeAll { ![.register(.host), .register(.onLostServer)].contains($0.field.part) }
+      let registers: [UndoField.Part] = [
+        .register(.host), .register(.onLostServer), .register(.onMerge),
+      ]
+      steps.removeAll { !registers.contains($0.field.part) }
     case .retry, .skip:
       isByCommand = true
       steps = []

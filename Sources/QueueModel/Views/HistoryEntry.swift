@@ -85,6 +85,8 @@ public enum HistoryAction: Hashable, Sendable {
   case setHost(device: String)
   /// The session's agent goes on, or is stopped, where its host has no server.
   case setOnLostServer(String)
+  /// Messages of the session whose text was merged start, or wait for a look.
+  case setOnMerge(String)
   /// An attempt at the message came so far; a note says why, or what came of it.
   case ran(RunPhase, attempt: Int, note: String)
   /// A failed message is to be tried again.
@@ -127,6 +129,7 @@ public enum HistoryAction: Hashable, Sendable {
     case .unlockedThread: "unlockedThread"
     case .setHost: "setHost"
     case .setOnLostServer: "setOnLostServer"
+    case .setOnMerge: "setOnMerge"
     case .ran(let phase, _, _): phase.name
     case .retried: "retried"
     case .skipped: "skipped"
@@ -173,6 +176,10 @@ extension HistoryAction: CustomStringConvertible {
       policy == LostServerPolicy.stop.rawValue
         ? "had the agent stopped when its host has no server"
         : "let the agent finish when its host has no server"
+    case .setOnMerge(let policy):
+      policy == MergePolicy.run.rawValue
+        ? "had messages start whose texts were merged"
+        : "had messages wait whose texts were merged"
     case .ran(let phase, let attempt, let note):
       "attempt \(attempt): \(phase.name)" + (note.isEmpty ? "" : ", \(note)")
     case .retried: "had the message tried again"

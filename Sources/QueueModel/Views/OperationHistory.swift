@@ -18,8 +18,9 @@ private struct OperationHistory {
   init(of operations: [Operation], in workspace: Workspace) {
     self.workspace = workspace
     let notes = TimeNotes(in: operations)
-    for operation in operations {
-      if operation.marksAChange, let range = operation.range {
+    for (index, operation) in operations.enumerated() {
+      let isMark = operation.marksAChange || operations.endsTyping(at: index)
+      if isMark, let range = operation.range {
         // What stands behind it may belong to what stands before it.
         if let last = entries.last?.operations, last.replica == range.replica,
           last.last &+ 1 == range.first
@@ -163,7 +164,25 @@ extension [HistoryEntry] {
   }
 }
 
+extension [Operation] {
+  /// Whether an operation is the edition of letters that were told already: it settles nothing, and no other
+  /// one comes back with it.
+  fileprivate func endsTyping(at index: Int) -> Bool {
+    guard let element = self[index].editedElement,
+      case .addTag(_, .edition, let clears, _) = self[index].body, clears.count < 2
+    else { return false }
+    return [index - 1, index + 1].allSatisfy {
+      !indices.contains($0) || self[$0].editedElement != element
+    }
+  }
+}
+
 extension Operation {
+  /// The message whose edition it puts.
+  fileprivate var editedElement: OperationID? {
+    if case .addTag(let element, .edition, _, _) = body { element } else { nil }
+  }
+
   /// Whether it says only that a change begins or has all come, who made it, or when.
   fileprivate var marksAChange: Bool {
     switch body {
@@ -212,6 +231,7 @@ extension HistoryAction {
     case (.lastError, .text(let text)): self = .notedError(text)
     case (.host, .text(let device)): self = .setHost(device: device)
     case (.onLostServer, .text(let policy)): self = .setOnLostServer(policy)
+    case (.onMerge, .text(let policy)): self = .setOnMerge(policy)
     case (.decision, let value), (.resolution, let value):
       self = Resolution(value).map { $0.skips ? .skipped : .retried } ?? .unknown
     case (.notBefore, .number(let time)), (.heldUntil, .number(let time)):

@@ -167,6 +167,8 @@ public struct SessionView: Hashable, Sendable, Identifiable {
   public var host: DeviceID?
   /// What that device does with an agent at work when its server does not answer.
   public var onLostServer: LostServerPolicy
+  /// Whether its messages start whose text was merged.
+  public var onMerge: MergePolicy
   /// What its agent does; nil where nobody ever said.
   public var task: TaskState?
 }

@@ -195,7 +195,7 @@ extension Workspace {
       paused: session.isPaused, waiting: packed ?? session.standing.count,
       threadPosition: threadPosition,
       locked: session.isLocked, host: session.host, onLostServer: session.onLostServer,
-      task: session.task?.state)
+      onMerge: session.onMerge, task: session.task?.state)
   }
 }
 

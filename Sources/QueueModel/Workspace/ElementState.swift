@@ -131,6 +131,8 @@ struct SessionState: Sendable {
   var onLostServer: LostServerPolicy {
     element.text(.onLostServer).flatMap(LostServerPolicy.init) ?? .finish
   }
+  /// What a later version wrote counts as what starts nothing.
+  var onMerge: MergePolicy { element.text(.onMerge).flatMap(MergePolicy.init) ?? .wait }
 
   /// When the thread was queued, in milliseconds since 1970: the latest requeue's time, or what an
   /// undo of a requeue wrote behind it.

@@ -113,7 +113,7 @@ extension Command {
     case .addSession(let id, _, _), .renameSession(let id, _), .deleteSession(let id),
       .clear(let id), .pause(let id, _), .resume(let id), .unlockThread(let id),
       .requeueThread(let id),
-      .setHost(let id, _), .setOnLostServer(let id, _):
+      .setHost(let id, _), .setOnLostServer(let id, _), .setOnMerge(let id, _):
       [id]
     case .send(let send): [send.session]
     case .reportTask(let report): [report.session]
@@ -138,7 +138,7 @@ extension Command {
     case .move(let ids, .position): ids
     case .addSession, .renameSession, .deleteSession, .clear, .pause, .resume, .addThreads,
       .moveThreads, .removeThreads, .clearThreads, .requeueThread, .unlockThread, .setHost,
-      .setOnLostServer, .reportTask, .importDocument, .undo, .redo:
+      .setOnLostServer, .setOnMerge, .reportTask, .importDocument, .undo, .redo:
       []
     }
   }

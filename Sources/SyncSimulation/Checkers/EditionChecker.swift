@@ -2,15 +2,18 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// Texts that were saved apart wait until somebody has looked, and each can be read.
+/// Texts that were saved apart wait until somebody has looked, unless their session's `onMerge` is `run`, and
+/// each can be read.
 ///
-/// Only a person settles a merged text: a version that no person saved settles it without a look. That
+/// Only a person settles a merged text: a version that no person saved or typed settles it without a look. That
 /// nothing merged is let out is the business of `ExecutionChecker`, which knows what the server knows.
 final class EditionChecker: SimulationChecker {
   let name = "editions"
 
   /// Every text that a person saved, or had back by an undo.
   private var saved: Set<[UInt8]> = []
+  /// On which devices a person typed in a message: they make versions of what shows when the typing ends.
+  private var typed: [MessageID: Set<DeviceID>] = [:]
   /// A process died over an undo or an import, so what it wrote is not known.
   private var isUnsure = false
   /// Versions that were not saved yet when an agent started: an edit can start it in its own turn, and is
@@ -19,16 +22,16 @@ final class EditionChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .performed(_, let action, _, let outcome):
-      learn(action)
+    case .performed(let index, let action, _, let outcome):
+      learn(action, on: simulation.devices[index])
       for operation in outcome.operations {
         guard case .addTag(_, .edition, _, let note) = operation.body,
           let text = Edition(note: note).wholeText
         else { continue }
         saved.insert(Array(text.utf8))
       }
-    case .interrupted(_, let action, _, _):
-      learn(action)
+    case .interrupted(let index, let action, _, _):
+      learn(action, on: simulation.devices[index])
       switch action {
       case .command(.undo), .command(.redo), .command(.importDocument): isUnsure = true
       default: break
@@ -52,8 +55,13 @@ final class EditionChecker: SimulationChecker {
     }
   }
 
-  private func learn(_ action: UserAction) {
+  private func learn(_ action: UserAction, on device: SimulatedDevice) {
     switch action {
+    case .command(let command) where command.typedMessage != nil:
+      guard let message = command.typedMessage, let id = device.files.database.record?.device else {
+        return
+      }
+      typed[message, default: []].insert(id)
     case .edit(_, let content, _), .command(.edit(_, let content, _)):
       saved.insert(Array(content.trimmedOfWhitespace().utf8))
     default: break
@@ -62,8 +70,12 @@ final class EditionChecker: SimulationChecker {
 
   private func unseen(_ message: MessageID, in workspace: Workspace) -> [String] {
     guard !isUnsure else { return [] }
-    return Edition.texts(of: message, in: workspace)
-      .filter { !saved.contains(Array($0.utf8)) }
+    return Edition.shown(of: message, in: workspace)
+      .filter { edition in
+        let isTyped = edition.device.map { typed[message]?.contains($0) == true } ?? false
+        return !isTyped && !saved.contains(Array(edition.text.utf8))
+      }
+      .map(\.text)
   }
 
   func settled(in simulation: Simulation) -> [String] {
@@ -83,7 +95,7 @@ final class EditionChecker: SimulationChecker {
             version.text == nil && version.bytes <= Limits.editionBytesMax
           }
           if hidden != nil { return ["device \(index) cannot show a version of \(message.id)"] }
-          if message.isMerged, message.status == .queued,
+          if message.isMerged, session.onMerge != .run, message.status == .queued,
             workspace.dispatchState(of: message.id)?.queueStands == false
           {
             return ["device \(index) would start \(message.id), whose text was merged"]

@@ -99,7 +99,8 @@ final class ExecutionChecker: SimulationChecker {
       guard message.status == .queued else {
         return "\(dispatch.message) was let out while \(message.status)"
       }
-      guard !message.isMerged else {
+      let waitsForALook = workspace.session(message.session)?.onMerge != .run
+      guard !message.isMerged || !waitsForALook else {
         return "\(dispatch.message) was let out merged, without a look"
       }
       return DispatchRequest.contentDigest(message.content) == dispatch.content

@@ -1,0 +1,52 @@
+import QueueModel
+import SequenceCRDT
+
+/// The end of stretches of typing; SPECIFICATION.md, section "Editions".
+///
+/// A stretch ends with a pause, at its person's next other command, and, if it was typed apart, before anything
+/// of others is merged and before anything is sent. One that an earlier process left ends at once.
+extension ConnectionMachine {
+  /// The connection over which what is made now goes at once; nil while the device is apart.
+  var openConnection: UInt64? {
+    if case .live(let live) = state, live.maySend { live.id.rawValue } else { nil }
+  }
+
+  /// When the open stretch ends; nil if there is none.
+  var typingDeadline: Int64? {
+    guard replica.undo.openTyping != nil else { return nil }
+    return typedAt.map { $0 + Limits.typingPauseMillisecondsMax } ?? 0
+  }
+
+  /// Ends the open stretch if its pause is over.
+  mutating func endTypingIfDue(
+    at context: EventContext, store: some ReplicaStore
+  ) -> [Action] {
+    guard let due = typingDeadline, due <= context.now else { return [] }
+    do throws(Replica.Fault) {
+      return try endTyping(at: context, store: store) + sendBatches(at: context, store: store)
+    } catch {
+      // A disk that takes nothing now is tried again after another pause.
+      typedAt = context.now
+      return []
+    }
+  }
+
+  /// Ends the open stretch if its person did not see all the while what came. Nothing is sent by that.
+  mutating func endTypingApart(
+    at context: EventContext, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    guard let stretch = replica.undo.openTyping,
+      stretch.connection == nil || stretch.connection != openConnection
+    else { return [] }
+    return try endTyping(at: context, store: store)
+  }
+
+  private mutating func endTyping(
+    at context: EventContext, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    let outcome = try replica.endTyping(
+      over: openConnection, wall: time(at: context), at: context, store: store)
+    noteUnsent(outcome.operations)
+    return outcome.touched.isEmpty ? [] : [.changed(outcome.touched)]
+  }
+}

@@ -1,0 +1,31 @@
+import QueueModel
+import SequenceCRDT
+
+extension Replica {
+  /// Ends the open stretch of typing with an edition, in one transaction.
+  ///
+  /// - Parameter connection: the one over which what is made now goes at once; nil while the device is apart.
+  mutating func endTyping(
+    over connection: UInt64?, wall: Int64, at event: EventContext, store: some ReplicaStore
+  ) throws(Fault) -> CommandOutcome {
+    var next = self
+    let author: Writer
+    var announcement: [Operation]
+    (author, announcement) = next.preparedWriter(at: event)
+    next.clock.observe(workspace.latestStamp)
+    var context = CommandContext(
+      replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: event.deviceWall)
+    context.connection = connection
+    let (outcome, changes) = next.workspace.endTyping(in: context, history: &next.undo)
+    if outcome.operations.isEmpty {
+      // Nobody has to be announced.
+      announcement = []
+      (next.workspace, next.writer) = (workspace, writer)
+    }
+    try commitLocal(
+      announcement + outcome.operations, undo: changes, waitsForDisk: false, next: &next,
+      store: store)
+    self = next
+    return outcome
+  }
+}

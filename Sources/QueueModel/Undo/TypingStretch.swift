@@ -1,0 +1,132 @@
+package import SequenceCRDT
+
+/// A stretch of typing that no edition has ended yet: what a person types into one message, each command at
+/// most `Limits.typingPauseMillisecondsMax` behind the last, with no other command in between.
+/// SPECIFICATION.md, section "Editions".
+///
+/// The change that takes the typing back carries it (`UndoEntry.typing`), so that it is stored with the
+/// letters: whoever opens the store after a crash ends it.
+package struct TypingStretch: Hashable, Sendable {
+  /// The editions that were live when it began.
+  package var seen: [OperationID]
+  /// The connection over which each letter could go at once, on a device that had caught up; nil if the device
+  /// was apart at one of them, or the process ended since. It is not stored.
+  package var connection: UInt64?
+
+  package init(seen: [OperationID], connection: UInt64?) {
+    (self.seen, self.connection) = (seen, connection)
+  }
+
+  /// This stretch and the next letter of it.
+  func going(on later: TypingStretch) -> TypingStretch {
+    TypingStretch(
+      seen: seen, connection: connection == later.connection ? connection : nil)
+  }
+}
+
+extension UndoHistory {
+  /// The stretch of typing that is open; nil if there is none.
+  package var openTyping: TypingStretch? { openIndex.flatMap { undoable[$0].change.typing } }
+
+  /// Every command of a person ends it first, so nothing but acts that are no commands stands in front of it.
+  private var openIndex: Int? {
+    guard let index = undoable.lastIndex(where: { !$0.change.isByCommand }),
+      undoable[index].change.typing != nil
+    else { return nil }
+    return index
+  }
+
+  /// The change that the open stretch belongs to.
+  var openChange: UndoEntry? { openIndex.map { undoable[$0].change } }
+
+  /// Whether a command goes on with the open stretch.
+  func goesOn(with command: Command, at milliseconds: Int64) -> Bool {
+    guard let open = openChange, let message = command.typedMessage else { return false }
+    return open.messages.contains(message)
+      && (0...Limits.typingPauseMillisecondsMax).contains(milliseconds &- open.milliseconds)
+  }
+
+  /// A fresh change with the stretch that it goes on with: others who type along keep the changes apart, and
+  /// the stretch goes on.
+  mutating func takeTyping(over change: UndoEntry, _ changes: inout Changes) -> UndoEntry {
+    guard let index = openIndex, let open = undoable[index].change.typing, let own = change.typing
+    else { return change }
+    undoable[index].change.typing = nil
+    changes.write(undoable[index])
+    var next = change
+    next.typing = open.going(on: own)
+    return next
+  }
+
+  /// The open stretch has ended.
+  ///
+  /// - Parameter step: what takes its edition back.
+  mutating func endTyping(_ step: UndoStep?, _ changes: inout Changes) {
+    guard let index = openIndex else { return }
+    var change = undoable[index].change
+    change.typing = nil
+    if let step { change.add(edition: step) }
+    replaceChange(at: index, with: change, &changes)
+  }
+}
+
+extension UndoEntry {
+  /// Adds what takes an edition back to what it takes back already.
+  fileprivate mutating func add(edition step: UndoStep) {
+    guard let index = steps.firstIndex(where: { $0.field == step.field }),
+      case .files(let taken, let given) = steps[index].value,
+      case .files(let more, let others) = step.value
+    else { return steps.append(step) }
+    steps[index].value = .files(taken: taken + more, given: given + others)
+  }
+}
+
+extension Command {
+  /// The message that it types in; nil for every other command.
+  package var typedMessage: MessageID? {
+    switch self {
+    case .insertText(let id, _, _), .deleteText(let id, _): id
+    default: nil
+    }
+  }
+}
+
+extension Workspace {
+  /// The stretch that a command begins; nil of one that types nothing.
+  func typing(by command: Command, in context: CommandContext) -> TypingStretch? {
+    guard let id = command.typedMessage else { return nil }
+    let seen = shownMessage(id)?.editions.map(\.id) ?? []
+    return TypingStretch(seen: seen, connection: context.connection)
+  }
+
+  /// Ends the open stretch of typing with an edition of the text as it is here.
+  ///
+  /// It clears the editions that were live when the stretch began; if its author was connected and caught
+  /// up from its beginning until now, all that are live. A message that is over for good gets none.
+  ///
+  /// - Parameter context: of the author; `connection` says over which connection what is made now can go.
+  /// - Returns: the operations; none if there is no open stretch. The history tells it no more in either case.
+  package mutating func endTyping(
+    in context: CommandContext, history: inout UndoHistory
+  ) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
+    var changes = UndoHistory.Changes()
+    guard let open = history.openChange, let stretch = open.typing, let id = open.messages.first
+    else { return (CommandOutcome(notice: .unchanged), changes) }
+    let isSeen = stretch.connection != nil && stretch.connection == context.connection
+    var recording = context
+    recording.recordsUndo = true
+    var ended: (outcome: CommandOutcome, steps: [UndoStep])?
+    do throws(QueueError) {
+      try warm(for: open)
+      ended = try write(in: recording) { author in
+        author.putEdition(of: id, over: isSeen ? nil : stretch.seen)
+        return .done
+      }
+    } catch {
+      // A session that is damaged: the next command that touches it says so.
+      ended = nil
+    }
+    history.endTyping(ended?.steps.first { $0.field.part == .tags(.edition) }, &changes)
+    return (ended?.outcome ?? CommandOutcome(notice: .unchanged), changes)
+  }
+}

@@ -1,0 +1,309 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+
+/// Every stretch of typing ends with an edition: what is typed where its person does not see the others waits
+/// for a look as what is saved does, and what is typed together does not.
+struct TypingEditionTests {
+  static let id = MessageID.numbered(1)
+
+  /// Two devices that know the same message, which has a host.
+  struct Pair {
+    var one = TestDevice(1)
+    var other: TestDevice
+    /// Operations of each that the other one has got.
+    private var passed = (0, 0)
+
+    init(_ text: String = "Deploy", saved: String? = nil) throws {
+      try one.perform(.send(text, as: 1, in: "s", requeues: false))
+      try one.perform(.setHost(.named("s"), DeviceID(high: 0xD, low: 1)))
+      if let saved { try one.perform(.edit(id, content: saved, base: nil)) }
+      other = TestDevice(2, now: one.now)
+      try meet()
+      #expect(one.startable == id && other.startable == id)
+    }
+
+    /// Both are connected to each other, from now on.
+    mutating func connect() { (one.connection, other.connection) = (1, 1) }
+
+    mutating func meet() throws {
+      let made = (one.made, other.made)
+      try one.merge(Array(made.1[passed.1...]))
+      try other.merge(Array(made.0[passed.0...]))
+      passed = (made.0.count, made.1.count)
+      (one.now, other.now) = (max(one.now, other.now), max(one.now, other.now))
+    }
+
+    func expect(
+      _ content: String, versions: [String], _ location: SourceLocation = #_sourceLocation
+    ) throws {
+      for device in [one, other] {
+        #expect(try device.message.content == content, sourceLocation: location)
+        let shown = try device.message.versions.compactMap(\.text)
+        #expect(Set(shown) == Set(versions), sourceLocation: location)
+        #expect((device.startable == nil) == !versions.isEmpty, sourceLocation: location)
+        try device.workspace.checkInvariants()
+      }
+    }
+  }
+
+  // MARK: - Apart and together
+
+  @Test func typingOfflineAndAnEditAreMarked() throws {
+    for saved in [nil, "Deploy it"] {
+      var pair = try Pair(saved: saved)
+      let base = saved ?? "Deploy"
+      try pair.one.type(" on Monday")
+      try pair.other.perform(.edit(Self.id, content: base + " to staging", base: nil))
+      // What was typed apart is ended before it is sent.
+      try pair.one.endTyping()
+      try pair.meet()
+      let content = try pair.one.message.content
+      try pair.expect(content, versions: [base + " on Monday", base + " to staging"])
+      // Looked at, it starts.
+      try pair.other.perform(.edit(Self.id, content: base + " on Monday", base: nil))
+      try pair.meet()
+      try pair.expect(base + " on Monday", versions: [])
+    }
+  }
+
+  @Test func typingApartIsMarked() throws {
+    var pair = try Pair(saved: "Deploy it")
+    try pair.one.type(" now")
+    try pair.other.type(" later")
+    try pair.one.endTyping()
+    try pair.other.endTyping()
+    try pair.meet()
+    try pair.expect(
+      pair.one.message.content, versions: ["Deploy it now", "Deploy it later"])
+  }
+
+  /// They see each other's letters, so they go on merging letter by letter, whoever ends first.
+  @Test(arguments: [true, false])
+  func typingTogetherIsNotMarked(theOneEndsFirst: Bool) throws {
+    var pair = try Pair(saved: "Deploy")
+    pair.connect()
+    for (mine, its) in zip(" today", " noted") {
+      try pair.one.type(String(mine))
+      try pair.meet()
+      try pair.other.type(String(its), at: 0)
+      try pair.meet()
+    }
+    if theOneEndsFirst {
+      try pair.one.endTyping()
+      try pair.meet()
+      try pair.other.endTyping()
+    } else {
+      try pair.other.endTyping()
+      try pair.meet()
+      try pair.one.endTyping()
+    }
+    try pair.meet()
+    try pair.expect(pair.one.message.content, versions: [])
+    #expect(try pair.one.workspace.editBase(Self.id).editionCount == 1)
+  }
+
+  /// Two pauses at the same moment: both editions hold all letters, and there is nothing to look at.
+  @Test func twoPausesAtOnceAreNotMarked() throws {
+    var pair = try Pair()
+    pair.connect()
+    try pair.one.type(" now")
+    try pair.other.type("Please: ", at: 0)
+    try pair.meet()
+    try pair.one.endTyping()
+    try pair.other.endTyping()
+    try pair.meet()
+    try pair.expect("Please: Deploy now", versions: [])
+    // Nor is what is typed on.
+    try pair.one.type("!")
+    try pair.one.endTyping()
+    try pair.meet()
+    try pair.expect("Please: Deploy now!", versions: [])
+  }
+
+  /// A save that comes while somebody types connected is seen; one that comes behind the pause is not known.
+  @Test(arguments: [true, false])
+  func anEditMeetsTypingThatIsConnected(isDuring: Bool) throws {
+    var pair = try Pair(saved: "Deploy it")
+    pair.one.connection = 1
+    try pair.other.perform(.edit(Self.id, content: "Deploy it to staging", base: nil))
+    try pair.one.type(" now")
+    if isDuring { try pair.meet() }
+    try pair.one.endTyping()
+    try pair.meet()
+    try pair.expect(
+      pair.one.message.content,
+      versions: isDuring ? [] : ["Deploy it to staging", "Deploy it now"])
+  }
+
+  /// Whoever was apart for one letter of a stretch has not seen what came meanwhile.
+  @Test(arguments: [[1, nil], [nil, 1], [1, 2]] as [[UInt64?]])
+  func aStretchThatWasApartOnceClearsWhatItSaw(_ connections: [UInt64?]) throws {
+    var pair = try Pair(saved: "Deploy it")
+    try pair.other.perform(.edit(Self.id, content: "Deploy it to staging", base: nil))
+    for (letters, connection) in zip([" n", "ow"], connections) {
+      pair.one.connection = connection
+      try pair.one.type(letters)
+    }
+    let typed = try pair.one.message.content
+    try pair.meet()
+    try pair.one.endTyping()
+    try pair.meet()
+    #expect(typed == "Deploy it now")
+    #expect(try pair.one.message.isMerged && pair.other.message.isMerged)
+  }
+
+  // MARK: - Where a stretch ends
+
+  /// A pause, a command, or another text; not the next letter.
+  @Test func anotherCommandEndsAStretch() throws {
+    var one = TestDevice(1)
+    try one.perform(.send("a", as: 1, in: "s"))
+    try one.perform(.send("b", as: 2, in: "s"))
+    try one.type("b")
+    try one.type("c")
+    #expect(one.editionNotes == [])
+    try one.perform(.insertText(.numbered(2), at: 0, text: "x"))
+    #expect(one.editionNotes == ["abc"])
+    try one.perform(.pause(.named("s"), reason: nil))
+    #expect(one.editionNotes == ["abc", "xb"])
+    try one.type("d")
+    one.now += Limits.typingPauseMillisecondsMax + 1
+    try one.type("e")
+    #expect(one.editionNotes == ["abc", "xb", "abcd"])
+    try one.perform(.edit(Self.id, content: "abcdef", base: nil))
+    #expect(one.editionNotes == ["abc", "xb", "abcd", "abcde", "abcdef"])
+    #expect(try one.workspace.editBase(Self.id).editionCount == 1)
+    // There is nothing more to end.
+    try one.endTyping()
+    #expect(one.editionNotes.count == 5)
+    // What is refused ends nothing.
+    try one.type("g")
+    #expect(throws: QueueError.self) { try one.perform(.cancel([.numbered(9)])) }
+    #expect(one.editionNotes.count == 5 && one.history.openTyping != nil)
+    // Nor does what no person did.
+    var context = CommandContext(
+      replica: one.replica, stamp: one.workspace.latestStamp, recordsUndo: false)
+    context.connection = nil
+    var (workspace, history) = (one.workspace, one.history)
+    _ = try workspace.perform(.pause(.named("s"), reason: "x"), in: context, history: &history)
+    #expect(history.openTyping != nil)
+  }
+
+  /// A process that ended in the middle of a stretch is followed by one that ends it.
+  @Test func aCrashInAStretchIsMarked() throws {
+    for sendsBefore in [false, true] {
+      var pair = try Pair(saved: "Deploy it")
+      pair.one.connection = 1
+      try pair.one.type(" now")
+      // Its letters may have been sent.
+      if sendsBefore {
+        try pair.other.merge(pair.one.made)
+        #expect(try pair.other.message.content == "Deploy it now")
+      }
+      try pair.other.perform(.edit(Self.id, content: "Deploy it to staging", base: nil))
+      try pair.one.restart()
+      #expect(
+        pair.one.history.openTyping
+          == TypingStretch(seen: pair.one.liveEditions, connection: nil))
+      try pair.one.endTyping()
+      try pair.meet()
+      #expect(pair.one.history.openTyping == nil)
+      #expect(try pair.one.message.isMerged && pair.other.message.isMerged)
+      #expect(try pair.one.message.versions.map(\.text).contains("Deploy it now"))
+    }
+  }
+
+  /// Who types in a merged text has looked at it.
+  @Test func typingInAMergedTextSettlesIt() throws {
+    var pair = try Pair("Use a file")
+    try pair.one.perform(.edit(Self.id, content: "Use SQLite", base: nil))
+    try pair.other.perform(.edit(Self.id, content: "Use MySQL", base: nil))
+    try pair.meet()
+    try pair.one.type("!")
+    #expect(pair.one.startable == nil)
+    try pair.one.endTyping()
+    try pair.meet()
+    try pair.expect(pair.one.message.content, versions: [])
+    try pair.one.perform(.undo)
+    try pair.meet()
+    #expect(try pair.one.message.versions.map(\.text) == ["Use SQLite", "Use MySQL"])
+    #expect(pair.one.startable == nil && pair.other.startable == nil)
+  }
+
+  /// No edition goes to what is done or forgotten, and the stretch is over all the same.
+  @Test func whatIsOverGetsNoEdition() throws {
+    var one = TestDevice(1)
+    try one.perform(.send("Deploy", as: 1, in: "s"))
+    try one.type(" now")
+    _ = try one.author { workspace, context throws(QueueError) in
+      try workspace.perform(
+        .reportRun(
+          Self.id, Run(token: 1, attempt: 1, phase: .succeeded, milliseconds: context.time)),
+        in: context)
+    }
+    try one.endTyping()
+    #expect(one.editionNotes == [] && one.history.openTyping == nil)
+  }
+
+  // MARK: - Undo
+
+  /// An undo of typing is an edition as well, and takes that of the typing back.
+  @Test(arguments: [true, false])
+  func undoneTypingMeetsAnEdit(hasPaused: Bool) throws {
+    var pair = try Pair()
+    try pair.one.type(" now")
+    if hasPaused { try pair.one.endTyping() }
+    try pair.one.perform(.undo)
+    #expect(try pair.one.message.content == "Deploy")
+    try pair.other.perform(.edit(Self.id, content: "Deploy to staging", base: nil))
+    try pair.meet()
+    try pair.expect("Deploy to staging", versions: ["Deploy", "Deploy to staging"])
+  }
+
+  /// Others who type along keep the changes of undo apart; the edition comes with the last, and the ones before
+  /// are undone with one of their own.
+  @Test func everyUndoOfAStretchIsAnEdition() throws {
+    var pair = try Pair("Deploy")
+    pair.connect()
+    try pair.one.type(" n")
+    try pair.meet()
+    try pair.other.type("x", at: 0)
+    try pair.meet()
+    try pair.one.type("ow")
+    #expect(pair.one.history.undoable.suffix(2).map { $0.change.typing != nil } == [false, true])
+    for _ in 0..<2 { try pair.one.perform(.undo) }
+    #expect(try pair.one.message.content == "xDeploy")
+    #expect(try pair.one.workspace.editBase(Self.id).editionCount == 1)
+    #expect(pair.one.editionNotes.last == "xDeploy")
+  }
+}
+
+extension TestDevice {
+  fileprivate var message: MessageView {
+    get throws { try workspace.message(TypingEditionTests.id) }
+  }
+  fileprivate var startable: MessageID? { workspace.startable(in: .named("s"))?.message }
+  fileprivate var liveEditions: [OperationID] {
+    (try? workspace.editBase(TypingEditionTests.id).editions) ?? []
+  }
+
+  /// Types at the end of the message, or at a place.
+  fileprivate mutating func type(_ text: String, at place: Int? = nil) throws {
+    let end = try message.content.unicodeScalars.count
+    try perform(.insertText(TypingEditionTests.id, at: place ?? end, text: text))
+  }
+
+  /// The texts of the editions that it made, in order.
+  fileprivate var editionNotes: [String] {
+    made.compactMap {
+      guard case .addTag(_, .edition, _, let note) = $0.body else { return nil }
+      return Edition(note: note).wholeText
+    }
+  }
+}
+
+extension EditBase {
+  fileprivate var editionCount: Int { editions.count }
+}
