@@ -36,6 +36,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case approvedUnseen = "approved-unseen"
   /// Sessions that an undo paused so that nothing starts go on.
   case undoStarts = "undo-starts"
+  /// Devices that are apart from the server undo as if they were not.
+  case undoStartsApart = "undo-starts-apart"
   /// An undo takes the session with it, whatever ran there.
   case undoTakesHistory = "undo-takes-history"
   /// A device settles merged texts by itself.
@@ -63,6 +65,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
     case .approvedUnseen:
       "a device says yes to what it does not show (with requests)"
     case .undoStarts: "an undo lets start what it brings back (with agents)"
+    case .undoStartsApart:
+      "an undo lets start what a device that is apart did not know of (with agents)"
     case .undoTakesHistory: "an undo takes a session with its history away (with agents)"
     case .mergedUnseen: "a device settles merged texts by itself"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
@@ -85,7 +89,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   /// Whether it shows only where hosts run what waits.
   package var needsAgents: Bool {
     needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
-      || self == .undoStarts || self == .undoTakesHistory
+      || self == .undoStarts || self == .undoStartsApart || self == .undoTakesHistory
   }
 
   /// Whether seeds as good as never find it: the tests make a world for it.

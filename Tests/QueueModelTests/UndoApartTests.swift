@@ -189,6 +189,24 @@ struct UndoApartTests {
     }
   }
 
+  /// A text that two wrote waits for a look, whoever takes his own back.
+  @Test func whatIsMergedElsewhereGoesOnWaiting() throws {
+    var (here, there) = try pair()
+    try here.perform(.send("bump to 1.3", as: 1, in: "s"))
+    try meet(&here, &there)
+    here.now += 5_000
+    there.now = here.now + 10
+    try here.perform(.edit(.numbered(1), content: "bump to 2.0", base: nil))
+    try there.perform(.edit(.numbered(1), content: "bump to 3.0", base: nil))
+    try there.merge(here.made)
+    #expect(try there.workspace.message(.numbered(1)).isMerged)
+    here.apart = Apartness()
+    here.now += 10_000
+    _ = try? here.perform(.undo)
+    try meet(&here, &there)
+    #expect(startable(there) == nil)
+  }
+
   /// An edit starts nothing, and its undo pauses nothing.
   @Test func anEditPausesNothing() throws {
     var (here, there) = try pair()
@@ -214,5 +232,10 @@ struct UndoApartTests {
     try device.perform(.pause(.named("-rf"), reason: nil))
     device.apart = Apartness()
     #expect(named() == "cospool queue resume --session=-rf")
+    device.apart = nil
+    try device.perform(.addSession(.named("=ls"), name: nil, project: nil))
+    try device.perform(.setHost(.named("=ls"), Self.there))
+    // Some shells take a word that begins so for a program's path.
+    #expect(named() == "cospool session host --none '=ls'")
   }
 }

@@ -32,6 +32,7 @@ import Testing
     Case(bug: .startBeforeFsync, checkers: ["execution"]),
     Case(bug: .decidesTwice, checkers: ["requests"]),
     Case(bug: .undoStarts, profile: .standard, seeds: 300, checkers: ["undo"]),
+    Case(bug: .undoStartsApart, profile: .standard, seeds: 300, checkers: ["undo"]),
     Case(bug: .undoTakesHistory, profile: .standard, seeds: 300, checkers: ["undo"]),
     Case(bug: .mergedUnseen, profile: .standard, seeds: 300, checkers: ["editions"]),
     Case(bug: .approvedUnseen, checkers: ["requests"]),

@@ -55,7 +55,8 @@ package struct CommandGenerator {
     case .removeThreads: return .removeThreads([session])
     case .clearThreads: return .clearThreads
     case .unlockThread: return .unlockThread(session)
-    case .undo: return .undo
+    // What cannot be undone stays in front until somebody skips it.
+    case .undo: return generator.chance(25) ? .undo(change: nil, skip: true) : .undo
     case .redo: return .redo
     case .reportRun: return report(in: workspace, &generator)
     case .reportTask: return task(of: session, &generator)

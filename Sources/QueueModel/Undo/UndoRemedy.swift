@@ -27,7 +27,8 @@ extension String {
       $0.properties.isAlphabetic || $0.properties.numericType != nil
         || "-_./@:+=,".unicodeScalars.contains($0)
     }
-    if isPlain, !isEmpty { return self }
+    // Zsh takes `=ls` for the path of a program.
+    if isPlain, !isEmpty, !hasPrefix("=") { return self }
     return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
       + "'"
   }

@@ -2,14 +2,20 @@ import ClientCore
 import QueueModel
 import QueueOracle
 
-/// No turn starts, stops or is repeated by an undo or a redo alone, and none takes history away.
+/// No turn starts, stops or is repeated by an undo or a redo alone, and none takes history away: on the
+/// device that has it done, and where it comes to the server if the device was apart.
 final class UndoChecker: SimulationChecker {
   let name = "undo"
 
   /// Sessions that an undo or a redo took away, and no person since.
   private var takenAway: Set<SessionID> = []
+  private var apart = ApartUndos()
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    judge(observation, in: simulation) + apart.note(observation, in: simulation)
+  }
+
+  private func judge(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
     case .performed(_, .command(.deleteSession(let session)), _, _),
       .interrupted(_, .command(.deleteSession(let session)), _, _):
@@ -19,7 +25,9 @@ final class UndoChecker: SimulationChecker {
       for session in before.sessions() where after.session(session.id) == nil {
         takenAway.insert(session.id)
       }
-      return (started(from: before, to: after) + lost(from: before, to: after)).map {
+      let touched = Set(before.sessions().map(\.id) + after.sessions().map(\.id)).sorted()
+      let started = HostTurns.started(in: touched, from: before, to: after)
+      return (started + UndoChecker.lost(from: before, to: after)).map {
         "device \(index), \(command): \($0)"
       }
     case .agentStopped(let index, let order):
@@ -33,27 +41,8 @@ final class UndoChecker: SimulationChecker {
     return []
   }
 
-  /// What a host could start now, and could not before or not yet.
-  private func started(from before: Workspace, to after: Workspace) -> [String] {
-    after.sessions().filter { $0.host != nil }.compactMap { session in
-      guard let (message, state) = after.startable(in: session.id) else { return nil }
-      guard let (former, old) = before.startable(in: session.id) else {
-        return "\(message) could start in \(session.id)"
-      }
-      let time = state.earliest ?? 0
-      if former == message {
-        return time < old.earliest ?? 0 ? "\(message) could start sooner" : nil
-      }
-      let left = Set(((try? after.messageQueue(session.id))?.messages ?? []).map(\.id))
-      let next = ((try? before.messageQueue(session.id))?.messages ?? []).map(\.id)
-        .first(where: left.contains)
-      return next == message && time >= old.earliest ?? 0
-        ? nil : "\(message) could start in the place of \(former)"
-    }
-  }
-
   /// What an agent has, or has had, is as it was.
-  private func lost(from before: Workspace, to after: Workspace) -> [String] {
+  static func lost(from before: Workspace, to after: Workspace) -> [String] {
     before.sessions().flatMap { session -> [String] in
       let tried = messages(of: session.id, before).filter { $0.run != nil }
       guard !tried.isEmpty else { return [] }
@@ -67,7 +56,7 @@ final class UndoChecker: SimulationChecker {
     }
   }
 
-  private func messages(of session: SessionID, _ workspace: Workspace) -> [MessageView] {
+  private static func messages(of session: SessionID, _ workspace: Workspace) -> [MessageView] {
     ((try? workspace.messageQueue(session))?.messages ?? [])
       + workspace.finishedMessages(of: session)
   }

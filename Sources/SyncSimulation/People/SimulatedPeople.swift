@@ -44,16 +44,19 @@ final class SimulatedPeople: SimulationPart {
   ) -> EventOutcome {
     // With the command, where it is done: what is sent counts, though the device forgets it.
     var after: Workspace?
+    let isApart = isApart(device)
+    let careless = careless(command, on: device)
     do {
       let outcome = try simulation.clients.run(on: device, synchronizes: true) {
         core, context, store in
         let done = try core.commandGiven(
-          command, waitsForDisk: false, at: context, store: store)
+          command, isApart: isApart, waitsForDisk: false, at: context, store: store)
         after = core.replica.workspace
         let actions =
           options.planted.contains(.moveEventMissing) && command.isMove
           ? done.actions.filter { !$0.isChange } : done.actions
-        let more = try self.goingTooFar(done.outcome, core: &core, at: context, store: store)
+        let more = try self.goingTooFar(
+          done.outcome, careless: careless, core: &core, at: context, store: store)
         return (done.outcome, actions + more)
       }
       guard let outcome else {
@@ -82,28 +85,6 @@ final class SimulatedPeople: SimulationPart {
     } catch {
       preconditionFailure("a command throws faults only, not \(error)")
     }
-  }
-
-  /// Planted bugs: what an undo paused goes on, or the session goes that an undo is about.
-  private func goingTooFar(
-    _ outcome: CommandOutcome, core: inout ClientCore, at context: EventContext,
-    store: DeviceStore
-  ) throws(Replica.Fault) -> [ClientCore.Action] {
-    guard case .undone(let result) = outcome.notice else { return [] }
-    var commands: [Command] = []
-    if options.planted.contains(.undoStarts) { commands = result.paused.map { .resume($0) } }
-    if options.planted.contains(.undoTakesHistory), let session = result.label.session,
-      core.replica.workspace.session(session) != nil
-    {
-      commands.append(.deleteSession(session))
-    }
-    var actions: [ClientCore.Action] = []
-    for command in commands {
-      actions += try core.commandGiven(
-        command, recordsUndo: false, waitsForDisk: false, at: context, store: store
-      ).actions
-    }
-    return actions
   }
 
   // MARK: - Answers

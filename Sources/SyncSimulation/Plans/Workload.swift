@@ -135,6 +135,11 @@ struct Workload {
   /// The next thing somebody does on a device that shows this.
   mutating func action(on device: SimulatedDevice) -> UserAction? {
     guard let workspace = device.process?.core.replica.workspace else { return nil }
+    // Whoever waits for a connection looks back.
+    if hostCount > 0, device.process?.core.apart != nil, generator.chance(15) {
+      return .command(
+        generator.chance(70) ? .undo(change: nil, skip: false) : .redo(change: nil))
+    }
     let session = anySession()
     switch generator.pick(weighted: weights) {
     case .addSession:

@@ -1,0 +1,75 @@
+import QueueModel
+import SequenceCRDT
+
+/// What a session's host runs, one message after the other, if nobody says another word: found by running
+/// it, each attempt succeeding at once, and not by rules.
+struct HostTurns {
+  /// Longer queues are not judged, since running one takes as long as all the rest.
+  private static let runsMax = 150
+
+  private struct Turn {
+    var message: MessageID
+    /// The time before which it does not start, its own or that of one before it.
+    var earliest: Int64
+  }
+
+  private var turns: [Turn] = []
+
+  /// - Parameter waiting: what is in the queue.
+  private init(of session: SessionID, _ waiting: [MessageView], in workspace: Workspace) {
+    guard workspace.session(session)?.host != nil else { return }
+    let context = CommandContext(
+      replica: ReplicaID(rawValue: .max), stamp: workspace.latestStamp, recordsUndo: false)
+    var world = workspace
+    var earliest: Int64 = 0
+    func end(_ message: MessageID, attempt: UInt16) -> Bool {
+      let run = Run(
+        token: .max >> 1, attempt: attempt, phase: .succeeded,
+        milliseconds: context.stamp.milliseconds)
+      return (try? world.perform(.reportRun(message, run), in: context)) != nil
+    }
+    for message in waiting where message.status == .running {
+      guard end(message.id, attempt: message.run?.attempt ?? 1) else { return }
+    }
+    while turns.count < waiting.count, let (message, state) = world.startable(in: session) {
+      earliest = max(earliest, state.earliest ?? 0)
+      turns.append(Turn(message: message, earliest: earliest))
+      guard end(message, attempt: (state.runState.run?.attempt ?? 0) &+ 1) else { return }
+    }
+  }
+
+  /// What of these turns is not so without a change: another message, an earlier time, or another one first.
+  /// What stood behind a message that is gone, and goes on in its turn, is none.
+  ///
+  /// - Parameter waiting: the messages in the queue with the change.
+  private func started(besides former: HostTurns, waiting: Set<MessageID>) -> String? {
+    guard let first = turns.first else { return nil }
+    for turn in turns {
+      guard let old = former.turns.first(where: { $0.message == turn.message }) else {
+        return "\(turn.message) could start"
+      }
+      if turn.earliest < old.earliest { return "\(turn.message) could start sooner" }
+    }
+    let next = former.turns.first { waiting.contains($0.message) }
+    return next?.message == first.message
+      ? nil : "\(first.message) could start in the place of \(former.turns[0].message)"
+  }
+}
+
+extension HostTurns {
+  /// What hosts could start in a workspace, and could not before, or not yet.
+  static func started(
+    in sessions: some Sequence<SessionID>, from before: Workspace, to after: Workspace
+  ) -> [String] {
+    func waiting(in session: SessionID, _ workspace: Workspace) -> [MessageView] {
+      (try? workspace.messageQueue(session))?.messages ?? []
+    }
+    return sessions.compactMap { session in
+      let (old, new) = (waiting(in: session, before), waiting(in: session, after))
+      guard max(old.count, new.count) <= runsMax else { return nil }
+      let former = HostTurns(of: session, old, in: before)
+      return HostTurns(of: session, new, in: after)
+        .started(besides: former, waiting: Set(new.map(\.id))).map { "\($0) in \(session)" }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import ClientCore
+import QueueModel
+import QueueOracle
+import ServerCore
+
+/// People who undo and redo, also on a device that does not know the server's state.
+extension SimulatedPeople {
+  /// Whether a device knows that it is apart from the server, or would find out by a question, as the client
+  /// library asks one before an undo.
+  func isApart(_ device: SimulatedDevice) -> Bool {
+    guard let process = device.process, process.core.hasServer else { return false }
+    if process.core.apart != nil { return true }
+    let server = simulation.server
+    let answers =
+      device.isOnline && device.network.cloggedUntil <= clock.now
+      && server.process?.core.isHealthy == true && server.disk.condition == .working
+      && process.pipes.values.contains { $0.serverHolds && $0.serverLife == server.life }
+    return !answers
+  }
+
+  /// A planted bug needs to know what an undo would come to without the care of a device that is apart.
+  func careless(_ command: Command, on device: SimulatedDevice) -> Workspace? {
+    guard options.planted.contains(.undoStartsApart), command.turnsBack, isApart(device),
+      let replica = device.process?.core.replica
+    else { return nil }
+    return UndoTrial(of: command, in: replica.workspace, with: replica.undo, apart: nil)?.workspace
+  }
+
+  /// Planted bugs: what an undo paused goes on, or the session goes that an undo is about.
+  ///
+  /// - Parameter careless: what the undo would have come to without the care of a device that is apart.
+  func goingTooFar(
+    _ outcome: CommandOutcome, careless: Workspace?, core: inout ClientCore,
+    at context: EventContext, store: DeviceStore
+  ) throws(Replica.Fault) -> [ClientCore.Action] {
+    guard let result = outcome.notice.undoResult else { return [] }
+    var commands: [Command] = []
+    if options.planted.contains(.undoStarts) { commands = result.paused.map { .resume($0) } }
+    for session in result.paused where careless?.session(session)?.paused == false {
+      commands.append(.resume(session))
+    }
+    if options.planted.contains(.undoTakesHistory), case .undone = outcome.notice,
+      let session = result.label.session, core.replica.workspace.session(session) != nil
+    {
+      commands.append(.deleteSession(session))
+    }
+    var actions: [ClientCore.Action] = []
+    for command in commands {
+      actions += try core.commandGiven(
+        command, recordsUndo: false, waitsForDisk: false, at: context, store: store
+      ).actions
+    }
+    return actions
+  }
+}

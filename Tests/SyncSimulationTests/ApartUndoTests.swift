@@ -1,0 +1,90 @@
+import QueueModel
+import SyncSimulation
+import SyncTestSupport
+import Testing
+
+/// Undo and redo on a device that is apart from the server, in worlds where careless ones let something
+/// start: the devices meet again, and nothing starts; without the care of a device that is apart, the checker
+/// tells.
+@Suite struct ApartUndoTests {
+  /// What happens to session `s`, which both devices know.
+  struct World: CustomTestStringConvertible {
+    var name: String
+    /// Device 0, before it is apart.
+    var before: [Command] = []
+    /// Device 0, when it is.
+    var turn: Command = .undo
+    /// Device 1 meanwhile.
+    var meanwhile: [Command]
+    /// Whether the session has a host from the beginning.
+    var isHosted = false
+    /// Whether the undo is refused, so that there is nothing that could go too far.
+    var isRefused = false
+
+    var testDescription: String { name }
+  }
+
+  private static let session = SessionID.named("s")
+  private static let host = Command.setHost(session, DeviceID(high: 0xD, low: 2))
+  private static let later = VirtualClock.startOfTime + 900_000_000
+
+  static let worlds = [
+    World(
+      name: "a pause, and a message that came meanwhile", before: [.pause(session, reason: nil)],
+      meanwhile: [.send("theirs", as: 9, in: "s")], isHosted: true, isRefused: true),
+    World(
+      name: "a cancellation, and a host that came meanwhile",
+      before: [.send("text", as: 1, in: "s"), .cancel([.numbered(1)])], meanwhile: [host]),
+    World(
+      name: "a send that is done again, and a host that came meanwhile",
+      before: [.send("text", as: 1, in: "s"), .undo], turn: .redo, meanwhile: [host]),
+    World(
+      name: "a move to the front, and a host that came meanwhile",
+      before: [
+        .send("one", as: 1, in: "s"), .send("two", as: 2, in: "s"),
+        .setNotBefore(.numbered(2), later), .move([.numbered(1)], to: .position(2)),
+      ], meanwhile: [host]),
+    World(
+      name: "a hold, and a host that came meanwhile",
+      before: [.send("text", as: 1, in: "s"), .hold(.numbered(1), until: later)],
+      meanwhile: [host]),
+    World(
+      name: "a time, and a host that came meanwhile",
+      before: [.send("text", as: 1, in: "s"), .setNotBefore(.numbered(1), later)],
+      meanwhile: [host]),
+  ]
+
+  private func steps(of world: World) -> [Step] {
+    func perform(_ device: Int, _ command: Command, after: Int64 = 100) -> Step {
+      Step(after: after, .perform(device: device, .command(command)))
+    }
+    var steps = [perform(1, .addSession(Self.session, name: nil, project: nil), after: 5_000)]
+    if world.isHosted { steps.append(perform(1, Self.host)) }
+    steps.append(Step(after: 5_000, .settle))
+    steps += world.before.map { perform(0, $0) }
+    steps.append(Step(after: 5_000, .disconnect(device: 0)))
+    steps += world.meanwhile.map { perform(1, $0, after: 2_000) }
+    steps.append(perform(0, world.turn, after: 5_000))
+    steps.append(Step(after: 1_000, .reconnect(device: 0)))
+    steps.append(Step(after: 60_000, .settle))
+    return steps
+  }
+
+  @Test(arguments: worlds) func nothingStarts(world: World) {
+    var options = SimulationOptions(seed: 1, devices: 2)
+    options.runsAgents = true
+    let run = RecordedRun(options: options, steps: steps(of: world))
+    let report = Simulation.replay(run)
+    #expect(report.violations == [])
+    #expect(report.execution.starts == 0)
+    #expect(report.commandsRefused == (world.isRefused ? 1 : 0))
+  }
+
+  @Test(arguments: worlds.filter { !$0.isRefused }) func carelessnessIsFound(world: World) {
+    var options = SimulationOptions(seed: 1, devices: 2)
+    options.runsAgents = true
+    options.planted = [.undoStartsApart]
+    let run = RecordedRun(options: options, steps: steps(of: world))
+    #expect(Set(Simulation.replay(run).violations.map(\.checker)) == ["undo"])
+  }
+}
