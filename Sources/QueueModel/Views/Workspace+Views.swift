@@ -123,7 +123,7 @@ extension Workspace {
   ///
   /// - Complexity: O(1) if nothing waits, else as `messageQueue`, without the texts.
   package func mergedCount(of session: SessionID) -> Int {
-    guard let summary = summary(of: session), summary.waiting > 0 else { return 0 }
+    guard let view = summary(of: session), view.waiting > 0 else { return 0 }
     return standingMessages(of: session).count(where: \.isMerged)
   }
 
