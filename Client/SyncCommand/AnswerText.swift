@@ -188,7 +188,8 @@ enum ThreadText {
   private static func words(of thread: ThreadAnswer) -> (String, TextStyle.Colour?) {
     if let awaits = thread.awaits { return ("wants \(awaits)", .yellow) }
     if let lifted = thread.lifted { return (lifted, .yellow) }
-    return thread.locked ? ("locked", .dim) : ("ready", .green)
+    if thread.locked { return ("locked", .dim) }
+    return ("ready", .green)
   }
 
   static func list(_ answer: ThreadsAnswer, showsLocked: Bool, style: TextStyle) -> String {

@@ -49,16 +49,16 @@ extension QueueCommands {
     ///
     /// - Throws: `QueueError`, or `CommandFailure` if there is no such version or the person says no.
     mutating func lookUp(_ shown: MessageAnswer, _ environment: Environment) throws {
-      let text = try text(in: shown)
+      let content = try text(in: shown)
       if let confirm = environment.confirm, !options.json {
-        let question = "This takes \(source):\n\n\(TextStyle.block(text))\n\nTake it?"
+        let question = "This takes \(source):\n\n\(TextStyle.block(content))\n\nTake it?"
         guard confirm(question) else {
           throw CommandFailure(
             code: "notResolved", message: "Nothing was chosen. The message goes on waiting.",
             exitCode: ExitStatus.failed)
         }
       }
-      chosen = EditRequest(content: text, base: shown.base)
+      chosen = EditRequest(content: content, base: shown.base)
     }
 
     private mutating func text(in shown: MessageAnswer) throws -> String {
@@ -69,7 +69,7 @@ extension QueueCommands {
         source = "the merged text"
         return shown.content
       }
-      let number = try number(among: versions)
+      let number = try number(of: versions)
       let version = versions[number - 1]
       guard let text = version.text else {
         throw QueueError.versionTooLong(
@@ -80,25 +80,25 @@ extension QueueCommands {
     }
 
     /// From 1.
-    private func number(among versions: [EditionAnswer]) throws -> Int {
-      let take = take ?? ""
-      if let number = Int(take) {
+    private func number(of versions: [EditionAnswer]) throws -> Int {
+      let wanted = take ?? ""
+      if let number = Int(wanted) {
         guard versions.indices.contains(number - 1) else {
           throw QueueError.versionNotFound(number: number, count: versions.count)
         }
         return number
       }
-      let numbers = versions.indices.filter { versions[$0].device == take }.map { $0 + 1 }
+      let numbers = versions.indices.filter { versions[$0].device == wanted }.map { $0 + 1 }
       guard let first = numbers.first else {
         throw CommandFailure(
           code: "versionNotFound",
-          message: "No version is by a device \"\(take)\": choose 1 to \(versions.count), the name "
-            + "of a device that saved one, or merged.", exitCode: ExitStatus.failed)
+          message: "No version is by a device \"\(wanted)\": choose 1 to \(versions.count), the "
+            + "name of a device that saved one, or merged.", exitCode: ExitStatus.failed)
       }
       guard numbers.count == 1 else {
         throw CommandFailure(
           code: "versionAmbiguous",
-          message: "\(take) saved \(numbers.count) of the versions: choose one by its number, "
+          message: "\(wanted) saved \(numbers.count) of the versions: choose one by its number, "
             + numbers.map(String.init).joined(separator: " or ") + ".",
           exitCode: ExitStatus.failed)
       }

@@ -121,9 +121,10 @@ extension Workspace {
   /// How many of a session's waiting messages were merged of texts that were saved apart, and wait for
   /// a look.
   ///
-  /// - Complexity: as `messageQueue`, without the texts.
+  /// - Complexity: O(1) if nothing waits, else as `messageQueue`, without the texts.
   package func mergedCount(of session: SessionID) -> Int {
-    sessionExists(session) ? standingMessages(of: session).count(where: \.isMerged) : 0
+    guard let view = summary(of: session), view.waiting > 0 else { return 0 }
+    return standingMessages(of: session).count(where: \.isMerged)
   }
 
   /// The messages of a session that were taken out of its queue, by id; not those that were done or
