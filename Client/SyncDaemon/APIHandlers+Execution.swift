@@ -103,7 +103,7 @@ extension APIHandlers {
     case .stopping(let device, let since):
       await noteStop(of: turn.message, in: session)
       return StopAnswer(stopped: true, device: name(of: device), awaySince: since)
-    case .unreachable: throw APIProblem.serverNeeded("Its agent is stopped by the server's word")
+    case .unreachable: throw APIProblem.serverNeeded("Only the server can stop its agent")
     case .takenOver, .connected, .notAtWork: return StopAnswer(stopped: false)
     }
   }
@@ -128,7 +128,8 @@ extension APIHandlers {
         .conflict, code: "hostConnected",
         message: "\(name(of: host)) is connected. Stop its agent: cospool queue stop "
           + "\(Shell.quotedOption("-s", session.rawValue)).", exitCode: ExitStatus.conflict)
-    case .unreachable: throw APIProblem.serverNeeded("A turn is taken over by the server's word")
+    case .unreachable:
+      throw APIProblem.serverNeeded("Only the server can let another device take over a turn")
     case .stopping, .notAtWork: throw APIProblem.noTurn(in: session)
     }
   }
@@ -195,8 +196,8 @@ extension APIProblem {
   fileprivate static func serverNeeded(_ reason: String) -> APIProblem {
     APIProblem(
       .serviceUnavailable, code: "unreachable",
-      message: "\(reason), which cannot be reached. Nothing was changed; try again when the "
-        + "server is reachable.",
+      message: "\(reason), and the server cannot be reached. Nothing was changed; try again when "
+        + "the server is reachable.",
       exitCode: ExitStatus.unreachable)
   }
 

@@ -41,8 +41,7 @@ struct ServeCommand: AsyncParsableCommand {
   var key: String?
 
   @Flag(
-    help: "Listen beyond private networks without a certificate (anyone in between can read the "
-      + "traffic).")
+    help: "Listen beyond private networks without a certificate, unencrypted.")
   var insecure = false
 
   @Flag(help: "Let hosts make pairing codes for new devices, with `cospool pair --show`.")

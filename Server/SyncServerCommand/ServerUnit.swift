@@ -33,7 +33,7 @@ struct ServerUnit: Equatable {
       folders.contains(where: { FileManager.default.fileExists(atPath: "\($0)/\(name)") })
     else { return nil }
     return
-      "Start its service: sudo systemctl start \(name). To see why it stopped: sudo "
+      "Start its service: sudo systemctl start \(name); to see why it stopped: sudo "
       + "cospool-server service logs"
   }
 

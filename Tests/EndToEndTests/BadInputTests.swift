@@ -19,13 +19,13 @@ extension EndToEnd {
       Row(arguments: ["send", "-s", "s", "-"], input: "", code: 1, says: "The text is blank."),
       Row(
         arguments: ["send", "-s", "s", "-"], input: String(repeating: "x", count: 1 << 20) + "y",
-        code: 1, says: "a message holds at most 1048576"),
+        code: 1, says: "a message can have at most 1048576"),
       Row(
         arguments: ["send", "-s", "s", "--id", "1", "text"], code: 2, says: "is not a UUID"),
       Row(
         arguments: ["send", "-s", " ", "text"], code: 2, says: "cannot be a session id"),
       Row(
-        arguments: ["send", "-s", "other", "--id", id, "text"], code: 5, says: "exists already"),
+        arguments: ["send", "-s", "other", "--id", id, "text"], code: 5, says: "already exists"),
       Row(arguments: ["queue", "edit", "1111", "  "], code: 2, says: "The text is blank."),
       Row(arguments: ["queue", "move", "1111", "--to", "0"], code: 2, says: "choose 1 or more"),
       Row(arguments: ["queue", "move", "1111", "--to=-1"], code: 2, says: "choose 1 or more"),

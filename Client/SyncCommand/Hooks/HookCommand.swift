@@ -34,8 +34,7 @@ struct HookCommand: LocalCommand {
       valueName: "seconds"))
   var approvals: Double?
   @Flag(
-    help: "Ask for permission on all devices, and wait as many seconds as the setting "
-      + "approvalPatience.")
+    help: "Ask for permission on all devices, and wait as long as approvalPatience.")
   var ask = false
   @Flag(help: "Give the next queued prompt to the agent when its turn ends.")
   var feed = false

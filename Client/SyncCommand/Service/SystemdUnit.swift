@@ -53,7 +53,7 @@ struct SystemdUnit: Equatable, Sendable {
 
   /// What a person says where that service has ended.
   static let startAdvice =
-    "Start its service: systemctl --user start \(name). To see why it stopped: cospool service logs"
+    "Start its service: systemctl --user start \(name); to see why it stopped: cospool service logs"
 
   /// The file's text.
   ///

@@ -19,7 +19,7 @@ public struct Attachment: Hashable, Sendable {
     guard (1...Limits.attachmentBytesMax).contains(size) else {
       throw .invalidAttachment(
         reason: size < 1
-          ? "it is empty" : "it has \(size) bytes; \(Limits.attachmentBytesMax) is the most")
+          ? "it is empty" : "it has \(size) bytes; the limit is \(Limits.attachmentBytesMax)")
     }
     guard Attachment.isName(name) else {
       throw .invalidAttachment(
@@ -27,7 +27,7 @@ public struct Attachment: Hashable, Sendable {
           + "and control characters")
     }
     guard Attachment.isMediaType(mediaType) else {
-      throw .invalidAttachment(reason: "\"\(mediaType)\" is no media type, such as image/png")
+      throw .invalidAttachment(reason: "\"\(mediaType)\" is not a media type such as image/png")
     }
     self.hash = hash
     self.name = name
@@ -143,7 +143,7 @@ extension ContentHash: Codable {
     let text = try container.decode(String.self)
     guard let hash = ContentHash(text) else {
       throw DecodingError.dataCorruptedError(
-        in: container, debugDescription: "\"\(text)\" is no SHA-256 in hexadecimal")
+        in: container, debugDescription: "\"\(text)\" is not a SHA-256 in hexadecimal")
     }
     self = hash
   }

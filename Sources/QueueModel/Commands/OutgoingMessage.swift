@@ -120,14 +120,14 @@ extension MessageQueueError: CustomStringConvertible {
   public var description: String {
     switch self {
     case .messageNotFound(let id): "No outgoing message \(id)."
-    case .alreadyDelivered(let id): "Message \(id) was delivered already; it is not sent again."
+    case .alreadyDelivered(let id): "Message \(id) was already delivered; it is not sent again."
     case .maxRetriesExceeded(let id):
-      "Message \(id) could not be delivered, however often it was tried. It is kept: retry it."
+      "Message \(id) could not be delivered in any of its attempts. It is kept: retry it."
     case .refused(let id, let reason): "Message \(id) was refused: \(reason). It is kept."
     case .queueFull(let max):
-      "\(max) outgoing messages wait or failed already. Retry or clear the failed ones."
+      "\(max) outgoing messages are waiting or have failed. Retry or clear the failed ones."
     case .messageIDTaken(let id):
-      "Message \(id) is on its way already, with other content. Use a fresh id."
+      "Message \(id) is already on its way with different content. Use a new id."
     case .persistenceFailed(let fault): "Messages cannot be stored: \(fault)."
     case .closed: "The queue is closed."
     }

@@ -124,23 +124,23 @@ extension QueueError: CustomStringConvertible {
         : "No message \(id). List the queue to see the ids."
     case .persistenceFailed(let underlying):
       underlying.isDiskFull
-        ? "The disk is full, and nothing was changed: \(underlying). Make space and try again."
-        : "The change cannot be saved, and nothing was changed: \(underlying)."
+        ? "The disk is full, so nothing was changed: \(underlying). Free space and try again."
+        : "The change cannot be saved, so nothing was changed: \(underlying)."
     case .executionFailed(let message):
       "The agent failed: \(message). Retry, skip, edit or cancel the message."
     case .messageAmbiguous(let prefix, let candidates):
-      "\(prefix) fits several messages. Give more of the id:"
+      "\(prefix) matches several messages. Give more of the id:"
         + candidates.map { "\n  \($0.beginning)  \($0.session): \($0.text)" }.joined()
     case .sessionNotFound(let id):
       "No session \(id). List the sessions to see their ids, or add it."
     case .threadNotQueued(let session):
       "Session \(session) is not in the thread queue."
     case .messageIDTaken(let id):
-      "Message \(id) exists already, with other content. Leave the id out to get a fresh one."
+      "Message \(id) already exists with different content. To get a new id, leave the id out."
     case .blankText:
       "The text is blank. Nothing was queued."
     case .contentTooLong(let bytes, let max):
-      "The text has \(bytes) bytes; a message holds at most \(max). Split it."
+      "The text has \(bytes) bytes, but a message can have at most \(max). Split it."
     case .invalidSessionID(let name, let reason):
       "\"\(name)\" cannot be a session id: \(reason)."
     case .invalidName(let field, let reason):
@@ -156,26 +156,27 @@ extension QueueError: CustomStringConvertible {
     case .messageNotCancelled(let id):
       "Message \(id) is not cancelled, so there is nothing to restore."
     case .messageForgotten(let id):
-      "Nothing is left of message \(id): it was over for longer than `retention`. Send its text again."
+      "Message \(id) was deleted, because it ended longer ago than `retention`. Send its "
+        + "text again."
     case .alreadyStarted(let id):
       "Message \(id) has already started. Wait for it to end, or stop the session's agent."
     case .messageFinished(let id):
-      "Message \(id) was done already. Send its text again to have it done once more."
+      "Message \(id) is already done. To run it again, send its text again."
     case .messageNotFailed(let id):
       "Message \(id) did not fail, so there is nothing to retry or skip."
     case .messageNotMerged(let id):
-      "Message \(id) has one text alone, so there is nothing to choose. Show the message to see it."
+      "Message \(id) has only one text, so there is nothing to choose. Show the message to see it."
     case .versionNotFound(let number, let count):
       "There is no version \(number): choose 1 to \(count), or merged."
     case .versionTooLong(let number, let bytes, let id):
-      "Version \(number) of message \(id) has \(bytes) bytes; of a text of more than "
-        + "\(Limits.editionBytesMax) bytes no version is kept. Take merged, or edit the message."
+      "Version \(number) of message \(id) has \(bytes) bytes, and versions of more than "
+        + "\(Limits.editionBytesMax) bytes are not kept. Choose merged, or edit the message."
     case .illegalTaskMove(let session, let move):
-      "The task of \(session) cannot go on so: \(move)"
+      "The task of \(session) cannot change this way: \(move)"
     case .invalidTextRange(let first, let last, let count):
       "There is no text from \(first) to \(last): the message has \(count) characters."
     case .invalidDocument(let reason):
-      "This cannot be imported: \(reason)."
+      "The document cannot be imported: \(reason)."
     case .nothingToUndo:
       "Nothing to undo: this device has changed nothing that is not undone already."
     case .nothingToRedo:
@@ -185,11 +186,11 @@ extension QueueError: CustomStringConvertible {
     case .changeUnknown(let change):
       "This device remembers no change \(change) to undo or redo. See what comes first: cospool undo --show"
     case .invalidAttachment(let reason):
-      "This cannot be attached: \(reason)."
+      "The file cannot be attached: \(reason)."
     case .attachmentNotFound(let hash, let message):
       "Message \(message) has no attachment \(hash). Show the message to see what it has."
     case .limitReached(let what, let max):
-      "A workspace holds at most \(max) \(what)."
+      "A workspace can have at most \(max) \(what)."
     case .stateDamaged(let reason):
       "The stored state is damaged (\(reason)). Nothing was changed."
     }

@@ -123,7 +123,7 @@ public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible 
   /// Both names, and what may follow instead.
   public var description: String {
     let names = from.successors.map(\.rawValue).sorted().joined(separator: ", ")
-    return "\(to.rawValue) does not follow \(from.rawValue); what may: \(names)."
+    return "\(to.rawValue) cannot follow \(from.rawValue); choose from \(names)."
   }
 }
 
