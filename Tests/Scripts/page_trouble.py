@@ -549,7 +549,7 @@ def check_draft_of_another(browser, fixture, figures):
         "code": "refused", "message": "It is refused."}}))
     field = page.get_by_label("New message")
     field.fill("refused")
-    with page.expect_event("requestfinished", lambda request: "/draft" in request.url):
+    with page.expect_event("requestfinished", lambda request: "/draft?" in request.url):
         field.press("Control+Enter")
     fixture.desk.cli("draft", "set", "-s", "refused", "words of another")
     go(page, "#/needs")
