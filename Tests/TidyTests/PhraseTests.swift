@@ -6,17 +6,17 @@ import Testing
   /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
   /// ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 481, "nobody knows": 31, "nobody can": 39, "of which nobody": 9,
+    "nobody": 478, "nobody knows": 31, "nobody can": 39, "of which nobody": 9,
     "as long as nobody": 3,
     "is told": 191, "are told": 46, "was told": 67, "be told": 44, "tells of": 11,
     "asks leave": 7, "asks for leave": 5, "ask for leave": 6, "leave is": 1,
     "stands still": 18, "stand still": 2, "stands there": 23, "what stands": 80, "what lies": 8,
     "what is over": 8, "that are over": 5, "what became of": 101, "is harmless": 5,
     "let in": 39, "lets in": 7, "goes on without": 11, "gives back": 4, "is due": 43, "stays so": 4,
-    "where nothing": 85, "where nobody": 44, "where somebody": 11, "where none": 73,
+    "where nothing": 85, "where nobody": 43, "where somebody": 11, "where none": 73,
     "where it is not": 40, "where it does not": 20, "where there is": 98, "where there are": 20,
     "where one is": 6, "where that is": 38, "takes no": 18, "is no json": 5, "is no uuid": 0,
-    "it is said": 3, "anew": 126,
+    "it is said": 3, "anew": 125,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {
