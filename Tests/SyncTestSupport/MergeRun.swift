@@ -100,7 +100,8 @@ package struct MergeRun {
         details = UndoCheck.differences(
           of: outcome, from: before, to: participants[index].device)
       }
-      if outcome.operations.isEmpty != (outcome.notice == .unchanged), !command.isSend {
+      let writesNothing = outcome.notice == .unchanged || command == .undo(change: nil, skip: true)
+      if outcome.operations.isEmpty != writesNothing, !command.isSend {
         details.append("notice \(outcome.notice) with \(outcome.operations.count) operations")
       }
       if outcome.operations.first.map({ $0.id.seq != vector[$0.id.replica] + 1 }) ?? false {

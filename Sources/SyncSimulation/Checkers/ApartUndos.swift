@@ -92,9 +92,23 @@ struct ApartUndos {
       guard found.isEmpty else { continue }
       found = HostTurns.started(in: touched.sorted(), from: before, to: after)
     }
-    if let after = stored { found += UndoChecker.lost(from: before, to: after) }
+    if let after = stored { found += lost(from: before, to: after) }
     return found.map {
       "\(turn.command) of device \(turn.device), which was apart: \($0) where it meets what others did"
+    }
+  }
+
+  /// What agents have, and what they did, is there as before. Another text, or another place, is no loss: a
+  /// change of a device that is apart merges with a start, undone or not.
+  private func lost(from before: Workspace, to after: Workspace) -> [String] {
+    before.sessions().flatMap { session in
+      UndoChecker.messages(of: session.id, before).compactMap { message in
+        guard message.run != nil else { return nil }
+        guard after.session(session.id) != nil else { return "\(session.id) is gone" }
+        guard let now = try? after.message(message.id) else { return "\(message.id) is gone" }
+        return now.run == message.run && (now.status == .running || message.status != .running)
+          ? nil : "\(message.id), which was tried, is \(now.status)"
+      }
     }
   }
 }

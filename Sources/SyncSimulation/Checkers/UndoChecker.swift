@@ -27,7 +27,7 @@ final class UndoChecker: SimulationChecker {
       }
       let touched = Set(before.sessions().map(\.id) + after.sessions().map(\.id)).sorted()
       let started = HostTurns.started(in: touched, from: before, to: after)
-      return (started + UndoChecker.lost(from: before, to: after)).map {
+      return (started + lost(from: before, to: after)).map {
         "device \(index), \(command): \($0)"
       }
     case .agentStopped(let index, let order):
@@ -42,9 +42,9 @@ final class UndoChecker: SimulationChecker {
   }
 
   /// What an agent has, or has had, is as it was.
-  static func lost(from before: Workspace, to after: Workspace) -> [String] {
+  private func lost(from before: Workspace, to after: Workspace) -> [String] {
     before.sessions().flatMap { session -> [String] in
-      let tried = messages(of: session.id, before).filter { $0.run != nil }
+      let tried = UndoChecker.messages(of: session.id, before).filter { $0.run != nil }
       guard !tried.isEmpty else { return [] }
       guard after.session(session.id) != nil else { return ["\(session.id) is gone"] }
       return tried.compactMap { message in
@@ -56,7 +56,7 @@ final class UndoChecker: SimulationChecker {
     }
   }
 
-  private static func messages(of session: SessionID, _ workspace: Workspace) -> [MessageView] {
+  static func messages(of session: SessionID, _ workspace: Workspace) -> [MessageView] {
     ((try? workspace.messageQueue(session))?.messages ?? [])
       + workspace.finishedMessages(of: session)
   }

@@ -26,6 +26,19 @@ extension SimulatedPeople {
     return UndoTrial(of: command, in: replica.workspace, with: replica.undo, apart: nil)?.workspace
   }
 
+  /// A planted bug: where a device that is apart would not undo a pause, the pause goes all the same.
+  func insistent(_ command: Command, careless: Workspace?, _ core: ClientCore) -> Command {
+    guard let careless else { return command }
+    let (workspace, history) = (core.replica.workspace, core.replica.undo)
+    let careful = UndoTrial(
+      of: command, in: workspace, with: history, apart: core.apart ?? Apartness())
+    let resumed = workspace.sessions().first {
+      $0.paused && careless.session($0.id)?.paused == false
+    }
+    guard careful == nil, let resumed else { return command }
+    return .resume(resumed.id)
+  }
+
   /// Planted bugs: what an undo paused goes on, or the session goes that an undo is about.
   ///
   /// - Parameter careless: what the undo would have come to without the care of a device that is apart.

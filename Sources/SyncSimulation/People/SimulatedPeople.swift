@@ -50,7 +50,8 @@ final class SimulatedPeople: SimulationPart {
       let outcome = try simulation.clients.run(on: device, synchronizes: true) {
         core, context, store in
         let done = try core.commandGiven(
-          command, isApart: isApart, waitsForDisk: false, at: context, store: store)
+          self.insistent(command, careless: careless, core), isApart: isApart,
+          waitsForDisk: false, at: context, store: store)
         after = core.replica.workspace
         let actions =
           options.planted.contains(.moveEventMissing) && command.isMove
