@@ -100,7 +100,8 @@ import WireProtocol
     // The entry arrives, and the rest does not go out before the server is another.
     fleet.server.refusals = [Refusal(code: .limitReached, message: "no")]
     try fleet.pass(1_000)
-    #expect(fleet.devices[0].core.replica.record.outbox.count == 4)
+    // The other half, the note, and the edition of what was typed apart.
+    #expect(fleet.devices[0].core.replica.record.outbox.count == 5)
     let state = try fleet.devices[0].core.replica.loggedState(store: fleet.devices[0].store)
     #expect(state.contents("a") == ["[abc]"])
     try fleet.server.restore(upTo: 0)

@@ -95,25 +95,6 @@ struct AuthorityTests {
     #expect(scene.ask(.lease(session: session, token: 0)) == .otherHost(nil))
   }
 
-  /// Texts that were saved apart wait for a look at the authority, too, and go by the same register as at the
-  /// host. Whichever comes first of a start and the other save counts.
-  @Test func whatWasMergedIsLetOutWhereItsSessionRunsIt() throws {
-    var scene = try Scene(messages: 2)
-    let token = try scene.lease()
-    var other = TestDevice(2, now: scene.device.now)
-    try other.merge(scene.device.made)
-    try scene.device.perform(.edit(.numbered(1), content: "mine", base: nil))
-    try other.perform(.edit(.numbered(1), content: "its", base: nil))
-    try scene.device.merge(other.made)
-    #expect(scene.ask(try scene.dispatch(1, token: token)) == .paused)
-    try scene.device.perform(.setOnMerge(session, .run))
-    #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
-    // What comes behind the start neither stops it nor waits for a look.
-    try scene.report(.dispatched, of: 1, token: token)
-    try scene.device.perform(.setOnMerge(session, .wait))
-    #expect(try !scene.device.workspace.message(.numbered(1)).isMerged)
-  }
-
   @Test func aLeaseAskedForTwiceUnderOneNumberIsOneLease() throws {
     var scene = try Scene(messages: 1)
     let first = scene.ask(.lease(session: session, token: 0), id: 50)

@@ -90,6 +90,7 @@ struct EditionConflictTests {
     third.now = pair.one.now
     try third.perform(.edit(Self.id, content: "Use Redis", base: nil))
     try pair.one.merge(third.made)
+    try pair.other.merge(third.made)
     try pair.meet()
     try pair.expect(.queued, versions: ["Use SQLite", "Use Redis"])
   }

@@ -47,7 +47,7 @@ struct MergePolicyTests {
       // It shows as ever.
       let versions = try device.workspace.message(Self.id).versions
       #expect(versions.map(\.text) == ["Use SQLite", "Use MySQL"])
-      let oracle = SlowWorkspace(one.made + other.made).state()
+      let oracle = SlowWorkspace(one.made + other.made + device.made).state()
       #expect(oracle.differences(from: device.workspace) == [])
     }
     try other.perform(.setOnMerge(Self.session, .wait))

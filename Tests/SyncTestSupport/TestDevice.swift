@@ -50,7 +50,7 @@ package struct TestDevice: Sendable {
   package mutating func endTyping() throws(QueueError) {
     var history = history
     _ = try author { workspace, context throws(QueueError) in
-      workspace.endTyping(in: context, history: &history).outcome
+      history.endTyping(of: &workspace, in: context).outcome
     }
     self.history = history
   }

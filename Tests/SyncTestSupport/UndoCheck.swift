@@ -13,6 +13,17 @@ package enum UndoCheck {
   package static func differences(
     of outcome: CommandOutcome, from before: TestDevice, to after: TestDevice
   ) -> [String] {
+    let (typed, open) = (before.history.openTyping, after.history.openTyping)
+    // A stretch of typing goes on, and its edition comes with its latest change.
+    if typed != nil, typed?.seen == open?.seen { return [] }
+    // What was typed before the command, and by it, is ended by an edition of its own.
+    var (before, after) = (before, after)
+    do {
+      try before.endTyping()
+      try after.endTyping()
+    } catch {
+      return ["the end of typing: \(error)"]
+    }
     // A pause for the same reason again, or a cancel in a deleted session, shows nothing.
     let showsNothing =
       View(before.workspace, known: before.workspace)

@@ -14,7 +14,7 @@ extension ConnectionMachine {
   /// When the open stretch ends; nil if there is none.
   var typingDeadline: Int64? {
     guard replica.undo.openTyping != nil else { return nil }
-    return typedAt.map { $0 + Limits.typingPauseMillisecondsMax } ?? 0
+    return replica.typedAt.map { $0 + Limits.typingPauseMillisecondsMax } ?? 0
   }
 
   /// Ends the open stretch if its pause is over.
@@ -26,7 +26,7 @@ extension ConnectionMachine {
       return try endTyping(at: context, store: store) + sendBatches(at: context, store: store)
     } catch {
       // A disk that takes nothing now is tried again after another pause.
-      typedAt = context.now
+      replica.typedAt = context.now
       return []
     }
   }

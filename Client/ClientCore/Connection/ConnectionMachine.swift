@@ -66,8 +66,6 @@ struct ConnectionMachine: Sendable {
   }
   /// What was made since this opening while nothing could leave the device.
   var unsent: [OperationRange] = []
-  /// When a person typed last; nil if that was before this opening.
-  var typedAt: Int64?
   var isRunning = false
   /// Connections so far.
   var connections: UInt64 = 0
@@ -248,7 +246,7 @@ extension ConnectionMachine {
       command, queueSizeMax: queueSizeMax, wall: time(at: context), recordsUndo: recordsUndo,
       choice: choice, apart: apart, connection: openConnection, waitsForDisk: waitsForDisk,
       at: context, store: store)
-    if recordsUndo, command.typedMessage != nil { typedAt = context.now }
+    if recordsUndo, command.typedMessage != nil { replica.typedAt = context.now }
     noteUnsent(outcome.operations)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }

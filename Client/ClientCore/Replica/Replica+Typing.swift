@@ -16,9 +16,9 @@ extension Replica {
     var context = CommandContext(
       replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: event.deviceWall)
     context.connection = connection
-    let (outcome, changes) = next.workspace.endTyping(in: context, history: &next.undo)
+    let (outcome, changes) = next.undo.endTyping(of: &next.workspace, in: context)
     if outcome.operations.isEmpty {
-      // Nobody has to be announced.
+      // Without an operation there is no author to announce.
       announcement = []
       (next.workspace, next.writer) = (workspace, writer)
     }

@@ -25,6 +25,8 @@ package struct Replica: Sendable {
   var unsent: UnsentMessages?
   /// The latest entry where it is a local one, packed as it is stored and sent.
   var latestLocal: StoredOperations?
+  /// When a person typed last; nil if that was before this opening.
+  var typedAt: Int64?
 
   /// Why a replica could not do something; nothing changed.
   package enum Fault: Error, Hashable, Sendable {

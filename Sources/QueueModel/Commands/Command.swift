@@ -152,7 +152,7 @@ public struct CommandContext: Hashable, Sendable {
   /// What is certain on a device that has a server and does not know the present state; nil elsewhere. An
   /// undo and a redo are careful then.
   package var apart: Apartness?
-  /// The connection over which what is made goes at once, of a device that has caught up; nil where there is
+  /// The connection over which what is made goes at once, of a device that has caught up; nil if it has
   /// none. Who types over one connection sees what others type meanwhile.
   package var connection: UInt64?
 

@@ -50,10 +50,8 @@ extension CommandAuthor {
       try unlockThread(session)
     case .setHost(let session, let device):
       try setHost(device, of: session)
-    case .setOnLostServer(let session, let policy):
-      try setOnLostServer(policy, of: session)
-    case .setOnMerge(let session, let policy):
-      try setOnMerge(policy, of: session)
+    case .setOnLostServer(let session, let policy): try setOnLostServer(policy, of: session)
+    case .setOnMerge(let session, let policy): try setOnMerge(policy, of: session)
     case .retry(let id):
       try resolve(id, skips: false)
     case .skip(let id):

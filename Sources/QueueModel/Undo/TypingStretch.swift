@@ -61,7 +61,7 @@ extension UndoHistory {
   /// The open stretch has ended.
   ///
   /// - Parameter step: what takes its edition back.
-  mutating func endTyping(_ step: UndoStep?, _ changes: inout Changes) {
+  private mutating func close(_ step: UndoStep?, _ changes: inout Changes) {
     guard let index = openIndex else { return }
     var change = undoable[index].change
     change.typing = nil
@@ -89,36 +89,36 @@ extension Command {
     default: nil
     }
   }
-}
 
-extension Workspace {
-  /// The stretch that a command begins; nil of one that types nothing.
-  func typing(by command: Command, in context: CommandContext) -> TypingStretch? {
-    guard let id = command.typedMessage else { return nil }
-    let seen = shownMessage(id)?.editions.map(\.id) ?? []
+  /// The stretch that it begins; nil if it types nothing.
+  func typing(in workspace: Workspace, _ context: CommandContext) -> TypingStretch? {
+    guard let id = typedMessage else { return nil }
+    let seen = workspace.shownMessage(id)?.editions.map(\.id) ?? []
     return TypingStretch(seen: seen, connection: context.connection)
   }
+}
 
+extension UndoHistory {
   /// Ends the open stretch of typing with an edition of the text as it is here.
   ///
   /// It clears the editions that were live when the stretch began; if its author was connected and caught
   /// up from its beginning until now, all that are live. A message that is over for good gets none.
   ///
   /// - Parameter context: of the author; `connection` says over which connection what is made now can go.
-  /// - Returns: the operations; none if there is no open stretch. The history tells it no more in either case.
+  /// - Returns: the operations; none if there is no open stretch. There is none afterwards in either case.
   package mutating func endTyping(
-    in context: CommandContext, history: inout UndoHistory
-  ) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
-    var changes = UndoHistory.Changes()
-    guard let open = history.openChange, let stretch = open.typing, let id = open.messages.first
+    of workspace: inout Workspace, in context: CommandContext
+  ) -> (outcome: CommandOutcome, changes: Changes) {
+    var changes = Changes()
+    guard let open = openChange, let stretch = open.typing, let id = open.messages.first
     else { return (CommandOutcome(notice: .unchanged), changes) }
     let isSeen = stretch.connection != nil && stretch.connection == context.connection
     var recording = context
     recording.recordsUndo = true
     var ended: (outcome: CommandOutcome, steps: [UndoStep])?
     do throws(QueueError) {
-      try warm(for: open)
-      ended = try write(in: recording) { author in
+      try workspace.warm(for: open)
+      ended = try workspace.write(in: recording) { author in
         author.putEdition(of: id, over: isSeen ? nil : stretch.seen)
         return .done
       }
@@ -126,7 +126,7 @@ extension Workspace {
       // A session that is damaged: the next command that touches it says so.
       ended = nil
     }
-    history.endTyping(ended?.steps.first { $0.field.part == .tags(.edition) }, &changes)
+    close(ended?.steps.first { $0.field.part == .tags(.edition) }, &changes)
     return (ended?.outcome ?? CommandOutcome(notice: .unchanged), changes)
   }
 }

@@ -15,7 +15,7 @@ extension Workspace {
       !history.goesOn(with: command, at: context.stamp.milliseconds)
     else { return try performNext(command, in: context, history: &history) }
     var (next, past) = (self, history)
-    let ended = next.endTyping(in: context, history: &past)
+    let ended = past.endTyping(of: &next, in: context)
     var (outcome, changes) = try next.performNext(command, in: context, history: &past)
     (self, history) = (next, past)
     outcome.operations = ended.outcome.operations + outcome.operations
@@ -47,7 +47,7 @@ extension Workspace {
         outcome.operations, from: before, to: self, areOfOthers: false)
       return (outcome, changes)
     }
-    let typing = typing(by: command, in: context)
+    let typing = command.typing(in: self, context)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
     var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)

@@ -58,9 +58,9 @@ final class EditionChecker: SimulationChecker {
   private func learn(_ action: UserAction, on device: SimulatedDevice) {
     switch action {
     case .command(let command) where command.typedMessage != nil:
-      guard let message = command.typedMessage, let id = device.files.database.record?.device else {
-        return
-      }
+      guard let message = command.typedMessage,
+        let id = device.currentFiles.database.record?.device
+      else { return }
       typed[message, default: []].insert(id)
     case .edit(_, let content, _), .command(.edit(_, let content, _)):
       saved.insert(Array(content.trimmedOfWhitespace().utf8))
