@@ -13,5 +13,7 @@ extension ClientCore {
 
   /// What is certain here while the device does not know the server's state; nil while it does, or if there
   /// is no server.
-  package var apart: Apartness? { connection.apart }
+  ///
+  /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to be.
+  package func apart(isSilent: Bool = false) -> Apartness? { connection.apart(isSilent: isSilent) }
 }

@@ -15,8 +15,10 @@ public struct UndoState: Hashable, Sendable {
 }
 
 extension UndoState {
-  init(of core: ClientCore) {
-    let (replica, apart) = (core.replica, core.apart)
+  /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to be.
+  init(of core: ClientCore, isSilent: Bool = false) {
+    let replica = core.replica
+    let apart = core.apart(isSilent: isSilent)
     self.init(
       undo: replica.undoNext(apart: apart), redo: replica.redoNext(apart: apart),
       undoCount: replica.undo.undoCount, redoCount: replica.undo.redoCount)
@@ -61,13 +63,9 @@ extension QueueClient {
   /// Undoes or redoes, with the authority's word before and behind it: what an agent has got by now is not
   /// taken back, and without an answer the device counts as apart.
   private func turn(_ command: Command) async throws(ClientError) -> CommandReceipt {
-    var races = await engine.read { core -> UndoRaces in
-      UndoRaces(of: command, in: core)
-    }
+    var races = await engine.read { UndoRaces(of: command, in: $0) }
     let endings = await queues.endings(of: races.all)
-    let hasServer = await engine.read { $0.hasServer }
-    let isApart = hasServer && endings.values.contains(.unconfirmed)
-    try await queues.keepDrafts(races.edited.filter { endings[$0.key] == .tooLate })
+    let isApart = await isSilent(by: endings)
     if let obstacle = races.obstacle(by: endings), let label = races.label {
       throw .queue(.notUndoable(label, obstacle))
     }
@@ -79,7 +77,7 @@ extension QueueClient {
         (CommandReceipt, UndoRaces, Apartness?), [Engine.Action]
       ) in
       core.queueSizeMax = settings.maxQueueSize
-      let (before, apart) = (core.replica.workspace, core.apart)
+      let (before, apart) = (core.replica.workspace, core.apart())
       let (outcome, actions) = try core.commandGiven(
         command, isApart: isApart, waitsForDisk: false, at: context, store: store)
       let receipt = CommandReceipt(
@@ -90,21 +88,26 @@ extension QueueClient {
     }
     var ended = races.races.mapValues { _ in StartRace.Ending.unconfirmed }
     if !isApart { ended = await queues.endings(of: races.races) }
-    try await queues.keepDrafts(races.edited.filter { ended[$0.key] == .tooLate })
     try tell(ended, of: races, apart: apart, isApart: isApart, in: &receipt)
     return receipt
   }
 
+  /// Whether a server that this device seems to be connected to has not answered.
+  private func isSilent(by endings: [MessageID: StartRace.Ending]) async -> Bool {
+    guard endings.values.contains(.unconfirmed) else { return false }
+    return await engine.read { $0.hasServer }
+  }
+
   /// Says in a receipt what the authority said behind an undo or a redo.
   ///
-  /// - Throws: `.queue(.notUndoable)` if agents had got all of it.
+  /// - Throws: `.queue(.notUndoable)` if agents had got all of it, which was not known before it was written.
   private func tell(
     _ endings: [MessageID: StartRace.Ending], of races: UndoRaces, apart: Apartness?, isApart: Bool,
     in receipt: inout CommandReceipt
   ) throws(ClientError) {
     guard var done = receipt.notice.undoResult else { return }
-    if let obstacle = races.obstacle(by: endings) {
-      throw .queue(.notUndoable(done.label, obstacle))
+    if case .started(let message, let text, let session)? = races.obstacle(by: endings) {
+      throw .queue(.notUndoable(done.label, .late(message, text, session)))
     }
     for (id, ending) in endings.sorted(by: { $0.key < $1.key }) {
       switch ending {
@@ -133,9 +136,19 @@ extension QueueClient {
     }
   }
 
-  /// What can be undone and redone now.
+  /// What can be undone and redone now, as far as this device knows.
   public var undoState: UndoState {
     get async { await engine.read { UndoState(of: $0) } }
+  }
+
+  /// What an undo and a redo would do now. As these do, it asks the server first, for at most
+  /// `ClientQueues.raceAnswerLimit`.
+  public var confirmedUndoState: UndoState {
+    get async {
+      let question = await engine.read { UndoRaces.presence(in: $0.replica.workspace) }
+      let isSilent = await isSilent(by: await queues.endings(of: question))
+      return await engine.read { UndoState(of: $0, isSilent: isSilent) }
+    }
   }
 
   /// Who changed what and when, the newest first, as far back as this device's log reaches.

@@ -10,8 +10,8 @@ struct UndoRaces: Sendable {
   let label: UndoLabel?
   /// What to ask for each message that it withdraws, or gives another text.
   private(set) var races: [MessageID: StartRace] = [:]
-  /// The texts that it gives.
-  private(set) var edited: [MessageID: String] = [:]
+  /// Whether it would be done at all, as far as this device knows.
+  private(set) var isPossible = true
 
   init(
     of operations: [Operation], from before: Workspace, to after: Workspace, label: UndoLabel?
@@ -22,7 +22,6 @@ struct UndoRaces: Sendable {
     for race in StartRace.withdrawing(found.withdrawn, in: before) { races[race.message] = race }
     for id in found.edited {
       races[id] = StartRace(editing: id, from: before, to: after)
-      edited[id] = (try? after.message(id))?.content
     }
   }
 
@@ -30,17 +29,23 @@ struct UndoRaces: Sendable {
   init(of command: Command, in core: ClientCore) {
     let replica = core.replica
     let trial = UndoTrial(
-      of: command, in: replica.workspace, with: replica.undo, apart: core.apart)
+      of: command, in: replica.workspace, with: replica.undo, apart: core.apart())
     self.init(
       of: trial?.operations ?? [], from: replica.workspace,
       to: trial?.workspace ?? replica.workspace, label: replica.undo.label(of: command))
+    isPossible = trial != nil
   }
 
-  /// The same, or a question that shows whether the authority is there.
+  /// The same, or a question that shows whether the authority is there; nothing if there is nothing to do.
   var all: [MessageID: StartRace] {
-    guard races.isEmpty else { return races }
+    guard isPossible, races.isEmpty else { return races }
+    return Self.presence(in: before)
+  }
+
+  /// A question that shows whether the authority is there.
+  static func presence(in workspace: Workspace) -> [MessageID: StartRace] {
     let nobody = MessageID.random()
-    return [nobody: StartRace(withdrawing: nobody, in: before)]
+    return [nobody: StartRace(withdrawing: nobody, in: workspace)]
   }
 
   /// Why nothing is left to be taken back: agents have got all that would be withdrawn or edited.

@@ -9,8 +9,9 @@ enum HistoryText {
     let receipt = try answer.decoded(ReceiptAnswer.self)
     var lines: [String] = []
     switch (receipt.result, receipt.what) {
-    case (.skipped, let what?): lines.append("left as it is: \(what)")
-    case (.undone, let what?), (.redone, let what?): lines.append("\(verb): \(what)")
+    case (.skipped, let what?): lines.append(TextStyle.line("left as it is: \(what)"))
+    case (.undone, let what?), (.redone, let what?):
+      lines.append(TextStyle.line("\(verb): \(what)"))
     default: lines.append("nothing changed: others have changed or forgotten what would be \(verb)")
     }
     lines += (receipt.left ?? []).map { "a part is left as it is: \($0.note)" }
@@ -18,17 +19,20 @@ enum HistoryText {
       "\(session) is paused, so that nothing starts. To let it go on: cospool queue resume "
         + Shell.quotedOption("-s", session.rawValue)
     }
-    return lines.map(TextStyle.line).joined(separator: "\n")
+    return lines.map(TextStyle.block).joined(separator: "\n")
   }
 
   static func undo(_ state: UndoAnswer, style: TextStyle) -> String {
     func lines(_ verb: String, _ next: UndoAnswer.Next?, _ count: Int) -> [String] {
       guard let next else { return ["nothing to \(verb)"] }
       let more = count > 1 ? ", and \(count - 1) more" : ""
-      let shared = next.shared ? [sharedWords] : []
-      // What belongs to it stands under it.
+      let notes =
+        (next.shared ? [sharedWords] : []) + (next.obstacle.map { [$0.note] } ?? [])
+        + (next.leaving ?? []).map { "A part stays as it is: \($0.note)" }
+        + (next.pausing ?? []).map { "It pauses \($0), so that nothing starts." }
+      // What belongs to it stands under it. A command keeps its line breaks.
       return [TextStyle.line("\(verb): \(next.what) (\(age(of: next, style)))\(more)")]
-        + (shared + (next.obstacle.map { [$0.note] } ?? [])).map { "  " + TextStyle.line($0) }
+        + notes.map { "  " + TextStyle.block($0) }
     }
     return (lines("undo", state.undo, state.undoCount) + lines("redo", state.redo, state.redoCount))
       .joined(separator: "\n")

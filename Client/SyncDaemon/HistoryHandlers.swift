@@ -14,7 +14,11 @@ struct HistoryHandlers: RouteHandlers {
   static let historyLimitDefault = 50
 
   func addRoutes(to api: RouterGroup<Context>) {
-    api.get("undo") { _, _ in CanonicalJSON.response(UndoAnswer(await client.undoState)) }
+    api.get("undo") { request, _ in
+      let isConfirmed = try flag("confirmed", in: request.uri.queryParameters)
+      return CanonicalJSON.response(
+        UndoAnswer(isConfirmed ? await client.confirmedUndoState : await client.undoState))
+    }
     api.post("undo") { request, _ in
       let body = try await decodedIfPresent(UndoRequest.self, from: request)
       return CanonicalJSON.response(

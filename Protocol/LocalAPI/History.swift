@@ -26,7 +26,9 @@ package struct RedoRequest: APIValue {
 /// Why a change, or a part of it, is not taken back.
 package struct UndoObstacleAnswer: APIValue {
   package static let notes: [String: Note] = [
-    "reason": .choice(["started", "ended", "overtaken", "needsCommand", "rewritten", "final"]),
+    "reason": .choice([
+      "started", "late", "ended", "overtaken", "needsCommand", "apart", "rewritten", "final",
+    ]),
     "command": .text("The shell command that reverses it."),
   ]
 
@@ -61,6 +63,10 @@ package struct UndoAnswer: APIValue {
     package var shared: Bool
     /// Why it is not undone; left out if nothing is in the way.
     package var obstacle: UndoObstacleAnswer?
+    /// Sessions that it would pause, so that nothing starts; left out if there are none.
+    package var pausing: [SessionID]?
+    /// Parts that it would leave as they are; left out if there are none.
+    package var leaving: [UndoObstacleAnswer]?
 
     package init(_ next: UndoNext) {
       change = next.change
@@ -70,6 +76,8 @@ package struct UndoAnswer: APIValue {
       at = ISOTime.text(milliseconds: next.milliseconds)
       shared = next.isShared
       obstacle = next.obstacle.map(UndoObstacleAnswer.init)
+      pausing = next.pausing.isEmpty ? nil : next.pausing
+      leaving = next.leaving.isEmpty ? nil : next.leaving.map(UndoObstacleAnswer.init)
     }
   }
 

@@ -253,6 +253,12 @@ extension Route {
     Route(
       method: "GET", path: "/v1/undo", id: "readUndo",
       summary: "Shows what undo and redo would do.",
+      parameters: [
+        Route.Parameter(
+          name: "confirmed",
+          summary: "`true` asks the server first, as undo and redo do, for at most five seconds.",
+          schema: ["type": "string", "enum": ["true", "false"]])
+      ],
       answer: .json(UndoAnswer.self)),
     Route(
       method: "POST", path: "/v1/undo", id: "undo",

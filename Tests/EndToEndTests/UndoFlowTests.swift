@@ -269,7 +269,7 @@ extension EndToEnd {
         #expect(plain.isSuccess && plain.standardOutput.contains("undone: sending"), "\(plain)")
         try await a.cospool("redo")
         try await bed.agreement(a, b)
-        try await b.cospool("queue", "edit", message, "one, and more")
+        try await b.cospool("queue", "priority", message, "urgent")
         try await bed.agreement(a, b)
         for input in ["\n", "n\n"] {
           let asked = try await atTerminal(["undo"], on: a, input: input)
@@ -277,10 +277,19 @@ extension EndToEnd {
           #expect(asked.standardOutput.contains("[y/N]"), "\(asked)")
           #expect(asked.standardOutput.contains("Others have worked on it since"), "\(asked)")
         }
-        #expect(try await a.contents("s") == ["one, and more"])
+        #expect(try await a.contents("s") == ["one"])
         let asked = try await atTerminal(["undo"], on: a, input: "y\n")
         #expect(asked.isSuccess && asked.standardOutput.contains("undone:"), "\(asked)")
         #expect(try await a.message(message).status == "cancelled")
+        // A text that somebody else wrote is not taken out of the queue by a yes.
+        let other = try await a.send("s", "two")
+        try await bed.agreement(a, b)
+        try await b.cospool("queue", "edit", other, "two, and more")
+        try await bed.agreement(a, b)
+        let refused = try await atTerminal(["undo"], on: a, input: "y\n")
+        #expect(
+          refused.code == 1 && refused.standardOutput.contains("cospool queue cancel"), "\(refused)")
+        #expect(try await a.contents("s") == ["two, and more"])
       }
     }
 

@@ -255,6 +255,20 @@ struct EditionTests {
     #expect(try pair.other.message.content == "Now use a file" && !pair.other.message.isMerged)
   }
 
+  /// Where letters of both stand behind an undo, the text is one that nobody saved.
+  @Test func anUndoneEditLeavesNoTextThatNobodySaved() throws {
+    var pair = try Pair("the quick fox", "the slow fox", "the red fox")
+    try pair.one.perform(.undo)
+    try pair.meet()
+    for device in [pair.one, pair.other] {
+      let message = try device.message
+      #expect(message.isMerged || message.content == "the red fox", "\(message.content)")
+    }
+    #expect(pair.one.startable == nil)
+    try pair.one.perform(.redo)
+    #expect(try pair.one.message.isMerged)
+  }
+
   /// An undo and a foreign edit that do not know of each other are merged as two edits are.
   @Test func anUndoIsAnEditionToo() throws {
     var one = TestDevice(1)

@@ -298,8 +298,8 @@ struct UndoAgentTests {
     #expect(next.label.kind == .hosted && next.obstacle == .overtaken(remedy: nil))
   }
 
-  /// A text that somebody else wrote is not cancelled by the way.
-  @Test func aTextThatAnotherWroteIsUndoneByItsNumberAlone() throws {
+  /// A text that somebody else wrote is not cancelled by the way, nor by a yes to a question of before.
+  @Test func aTextThatAnotherWroteStaysInTheQueue() throws {
     var one = try device()
     var two = TestDevice(2, now: one.now + 10)
     try two.merge(one.made)
@@ -310,11 +310,29 @@ struct UndoAgentTests {
     #expect(one.workspace.contents("s") == ["theirs"])
     let next = try #require(one.workspace.next(of: one.history, isUndone: false))
     #expect(next.obstacle == obstacle)
-    let undone = try one.perform(.undo(change: next.change, skip: false))
+    #expect(throws: QueueError.notUndoable(next.label, obstacle)) {
+      try one.perform(.undo(change: next.change, skip: false))
+    }
+    try one.perform(.cancel([.numbered(1)]))
     #expect(one.workspace.status(1) == .cancelled)
-    // Back again by its number, too.
-    try one.perform(.redo(change: undone.change))
-    #expect(one.workspace.contents("s") == ["theirs"])
+  }
+
+  /// An undo that was written says so, though the agent goes on.
+  @Test func anUndoThatCameTooLateSaysSo() {
+    let late = UndoObstacle.late(.numbered(1), "text 1", .named("s"))
+    let text = QueueError.notUndoable(UndoLabel(kind: .sent, text: "text 1"), late).description
+    #expect(text.contains("came too late") && !text.contains("left as it is"))
+    #expect(late.command == "cospool queue stop -s s" && text.contains("cospool queue stop -s s"))
+  }
+
+  /// What is shown before is what is done.
+  @Test func whatWouldBePausedAndLeftIsShown() throws {
+    var device = try device()
+    try device.perform(.cancel([.numbered(1)]))
+    let next = try #require(device.workspace.next(of: device.history, isUndone: false))
+    #expect(next.pausing == [.named("s")] && next.leaving.isEmpty && next.obstacle == nil)
+    let undone = try #require(try device.perform(.undo).notice.undoResult)
+    #expect(undone.paused == next.pausing && undone.left == next.leaving)
   }
 
   @Test func namesAreWordsOfAShell() throws {

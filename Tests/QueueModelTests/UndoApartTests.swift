@@ -51,7 +51,7 @@ struct UndoApartTests {
     }
     #expect(
       here.workspace.next(of: here.history, isUndone: false, apart: here.apart)?.obstacle
-        == .needsCommand("cospool queue resume -s s"))
+        == .apart("cospool queue resume -s s"))
     try meet(&here, &there)
     #expect(startable(there) == nil)
     // Together with the others it is as ever.

@@ -227,6 +227,11 @@ extension ConnectionMachine {
     return Apartness(unsent: unsent)
   }
 
+  /// The same, if the server has not answered, too.
+  func apart(isSilent: Bool) -> Apartness? {
+    apart ?? (isSilent && hasServer ? Apartness() : nil)
+  }
+
   /// A local command.
   ///
   /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be.
@@ -241,7 +246,7 @@ extension ConnectionMachine {
     isApart: Bool = false, waitsForDisk: Bool = true, at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
-    let apart = apart ?? (isApart && hasServer ? Apartness() : nil)
+    let apart = apart(isSilent: isApart)
     let outcome = try replica.perform(
       command, queueSizeMax: queueSizeMax, wall: time(at: context), recordsUndo: recordsUndo,
       choice: choice, apart: apart, connection: openConnection, waitsForDisk: waitsForDisk,

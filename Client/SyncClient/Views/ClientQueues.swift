@@ -146,11 +146,6 @@ public struct ClientQueues: Sendable {
     }
   }
 
-  /// Keeps the texts that came too late for their messages.
-  func keepDrafts(_ texts: [MessageID: String]) async throws(ClientError) {
-    for (id, text) in texts.sorted(by: { $0.key < $1.key }) { try await keepAsDraft(text, of: id) }
-  }
-
   /// Nothing that was written before is lost with it.
   private func keepAsDraft(_ content: String, of id: MessageID) async throws(ClientError) {
     guard let session = (try? client.workspace().message(id))?.session else { return }

@@ -27,9 +27,7 @@ extension TurningCommand {
   ///
   /// - Throws: `CommandFailure` if the person says no.
   mutating func lookUp(_ state: UndoAnswer, _ environment: Environment) throws {
-    guard let next = next(in: state),
-      next.obstacle == nil || next.obstacle?.reason == "rewritten"
-    else { return }
+    guard let next = next(in: state), next.obstacle == nil else { return }
     change = next.change
     let seconds = environment.style.seconds(since: next.at)
     guard seconds.map({ $0 > Self.recentSeconds }) ?? true || next.shared else { return }
@@ -70,8 +68,8 @@ struct UndoCommand: TurningCommand {
       list survives restarts.
 
       On a terminal it asks if the change is older than a minute, or if others have worked
-      on the message since. A script does not take a text out of the queue that others have
-      changed. Exit code 1 if nothing was undone.
+      on the message since. A text that others have changed stays in the queue: it names the
+      command that takes it out. Exit code 1 if nothing was undone.
       """)
   static let verbs = (does: "undo", did: "undone")
 
@@ -91,7 +89,7 @@ struct UndoCommand: TurningCommand {
   func next(in state: UndoAnswer) -> UndoAnswer.Next? { state.undo }
 
   func request(input: StandardInput) throws -> APIRequest {
-    if show { return APIRequest(.get, ["undo"]) }
+    if show { return APIRequest(.get, ["undo"], query: [("confirmed", "true")]) }
     guard change != nil || skip else { return APIRequest(.post, ["undo"]) }
     return try APIRequest(
       .post, ["undo"], body: UndoRequest(change: change, skip: skip ? true : nil))

@@ -63,9 +63,9 @@ extension CommandAuthor {
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
     } else if given.count < 2, !rest.isEmpty,
-      given.isEmpty || rest.allSatisfy({ $0.edition.holds(content) })
+      (given.isEmpty && rest.count > 1) || rest.allSatisfy({ $0.edition.holds(content) })
     {
-      // What is left was there before, or says what shows.
+      // What is left is to be looked at in any case, or says what shows.
       if clears.isEmpty { return }
       emit(.clearTags(element: primary.id, field: .edition, clears: clears))
       return

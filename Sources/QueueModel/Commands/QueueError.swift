@@ -181,6 +181,8 @@ extension QueueError: CustomStringConvertible {
       "Nothing to undo: this device has changed nothing that is not undone already."
     case .nothingToRedo:
       "Nothing to redo: nothing was undone since the latest change."
+    case .notUndoable(let label, .late(let message, let text, let session)):
+      "This came too late: \(label). \(UndoObstacle.late(message, text, session))"
     case .notUndoable(let label, let obstacle):
       "This was left as it is: \(label). \(obstacle)"
     case .changeUnknown(let change):

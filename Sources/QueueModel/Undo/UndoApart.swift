@@ -40,9 +40,9 @@ extension Apartness {
       guard let id = step.field.element.session, !isAlone(id, in: workspace) else { continue }
       switch change.label.kind {
       case .paused, .resumed:
-        if step.letsGoOn { return .needsCommand(ShellLine.session("queue resume", id)) }
+        if step.letsGoOn { return .apart(ShellLine.session("queue resume", id)) }
       case .addedSession, .deletedSession:
-        if step.takesSessionAway { return .needsCommand(ShellLine.named("session delete", id)) }
+        if step.takesSessionAway { return .apart(ShellLine.named("session delete", id)) }
       default: break
       }
     }

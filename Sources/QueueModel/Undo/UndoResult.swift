@@ -10,17 +10,23 @@ public struct UndoNext: Hashable, Sendable {
   public var isShared: Bool
   /// Why it is not taken back; nil if it would be.
   public var obstacle: UndoObstacle?
+  /// Sessions that it would pause so that nothing starts, by id.
+  public var pausing: [SessionID]
+  /// Why parts of it would be left alone.
+  public var leaving: [UndoObstacle]
 
   /// Puts the parts together.
   public init(
     change: Int64, label: UndoLabel, milliseconds: Int64, isShared: Bool = false,
-    obstacle: UndoObstacle? = nil
+    obstacle: UndoObstacle? = nil, pausing: [SessionID] = [], leaving: [UndoObstacle] = []
   ) {
     self.change = change
     self.label = label
     self.milliseconds = milliseconds
     self.isShared = isShared
     self.obstacle = obstacle
+    self.pausing = pausing
+    self.leaving = leaving
   }
 }
 
@@ -28,6 +34,8 @@ public struct UndoNext: Hashable, Sendable {
 public enum UndoObstacle: Hashable, Sendable {
   /// An agent has the message of this text, in this session.
   case started(MessageID, String, SessionID?)
+  /// The same, and the undo was written before that was known.
+  case late(MessageID, String, SessionID?)
   /// An agent has had the message of this text; the command, if there is one, does what the undo would.
   case ended(MessageID, String, remedy: String?)
   /// Somebody changed the same thing since, or nothing of the change is left; the command, if there is
@@ -35,8 +43,11 @@ public enum UndoObstacle: Hashable, Sendable {
   case overtaken(remedy: String?)
   /// No undo takes such a change back; this command reverses it.
   case needsCommand(String)
-  /// Somebody else changed the text since, which the undo would take out of the queue: it is undone by the
-  /// number of the change alone. The command does what the undo would.
+  /// This device does not know what the change would start or take away, since the server does not answer;
+  /// this command does it.
+  case apart(String)
+  /// Somebody else changed the text since, which the undo would take out of the queue. The command does what
+  /// the undo would.
   case rewritten(command: String)
   /// Nothing takes such a change back; the command, if there is one, goes on from here.
   case final(remedy: String?)
@@ -45,9 +56,11 @@ public enum UndoObstacle: Hashable, Sendable {
   public var code: String {
     switch self {
     case .started: "started"
+    case .late: "late"
     case .ended: "ended"
     case .overtaken: "overtaken"
     case .needsCommand: "needsCommand"
+    case .apart: "apart"
     case .rewritten: "rewritten"
     case .final: "final"
     }
@@ -56,9 +69,9 @@ public enum UndoObstacle: Hashable, Sendable {
   /// The command to give instead; nil if there is none.
   public var command: String? {
     switch self {
-    case .started(_, _, let session):
+    case .started(_, _, let session), .late(_, _, let session):
       session.map { ShellLine.session("queue stop", $0) }
-    case .needsCommand(let command), .rewritten(let command): command
+    case .needsCommand(let command), .apart(let command), .rewritten(let command): command
     case .ended(_, _, let remedy), .overtaken(let remedy), .final(let remedy): remedy
     }
   }
@@ -68,7 +81,7 @@ extension UndoObstacle: CustomStringConvertible {
   /// What is in the way and what to do, in one or two sentences.
   public var description: String {
     switch self {
-    case .started(_, let text, _):
+    case .started(_, let text, _), .late(_, let text, _):
       "\"\(text)\" has started"
         + (command.map { ". Stop it with: \($0)" } ?? ", and an undo does not stop it.")
     case .ended(_, let text, let remedy):
@@ -77,6 +90,9 @@ extension UndoObstacle: CustomStringConvertible {
     case .overtaken(let remedy):
       "Somebody changed it since." + (remedy.map { " Reverse it with: \($0)" } ?? "")
     case .needsCommand(let command): "An undo does not take that back. Reverse it with: \(command)"
+    case .apart(let command):
+      "The server does not answer, and this device does not know what others changed. Reverse it with: "
+        + command
     case .rewritten(let command):
       "Somebody else changed the text since. To take it out of the queue all the same: \(command)"
     case .final(let remedy):

@@ -82,7 +82,9 @@ struct UndoReversal {
   ) -> UndoObstacle? {
     let byHand = UndoObstacle.needsCommand(ShellLine.named("session delete", id))
     // Somebody else may use it, and this device does not hear of it now.
-    if let apart, !apart.isAlone(id, in: workspace) { return byHand }
+    if let apart, !apart.isAlone(id, in: workspace) {
+      return .apart(ShellLine.named("session delete", id))
+    }
     let messages = workspace.shownMessages(of: id)
     guard let session = workspace.sessionStates[id], session.host == nil,
       messages.allSatisfy({ $0.runState.run == nil })

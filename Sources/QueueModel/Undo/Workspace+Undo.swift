@@ -4,8 +4,8 @@ extension Workspace {
   /// Does a command with undo and redo: `history` learns how to take it back. One that is not to be
   /// taken back counts as somebody else's, and leaves what can be redone.
   ///
-  /// A command of a person that does not go on with the open stretch of typing ends it, in front of what it
-  /// makes itself.
+  /// A command of a person that changes something and does not go on with the open stretch of typing ends it,
+  /// in front of what it makes itself.
   ///
   /// - Throws: `QueueError`; nothing changed then.
   package mutating func perform(
@@ -17,6 +17,7 @@ extension Workspace {
     var (next, past) = (self, history)
     let ended = past.endTyping(of: &next, in: context)
     var (outcome, changes) = try next.performNext(command, in: context, history: &past)
+    guard !outcome.operations.isEmpty || !changes.isEmpty else { return (outcome, changes) }
     (self, history) = (next, past)
     outcome.operations = ended.outcome.operations + outcome.operations
     outcome.touched.formUnion(ended.outcome.touched)
@@ -65,15 +66,17 @@ extension Workspace {
     var scratch = self
     guard let entry = history[undone: isUndone].last else { return nil }
     var obstacle: UndoObstacle?
+    var plan = UndoPlan()
     do throws(QueueError) {
-      _ = try scratch.plan(nil, isUndone: isUndone, in: trialContext(apart), history)
+      plan = try scratch.plan(nil, isUndone: isUndone, in: trialContext(apart), history).plan
     } catch {
       guard case .notUndoable(_, let reason) = error else { return nil }
       obstacle = reason
     }
     return UndoNext(
       change: entry.number, label: entry.change.label, milliseconds: entry.change.milliseconds,
-      isShared: entry.change.isShared, obstacle: obstacle)
+      isShared: entry.change.isShared, obstacle: obstacle, pausing: plan.pausing,
+      leaving: plan.left)
   }
 
   /// Nothing of a trial is kept, so anybody may be the author.
@@ -159,7 +162,7 @@ extension Workspace {
     guard isPossible else {
       throw .notUndoable(entry.change.label, plan.left.firstInFront ?? .overtaken(remedy: nil))
     }
-    if number == nil, let command = entry.change.withdrawal(ofRewrittenIn: self) {
+    if let command = entry.change.withdrawal(ofRewrittenIn: self) {
       throw .notUndoable(entry.change.label, .rewritten(command: command))
     }
     return (entry, plan)
@@ -192,7 +195,7 @@ extension [UndoObstacle] {
   /// What counts most of several.
   fileprivate var firstInFront: UndoObstacle? {
     func one(of codes: String...) -> UndoObstacle? { first { codes.contains($0.code) } }
-    return one(of: "started", "needsCommand", "final") ?? one(of: "ended") ?? first
+    return one(of: "started", "needsCommand", "apart", "final") ?? one(of: "ended") ?? first
   }
 }
 
