@@ -288,7 +288,8 @@ extension EndToEnd {
         try await bed.agreement(a, b)
         let refused = try await atTerminal(["undo"], on: a, input: "y\n")
         #expect(
-          refused.code == 1 && refused.standardOutput.contains("cospool queue cancel"), "\(refused)")
+          refused.code == 1 && refused.standardOutput.contains("cospool queue cancel"), "\(refused)"
+        )
         #expect(try await a.contents("s") == ["two, and more"])
       }
     }

@@ -109,7 +109,7 @@ import Testing
     try machine.credentials(server: "wss://nowhere.invalid")
     found(await machine.findings(), "serverName", .error, "nowhere.invalid")
     try machine.credentials(server: "http://host")
-    found(await machine.findings(), "server", .error, "no address")
+    found(await machine.findings(), "server", .error, "not the address")
   }
 
   /// As one that was stopped, or hangs: the system still takes connections for it.
@@ -120,7 +120,7 @@ import Testing
       .bind(host: "127.0.0.1", port: 0).get()
     try machine.credentials(server: "ws://127.0.0.1:\(server.localAddress?.port ?? 0)")
     let findings = await machine.findings { $0.limits.check = .seconds(2) }
-    found(findings, "serverHealth", .error, "no answer within")
+    found(findings, "serverHealth", .error, "did not answer within")
     try await server.close()
   }
 
@@ -140,7 +140,7 @@ import Testing
       try await findings(
         hasTLS: true, address: { "wss://localhost:\($0)" }, settings: trusting,
         now: end - 5 * 86_400 - 60),
-      "certificateDays", .warning, "5 days")
+      "certificateDays", .warning, "5 more days")
     found(
       try await findings(
         hasTLS: true, address: { "wss://localhost:\($0)" }, settings: trusting, now: end + 60),

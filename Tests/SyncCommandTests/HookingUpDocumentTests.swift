@@ -17,7 +17,7 @@ import Testing
     #expect(HookFeed.claudeBlocksMax - 1 == 7 && MCPServer.keysMax == 1_000)
     #expect(MCPSurroundings.patienceSecondsDefault == 300)
     for phrase in [
-      "so the hook gives it seven", "the latest 1,000 keys",
+      "So the hook gives it seven", "the latest 1,000 keys",
       "within five minutes",
       "Lists show the first \(MCPTools.previewMax)", "`\(HookFeed.claudeBlocksVariable)`",
     ] {

@@ -36,7 +36,7 @@ import Testing
       #expect(outcome.exitCode == 1, "\(outcome)")
       #expect(person.asked.withLock { $0.count } == 2)
       let told = person.told.withLock { $0 }
-      #expect(told.first?.hasPrefix("init      made") == true)
+      #expect(told.first?.hasPrefix("init      created") == true)
       #expect(told.contains { $0.hasPrefix("daemon    process") }, "\(told)")
       #expect(told.contains { $0.hasPrefix("pair      failed: ") }, "\(told)")
     }

@@ -183,7 +183,7 @@ import WireProtocol
       let (approve, _) = try await bed.ask(6)
       _ = try bed.fixture.administration.revoke(device: "d2", workspaceName: nil)
       let answer = try await TestPost.send(approve, to: bed.url)
-      #expect(answer.status == 403 && answer.text.contains("no access"), "\(answer)")
+      #expect(answer.status == 403 && answer.text.contains("no longer has access"), "\(answer)")
       let count = bed.web.requests.count
       try await bed.client.send(try bed.host.report(.processing(operation: nil)))
       try await bed.client.send(try bed.host.report(.completed(.success(summary: nil))))

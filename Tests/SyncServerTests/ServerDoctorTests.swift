@@ -83,8 +83,8 @@ import WireProtocol
         $0.limit = .seconds(2)
       }
       lock.release()
-      expect(findings, "serverHealth", .error, "no answer within")
-      expect(findings, "serverAddress", .error, "no answer within")
+      expect(findings, "serverHealth", .error, "did not answer within")
+      expect(findings, "serverAddress", .error, "did not answer within")
     }
     try await silent.close()
   }
@@ -334,7 +334,7 @@ import WireProtocol
     let soon = ServerDoctor.certificate(
       ends: 5 * 86_400 + 60, try #require(DoctorAddress("wss://h:1")),
       now: Date(timeIntervalSince1970: 0))
-    #expect(soon.severity == .warning && soon.what.contains("5 days"))
+    #expect(soon.severity == .warning && soon.what.contains("5 more days"))
   }
 
   @Test func wrongAddressesAreTold() async throws {

@@ -202,18 +202,21 @@ import Testing
   @Test func filesThatCannotBeUsedAreNamed() async throws {
     let good = TestCertificate.localhost
     let cases: [(certificate: ServerCertificate, named: String, reason: String)] = [
-      (.init(chainFile: "/no/such.pem", keyFile: good.keyFile), "/no/such.pem", "no such file"),
-      (.init(chainFile: good.chainFile, keyFile: "/no/key.pem"), "/no/key.pem", "no such file"),
+      (.init(chainFile: "/no/such.pem", keyFile: good.keyFile), "/no/such.pem", "does not exist"),
+      (.init(chainFile: good.chainFile, keyFile: "/no/key.pem"), "/no/key.pem", "does not exist"),
       (.init(chainFile: good.chainFile, keyFile: "/"), "/", "cannot be read"),
       (.init(chainFile: good.keyFile, keyFile: good.keyFile), good.keyFile, "no certificate"),
-      (.init(chainFile: good.chainFile, keyFile: good.chainFile), good.chainFile, "no private key"),
+      (
+        .init(chainFile: good.chainFile, keyFile: good.chainFile), good.chainFile,
+        "no PEM private key"
+      ),
       (
         .init(chainFile: good.chainFile, keyFile: TestCertificate.encryptedKey),
         TestCertificate.encryptedKey, "passphrase"
       ),
       (
         .init(chainFile: good.chainFile, keyFile: TestCertificate.other.keyFile),
-        TestCertificate.other.keyFile, "does not belong"
+        TestCertificate.other.keyFile, "does not match"
       ),
     ]
     for (certificate, named, reason) in cases {
