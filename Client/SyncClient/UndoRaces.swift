@@ -44,8 +44,8 @@ struct UndoRaces: Sendable {
 
   /// A question that shows whether the authority is there.
   static func presence(in workspace: Workspace) -> [MessageID: StartRace] {
-    let nobody = MessageID.random()
-    return [nobody: StartRace(withdrawing: nobody, in: workspace)]
+    let unknown = MessageID.random()
+    return [unknown: StartRace(withdrawing: unknown, in: workspace)]
   }
 
   /// Why nothing is left to be taken back: agents have got all that would be withdrawn or edited.

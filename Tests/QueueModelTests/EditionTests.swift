@@ -255,7 +255,7 @@ struct EditionTests {
     #expect(try pair.other.message.content == "Now use a file" && !pair.other.message.isMerged)
   }
 
-  /// Where letters of both stand behind an undo, the text is one that nobody saved.
+  /// Where letters of both stand behind an undo, the text is one that no person saved.
   @Test func anUndoneEditLeavesNoTextThatNobodySaved() throws {
     var pair = try Pair("the quick fox", "the slow fox", "the red fox")
     try pair.one.perform(.undo)

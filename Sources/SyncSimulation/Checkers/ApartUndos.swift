@@ -48,7 +48,7 @@ struct ApartUndos {
       guard stored != nil else { return [] }
       return entries.flatMap { take((try? PackedDelta.unpack($0.content.bytes)) ?? []) }
     case .joined, .rolledBack(.server):
-      // What was in it cannot be told from what was not.
+      // What was in it looks like what was not.
       stored = turns.isEmpty ? nil : try? simulation.server.disk.storedWorkspace()
     case .reauthored(let index):
       turns.removeAll { $0.device == index }

@@ -1,7 +1,7 @@
 import QueueModel
 import SequenceCRDT
 
-/// What a session's host runs, one message after the other, if nobody says another word: found by running
+/// What a session's host runs, one message after the other, without another word of a person: found by running
 /// it, each attempt succeeding at once, and not by rules.
 struct HostTurns {
   /// Longer queues are not judged, since running one takes as long as all the rest.
