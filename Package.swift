@@ -231,9 +231,8 @@ let rooms: [Room] = [
   Room(
     name: "Fuzzing", path: "Tests/Fuzzing",
     rooms: [
-      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
-      "LocalAPI",
-      "NetworkAddresses", "ServerCore", "SyncTestSupport",
+      "Basics", "AgentFormats", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec",
+      "WireProtocol", "LocalAPI", "NetworkAddresses", "ServerCore", "SyncTestSupport",
     ],
     articles: ["README.md", "Corpus", "Failures"]),
   Room(
@@ -252,9 +251,8 @@ let rooms: [Room] = [
   test(
     "FuzzingTests",
     [
-      "Basics", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec", "WireProtocol",
-      "LocalAPI",
-      "NetworkAddresses", "ServerCore", "SyncTestSupport", "Fuzzing",
+      "Basics", "AgentFormats", "SequenceCRDT", "QueueModel", "QueueOracle", "DeltaCodec",
+      "WireProtocol", "LocalAPI", "NetworkAddresses", "ServerCore", "SyncTestSupport", "Fuzzing",
     ]),
   test("BasicsTests", ["Basics"]),
   test("CommandArgumentsTests", ["CommandArguments"], foreign: ["ArgumentParser"]),

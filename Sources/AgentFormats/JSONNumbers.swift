@@ -1,37 +1,11 @@
 /// Finds numbers that programs read differently: those with more digits than a double holds that are no whole number of
 /// 64 bits. A person would read another number than the tool gets.
 enum JSONNumbers {
-  /// Whether each number is what `JSONTree` makes of it.
+  /// Whether a number is what `JSONTree` makes of it.
   ///
-  /// - Parameter bytes: what a JSON decoder takes.
-  /// - Complexity: O(*n*)
-  static func areExact(in bytes: [UInt8]) -> Bool {
-    var (isText, isEscaped) = (false, false)
-    var start: Int?
-    for (index, byte) in bytes.enumerated() {
-      if isText {
-        if isEscaped {
-          isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          isEscaped = true
-        } else if byte == UInt8(ascii: "\"") {
-          isText = false
-        }
-        continue
-      }
-      if let begin = start {
-        if isPart(byte) { continue }
-        guard isExact(bytes[begin..<index]) else { return false }
-        start = nil
-      } else if isDigit(byte) || byte == UInt8(ascii: "-") {
-        start = index
-      }
-      isText = byte == UInt8(ascii: "\"")
-    }
-    return start.map { isExact(bytes[$0...]) } ?? true
-  }
-
-  private static func isExact(_ number: ArraySlice<UInt8>) -> Bool {
+  /// - Parameter number: as JSON writes it.
+  /// - Complexity: O(bytes)
+  static func isExact(_ number: ArraySlice<UInt8>) -> Bool {
     let text = String(decoding: number, as: UTF8.self)
     if Int64(text) != nil { return true }
     guard let double = Double(text), double.isFinite else { return false }
@@ -45,12 +19,7 @@ enum JSONNumbers {
     return Array(all.reversed().drop { $0 == zero })
   }
 
-  private static func isDigit(_ byte: UInt8) -> Bool {
+  static func isDigit(_ byte: UInt8) -> Bool {
     (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
-  }
-
-  /// Whether a number that began goes on.
-  private static func isPart(_ byte: UInt8) -> Bool {
-    isDigit(byte) || byte | 0x20 == UInt8(ascii: "e") || "+-.".utf8.contains(byte)
   }
 }

@@ -18,7 +18,7 @@ package enum JSONTree: Hashable, Sendable {
   /// Levels that a value may have.
   package static let depthMax = 100
   /// A double tells whole numbers from their neighbours below this.
-  fileprivate static let exactMax = Double(1 << 53)
+  static let exactMax = Double(1 << 53)
 
   /// Reads one value; nil where it is none, or has too many levels. Bytes that are no UTF-8 are
   /// replaced first.
@@ -26,45 +26,10 @@ package enum JSONTree: Hashable, Sendable {
   /// - Parameter isShown: whether a person decides by what is read. Bytes that are no UTF-8, an object that has a name
   ///   twice, and a number that a double does not hold and that is no whole number of 64 bits are no value then.
   package init?(_ bytes: some Collection<UInt8>, isShown: Bool = false) {
-    guard JSONTree.depth(of: bytes) <= JSONTree.depthMax else { return nil }
+    if isShown, String(validating: bytes, as: UTF8.self) == nil { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
-    if isShown {
-      let units = Array(text.utf8)
-      guard String(validating: bytes, as: UTF8.self) != nil, !JSONNames(units).hasTwins,
-        JSONNumbers.areExact(in: units)
-      else { return nil }
-    }
-    guard let tree = try? JSONDecoder().decode(JSONTree.self, from: Data(text.utf8)) else {
-      return nil
-    }
+    guard let tree = JSONTreeReader.read(Array(text.utf8), isShown: isShown) else { return nil }
     self = tree
-  }
-
-  /// How many brackets and braces are open at once at most.
-  private static func depth(of bytes: some Collection<UInt8>) -> Int {
-    var (depth, deepest) = (0, 0)
-    var (isText, isEscaped) = (false, false)
-    for byte in bytes {
-      if isText {
-        if isEscaped {
-          isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          isEscaped = true
-        } else if byte == UInt8(ascii: "\"") {
-          isText = false
-        }
-        continue
-      }
-      switch byte {
-      case UInt8(ascii: "\""): isText = true
-      case UInt8(ascii: "["), UInt8(ascii: "{"):
-        depth += 1
-        deepest = max(deepest, depth)
-      case UInt8(ascii: "]"), UInt8(ascii: "}"): depth -= 1
-      default: break
-      }
-    }
-    return deepest
   }
 
   package subscript(_ key: String) -> JSONTree? {
@@ -90,26 +55,6 @@ package enum JSONTree: Hashable, Sendable {
 
   package var elements: [JSONTree] {
     if case .array(let elements) = self { elements } else { [] }
-  }
-}
-
-extension JSONTree: Decodable {
-  package init(from decoder: any Decoder) throws {
-    let container = try decoder.singleValueContainer()
-    if container.decodeNil() {
-      self = .null
-    } else if let flag = try? container.decode(Bool.self) {
-      self = .boolean(flag)
-    } else if let number = try? container.decode(Double.self) {
-      let whole = abs(number) >= JSONTree.exactMax ? try? container.decode(Int64.self) : nil
-      self = whole.map { .whole($0) } ?? .number(number)
-    } else if let text = try? container.decode(String.self) {
-      self = .string(text)
-    } else if let elements = try? container.decode([JSONTree].self) {
-      self = .array(elements)
-    } else {
-      self = .object(try container.decode([String: JSONTree].self))
-    }
   }
 }
 

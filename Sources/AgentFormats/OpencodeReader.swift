@@ -68,7 +68,7 @@ package struct OpencodeReader: Sendable {
     case "permission.updated", "permission.asked":
       return tools.approvalRequested(
         properties["id"]?.text, tool: (properties["permission"] ?? properties["type"])?.text,
-        input: JSONNames(data).hasTwins
+        input: JSONTree(data, isShown: true) == nil
           ? .string(String(decoding: data, as: UTF8.self)) : OpencodeReader.input(properties),
         conversation: owner == session ? nil : owner)
     case "permission.replied":

@@ -7,7 +7,8 @@ package struct ToolInput: Hashable, Sendable {
   package struct Field: Hashable, Sendable {
     /// As the agent named it; empty if the input is no object but this one value.
     package var name: String
-    /// A text as it is, any other value, and a text that reads like one, as JSON with sorted keys.
+    /// A text as it is; as JSON with sorted keys any other value, a text that reads like one, and an input that is
+    /// no object.
     package var text: String
   }
 
@@ -18,6 +19,8 @@ package struct ToolInput: Hashable, Sendable {
   package let subject: String
   /// Says how many lines and fields the subject leaves out, behind a space; empty if it leaves out none.
   package let remainder: String
+  /// Whether the one field that there is needs no name to be told from all other inputs.
+  private let standsAlone: Bool
 
   /// Names of what tools are mainly about. The first that the input has counts.
   private static let subjects = [
@@ -41,8 +44,11 @@ package struct ToolInput: Hashable, Sendable {
       fields = names.compactMap { name in
         members[name].map { Field(name: name, text: $0.shown) }
       }
+      let text = fields.count == 1 ? members[Self.subjects[0]]?.text : nil
+      standsAlone = text == fields.first?.text && Self.needsNoName(text ?? "")
     } else {
-      fields = [Field(name: "", text: input.shown)]
+      fields = [Field(name: "", text: input.line)]
+      standsAlone = true
     }
     let lines = words.split(whereSeparator: \.isNewline)
     subject = JSONTree.escaped(lines.first.map(String.init) ?? "", JSONTree.isUnseen)
@@ -54,11 +60,10 @@ package struct ToolInput: Hashable, Sendable {
   }
 
   /// All of the input, so that two inputs never read the same: a command that is the only field as it is,
-  /// else each field behind its name.
+  /// an input that is no object as JSON, else each field behind its name.
   package var details: String {
     guard let first = fields.first else { return "" }
-    let isAlone = fields.count == 1 && (first.name.isEmpty || first.name == Self.subjects[0])
-    if isAlone, !Self.looksNamed(first.text) { return first.text }
+    if standsAlone { return first.text }
     return fields.map(Self.named).joined(separator: "\n")
   }
 
@@ -73,10 +78,10 @@ package struct ToolInput: Hashable, Sendable {
     }
   }
 
-  /// Whether a text could be taken for a field with its name.
-  private static func looksNamed(_ text: String) -> Bool {
-    text.utf8.first == UInt8(ascii: "\"")
-      || text.utf8.first { !isPlain($0) } == UInt8(ascii: ":")
+  /// Whether a text cannot be taken for a field with its name, nor for no field.
+  private static func needsNoName(_ text: String) -> Bool {
+    guard let first = text.utf8.first, first != UInt8(ascii: "\"") else { return false }
+    return text.utf8.first { !isPlain($0) } != UInt8(ascii: ":")
   }
 
   private static func isPlain(_ byte: UInt8) -> Bool {

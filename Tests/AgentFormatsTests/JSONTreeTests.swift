@@ -15,6 +15,46 @@ import Testing
     #expect(tree("[\"" + text + "\"]")?.elements.count == 1)
   }
 
+  /// Agents write what they like, and whoever reads it must not be kept busy.
+  @Test func deepTextsTakeNoLongerThanFlatOnes() {
+    func seconds(_ part: String) -> Double {
+      let count = (64 << 10) / part.utf8.count
+      let text = "[" + Array(repeating: part, count: count).joined(separator: ",") + "]"
+      let time = ContinuousClock().measure { #expect(tree(text)?.elements.count == count) }
+      return Double(time.components.seconds) + Double(time.components.attoseconds) / 1e18
+    }
+    let deep = String(repeating: "[", count: 90) + String(repeating: "]", count: 90)
+    let flat = seconds("0")
+    #expect(seconds(deep) < 0.1 + 20 * flat, "a flat text takes \(flat) s")
+  }
+
+  @Test(arguments: [
+    (#""a\"\\\/\b\f\n\r\t\u0041\ud83d\ude00é""#, "a\"\\/\u{8}\u{C}\n\r\tA😀é"), (#""""#, ""),
+    (#""\u00e9x""#, "éx"), (#""\ud83d""#, nil), (#""\ud83dx""#, nil), (#""\ude00""#, nil),
+    (#""\ud83d\ud83d""#, nil), (#""\x""#, nil), (#""\u12g4""#, nil), (#""a"#, nil),
+    ("\"\u{1}\"", nil),
+    (#""\"#, nil),
+  ])
+  func textsAreRead(text: String, value: String?) {
+    #expect(tree(text)?.text == value, "\(text)")
+  }
+
+  @Test(arguments: [
+    "", " ", "[1,]", "{\"a\":1,}", "[,]", "[1 2]", "{\"a\" 1}", "{1:2}", "{", "[", "[1}", "1 2",
+    "tru",
+    "nulls", "01", "1.", ".5", "+1", "-", "1e", "1e+", "NaN", "1e400", "\u{A0}1", "[\u{C}1]", "'a'",
+  ])
+  func whatIsNoJSONIsNoValue(text: String) {
+    #expect(tree(text) == nil, "\(text)")
+  }
+
+  @Test func valuesAreRead() {
+    let text = "\u{FEFF} {\"a\" : [ 1 , -2.5e1, true,false ,null,\"\"],\r\n\t\"b\":{}} "
+    #expect(tree(text) == ["a": [1, .number(-25), true, false, .null, ""], "b": [:]])
+    #expect(tree(#"{"a":1,"a":2}"#) == ["a": 1], "the first counts")
+    #expect(tree("1e16") == .whole(10_000_000_000_000_000))
+  }
+
   private static let twins: [(String, Bool)] = [
     (#"{"command":"ls","command":"rm -rf /"}"#, true), (#"[1,{"a":{"b":1,"c":[],"b":{}}}]"#, true),
     (#"{"a":1,"\u0061":2}"#, true), ("{\"caf\u{E9}\":1,\"cafe\u{301}\":2}", true),

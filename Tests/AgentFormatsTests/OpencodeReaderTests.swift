@@ -53,6 +53,19 @@ import Testing
     #expect(shown.details == details)
   }
 
+  /// What programs read differently is shown as it came.
+  @Test(arguments: [#""command":"ls","command":"rm""#, #""amount":18446744073709551617"#])
+  func whatIsReadDifferentlyIsShownAsItCame(metadata: String) {
+    var reader = OpencodeReader(session: "s")
+    let properties =
+      #""id":"p","sessionID":"s","permission":"bash","metadata":{\#(metadata)}"#
+    guard
+      case .approvalRequested("p", "bash", let input?, nil)? =
+        reader.received(line("permission.asked", properties)).first
+    else { return #expect(Bool(false)) }
+    #expect(input.text?.contains(metadata) == true)
+  }
+
   /// What a person allows says which input it was.
   @Test func noTwoInputsReadTheSame() {
     let inputs: [JSONTree] = [
@@ -60,7 +73,9 @@ import Testing
       ["command": "a:\n  b"], ["a": "\nb"], ["a": "b\n"], ["a": "b\r\n"], ["a": 5], ["a": "5"],
       ["a": "\"5\""], ["a": true], ["a": "true"], ["a": ["b"]], ["a": #"["b"]"#], ["a": [:]],
       ["a": "b\nc: d"], ["a: b\nc": "d"], ["\"a\"": "b"], ["": "a"], [:], ["a": "b\u{202E}"],
-      ["a": "b\\u202e"], ["a": "\"b\\u202e\""], ["a": "b\u{200B}"],
+      ["a": "b\\u202e"], ["a": "\"b\\u202e\""], ["a": "b\u{200B}"], ["command": "a"], "a", 5, "",
+      ["command": 5], ["command": "5"], ["command": ""], ["a"], ["command": ["a"]], .null, "a\nb",
+      ["command": "a\nb"], ["command": #"["a"]"#], ["command": #""a""#],
     ]
     #expect(Set(inputs.map { ToolInput($0).details }).count == inputs.count)
   }

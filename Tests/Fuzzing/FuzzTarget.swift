@@ -18,6 +18,10 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case addresses
   /// Pairing codes.
   case codes
+  /// What agents want to give to tools, as people read it.
+  case inputs
+  /// What the host of a session says of its agent's requests.
+  case tasks
 
   /// Runs one input; whatever is refused in the documented way is no finding.
   package func run(_ bytes: [UInt8]) throws(FuzzFinding) {
@@ -31,6 +35,8 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case .requests: try RequestTarget.run(bytes)
     case .addresses: try AddressTarget.run(bytes)
     case .codes: try CodeTarget.run(bytes)
+    case .inputs: try InputTarget.run(bytes)
+    case .tasks: try TaskTarget.run(bytes)
     }
   }
 }

@@ -50,7 +50,8 @@ enum FuzzSeeds {
         return FuzzFiles.Input(
           name: "program-\(seed)", bytes: (0..<count).map { _ in UInt8(generator.below(256)) })
       }
-    case .json, .requests, .addresses, .codes: return TextSeeds.seeds(of: target)
+    case .json, .requests, .addresses, .codes, .inputs, .tasks:
+      return TextSeeds.seeds(of: target)
     }
   }
 
@@ -62,7 +63,8 @@ enum FuzzSeeds {
     case .frames: (try? FrameCodec.decode(bytes)) != nil
     case .envelopes: isEnvelopeTaken(bytes)
     case .sequences: true
-    case .json, .requests, .addresses, .codes: TextSeeds.isTaken(bytes, by: target)
+    case .json, .requests, .addresses, .codes, .inputs, .tasks:
+      TextSeeds.isTaken(bytes, by: target)
     }
   }
 

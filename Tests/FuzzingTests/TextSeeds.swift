@@ -1,6 +1,8 @@
+import AgentFormats
 import Basics
 import Fuzzing
 import NetworkAddresses
+import QueueModel
 import ServerCore
 
 /// Seeds that people could have typed.
@@ -18,6 +20,8 @@ enum TextSeeds {
       codes.enumerated().map { index, text in
         FuzzFiles.Input(name: "code-\(index)", bytes: Array(text.utf8))
       }
+    case .inputs: inputs.map { FuzzFiles.Input(name: $0, bytes: Array($1.utf8)) }
+    case .tasks: tasks.map { FuzzFiles.Input(name: $0, bytes: Array($1.utf8)) }
     case .deltas, .snapshots, .frames, .envelopes, .sequences: []
     }
   }
@@ -27,6 +31,8 @@ enum TextSeeds {
     case .json: (try? JSONReader.read(bytes)) != nil
     case .requests: (try? RequestTarget.decoded(bytes)).flatMap { $0 } != nil
     case .codes: PairingCode(typed: String(decoding: bytes, as: UTF8.self)) != nil
+    case .inputs: JSONTree(bytes, isShown: true) != nil
+    case .tasks: TaskTarget.parts(of: bytes).task.status.request != nil
     default:
       AddressRange(String(decoding: bytes, as: UTF8.self)) != nil
         || bytes.contains(UInt8(ascii: ","))
@@ -66,4 +72,43 @@ enum TextSeeds {
     ("cancel", #"{"ids": ["11111111-1111-4111-8111-111111111111"]}"#),
     ("pair", #"{"server": "wss://example.com", "code": "BCDF-GHJK"}"#),
   ]
+
+  /// What agents give to tools, and what looks like something else than it is.
+  private static let inputs = [
+    ("command", #"{"command": "make test", "description": "Tests", "timeout": 600000}"#),
+    ("lines", #"{"command": "cat <<E\na: b\n  c\r\nE\u2028\u0085", "sandbox": false}"#),
+    ("alone", #"{"command": "ls -l"}"#), ("named", #"{"command": "a: b"}"#),
+    ("values", #"{"a": "5", "b": 5, "c": [1.5, null, {"d": "\"x\""}], "e f": "true", "": {}}"#),
+    (
+      "unseen",
+      #"{"command": "ls \u202e\u200b\u001b", "a\u200f": "\ud83d\udc68\u200d\ud83d\udc69"}"#
+    ),
+    ("list", #"["rm", "-rf", "x"]"#), ("text", #""ls""#), ("nothing", "{}"),
+    ("numbers", #"{"a": [9223372036854775807, 1e20, -1.50e-7, 0.30000000000000004, -0]}"#),
+  ]
+
+  /// Registers, one of them with the text of its request behind it.
+  private static let tasks = [
+    ("processing", "status processing\nstart 1\nat 2\noperation builds\ntodo 1 3 tests"),
+    (
+      "approval",
+      "status awaitingApproval\nstart 1\nat 2\nmore 2\nrequest \(id(1))\nexpires 60002\n"
+        + "digest \(String(repeating: "1f", count: 32))\ntool Bash\nsummary ls (and 1 more field)\n"
+        + "details command: ls\\ntimeout: 5\nalso status awaitingAnswer\\nrequest \(id(2))\\n"
+        + "question Which?\\noption A\\noption B\\\\\\\\n"
+    ),
+    (
+      "cut",
+      "status awaitingApproval\nrequest \(id(3))\ncut 1\ntool Bash\nsummary l\0"
+        + "Bash\nls\ncommand: ls\nx: 1"
+    ),
+    (
+      "question",
+      "status awaitingAnswer\nstart 1\nat 2\noutcome \(id(4)) allowed \(id(5))\nrequest \(id(6))\n"
+        + "question Which one?\noption This\noption That"
+    ),
+    ("completed", "status completed\nstart 1\nat 2\nresult success\nsummary done"),
+  ]
+
+  private static func id(_ low: UInt64) -> RequestID { RequestID(high: 7, low: low) }
 }

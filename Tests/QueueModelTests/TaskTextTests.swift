@@ -170,6 +170,9 @@ struct TaskTextTests {
     let whole = try #require(requests[1].whole("t\ns\n\nx\ny"))
     #expect((whole.toolName, whole.summary, whole.details) == ("t", "s", "\nx\ny"))
     #expect(requests[1].whole("t\ns") == nil)
+    // No host makes a text with this: what a device shows would not have the digest.
+    #expect(requests[1].whole("t\rx\ns\nd") == nil)
+    #expect(requests[1].whole("t\ns\r\nd") == nil)
     let long = try #require(
       TaskText(
         text: TaskText(

@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 minutes=${MINUTES:-10}
-targets=${TARGETS:-deltas snapshots frames envelopes sequences json requests addresses codes}
+targets=${TARGETS:-deltas snapshots frames envelopes sequences json requests addresses codes inputs tasks}
 build=${FUZZ_BUILD:-.build-fuzz}
 work=$build/findings
 export SWIFT_BACKTRACE=enable=no   # else a found crash waits for the backtracer for minutes

@@ -93,7 +93,7 @@ public struct ApprovalRequest: Hashable, Sendable {
     "\(line(tool))\n\(line(summary))\n\(details)"
   }
 
-  /// The request with all that a text says; nil if it is none.
+  /// The request with all that a text says; nil if it is none: then another one would be shown.
   package func whole(_ text: String) -> ApprovalRequest? {
     let parts = text.unicodeScalars.split(
       separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
@@ -102,7 +102,7 @@ public struct ApprovalRequest: Hashable, Sendable {
     var whole = self
     (whole.toolName, whole.summary) = (texts[0], texts[1])
     (whole.details, whole.isCut) = (texts[2].isEmpty ? nil : texts[2], false)
-    return whole
+    return whole.text.utf8.elementsEqual(text.utf8) ? whole : nil
   }
 
   private static func line(_ text: String) -> String {
