@@ -16,6 +16,8 @@ struct TextCopyTests {
       try device.perform(.send("one two three four", as: number, in: "s"))
     }
     try device.perform(.insertText(TextCopyTests.id, at: 3, text: ","))
+    // The command that ends a stretch of typing copies once, as the edition of the stretch does.
+    try device.endTyping()
     return device
   }
 
@@ -45,6 +47,7 @@ struct TextCopyTests {
       try device.perform(step)
       let now = try textStorage(device)
       #expect(storage === now, "\(step) copied the text")
+      try device.endTyping()
     }
   }
 

@@ -100,8 +100,9 @@ package struct MergeRun {
         details = UndoCheck.differences(
           of: outcome, from: before, to: participants[index].device)
       }
-      let writesNothing = outcome.notice == .unchanged || command == .undo(change: nil, skip: true)
-      if outcome.operations.isEmpty != writesNothing, !command.isSend {
+      // What skips a change ends a stretch of typing, if one is open.
+      let mayWrite = command.isSend || command == .undo(change: nil, skip: true)
+      if outcome.operations.isEmpty != (outcome.notice == .unchanged), !mayWrite {
         details.append("notice \(outcome.notice) with \(outcome.operations.count) operations")
       }
       if outcome.operations.first.map({ $0.id.seq != vector[$0.id.replica] + 1 }) ?? false {
