@@ -9,7 +9,7 @@ extension SimulatedPeople {
   /// library asks one before an undo.
   func isApart(_ device: SimulatedDevice) -> Bool {
     guard let process = device.process, process.core.hasServer else { return false }
-    if process.core.apart != nil { return true }
+    if process.core.apart() != nil { return true }
     let server = simulation.server
     let answers =
       device.isOnline && device.network.cloggedUntil <= clock.now
@@ -31,7 +31,7 @@ extension SimulatedPeople {
     guard let careless else { return command }
     let (workspace, history) = (core.replica.workspace, core.replica.undo)
     let careful = UndoTrial(
-      of: command, in: workspace, with: history, apart: core.apart ?? Apartness())
+      of: command, in: workspace, with: history, apart: core.apart() ?? Apartness())
     let resumed = workspace.sessions().first {
       $0.paused && careless.session($0.id)?.paused == false
     }

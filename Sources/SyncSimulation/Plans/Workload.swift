@@ -136,7 +136,7 @@ struct Workload {
   mutating func action(on device: SimulatedDevice) -> UserAction? {
     guard let workspace = device.process?.core.replica.workspace else { return nil }
     // Whoever waits for a connection looks back.
-    if hostCount > 0, device.process?.core.apart != nil, generator.chance(25) {
+    if hostCount > 0, device.process?.core.apart() != nil, generator.chance(25) {
       return .command(
         generator.chance(70) ? .undo(change: nil, skip: false) : .redo(change: nil))
     }
