@@ -73,7 +73,8 @@ import Testing
 
   @Test func aChoiceThatCannotBeSaysWhy() async throws {
     try await withMerged { fixture in
-      for words in [["--take", "3"], ["--take", "both"], []] {
+      let least = "--take=\(Int.min)"
+      for words in [["--take", "3"], ["--take", "0"], [least], ["--take", "both"], []] {
         let answer = await CommandFixture.cospool(
           ["queue", "resolve", "1111"] + words, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(answer.exitCode != 0, "\(words)")

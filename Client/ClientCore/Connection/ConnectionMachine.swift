@@ -251,7 +251,9 @@ extension ConnectionMachine {
       command, queueSizeMax: queueSizeMax, wall: time(at: context), recordsUndo: recordsUndo,
       choice: choice, apart: apart, connection: openConnection, waitsForDisk: waitsForDisk,
       at: context, store: store)
-    if recordsUndo, command.typedMessage != nil { replica.typedAt = context.now }
+    if recordsUndo, command.typedMessage != nil, !outcome.operations.isEmpty {
+      replica.typedAt = context.now
+    }
     noteUnsent(outcome.operations)
     var actions: [Action] = []
     if !outcome.touched.isEmpty { actions.append(.changed(outcome.touched)) }

@@ -14,7 +14,7 @@ extension ClientQueues {
     let content: String
     let present: EditBase
     do {
-      content = try workspace.message(id).text(choosing: choice)
+      content = try workspace.message(id).text(choosing: choice, among: base)
       present = try workspace.editBase(id)
     } catch {
       throw .queue(error)

@@ -83,7 +83,7 @@ extension QueueCommands {
     private func number(of versions: [EditionAnswer]) throws -> Int {
       let wanted = take ?? ""
       if let number = Int(wanted) {
-        guard versions.indices.contains(number - 1) else {
+        guard number > 0, versions.indices.contains(number - 1) else {
           throw QueueError.versionNotFound(number: number, count: versions.count)
         }
         return number

@@ -18,7 +18,7 @@ extension CommandAuthor {
     of content: String, _ isUnchanged: Bool, over seen: [OperationID], of id: MessageID
   ) -> PendingEdition? {
     guard let message = workspace.messageStates[id].map(ShownMessage.init) else { return nil }
-    let live = message.editions.map(\.id)
+    let live = Set(message.editions.map(\.id))
     let clears = seen.filter(live.contains)
     // Who saves a merged text as it is has looked at it.
     guard !isUnchanged || (clears.count >= 2 && message.isMerged) else { return nil }
@@ -38,9 +38,10 @@ extension CommandAuthor {
       message.element.runState.run?.phase != .succeeded, !workspace.isForgotten(id)
     else { return }
     let live = message.element.tagIDs(.edition)
+    let present = Set(live)
     let edition = PendingEdition(
       note: Edition(of: primary.text.string, milliseconds: context.time).note,
-      clears: seen.map { $0.filter(live.contains) } ?? live)
+      clears: seen.map { $0.filter(present.contains) } ?? live)
     changing(primary.id, bytes: edition.bytes) { $0.emit(edition, of: primary.id) }
   }
 
@@ -56,8 +57,11 @@ extension CommandAuthor {
       (id: $0.id, edition: Edition(note: $0.note))
     }
     let rest = live.filter { !taken.contains($0.edition.shortNote) }
-    var clears = live.map(\.id).filter { id in !rest.contains { $0.id == id } }
-    var notes = given
+    let kept = Set(rest.map(\.id))
+    var clears = live.map(\.id).filter { !kept.contains($0) }
+    // The later part of a long stretch of typing: the edition of before all of it does not say what shows.
+    let isLaterPart = given.count == 1 && rest.isEmpty && !Edition(note: given[0]).holds(content)
+    var notes = isLaterPart ? [] : given
     if !taken.isEmpty, clears.isEmpty {
       // Somebody has saved since: it is an edit of what is there now.
       notes = []

@@ -93,6 +93,8 @@ public struct MessageVersion: Hashable, Sendable {
   public var savedAt: Int64
   /// Of a text that is not here, to know it again.
   var digest: UInt64 = 0
+  /// Its edition.
+  var id = OperationID(replica: ReplicaID(rawValue: 0), seq: 0)
 }
 
 /// Which text of a merged message counts.
@@ -117,11 +119,15 @@ public enum VersionChoice: Hashable, Sendable {
 extension MessageView {
   /// The text that a choice stands for.
   ///
+  /// - Parameter base: what its person saw: a number counts the versions of then. nil is all there is.
   /// - Throws: `QueueError.messageNotMerged`, `.versionNotFound`, or `.versionTooLong` of one that is not
   ///   kept.
-  public func text(choosing choice: VersionChoice) throws(QueueError) -> String {
+  public func text(
+    choosing choice: VersionChoice, among base: EditBase? = nil
+  ) throws(QueueError) -> String {
     guard isMerged else { throw .messageNotMerged(id: id.description) }
     guard case .version(let number) = choice else { return content }
+    let versions = versions.filter { base?.editions.contains($0.id) ?? true }
     guard versions.indices.contains(number - 1) else {
       throw .versionNotFound(number: number, count: versions.count)
     }
@@ -156,8 +162,9 @@ extension ShownMessage {
       .compactMap { id, edition in
         let untimed = Edition(milliseconds: 0, text: edition.text)
         guard seen.insert(untimed.shortNote).inserted else { return nil }
-        let version = MessageVersion(
+        var version = MessageVersion(
           text: nil, bytes: 0, device: device(id.replica), savedAt: edition.milliseconds)
+        version.id = id
         return version.holding(edition.text)
       }
   }

@@ -110,8 +110,10 @@ extension UndoHistory {
     of workspace: inout Workspace, in context: CommandContext
   ) -> (outcome: CommandOutcome, changes: Changes) {
     var changes = Changes()
-    guard let open = openChange, let stretch = open.typing, let id = open.messages.first
-    else { return (CommandOutcome(notice: .unchanged), changes) }
+    guard let open = openChange, let stretch = open.typing, let id = open.messages.first else {
+      close(nil, &changes)
+      return (CommandOutcome(notice: .unchanged), changes)
+    }
     let isSeen = stretch.connection != nil && stretch.connection == context.connection
     var recording = context
     recording.recordsUndo = true

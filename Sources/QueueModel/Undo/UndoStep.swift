@@ -92,9 +92,8 @@ package struct UndoEntry: Hashable, Sendable {
 
   /// About how many bytes it takes.
   package var cost: Int {
-    steps.reduce(192 + (label.text?.utf8.count ?? 0) + (former?.utf8.count ?? 0)) {
-      $0 + $1.value.cost
-    }
+    let texts = (label.text?.utf8.count ?? 0) + (former?.utf8.count ?? 0)
+    return steps.reduce(192 + texts + 16 * (typing?.seen.count ?? 0)) { $0 + $1.value.cost }
   }
 }
 

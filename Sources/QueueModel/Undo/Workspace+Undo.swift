@@ -186,6 +186,13 @@ extension Workspace {
     var pausing = outcome.touched.sessions.filter { UndoTurns.start(in: $0, from: self, to: copy) }
     if let apart = context.apart, !outcome.operations.isEmpty {
       pausing.formUnion(apart.sessionsToPause(by: change, in: self))
+      // A text that is settled by it lets its message go on.
+      for id in change.messages where shownMessage(id)?.isMerged == true {
+        guard let message = copy.shownMessage(id), !message.isMerged,
+          let session = messageStates[id]?.session
+        else { continue }
+        pausing.insert(session)
+      }
     }
     return (!outcome.operations.isEmpty, pausing.sorted(), reversal.left)
   }
