@@ -40,7 +40,7 @@ function ends(old, fresh) {
   return [start, end]
 }
 
-/** The stretch in which two texts differ, by words, as elements: what went and what came, with a little of what stands around. */
+/** The stretch in which two texts differ, by words, as elements: what went and what came, with a little of the text around. */
 function difference(before, after) {
   const [old, fresh] = [before, after].map((text) => text.split(/(\s+)/))
   const [start, end] = ends(old, fresh)

@@ -150,7 +150,7 @@ extension JSONTreeReader {
     return nil
   }
 
-  /// What stands behind a backslash.
+  /// The escape that follows a backslash.
   private mutating func escape() -> Unicode.Scalar? {
     guard let letter = at(offset) else { return nil }
     offset += 1

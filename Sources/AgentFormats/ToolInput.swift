@@ -19,7 +19,7 @@ package struct ToolInput: Hashable, Sendable {
   package let subject: String
   /// Says how many lines and fields the subject leaves out, behind a space; empty if it leaves out none.
   package let remainder: String
-  /// Whether the one field that there is needs no name to be told from all other inputs.
+  /// Whether the one field that there is needs no name to differ from all other inputs.
   private let standsAlone: Bool
 
   /// Names of what tools are mainly about. The first that the input has counts.

@@ -11,7 +11,7 @@ enum InputReading {
       // Only a byte order mark and numbers of any length are taken beyond what the strict reader takes.
       let isOdd = error.message.contains("too long") || bytes.first == 0xEF
       try require(
-        "a person is shown what is no JSON: \(error)",
+        "a person is shown a text that JSON does not allow: \(error)",
         isOdd || JSONTree(bytes, isShown: true) == nil)
       return
     }

@@ -17,7 +17,7 @@ enum ShownInput {
     return .object(members)
   }
 
-  /// A value that stands there as it is written.
+  /// A value, as it is written.
   private static func canonical(_ text: String) -> JSONTree? {
     JSONTree(Array(text.utf8)).flatMap { $0.line.utf8.elementsEqual(text.utf8) ? $0 : nil }
   }
