@@ -19,7 +19,7 @@ extension EndToEnd {
           }
           let failed = try await device.message(message)
           #expect(failed.attempts == 1)
-          #expect(failed.lastError?.contains("the project folder \(project) is not") == true)
+          #expect(failed.lastError?.contains("the project folder \(project) ") == true)
         }
         #expect(agent.starts() == [])
       }
