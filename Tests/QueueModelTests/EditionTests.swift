@@ -219,23 +219,6 @@ struct EditionTests {
     #expect(try pair.one.message.versions.map(\.text) == ["Use Redis", "Use SQLite"])
   }
 
-  /// A version that comes later and was saved before by its device's clock does not take the number of another.
-  @Test func aNumberCountsWhatWasSeen() throws {
-    var pair = try Pair("Use a file", "Use SQLite", "Use MySQL")
-    let base = try pair.one.workspace.editBase(Self.id)
-    var late = TestDevice(3, now: pair.one.now - 1_000_000)
-    try late.merge(pair.start)
-    try late.perform(.edit(Self.id, content: "Use Redis", base: nil))
-    try pair.one.merge(late.made)
-    let message = try pair.one.message
-    #expect(message.versions.map(\.text) == ["Use Redis", "Use SQLite", "Use MySQL"])
-    #expect(try message.text(choosing: .version(1)) == "Use Redis")
-    #expect(try message.text(choosing: .version(1), among: base) == "Use SQLite")
-    #expect(throws: QueueError.versionNotFound(number: 3, count: 2)) {
-      try message.text(choosing: .version(3), among: base)
-    }
-  }
-
   // MARK: - Undo
 
   /// What a choice had settled waits again when the choice is undone; a redo settles it in a session that
@@ -270,20 +253,6 @@ struct EditionTests {
     try pair.one.perform(.undo)
     try pair.meet()
     #expect(try pair.other.message.content == "Now use a file" && !pair.other.message.isMerged)
-  }
-
-  /// Where letters of both stand behind an undo, the text is one that no person saved.
-  @Test func anUndoneEditLeavesNoTextThatNobodySaved() throws {
-    var pair = try Pair("the quick fox", "the slow fox", "the red fox")
-    try pair.one.perform(.undo)
-    try pair.meet()
-    for device in [pair.one, pair.other] {
-      let message = try device.message
-      #expect(message.isMerged || message.content == "the red fox", "\(message.content)")
-    }
-    #expect(pair.one.startable == nil)
-    try pair.one.perform(.redo)
-    #expect(try pair.one.message.isMerged)
   }
 
   /// An undo and a foreign edit that do not know of each other are merged as two edits are.

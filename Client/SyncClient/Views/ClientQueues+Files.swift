@@ -138,7 +138,9 @@ extension ClientQueues {
     guard Priority(name: priority) != nil else {
       throw fault("priority", "\"\(priority)\" is neither urgent nor normal")
     }
-    guard !message.content.trimmedOfWhitespace().isEmpty else {
+    // What is left of a merged text may be nothing.
+    guard !message.content.trimmedOfWhitespace().isEmpty || message.editions?.isEmpty == false
+    else {
       throw fault("content", "it is blank")
     }
     var made = WorkspaceDocument.Message(

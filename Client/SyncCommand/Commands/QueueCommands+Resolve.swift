@@ -16,9 +16,10 @@ extension QueueCommands {
 
         Edits of one message that did not know of each other are merged by words. The message does not
         start until somebody has looked at it: take one of its versions, which cospool queue show
-        numbers, take the merged text, or edit the message. A version has the name of its device, too.
-        On a terminal the text is shown first, since another version may have come. A version that
-        comes after that goes on waiting. cospool undo takes a choice back.
+        numbers, take the merged text, or edit the message. The name of a version's device takes it, too;
+        numbers and merged come before names. On a terminal the text is shown first, since another
+        version may have come. A version that comes after that goes on waiting. cospool undo takes a
+        choice back.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String

@@ -62,6 +62,11 @@ extension CommandAuthor {
     // The later part of a long stretch of typing: the edition of before all of it does not say what shows.
     let isLaterPart = given.count == 1 && rest.isEmpty && !Edition(note: given[0]).holds(content)
     var notes = isLaterPart ? [] : given
+    if given.isEmpty, !clears.isEmpty, rest.count == 1, let text = rest[0].edition.wholeText,
+      !rest[0].edition.holds(content), restoreText(text, of: id, over: clears)
+    {
+      return
+    }
     if !taken.isEmpty, clears.isEmpty {
       // Somebody has saved since: it is an edit of what is there now.
       notes = []
@@ -80,6 +85,22 @@ extension CommandAuthor {
         author.emit(.addTag(element: primary.id, field: .edition, clears: clears, note: note))
         clears = []
       }
+    }
+  }
+
+  /// Saves the text of the one edition that is left: what the author takes back is in it no more.
+  ///
+  /// - Returns: whether it could be.
+  private mutating func restoreText(
+    _ text: String, of id: MessageID, over editions: [OperationID]
+  ) -> Bool {
+    do throws(QueueError) {
+      var base = try workspace.editBase(id)
+      base.editions = editions
+      try emitEdits(from: base, to: text, of: id)
+      return true
+    } catch {
+      return false
     }
   }
 

@@ -61,5 +61,7 @@ extension ShownMessage {
 
   /// Whether nothing is to come of it: no agent has it, and all of every change has come.
   private var isOver: Bool { !stands && !isIncomplete }
-  private var holdsSomething: Bool { !attachments.isEmpty || !text().isEmpty }
+  private var holdsSomething: Bool {
+    !attachments.isEmpty || !editions.isEmpty || !text().isEmpty
+  }
 }

@@ -17,8 +17,8 @@ package struct DispatchState: Hashable, Sendable {
   package var queueStands: Bool
   /// Whether a part of a change of it has not come yet.
   package var isIncomplete: Bool
-  /// Whether its text was merged of several that were saved apart, and waits for a look: not in a session
-  /// whose `onMerge` is `run`.
+  /// Whether its text was merged of several that were saved apart, and waits for a look: in a session
+  /// whose `onMerge` is `run` only if nothing is left of the text.
   package var isMerged: Bool
 }
 
@@ -26,7 +26,7 @@ extension DispatchState {
   fileprivate init(of message: ShownMessage, in workspace: Workspace) {
     let others = workspace.standingMessages(of: message.session).filter { $0.id != message.id }
     let session = workspace.head(of: message.session)
-    let isMerged = session?.onMerge != .run && message.isMerged
+    let isMerged = message.waitsForChoice(under: session?.onMerge)
     let earliest = max(message.notBefore ?? 0, message.heldUntil ?? 0)
     self.init(
       session: message.session, stands: message.stands && session?.exists == true,

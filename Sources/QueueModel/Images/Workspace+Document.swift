@@ -47,8 +47,10 @@ extension WorkspaceDocument.Session {
       project: element?.text(.project).flatMap { $0.isEmpty ? nil : $0 },
       pauses: element?.notes(.paused) ?? [], locked: view.locked,
       messages: (queue?.messages ?? []).map(WorkspaceDocument.Message.init),
-      cancelled: workspace.cancelledMessages(of: view.id).filter { !$0.content.isEmpty }
-        .map(WorkspaceDocument.Message.init))
+      cancelled: workspace.cancelledMessages(of: view.id).filter {
+        !$0.content.isEmpty || $0.isMerged
+      }
+      .map(WorkspaceDocument.Message.init))
     task = view.task
   }
 }

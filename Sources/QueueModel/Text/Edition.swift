@@ -152,6 +152,11 @@ extension [WorkspaceImage.Tag] {
 }
 
 extension ShownMessage {
+  /// Whether it waits until somebody chooses a text; under `run`, too, if nothing is left of the merged one.
+  func waitsForChoice(under policy: MergePolicy?) -> Bool {
+    isMerged && (policy != .run || text().trimmedOfWhitespace().isEmpty)
+  }
+
   /// The texts that wait for a look beside the merged one, the earliest first; equal ones once. None if
   /// the message is not merged.
   func versions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {

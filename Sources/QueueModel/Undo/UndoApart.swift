@@ -120,7 +120,7 @@ enum UndoTurns {
     var earliest: Int64 = 0
     for id in workspace.effectiveOrder(of: id) {
       guard let message = messages[id], !message.runState.isInFlight else { continue }
-      let waitsForALook = session.onMerge != .run && message.isMerged
+      let waitsForALook = message.waitsForChoice(under: session.onMerge)
       if message.runState.isHalted || message.isIncomplete || waitsForALook { break }
       earliest = max(earliest, message.notBefore ?? 0, message.heldUntil ?? 0)
       turns.append((id, earliest))
