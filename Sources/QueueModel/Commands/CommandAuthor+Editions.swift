@@ -50,7 +50,10 @@ extension CommandAuthor {
   /// - Parameters:
   ///   - taken: the short notes of the editions that are taken back.
   ///   - given: the notes of those that they had cleared.
-  mutating func restoreEditions(of id: MessageID, taken: [String], given: [String]) {
+  ///   - isRewritten: whether others changed the text since.
+  mutating func restoreEditions(
+    of id: MessageID, taken: [String], given: [String], isRewritten: Bool
+  ) {
     guard let message = workspace.messageStates[id], let primary = message.primary else { return }
     let content = primary.text.string
     let live = (message.element.tags[.edition]?.tags ?? []).map {
@@ -59,11 +62,10 @@ extension CommandAuthor {
     let rest = live.filter { !taken.contains($0.edition.shortNote) }
     let kept = Set(rest.map(\.id))
     var clears = live.map(\.id).filter { !kept.contains($0) }
-    // The later part of a long stretch of typing: the edition of before all of it does not say what shows.
-    let isLaterPart = given.count == 1 && rest.isEmpty && !Edition(note: given[0]).holds(content)
-    var notes = isLaterPart ? [] : given
-    if given.isEmpty, !clears.isEmpty, rest.count == 1, let text = rest[0].edition.wholeText,
-      !rest[0].edition.holds(content), restoreText(text, of: id, over: clears)
+    var notes = given
+    if isRewritten, given.isEmpty, !clears.isEmpty, rest.count == 1,
+      let other = rest.first?.edition,
+      let text = other.wholeText, !other.holds(content), restoreText(text, of: id, over: clears)
     {
       return
     }
@@ -72,9 +74,10 @@ extension CommandAuthor {
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
     } else if given.count < 2, !rest.isEmpty,
-      (given.isEmpty && rest.count > 1) || rest.allSatisfy({ $0.edition.holds(content) })
+      given.isEmpty && (!isRewritten || rest.count > 1)
+        || rest.allSatisfy({ $0.edition.holds(content) })
     {
-      // What is left is to be looked at in any case, or says what shows.
+      // What is left was there before, waits in any case, or says what shows.
       if clears.isEmpty { return }
       emit(.clearTags(element: primary.id, field: .edition, clears: clears))
       return

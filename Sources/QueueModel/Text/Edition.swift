@@ -93,8 +93,20 @@ public struct MessageVersion: Hashable, Sendable {
   public var savedAt: Int64
   /// Of a text that is not here, to know it again.
   var digest: UInt64 = 0
-  /// Its edition.
+  /// Its edition. Versions are equal without it: an undo that puts a text again makes another one.
   var id = OperationID(replica: ReplicaID(rawValue: 0), seq: 0)
+
+  /// Compares what a person sees of them.
+  public static func == (one: MessageVersion, other: MessageVersion) -> Bool {
+    one.text == other.text && one.bytes == other.bytes && one.device == other.device
+      && one.savedAt == other.savedAt && one.digest == other.digest
+  }
+
+  /// Hashes the text and its time.
+  public func hash(into hasher: inout Hasher) {
+    hasher.combine(text)
+    hasher.combine(savedAt)
+  }
 }
 
 /// Which text of a merged message counts.
