@@ -219,7 +219,7 @@ export const drafts = {
   },
   set(name, text) {
     if (!text) localStorage.removeItem(`cospool.draft.${name}`)
-    else if (!kept(`cospool.draft.${name}`, text)) toast('This browser's storage is full: what you type is lost if you close the page.')
+    else if (!kept(`cospool.draft.${name}`, text)) toast('The storage of this browser is full: what you type is lost if you close the page.')
   },
 }
 
