@@ -266,7 +266,7 @@ def check_many_requests(browser, fixture, figures):
         shown(open_cards.nth(number)).to_contain_text(f"{number + 1} of 10")
     picture(page, "many-requests")
     go(page, "#/s/ask-m")
-    shown(page.get_by_text("2 more requests will show")).to_be_visible()
+    shown(page.get_by_text("2 more requests will appear")).to_be_visible()
     for number in range(10):
         open_cards.first.get_by_role("button", name="Allow").click()
         until(lambda: sum("ending" in each for each in asked) == number + 1, f"request {number + 1} is answered")
