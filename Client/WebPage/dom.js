@@ -98,9 +98,9 @@ export function settle(elements) {
   for (const [each, top] of tops) {
     if (each.shownTop === top) continue
     each.shownTop = top
-    each.settlesUntil = performance.now() + SETTLES
     // Those far from the window cannot be pressed.
     if (Math.abs(top - scrollY) > 2 * innerHeight) continue
+    each.settlesUntil = performance.now() + SETTLES
     for (const part of each.pressed ?? []) part.setAttribute('aria-disabled', 'true')
     clearTimeout(each.settling)
     each.settling = setTimeout(() => {
