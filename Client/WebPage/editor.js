@@ -208,14 +208,15 @@ export class Editor {
       const now = await source.list(`messages/${this.#message.id}`).catch(() => null)
       if (now) model.takeSaved(this.#session, before, { content: now.content, heldUntil: undefined })
       this.#close()
-      if (STUCK.includes(before.status)) return perform('retry', { id: before.id }, { busy: 'retrying …', done: 'Saved. It runs again' })
       if (answer.unconfirmed) {
         model.notes.set(this.#message.id, { state: 'unconfirmed', words: 'Saved here. Cospool does not know yet if that was before it started.' })
       } else {
         model.place(this.#message.id, source)
       }
       const merged = now && now.content.trim() !== typed.trim()
-      offerUndo(merged ? 'Saved and merged: both changes are in it' : 'Saved', answer.change)
+      // The edit of one that failed has it tried again: another word for that could be one time more.
+      const saved = STUCK.includes(before.status) ? 'Saved. It runs again' : 'Saved'
+      offerUndo(merged ? 'Saved and merged: both changes are in it' : saved, answer.change)
       if (merged) say('Merged with a change from elsewhere')
     } catch (error) {
       this.#say(error)
