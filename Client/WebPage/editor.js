@@ -1,7 +1,7 @@
 // Editing a queued text in its place. It does not start meanwhile, and what others change is merged.
 
 import { WORDS } from './actions.js'
-import { drafts, failed, model, offerUndo, perform, send, source } from './app.js'
+import { drafts, failed, model, offerUndo, send, source } from './app.js'
 import { counted, h, refill, say, show, text, toast } from './dom.js'
 import { STUCK } from './model.js'
 import { Unreachable } from './source.js'
