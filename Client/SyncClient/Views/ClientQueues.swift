@@ -55,38 +55,26 @@ public struct ClientQueues: Sendable {
   private func outcomes(
     ofWithdrawing ids: Set<MessageID>, before: Workspace
   ) async -> [MessageID: CancelOutcome] {
-    // The limit is for all of them together.
-    let deadline = ContinuousClock.now + ClientQueues.raceAnswerLimit
-    return await withTaskGroup(of: (MessageID, CancelOutcome).self) { group in
-      var outcomes: [MessageID: CancelOutcome] = [:]
-      for (number, race) in StartRace.withdrawing(ids, in: before).enumerated() {
-        if number >= ClientQueues.questionsMax, let (asked, outcome) = await group.next() {
-          outcomes[asked] = outcome
-        }
-        group.addTask { await (race.message, self.outcome(of: race, until: deadline)) }
-      }
-      for await (asked, outcome) in group { outcomes[asked] = outcome }
-      return outcomes
-    }
-  }
-
-  private func outcome(
-    of withdrawal: StartRace, until deadline: ContinuousClock.Instant
-  ) async -> CancelOutcome {
     // What is done has nothing to be withdrawn from: the agent had it.
-    if (try? client.workspace().message(withdrawal.message))?.status == .succeeded {
-      return .invoked
+    let workspace = client.workspace()
+    let races = StartRace.withdrawing(ids, in: before)
+    let open = races.filter { (try? workspace.message($0.message))?.status != .succeeded }
+    let endings = await endings(
+      of: Dictionary(open.map { ($0.message, $0) }) { first, _ in first })
+    var outcomes: [MessageID: CancelOutcome] = [:]
+    for race in races {
+      outcomes[race.message] =
+        switch endings[race.message] {
+        case .inTime: .cancelled
+        case .tooLate, nil: .invoked
+        case .unconfirmed: canStart(race.message) ? .unconfirmed : .cancelled
+        }
     }
-    let answer = await client.engine.ask(
-      .outcome(withdrawal.message), within: max(.zero, deadline - .now))
-    return switch withdrawal.ending(answer) {
-    case .inTime: .cancelled
-    case .tooLate: .invoked
-    case .unconfirmed: canStart(withdrawal.message) ? .unconfirmed : .cancelled
-    }
+    return outcomes
   }
 
-  /// Asks of changes that were or would be made who was first, all at the same time.
+  /// Asks of changes that were or would be made who was first, all at the same time: the limit
+  /// is for all of them together.
   func endings(of races: [MessageID: StartRace]) async -> [MessageID: StartRace.Ending] {
     let deadline = ContinuousClock.now + ClientQueues.raceAnswerLimit
     return await withTaskGroup(of: (MessageID, StartRace.Ending).self) { group in

@@ -133,8 +133,9 @@ extension SessionCommands {
         EXAMPLES
           cospool session on-merge notes run
 
-        "wait" (the default) lets a message wait whose text was edited in two places, until somebody has
-        looked: cospool queue resolve. "run" starts it with the merged text.
+        If two devices save texts of one message independently, "wait" (the default) keeps
+        the message waiting until you choose a text: cospool queue resolve. "run" starts it
+        with the merged text, unless that is blank.
         """)
     @Argument(help: "The session.", completion: .sessions) var session: String
     @Argument(help: "wait or run.", completion: .list(MergePolicy.allCases.map(\.rawValue)))
