@@ -291,12 +291,19 @@ def every_tool_is_called(fixture):
         fixture.runs(session)
         failed[session] = fixture.send(session, session, {"status": 400, "message": "odd"})
         fixture.is_now(failed[session], "failed")
-    one, two = "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222"
+    one, two, merged = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "123")
+    edited_in_two_places = {
+        "id": merged, "content": "Bump to 1.3 2.0", "createdAt": "2026-01-01T00:00:00Z",
+        "editions": [{"content": f"Bump to {version}", "savedAt": at} for at, version in ((1, "1.3"), (2, "2.0"))]}
+    fixture.run("queue", "import", "-", given=json.dumps(
+        {"version": 1, "sessionId": "other", "messages": [edited_in_two_places]}))
+    base = fixture.message(merged)["base"]
     calls = [
         ("queue_add", {"session": "other", "text": "the first", "idempotency_key": one}),
         ("queue_add", {"session": "other", "text": "the second", "idempotency_key": two}),
         ("queue_list", {"session": "other"}),
         ("queue_edit", {"id": one, "text": "the first, better"}),
+        ("queue_resolve", {"id": merged, "text": "Bump to 2.0", "base": base}),
         ("queue_move", {"ids": [two], "to": 1}),
         ("queue_cancel", {"ids": [one]}),
         ("queue_pause", {"session": "other", "reason": "on holiday"}),
@@ -309,7 +316,9 @@ def every_tool_is_called(fixture):
         ("thread_remove", {"sessions": ["review"]}),
     ]
     # What an agent at work is not to do, whatever its person allows it.
-    persons = {"queue_retry", "queue_skip", "queue_resume", "thread_remove"}
+    refused = dict.fromkeys(("queue_retry", "queue_skip", "queue_resume", "thread_remove"), "agentNotAllowed")
+    # A person wrote the merged message, so a person chooses its text.
+    refused["queue_resolve"] = "messageOfPerson"
     message = fixture.send("review", "tools", *(
         {"call": f"mcp__cospool__{name}", "input": given} for name, given in calls), fixture.makes())
     fixture.requests("review")
@@ -318,14 +327,14 @@ def every_tool_is_called(fixture):
     results = fixture.model.heard("tools")[-1].results
     expect(len(results) == len(calls) + 1, f"{len(results)} results")
     for (name, _), result in zip(calls, results):
-        if name in persons:
-            expect("agentNotAllowed" in result, f"{name}: {result}")
+        if name in refused:
+            expect(refused[name] in result, f"{name}: {result}")
         else:
-            expect(isinstance(json.loads(result), dict), f"{name}: {result}")
+            expect(result.startswith("{") and json.loads(result), f"{name}: {result}")
     expect([entry["content"] for entry in json.loads(results[2])["messages"]]
-           == ["the first", "the second"], results[2])
+           == ["Bump to 1.3 2.0", "the first", "the second"], results[2])
     expect([entry["content"] for entry in fixture.get("sessions/other/queue")["messages"]]
-           == ["the second"], "the other queue is another")
+           == ["the second", "Bump to 1.3 2.0"], "the other queue is another")
     for each in failed.values():
         expect(fixture.message(each)["status"] == "failed", "an agent decided for its person")
     offered = {tool.removeprefix("mcp__cospool__") for tool in fixture.model.heard("tools")[-1].tools

@@ -162,10 +162,10 @@ stream_max_retries = 0
 
     # The person
 
-    def run(self, *words, fails=None, **more):
-        """A command of the person: what it writes."""
+    def run(self, *words, fails=None, given=None, **more):
+        """A command of the person, which reads what is given: what it writes."""
         done = subprocess.run(
-            [self.programs["cospool"], *words], capture_output=True, text=True, timeout=SECONDS,
+            [self.programs["cospool"], *words], capture_output=True, text=True, timeout=SECONDS, input=given,
             env=dict(self.environment, **more), cwd=self.project)
         wanted = 0 if fails is None else fails
         expect(done.returncode == wanted,
