@@ -36,6 +36,10 @@ final class EditionChecker: SimulationChecker {
       case .command(.undo), .command(.redo), .command(.importDocument): isUnsure = true
       default: break
       }
+    case .added(let index):
+      // A copy of a store in which somebody typed ends that stretch at its start, as its original does.
+      let copy = simulation.devices[index].currentFiles.device
+      for message in typed.keys { typed[message]?.insert(copy) }
     case .agentStarted(let index, let order):
       if let workspace = simulation.devices[index].process?.core.replica.workspace {
         started += unseen(order.message, in: workspace).map { (order.message, index, $0) }
