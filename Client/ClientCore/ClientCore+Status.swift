@@ -31,7 +31,7 @@ extension ClientCore {
   /// The server's clock as it was read last.
   package var serverClock: ServerClock? { connection.serverClock }
 
-  /// The executor's counts; nothing where there is none.
+  /// The executor's counts; nothing if there is none.
   package var executionCounts: ExecutionCounts {
     execution.executor?.counters ?? ExecutionCounts()
   }
@@ -51,7 +51,7 @@ extension ClientCore {
     return reason == .fenced || reason == .serverLost
   }
 
-  /// How this device runs messages; nil where this program runs none.
+  /// How this device runs messages; nil if this program runs none.
   package var executionSettings: ExecutionSettings? { execution.executor?.settings }
 
   /// Whether somebody works at the prompt of a session's agent, as far as was told.
@@ -67,7 +67,7 @@ extension ClientCore {
     execution.executor?.unconsented(in: replica.workspace) ?? []
   }
 
-  /// Why nothing starts here though messages wait, by session; see `StartObstacle`. Empty where this
+  /// Why nothing starts here though messages wait, by session; see `StartObstacle`. Empty if this
   /// program runs no agents.
   ///
   /// - Parameter chosen: the sessions that are asked for; nil: all.

@@ -56,7 +56,7 @@ package struct ClientCore: Sendable {
       replica: replica, credentials: credentials, queueSizeMax: queueSizeMax)
   }
 
-  /// When `timePassed` is due; nil where nothing waits for time.
+  /// When `timePassed` is due; nil if nothing waits for time.
   package var deadline: Int64? {
     [
       connection.deadline, execution.deadline, tasks.deadline, inbox.deadline,
@@ -83,7 +83,7 @@ package struct ClientCore: Sendable {
     try execution.checkLiveness(of: waiting, connection, at: context)
   }
 
-  /// The sessions that `checkLiveness` has to look at; nil where this program runs no agents.
+  /// The sessions that `checkLiveness` has to look at; nil if this program runs no agents.
   ///
   /// - Complexity: O(sessions + messages of those whose host this device is).
   package var sessionsWithWork: [SessionID]? {
@@ -301,7 +301,7 @@ extension ClientCore {
 
   /// A person wants the agent of a session stopped.
   ///
-  /// - Returns: nil where none works here.
+  /// - Returns: nil if none works here.
   package mutating func agentStopRequested(
     _ session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
@@ -335,7 +335,7 @@ extension ClientCore {
   /// Asks the authority something for a person, behind everything that was done before; the answer
   /// comes as `told`.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   package mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
@@ -415,7 +415,7 @@ extension ClientCore {
 
   /// A person answers a request.
   ///
-  /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
+  /// - Returns: the end where it is known at once; nil if the authority is or will be asked, and
   ///   `.answerEnded` comes later.
   package mutating func answerGiven(
     _ answer: AnswerRequest, at context: EventContext, store: some ReplicaStore
@@ -462,7 +462,7 @@ extension ClientCore {
 
   /// Asks the server something about the device's notifications; the answer comes as `replied`.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   package mutating func inboxQuestionAsked(_ request: InboxRequest, id: UInt64) -> [Action]? {
     inbox.questionAsked(request, id: id, over: connection)
   }

@@ -46,7 +46,7 @@ extension ClientStore {
     }
     stored.withLock { $0 = record }
     isSynced.withLock {
-      // One that waits takes the others along where it writes anything at all, as an entry does.
+      // One that waits takes the others along if it writes anything at all, as an entry does.
       if !transaction.waitsForDisk {
         $0 = false
       } else if !transaction.appended.isEmpty {

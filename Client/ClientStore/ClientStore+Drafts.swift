@@ -18,7 +18,7 @@ extension ClientStore {
     }
   }
 
-  /// A session's draft; nil where there is none.
+  /// A session's draft; nil if there is none.
   package func draft(of session: SessionID) throws(StoreError) -> Draft? {
     do {
       return try read { database in
@@ -52,7 +52,7 @@ extension ClientStore {
     }
   }
 
-  /// Removes a session's draft, where there is one.
+  /// Removes a session's draft, if there is one.
   package func forgetDraft(of session: SessionID) throws(StoreError) {
     do {
       try write { try delete(session, in: $0) }
@@ -61,7 +61,7 @@ extension ClientStore {
     }
   }
 
-  /// In the transaction of a send: ends the session's draft where what was sent has all of it. Another
+  /// In the transaction of a send: ends the session's draft if what was sent has all of it. Another
   /// one is a text that nobody sent.
   func endDraft(_ sent: Command.Send, in database: Database) throws {
     let row = try Row.fetchOne(

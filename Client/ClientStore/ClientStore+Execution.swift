@@ -59,7 +59,7 @@ extension ClientStore {
     }
   }
 
-  /// The agent's own id of a session's conversation; nil where it named none, or another agent did.
+  /// The agent's own id of a session's conversation; nil if it named none, or another agent did.
   package func conversation(
     of session: SessionID, with agent: String
   ) throws(StoreError) -> String? {
@@ -122,7 +122,7 @@ extension ClientStore {
 }
 
 extension ClientStore {
-  /// What stands in the place of an agent's name where a session's choice of one is kept.
+  /// What stands in the place of an agent's name if a session's choice of one is kept.
   package static let choiceName = ""
 
   /// What a person at this device says of a session.

@@ -17,7 +17,7 @@ extension ClientStore {
     }
   }
 
-  /// Nothing at all where one row cannot be read: what is undone must follow on what was done.
+  /// Nothing at all if one row cannot be read: what is undone must follow on what was done.
   static func fetchUndo(_ database: Database) throws -> [UndoHistory.Entry] {
     let rows = try Row.fetchCursor(
       database, sql: "SELECT number, is_undone, steps FROM undo ORDER BY number")

@@ -36,7 +36,7 @@ package enum FileAccess {
     }
   }
 
-  /// Reads a small file; nil where there is none.
+  /// Reads a small file; nil if there is none.
   package static func read(_ path: String) throws(StoreError) -> String? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     if file < 0 {
@@ -87,7 +87,7 @@ package enum FileAccess {
     try synchronize(handle, path: directory)
   }
 
-  /// Waits until the disk has what was written, and not the disk's own memory alone where the platform
+  /// Waits until the disk has what was written, and not the disk's own memory alone if the platform
   /// tells the two apart: fsync(2) of macOS, "F_FULLFSYNC".
   private static func synchronize(_ file: Int32, path: String) throws(StoreError) {
     #if canImport(Darwin)

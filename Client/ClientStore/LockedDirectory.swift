@@ -2,7 +2,7 @@ import ClientCore
 import Foundation
 import ProcessResources
 
-/// The data directory of one process: it makes the directory, readable by its owner alone, where there
+/// The data directory of one process: it makes the directory, readable by its owner alone, if there
 /// is none, and holds its lock.
 package final class LockedDirectory: Sendable {
   package let path: String

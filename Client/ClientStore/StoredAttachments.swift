@@ -84,7 +84,7 @@ package final class StoredAttachments: Sendable {
   /// Whether the bytes of a file are here.
   package func has(_ hash: ContentHash) -> Bool { FileAccess.exists(path(hash)) }
 
-  /// The bytes of a file; nil where it is not here. Whoever wants to be sure checks the hash.
+  /// The bytes of a file; nil if it is not here. Whoever wants to be sure checks the hash.
   package func bytes(of hash: ContentHash) throws(StoreError) -> Data? {
     guard has(hash) else { return nil }
     do {
@@ -135,7 +135,7 @@ package final class StoredAttachments: Sendable {
       "UPDATE attachments SET unneeded_since = ? WHERE hash = ?", [since, hash.description])
   }
 
-  /// Removes a file that nothing has needed since then; it stays where it was attached again
+  /// Removes a file that nothing has needed since then; it stays if it was attached again
   /// meanwhile.
   package func remove(_ hash: ContentHash, unneededSince: Int64) throws(StoreError) {
     guard try all().contains(where: { $0.hash == hash && $0.unneededSince == unneededSince })

@@ -198,7 +198,7 @@ public final class OutgoingMessageQueue: Sendable {
     await delegate.messageQueue(self, shouldSend: delivery)
   }
 
-  /// Runs an event, stores what changed, and tells everybody; nothing changes where it throws.
+  /// Runs an event, stores what changed, and tells everybody; nothing changes if it throws.
   @discardableResult
   private func change(
     _ event:
@@ -379,7 +379,7 @@ extension OutgoingMessageQueue {
 
   /// Returns when the receiver has it.
   ///
-  /// - Throws: `messageNotFound`, `maxRetriesExceeded` or `refused` where it was given up, `closed`.
+  /// - Throws: `messageNotFound`, `maxRetriesExceeded` or `refused` if it was given up, `closed`.
   public func waitForDelivery(of id: MessageID) async throws(MessageQueueError) {
     for await messages in updates() {
       guard let message = messages.first(where: { $0.id == id }) else {
@@ -400,7 +400,7 @@ extension OutgoingMessageQueue {
 
   /// Ends streams and `run`, and releases the directory; idempotent.
   ///
-  /// - Throws: `persistenceFailed` where the file cannot be closed; nothing is lost.
+  /// - Throws: `persistenceFailed` if the file cannot be closed; nothing is lost.
   public func close() async throws(MessageQueueError) {
     let (watchers, wake) = state.withLock { state in
       state.isClosed = true

@@ -19,7 +19,7 @@ final class AttachmentStore: Sendable {
   /// Texts of other devices' requests that are kept at hand.
   private static let fetchedMax = 8
 
-  /// How often the files are tended where nothing else asks for it.
+  /// How often the files are tended if nothing else asks for it.
   static let tendingSeconds: Double = 60
 
   init(store: ClientStore) throws(StoreError) {
@@ -38,7 +38,7 @@ final class AttachmentStore: Sendable {
 
   func has(_ hash: ContentHash) -> Bool { files.has(hash) }
 
-  /// The bytes of a file, checked; nil where it is not here. A damaged one is removed, so that it is
+  /// The bytes of a file, checked; nil if it is not here. A damaged one is removed, so that it is
   /// fetched again.
   func bytes(of hash: ContentHash) async throws(ClientError) -> Data? {
     try await run { files throws(StoreError) in

@@ -55,7 +55,7 @@ struct BlobExchange: Sendable {
   private typealias Inbound = NIOAsyncChannelInboundStream<HTTPClientResponsePart>
   private typealias Outbound = NIOAsyncChannelOutboundWriter<HTTPClientRequestPart>
 
-  /// Offers a file: asks whether it is there, and sends it where it is not.
+  /// Offers a file: asks whether it is there, and sends it if it is not.
   func offer(_ bytes: [UInt8], as hash: ContentHash) async throws(Failure) {
     try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
@@ -67,7 +67,7 @@ struct BlobExchange: Sendable {
     }
   }
 
-  /// Fetches a file; nil where the server does not have it. The caller checks the bytes.
+  /// Fetches a file; nil if the server does not have it. The caller checks the bytes.
   func fetch(_ hash: ContentHash) async throws(Failure) -> [UInt8]? {
     try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
@@ -80,7 +80,7 @@ struct BlobExchange: Sendable {
     }
   }
 
-  /// Removes a file from the server, where it is there.
+  /// Removes a file from the server, if it is there.
   func remove(_ hash: ContentHash) async throws(Failure) {
     try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()

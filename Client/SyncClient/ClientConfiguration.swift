@@ -3,8 +3,8 @@ import QueueModel
 
 /// How a device keeps its queues.
 public struct ClientConfiguration: Sendable {
-  /// Holds `cospool.sqlite`, `credentials.json`, the device's id, and the lock;
-  /// made, readable by its owner alone, where it does not exist.
+  /// Holds `cospool.sqlite`, `credentials.json`, the device's id, and the lock; made, readable by
+  /// its owner alone, if it does not exist.
   public var dataDirectory: String
   /// What a person calls the device.
   public var deviceName: String
@@ -15,7 +15,7 @@ public struct ClientConfiguration: Sendable {
 
   /// Puts the settings together.
   ///
-  /// - Parameter deviceName: the host's name where nil.
+  /// - Parameter deviceName: the host's name if nil.
   public init(
     dataDirectory: String, deviceName: String? = nil, settings: DeviceSettings = .init(),
     certificateFile: String? = nil

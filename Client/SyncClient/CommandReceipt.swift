@@ -5,7 +5,7 @@ public import SequenceCRDT
 public struct CommandReceipt: Hashable, Sendable {
   /// What to tell the person.
   public var notice: CommandOutcome.Notice
-  /// The operations it made, for `QueueClient.changeState`; nil where it changed nothing.
+  /// The operations it made, for `QueueClient.changeState`; nil if it changed nothing.
   public var operations: OperationRange?
   /// The number of the change, for `QueueClient.undo(change:skip:)`; of an undo, for `redo(change:)`. Nil if
   /// there is nothing to take back.

@@ -36,7 +36,7 @@ public struct ContentVersion: Hashable, Sendable, LosslessStringConvertible {
     return digest
   }
 
-  /// Reads what `description` wrote; nil where it is something else.
+  /// Reads what `description` wrote; nil if it is something else.
   public init?(_ description: String) {
     let standard = description.replacing("-", with: "+").replacing("_", with: "/")
     let padding = String(repeating: "=", count: (4 - standard.utf8.count % 4) % 4)
@@ -88,7 +88,7 @@ extension QueueClient {
 
   /// What an editor saw, as `Command.edit` takes it.
   ///
-  /// - Throws: `.history` where the log does not reach back so far, or never had this version;
+  /// - Throws: `.history` if the log does not reach back so far, or never had this version;
   ///   `.queue(.messageNotFound)`; else as `workspace(at:)`.
   public func editBase(
     of id: MessageID, at version: ContentVersion

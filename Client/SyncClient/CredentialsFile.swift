@@ -20,7 +20,7 @@ struct CredentialsFile: Sendable {
     var token: String
   }
 
-  /// The credentials; nil where the device is not paired.
+  /// The credentials; nil if the device is not paired.
   func load() throws(ClientError) -> Credentials? {
     let text: String?
     do {

@@ -51,7 +51,7 @@ final class DeviceState: Sendable {
     content = Mutex(Content(settings: settings, drafts: drafts))
   }
 
-  /// A draft was written, or is gone; `isNews` where its text changed.
+  /// A draft was written, or is gone; `isNews` if its text changed.
   func noteDraft(of session: SessionID, exists: Bool, isNews: Bool = false) {
     let changed = content.withLock { content in
       exists

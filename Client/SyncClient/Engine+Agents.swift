@@ -9,7 +9,7 @@ extension Engine {
     var areAsSet: Bool
   }
 
-  /// Lets somebody run agents; nil where somebody does already.
+  /// Lets somebody run agents; nil if somebody does already.
   ///
   /// - Parameter isSetOnce: whether a change of the device's settings leaves that as it is.
   func beginExecuting(

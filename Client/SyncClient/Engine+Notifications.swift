@@ -4,7 +4,7 @@ import WireProtocol
 
 /// Questions about this device's notifications.
 extension Engine {
-  /// Asks the server something about this device's notifications; `.unavailable` where it cannot be
+  /// Asks the server something about this device's notifications; `.unavailable` if it cannot be
   /// asked, or does not answer in time.
   func inquire(_ request: InboxRequest, within limit: Duration) async -> InboxAnswer {
     let id = DeviceClock.randomValue()

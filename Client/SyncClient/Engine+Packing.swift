@@ -5,7 +5,7 @@ import ProcessResources
 extension Engine {
   /// Sessions are packed once nothing has changed for so long.
   private static let restMilliseconds: Int64 = 10_000
-  /// The same where something always changes.
+  /// The same if something always changes.
   private static let unrestMilliseconds: Int64 = 60_000
 
   /// What is unpacked is packed once nothing has changed for a while.

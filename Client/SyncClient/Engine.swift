@@ -51,7 +51,7 @@ actor Engine {
 
   /// Operations replayed at an opening at most; the image is stored again after so many.
   private static let tailMax = 32_768
-  /// A closing stores the image where so many operations came since.
+  /// A closing stores the image if so many operations came since.
   private static let tailWorthKeeping = 512
 
   nonisolated let store: ClientStore
@@ -96,7 +96,8 @@ actor Engine {
   /// Runs an event and the actions that follow from it.
   ///
   /// - Parameter synchronizes: whether what the event stored is on the disk when this returns.
-  /// - Throws: `.closed`, what the event throws, or `.diskUnconfirmed` where the disk does not take it.
+  /// - Throws: `.closed`, what the event throws, or `.diskUnconfirmed` if the disk does not take
+  ///   it.
   func submit<Value: Sendable>(
     synchronizes: Bool = false,
     _ event:
@@ -168,7 +169,7 @@ actor Engine {
     queue.turns.runBehind { self.assumeIsolated(body) }
   }
 
-  /// The same after a time, in milliseconds; nothing where the engine is gone by then.
+  /// The same after a time, in milliseconds; nothing if the engine is gone by then.
   nonisolated func soon(
     after milliseconds: Int64, _ body: @escaping @Sendable (isolated Engine) -> Void
   ) {
@@ -281,7 +282,7 @@ actor Engine {
 }
 
 extension Engine {
-  /// Takes connection requests; nil where somebody else runs the sync already.
+  /// Takes connection requests; nil if somebody else runs the sync already.
   func beginRunning() -> AsyncStream<TransportID>? {
     let (stream, continuation) = AsyncStream<TransportID>.makeStream(bufferingPolicy: .unbounded)
     guard !state.isClosed else {
@@ -366,7 +367,7 @@ extension Engine {
       after: cursor, state.core.replica.workspace, latest.status)
   }
 
-  /// Asks the authority, behind everything that was done before; `.unavailable` where there is none
+  /// Asks the authority, behind everything that was done before; `.unavailable` if there is none
   /// now, or none that answers in time.
   func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
     let id = DeviceClock.randomValue()
@@ -383,7 +384,7 @@ extension Engine {
     }
   }
 
-  /// Raises a request and waits for its decision; withdrawn where the caller is cancelled.
+  /// Raises a request and waits for its decision; withdrawn if the caller is cancelled.
   func raise(_ ask: Ask) async throws(ClientError) -> AskAnswer {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (agent: Waiters.Agent) in
@@ -405,7 +406,7 @@ extension Engine {
     return try result.get()
   }
 
-  /// Gives an answer and waits for its end, `.waiting` where the authority cannot be asked or takes
+  /// Gives an answer and waits for its end, `.waiting` if the authority cannot be asked or takes
   /// longer than the limit.
   func give(
     _ answer: AnswerRequest, within limit: Duration

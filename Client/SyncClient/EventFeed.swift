@@ -49,7 +49,7 @@ public final class EventFeed: AsyncSequence, Sendable {
     /// The next event if it is here already; nil at once if it is not.
     public mutating func nextAtHand() -> FeedItem? { waiting.popFirst() }
 
-    /// The next event; nil where the feed ended or the task was cancelled.
+    /// The next event; nil if the feed ended or the task was cancelled.
     public mutating func next() async -> FeedItem? {
       while true {
         if let item = waiting.popFirst() { return item }
@@ -81,7 +81,7 @@ public struct WorkspaceChanges: AsyncSequence, Sendable {
       self.engine = engine
     }
 
-    /// The next change; nil where the client closed, the reader fell far behind or the task was
+    /// The next change; nil if the client closed, the reader fell far behind or the task was
     /// cancelled.
     public mutating func next() async -> WorkspaceChange? {
       var items: EventFeed.AsyncIterator

@@ -13,7 +13,7 @@ public struct FeedCursor: Hashable, Sendable, LosslessStringConvertible {
     self.position = position
   }
 
-  /// Reads what `description` wrote; nil where it is something else.
+  /// Reads what `description` wrote; nil if it is something else.
   public init?(_ description: String) {
     let parts = description.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ (1...16).contains($0.utf8.count) }),
@@ -86,7 +86,7 @@ public struct QueueWarning: Hashable, Sendable {
 
 /// An event with the place behind it.
 public struct FeedItem: Hashable, Sendable {
-  /// Where to go on after this event; nil where a reader cannot: before `present` after a gap, and
+  /// Where to go on after this event; nil if a reader cannot: before `present` after a gap, and
   /// where nothing came behind the cursor that it gave.
   public var cursor: FeedCursor?
   /// What happened.

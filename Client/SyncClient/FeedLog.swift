@@ -26,9 +26,9 @@ final class FeedLog: Sendable {
 
   private struct Reader {
     var position: UInt64
-    /// Rung where something came.
+    /// Rung if something came.
     var bell: AsyncStream<Void>.Continuation
-    /// Finished where the reader was cut off or the log closed.
+    /// Finished if the reader was cut off or the log closed.
     var end: AsyncStream<Never>.Continuation
   }
 
@@ -135,7 +135,7 @@ final class FeedLog: Sendable {
     reader.end.finish()
   }
 
-  /// The next events of a reader; none where it has all.
+  /// The next events of a reader; none if it has all.
   func take(_ reader: UInt64) -> Taken {
     state.withLock { state in
       guard let position = state.readers[reader]?.position else { return .ended }

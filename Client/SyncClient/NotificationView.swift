@@ -27,7 +27,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   public var category: Category
   /// The session.
   public var session: SessionID
-  /// The approval or question that can be answered; nil where nothing is asked.
+  /// The approval or question that can be answered; nil if nothing is asked.
   public var request: RequestID?
   /// When it came about, milliseconds since 1970.
   public var createdAt: Int64
@@ -35,7 +35,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   public var receivedAt: Int64
   /// In a few words.
   public var title: String
-  /// What exactly, in the agent's own words where it has some.
+  /// What exactly, in the agent's own words if it has some.
   public var body: String
   /// It came about while the device was not connected.
   public var isMissed: Bool
@@ -77,7 +77,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   /// Whether this can be a notification's id, one that was put aside before too.
   package static func isID(_ text: String) -> Bool { name(of: text) != nil }
 
-  /// Reads what `id(of:)` wrote; nil where it is something else.
+  /// Reads what `id(of:)` wrote; nil if it is something else.
   static func name(of id: String) -> OperationID? {
     let parts = id.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 2, let replica = UInt64(parts[0], radix: 16), let seq = UInt32(parts[1])
@@ -105,8 +105,8 @@ public struct NotificationSettings: Hashable, Sendable {
   public var showsDetails: Bool
   /// The state of running tasks goes to targets that show it.
   public var showsLiveStatus: Bool
-  /// For how many seconds nobody has looked at any device before the person's push targets are told,
-  /// where this device set them last.
+  /// For how many seconds nobody has looked at any device before the person's push targets are
+  /// told, if this device set them last.
   public var personDelaySeconds: Int
   /// Runs for every notification while nobody looks at the device; nil: nothing does.
   public var command: String?

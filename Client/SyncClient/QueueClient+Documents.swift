@@ -9,7 +9,7 @@ extension QueueClient {
 
   /// The whole workspace as JSON: the form of `WorkspaceDocument`, with sorted keys and indented.
   ///
-  /// - Throws: `.invalidDocument` where a text cannot be written, which does not happen.
+  /// - Throws: `.invalidDocument` if a text cannot be written, which does not happen.
   public func exportJSON() throws(ClientError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]

@@ -157,7 +157,7 @@ extension QueueClient {
   ///   - before: the `next` of the page before; nil begins at the newest.
   ///   - limit: entries to give at most, 1 to 1,000. A page may have fewer, or none, and still a
   ///     `next`: one call looks at a limited part of the log.
-  /// - Throws: `.queue(.persistenceFailed)` where the log cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if the log cannot be read, `.closed`.
   public func history(
     of subject: HistorySubject = .workspace, before: HistoryPosition? = nil, limit: Int = 100
   ) async throws(ClientError) -> HistoryPage {
@@ -172,8 +172,8 @@ extension QueueClient {
 
   /// The workspace as it was at a version.
   ///
-  /// - Throws: `.history` where the log does not tell it, `.queue(.persistenceFailed)` where it cannot be
-  ///   read, `.storage` where it contradicts itself, `.closed`.
+  /// - Throws: `.history` if the log does not tell it, `.queue(.persistenceFailed)` if it cannot be
+  ///   read, `.storage` if it contradicts itself, `.closed`.
   public func workspace(at version: VersionVector) async throws(ClientError) -> Workspace {
     try await engine.submit { core, _, store throws(Replica.Fault) in
       (try core.replica.workspace(at: version, store: store), [])

@@ -55,8 +55,8 @@ extension QueueClient {
       server: address.url)
   }
 
-  /// A one-time code that lets a new device into this device's workspace, where the server's owner lets
-  /// devices do that.
+  /// A one-time code that lets a new device into this device's workspace, if the server's owner
+  /// lets devices do that.
   ///
   /// - Parameters:
   ///   - role: what it may do.
@@ -148,7 +148,7 @@ public struct PairingInvitation: Hashable, Sendable {
   public var expiresAt: Int64
   /// The command to type on the new device.
   public var command: String
-  /// Why the command may not do there as it is; nil where it does.
+  /// Why the command may not do there as it is; nil if it does.
   public var hint: String?
 
   init(code: String, server: ServerAddress, role: DeviceRole, expiresAt: Int64) {

@@ -17,10 +17,10 @@ extension QueueClient {
   /// How many bytes a probe sends, and has back: a frame of the greatest size.
   package static let probeBytes = WireLimits.frameBytesMax
 
-  /// Sends the server a frame of the greatest size over the connection that there is, and has it back:
-  /// proxies on the way may end connections that carry such frames.
+  /// Sends the server a frame of the greatest size over the connection that there is, and has it
+  /// back: proxies on the way may end connections that carry such frames.
   ///
-  /// - Throws: `.unreachable` where there is no connection, or the server is of an earlier version.
+  /// - Throws: `.unreachable` if there is no connection, or the server is of an earlier version.
   package func probe(within limit: Duration) async throws(ClientError) -> ProbeOutcome {
     let before = syncStatus()
     guard before.state == .connected else {
@@ -57,8 +57,8 @@ extension QueueClient {
     await engine.certificateEnd.map { $0 * 1_000 }
   }
 
-  /// When the oldest change was made that the server is not known to have, in milliseconds since 1970; nil
-  /// where there is none, or it does not say.
+  /// When the oldest change was made that the server is not known to have, in milliseconds since
+  /// 1970; nil if there is none, or it does not say.
   package func oldestUnsent() async -> Int64? {
     guard syncStatus().outgoing > 0 else { return nil }
     // A store that cannot be read says so elsewhere.

@@ -7,7 +7,7 @@ extension QueueClient {
   /// client closed; then it closes the connection cleanly and returns. Without credentials it waits
   /// for pairing.
   ///
-  /// - Throws: `ClientError.locked` where another task runs it already.
+  /// - Throws: `ClientError.locked` if another task runs it already.
   public func run() async throws {
     guard let requests = await engine.beginRunning() else {
       throw ClientError.locked(path: engine.path)
@@ -97,7 +97,7 @@ extension QueueClient {
     }
   }
 
-  /// Connects at once where the client waits before the next try, was refused, or is at a try that
+  /// Connects at once if the client waits before the next try, was refused, or is at a try that
   /// takes long.
   public func syncNow() async {
     await engine.note { core, context, _ in core.syncRequested(at: context) }

@@ -24,8 +24,8 @@ extension QueueClient {
   /// The whole model: a consistent value of its own.
   public func workspace() -> Workspace { engine.latest.workspace }
 
-  /// The best known time, in milliseconds since 1970: the server's where this device's clock is
-  /// wrong. The ends of holds are compared with that.
+  /// The best known time, in milliseconds since 1970: the server's if this device's clock is wrong.
+  /// The ends of holds are compared with that.
   public var time: Int64 {
     let context = engine.context()
     return engine.latest.clock?.time(at: context) ?? context.wall
@@ -36,8 +36,8 @@ extension QueueClient {
   /// and the reader starts over with a new one. `EventFeed` has the limits.
   public func changes() -> WorkspaceChanges { WorkspaceChanges(engine: engine) }
 
-  /// Everything that happens, with cursors: behind the one given where the feed still holds what
-  /// came since, else from the present on. The feed's first event says which.
+  /// Everything that happens, with cursors: behind the one given if the feed still holds what came
+  /// since, else from the present on. The feed's first event says which.
   ///
   /// - Throws: `.closed`.
   public func events(after cursor: FeedCursor? = nil) async throws(ClientError) -> EventFeed {

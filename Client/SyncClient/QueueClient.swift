@@ -148,9 +148,9 @@ public final class QueueClient: Sendable {
 
   /// Does a command; its operations are on disk when the call returns.
   ///
-  /// - Throws: `.queue` where the queues refuse it or the disk does (`persistenceFailed`), `.closed`;
-  ///   nothing changed then. `.diskUnconfirmed` where the disk failed between writing and confirming:
-  ///   the command is done.
+  /// - Throws: `.queue` where the queues refuse it or the disk does (`persistenceFailed`),
+  ///   `.closed`; nothing changed then. `.diskUnconfirmed` if the disk failed between writing and
+  ///   confirming: the command is done.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
     try await perform(command, isOfPerson: true)
@@ -193,7 +193,7 @@ public final class QueueClient: Sendable {
 
   /// Whether a command would be done now; nothing changes.
   ///
-  /// - Throws: as `perform`, where the queues refuse it.
+  /// - Throws: as `perform`, if the queues refuse it.
   public func check(_ command: Command) throws(ClientError) {
     var workspace = engine.latest.workspace
     // Nothing is authored, so anybody may be the author.

@@ -35,7 +35,7 @@ struct QueueFile: Codable {
       try container.encode(sessionId ?? "", forKey: .sessionId)
       try container.encode(priority ?? "normal", forKey: .priority)
       try container.encode(createdAt, forKey: .createdAt)
-      // Null where there is none, as the format has it.
+      // Null if there is none, as the format has it.
       try container.encode(imageData, forKey: .imageData)
       try container.encode(attempts ?? 0, forKey: .attempts)
       try container.encode(lastError, forKey: .lastError)
@@ -44,7 +44,7 @@ struct QueueFile: Codable {
     }
   }
 
-  /// A file of a message; its bytes are `data`, or the message's `imageData` where that is left out.
+  /// A file of a message; its bytes are `data`, or the message's `imageData` if that is left out.
   struct File: Codable {
     var name: String
     var mediaType: String
@@ -84,7 +84,7 @@ struct QueueFile: Codable {
   }
 }
 
-/// Times of queue files: ISO 8601 in UTC, with milliseconds where there are any.
+/// Times of queue files: ISO 8601 in UTC, with milliseconds if there are any.
 enum QueueFileTime {
   static func text(_ milliseconds: Int64) -> String {
     ISOTime.shortText(milliseconds: milliseconds)

@@ -15,7 +15,7 @@ public struct TurnStart: Hashable, Sendable {
   public var project: String?
   /// The message's files, by name.
   public var attachments: [Attachment]
-  /// What is kept of the session's agents; nil where it cannot be read.
+  /// What is kept of the session's agents; nil if it cannot be read.
   public var memory: AgentMemory?
 
   init(_ order: StartOrder, in workspace: Workspace, memory: AgentMemory?) {
@@ -30,7 +30,7 @@ public struct TurnStart: Hashable, Sendable {
 
 /// What this device keeps of a session's agents.
 public struct AgentMemory: Hashable, Sendable {
-  /// The session's own agent; nil where it is the device's.
+  /// The session's own agent; nil if it is the device's.
   public var kind: AgentKind?
   /// The agents' own ids of the session's conversation.
   public var conversations: [AgentKind: String]
@@ -41,7 +41,8 @@ public enum TurnOrder: Hashable, Sendable {
   /// Hand the prompt to the session's agent, and say with `ClientExecution.ended` what became of it. That it
   /// starts is on the disk.
   case start(TurnStart)
-  /// Stop the agent at work on this attempt, and say that it ended: `notStarted` where it had not begun.
+  /// Stop the agent at work on this attempt, and say that it ended: `notStarted` if it had not
+  /// begun.
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here.
   case askConsent(SessionID)

@@ -14,7 +14,7 @@ struct Waiters: Sendable {
 
   /// An agent waits from now on.
   ///
-  /// - Returns: false where another one waits under this id; the agent is told then.
+  /// - Returns: false if another one waits under this id; the agent is told then.
   mutating func add(_ agent: Agent, for request: RequestID) -> Bool {
     guard agents[request] == nil else {
       agent.resume(returning: .failure(.queue(.messageIDTaken(id: request.description))))

@@ -176,7 +176,7 @@ package struct ByteReader: Sendable {
     return String(decoding: bytes[start..<scan], as: UTF8.self)
   }
 
-  /// How many bytes a scalar has that begins with a byte above 0x7F; nil where none does.
+  /// How many bytes a scalar has that begins with a byte above 0x7F; nil if none does.
   private static func scalarLength(first: UInt8) -> Int? {
     switch first {
     case 0xC2..<0xE0: 2

@@ -47,7 +47,7 @@ package struct DecodingBudget: Hashable, Sendable {
   /// Entries of the replica table.
   package var replicasMax: Int
 
-  /// - Parameter operationsMax: `itemsMax` where it is nil.
+  /// - Parameter operationsMax: `itemsMax` if it is nil.
   package init(rowsMax: Int, itemsMax: Int, operationsMax: Int? = nil, replicasMax: Int) {
     self.rowsMax = rowsMax
     self.itemsMax = itemsMax

@@ -278,7 +278,7 @@ extension DeltaDecoder {
     return id
   }
 
-  /// Reads an id counted from `neighbour` where it is of the same replica, else from the focus.
+  /// Reads an id counted from `neighbour` if it is of the same replica, else from the focus.
   private mutating func readReference(
     _ focus: DeltaFormat.Focus, _ column: DeltaFormat.Column, beside neighbour: LocalID?
   ) throws(DecodingFault) -> LocalID {

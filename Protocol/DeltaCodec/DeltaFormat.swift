@@ -56,7 +56,7 @@ enum DeltaFormat {
   /// Which tags a row clears: two bits of a mode byte.
   enum ClearsTag {
     static let none: UInt8 = 0
-    /// One: the left origin, or the element where the row has no origins.
+    /// One: the left origin, or the element if the row has no origins.
     static let neighbour: UInt8 = 1
     /// One: the session; or, for `locked`, the same list as for `queued`.
     static let same: UInt8 = 2

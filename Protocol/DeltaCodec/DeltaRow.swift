@@ -43,7 +43,7 @@ struct DeltaRow {
     return rows
   }
 
-  /// Takes `next` in where it continues the row; otherwise leaves the row as it is.
+  /// Takes `next` in if it continues the row; otherwise leaves the row as it is.
   private mutating func absorb(_ next: Operation) -> Bool {
     guard next.id.replica == id.replica, Int64(next.id.seq) == Int64(id.seq) + Int64(length) else {
       return false
@@ -95,8 +95,8 @@ extension Operation.Origins {
 }
 
 extension Operation.DeleteText {
-  /// This deletion and the next as one where the second, which has the ids behind, goes on in the
-  /// same direction; else nil.
+  /// This deletion and the next as one if the second, which has the ids behind, goes on in the same
+  /// direction; else nil.
   fileprivate func joined(with next: Operation.DeleteText) -> Operation.DeleteText? {
     guard message == next.message, first.replica == next.first.replica, next.count >= 1,
       Int.max - count >= next.count

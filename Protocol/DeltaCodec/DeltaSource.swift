@@ -8,7 +8,7 @@ struct DeltaSource: ~Copyable {
   private let readers: UnsafeMutablePointer<ByteReader>
   private let count: Int
 
-  /// - Throws: `DecodingFault` where columns are out of order, empty, cut or unknown.
+  /// - Throws: `DecodingFault` if columns are out of order, empty, cut or unknown.
   init(rest: ByteReader, usesColumns: Bool = true) throws(DecodingFault) {
     self.init(usesColumns ? try DeltaSource.columns(of: rest) : [rest])
   }
@@ -52,7 +52,7 @@ struct DeltaSource: ~Copyable {
   }
 
   subscript(column: DeltaFormat.Column) -> ByteReader {
-    // The number of a column is below the count where there is more than one stream.
+    // The number of a column is below the count if there is more than one stream.
     unsafeAddress { UnsafePointer(readers + (count > 1 ? column.rawValue : 0)) }
     unsafeMutableAddress { readers + (count > 1 ? column.rawValue : 0) }
   }

@@ -74,7 +74,7 @@ enum SnapshotFormat {
     /// The kinds of the first replica, of the second, and so on.
     private var focuses: [Int64] = []
     private var lastReplicas = [Int](repeating: 0, count: Kind.allCases.count)
-    /// The highest sequence number named of each replica; 0 where none was.
+    /// The highest sequence number named of each replica; 0 if none was.
     private(set) var highest: [Int64] = []
     /// Milliseconds since 1970.
     var milliseconds = DeltaFormat.epochMilliseconds

@@ -16,8 +16,8 @@ package final class SnapshotSessions: PackedSessions {
 
   /// Reads everything but the runs.
   ///
-  /// - Throws: `DecodingFault` where a part cannot be read, names what nobody wrote, or stands out
-  ///   of order.
+  /// - Throws: `DecodingFault` if a part cannot be read, names what nobody wrote, or stands out of
+  ///   order.
   func summaries() throws(DecodingFault) -> [SessionSummary] {
     var summaries: [SessionSummary] = []
     summaries.reserveCapacity(count)

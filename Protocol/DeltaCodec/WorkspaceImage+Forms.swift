@@ -34,7 +34,7 @@ extension SessionToWrite {
 }
 
 extension WorkspaceImage.SlotRun {
-  /// The id of the last unit; nil where it would leave the range of sequence numbers.
+  /// The id of the last unit; nil if it would leave the range of sequence numbers.
   var lastID: OperationID? { id.advanced(by: length - 1) }
 
   /// Slots of which each was put behind the one before it, at the end of the list.

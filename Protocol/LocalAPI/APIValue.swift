@@ -6,7 +6,7 @@ package import Basics
 package protocol APIValue: Codable, Equatable, Sendable {
   /// What is said of fields besides their types, by their names in JSON.
   static var notes: [String: Note] { get }
-  /// What the description calls the type; nil: where it is used it is written out.
+  /// What the description calls the type; nil: if it is used it is written out.
   static var schemaName: String? { get }
 }
 
@@ -25,7 +25,7 @@ extension APIValue {
 package struct Note: Sendable {
   /// Members of its JSON Schema, in place of those that its type gives.
   var members: [String: JSONValue]
-  /// It is there even where it has no value, as null.
+  /// It is there even if it has no value, as null.
   var isAlwaysThere = false
   /// What it may be instead of what its type says, whatever that is.
   var alternative: JSONValue?
@@ -61,7 +61,7 @@ package struct Note: Sendable {
     ])
   }
 
-  /// Also null, where a field is always there or files of others may have it so.
+  /// Also null, if a field is always there or files of others may have it so.
   package static func nullable(_ type: String, isAlwaysThere: Bool = false) -> Note {
     var note = Note(["type": [.string(type), "null"]])
     note.isAlwaysThere = isAlwaysThere

@@ -98,7 +98,7 @@ package struct FeedRequest: APIValue {
   package init(_ event: Event) { type = event.rawValue }
 }
 
-/// The next prompt; nothing where there is none.
+/// The next prompt; nothing if there is none.
 package struct FeedAnswer: APIValue {
   package var text: String?
 
@@ -108,7 +108,7 @@ package struct FeedAnswer: APIValue {
 /// What an agent or its hook reports.
 package struct SignalRequest: APIValue {
   /// The names of the agents' own events (S0-35 … S0-40), `turn_start` for their beginning, and
-  /// `idle` where an agent waits for its person, however its turn ended.
+  /// `idle` if an agent waits for its person, however its turn ended.
   package enum Kind: String, CaseIterable, Sendable {
     case turnStart = "turn_start"
     case toolUse = "tool_use"
@@ -148,7 +148,7 @@ package struct ActivityAnswer: APIValue {
   package var isPendingApproval: Bool
   /// The failure that nobody dealt with yet; left out where there is none.
   package var currentError: RefusalAnswer.Details?
-  /// What its host says that it does; where one session is asked for.
+  /// What its host says that it does; if one session is asked for.
   package var task: TaskState?
 
   package init(_ activity: SessionActivity, currentError: RefusalAnswer.Details?) {

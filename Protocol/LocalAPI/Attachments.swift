@@ -12,7 +12,7 @@ package struct AttachmentRequest: APIValue {
   package var path: String?
   /// The last part of the path where it is left out.
   package var name: String?
-  /// Told from the bytes where it is left out.
+  /// Told from the bytes if it is left out.
   package var mediaType: String?
 
   package init(

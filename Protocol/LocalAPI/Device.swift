@@ -118,7 +118,7 @@ package struct PairServerRequest: APIValue {
 
   package var server: String
   package var code: String
-  /// The server may be asked without encryption, wherever it is; no where absent.
+  /// The server may be asked without encryption, wherever it is; no if absent.
   package var insecure: Bool?
 
   package init(server: String, code: String, insecure: Bool? = nil) {
@@ -130,7 +130,7 @@ package struct PairServerRequest: APIValue {
 
 package struct MoveServerRequest: APIValue {
   package var server: String
-  /// The server may be asked without encryption, wherever it is; no where absent.
+  /// The server may be asked without encryption, wherever it is; no if absent.
   package var insecure: Bool?
 
   package init(server: String, insecure: Bool? = nil) {
@@ -146,9 +146,9 @@ package struct PairingCodeRequest: APIValue {
   /// A hundred years.
   package static let accessSecondsMax = 36_500 * 86_400
 
-  /// What the new device may do; host where nothing is said.
+  /// What the new device may do; host if nothing is said.
   package var role: String?
-  /// How long its access lasts; as long as this device's where nothing is said.
+  /// How long its access lasts; as long as this device's if nothing is said.
   package var accessSeconds: Int?
 
   package init(role: String? = nil, accessSeconds: Int? = nil) {
@@ -168,7 +168,7 @@ package struct PairingCodeAnswer: APIValue {
   package var role: String
   /// What is typed on the new device.
   package var command: String
-  /// Why the command may not do there as it is; missing where it does.
+  /// Why the command may not do there as it is; missing if it does.
   package var hint: String?
   package var qr: [String]?
   package var expiresAt: String

@@ -71,7 +71,7 @@ package struct QueueFileDocument: APIValue {
       var name: String
       var mediaType: String
       var sha256: ContentHash
-      /// Base64; the message's `imageData` where it is left out.
+      /// Base64; the message's `imageData` if it is left out.
       var data: String?
     }
 

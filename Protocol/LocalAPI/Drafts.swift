@@ -20,7 +20,7 @@ package struct DraftSendRequest: APIValue {
   }
 }
 
-/// A session's draft; without a time where there is none any more.
+/// A session's draft; without a time if there is none any more.
 package struct DraftAnswer: APIValue {
   package static let notes = ["updatedAt": Note.time]
 

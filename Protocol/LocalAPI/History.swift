@@ -115,11 +115,11 @@ package struct HistoryAnswer: APIValue {
     package var last: UInt32
   }
 
-  /// What the latest attempt wrote, where the agent ran here and one message was asked for.
+  /// What the latest attempt wrote, if the agent ran here and one message was asked for.
   package var output: OutputAnswer?
-  /// The device that has what its attempts wrote, where that is another one.
+  /// The device that has what its attempts wrote, if that is another one.
   package var outputDevice: String?
-  /// The message as it is now, where one was asked for: known longer than the log reaches back.
+  /// The message as it is now, if one was asked for: known longer than the log reaches back.
   package var message: MessageAnswer?
   package var entries: [Entry]
   /// What to give as `before` for what is older; left out at the end of the log.

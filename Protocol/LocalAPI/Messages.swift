@@ -170,11 +170,11 @@ package struct MessageAnswer: APIValue {
   package var createdAt: String
   /// The name of the device that queued it; null if it is not known yet.
   package var device: String?
-  /// What a message has besides, where it has it: its own project, attempts, error and files.
+  /// What a message has besides, if it has it: its own project, attempts, error and files.
   package var project: String?
   package var attempts: Int?
   package var lastError: String?
-  /// When it may start at the earliest, where it has to wait for a time.
+  /// When it may start at the earliest, if it has to wait for a time.
   package var notBefore: String?
   /// Until when somebody keeps it from starting; the time may be over.
   package var heldUntil: String?
@@ -186,10 +186,10 @@ package struct MessageAnswer: APIValue {
   package var merged: Bool?
   /// These texts, the earliest first.
   package var editions: [EditionAnswer]?
-  /// How far it came on its way to the server; left out where the server has it, where there is none,
+  /// How far it came on its way to the server; left out where the server has it, if there is none,
   /// and in events.
   package var delivery: Delivery?
-  /// For an edit against this content; where one message is asked for alone, and of a merged one in
+  /// For an edit against this content; if one message is asked for alone, and of a merged one in
   /// the queue of its session.
   package var base: String?
 
@@ -283,7 +283,7 @@ package struct QueueAnswer: APIValue {
   package var messages: [MessageAnswer]
   /// Why it stands still until a person decides; left out where it does not (S0-65).
   package var currentError: String?
-  /// Why nothing of it starts, where nobody would see that: no host, no agent, a host that is away.
+  /// Why nothing of it starts, if nobody would see that: no host, no agent, a host that is away.
   package var note: String?
   /// Where the next page begins; left out on the last one.
   package var next: String?

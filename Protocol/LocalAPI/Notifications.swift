@@ -9,7 +9,7 @@ package struct DismissRequest: APIValue {
 }
 
 package struct VisibilityRequest: APIValue {
-  /// Counts for so long where nothing is said.
+  /// Counts for so long if nothing is said.
   package static let secondsDefault = 60
   package static let notes = [
     "forSeconds": Note.text(

@@ -5,7 +5,7 @@ extension Route {
     case refused
     /// It tells nothing of sessions, or the handler leaves out what it would tell of others.
     case free
-    /// In the agent's own session; in others too where `agentMessages` is `any`.
+    /// In the agent's own session; in others too if `agentMessages` is `any`.
     case session
     /// In the agent's own session, whatever is set: it speaks for the agent.
     case ownSession

@@ -86,7 +86,7 @@ package struct Route: Sendable {
     first
   }
 
-  /// A route by its method and template; nil where there is none.
+  /// A route by its method and template; nil if there is none.
   package static func named(_ method: String, _ template: String) -> Route? {
     byPath["\(method) \(template)"]
   }

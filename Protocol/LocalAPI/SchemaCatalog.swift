@@ -9,7 +9,7 @@ package final class SchemaCatalog {
 
   package init() {}
 
-  /// The schema of a type, or a reference to it where it has a name.
+  /// The schema of a type, or a reference to it if it has a name.
   package func schema<Value: Decodable>(of type: Value.Type) -> JSONValue { entry(type).schema }
 
   /// The names that an object of the type may have, sorted.
@@ -20,7 +20,7 @@ package final class SchemaCatalog {
     return recorder.properties.keys.sorted()
   }
 
-  /// A schema, and a value that a decoder may be given meanwhile; nil where none could be made.
+  /// A schema, and a value that a decoder may be given meanwhile; nil if none could be made.
   fileprivate func entry<Value: Decodable>(_ type: Value.Type) -> (schema: JSONValue, value: Value?)
   {
     if let (schema, value) = SchemaCatalog.plain(type) { return (schema, value as? Value) }

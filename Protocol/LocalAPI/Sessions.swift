@@ -42,13 +42,13 @@ package struct SessionAnswer: APIValue {
   package var locked: Bool
   /// The device where its agent runs; left out where none was named.
   package var host: DeviceID?
-  /// That device's name, where one session or the overview is asked for, as all that follows.
+  /// That device's name, if one session or the overview is asked for, as all that follows.
   package var hostName: String?
   /// What its host does with an agent at work when its server does not answer.
   package var onLostServer: LostServerPolicy
   /// Whether its messages start whose text was merged of several that were saved apart.
   package var onMerge: MergePolicy
-  /// What runs its messages, where this device is the host: `none` where nothing does.
+  /// What runs its messages, if this device is the host: `none` if nothing does.
   package var agent: String?
   /// How many of the messages that wait were merged of texts that were saved apart, and wait for a look;
   /// left out if none was.
@@ -129,7 +129,7 @@ package struct HostAnswer: APIValue {
   package var session: SessionID
   package var host: DeviceID?
   package var name: String?
-  /// Who it was before, where that was another device.
+  /// Who it was before, if that was another device.
   package var previous: DeviceID?
   /// What taking it over means.
   package var warning: String?
@@ -161,7 +161,7 @@ package struct MergeRequest: APIValue {
 /// Whether an agent is at work, and is being stopped.
 package struct StopAnswer: APIValue {
   package var stopped: Bool
-  /// The device where it is at work, where that is another one.
+  /// The device where it is at work, if that is another one.
   package var device: String?
   /// Since when that device is away, in milliseconds since 1970: it stops the agent when it is back.
   package var awaySince: Int64?
@@ -216,7 +216,7 @@ package struct ReceiptAnswer: APIValue {
   }
 
   package var result: Result
-  /// The effective position of the (first) message or thread, where it was moved or queued.
+  /// The effective position of the (first) message or thread, if it was moved or queued.
   package var position: Int?
   /// How many items were affected, or wait in the queue now.
   package var count: Int?

@@ -33,11 +33,11 @@ package struct SettingAnswer: APIValue {
   package var value: JSONValue?
   /// `flag`, `environment`, `file` or `default`.
   package var origin: String
-  /// The line of the file that says it, where it does.
+  /// The line of the file that says it, if it does.
   package var line: Int?
-  /// What the file says, where a flag or variable comes before it.
+  /// What the file says, if a flag or variable comes before it.
   package var overridden: JSONValue?
-  /// What holds where nothing is said.
+  /// What holds if nothing is said.
   package var standard: JSONValue?
   package var environmentVariable: String
   /// Whether a change shows without a start of the daemon.

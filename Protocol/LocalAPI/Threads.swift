@@ -49,7 +49,7 @@ package struct ThreadAnswer: APIValue {
   package var position: Int
   package var queuedAt: String
   package var locked: Bool
-  /// `approval` or `answer`, where its task waits for one; left out where it does not, and in steps.
+  /// `approval` or `answer`, if its task waits for one; left out where it does not, and in steps.
   package var awaits: String?
   /// Why it shows though it is locked: nobody can be at work in it. Left out in steps.
   package var lifted: String?
@@ -67,7 +67,7 @@ package struct ThreadAnswer: APIValue {
   }
 }
 
-/// The thread queue, locked threads included; empty and `enabled: false` where it is off.
+/// The thread queue, locked threads included; empty and `enabled: false` if it is off.
 package struct ThreadsAnswer: APIValue {
   package var enabled: Bool
   package var threads: [ThreadAnswer]

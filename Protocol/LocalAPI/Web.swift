@@ -52,7 +52,7 @@ package struct WebAnswer: APIValue {
     package var expiresAt: String
     /// Whether it is the one that asks.
     package var current: Bool?
-    /// The browser that let it in, where one did; revoking that one revokes it.
+    /// The browser that let it in, if one did; revoking that one revokes it.
     package var letInBy: String?
 
     package init(
@@ -84,7 +84,7 @@ package struct WebAnswer: APIValue {
 
   package var listening: Bool
   package var address: String?
-  /// Where browsers of other devices find it; missing where it is for this machine alone.
+  /// Where browsers of other devices find it; missing if it is for this machine alone.
   package var elsewhere: String?
   /// Why the page is not served although it should be.
   package var problem: String?

@@ -63,11 +63,11 @@ public struct ActivityContent: Hashable, Sendable {
   public var status: Status
   /// What it is at, in a few words; left out with details off.
   public var operation: String?
-  /// How far it is, where it says so.
+  /// How far it is, if it says so.
   public var progress: Progress?
   /// When it began, in milliseconds since 1970: a number, so that no strategy for dates matters.
   public var startedAt: Int64
-  /// How it ended, where it has.
+  /// How it ended, if it has.
   public var outcome: Outcome?
   /// What it waits for: the name to answer by.
   public var requestId: String?

@@ -4,7 +4,7 @@ package struct LiveActivityPush: Hashable, Sendable {
     /// Shows it. APNs needs the name of the app's attributes type for that.
     case start(attributesType: String)
     case update
-    /// Takes it down; it stays visible until `dismissalAt` where one is given.
+    /// Takes it down; it stays visible until `dismissalAt` if there is one given.
     case end(dismissalAt: Int64?)
   }
 

@@ -6,7 +6,7 @@ package struct NoticeText: Hashable, Sendable {
   /// Whether body and details say all of what happened: nothing is left out, cut or taken out.
   package private(set) var isWhole = false
 
-  /// What happened, in the agent's own words where it has some.
+  /// What happened, in the agent's own words if it has some.
   package enum Event: Hashable, Sendable {
     case approval(tool: String, summary: String, details: String?)
     case question(String, options: [String])
@@ -26,7 +26,7 @@ package struct NoticeText: Hashable, Sendable {
   }
 
   package static let detailsCharactersMax = 1_000
-  /// The body of a request that is answered at the agent's own prompt alone, where it tells nothing.
+  /// The body of a request that is answered at the agent's own prompt alone, if it tells nothing.
   package static let atHost = "An agent waits at its own device for an answer."
 
   /// - Parameter showsDetails: the person's setting; off unless it was switched on.

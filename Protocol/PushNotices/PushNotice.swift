@@ -60,7 +60,7 @@ package struct PushNotice: Hashable, Sendable {
   package var category: Category
   package var title: String
   package var body: String
-  /// More than the body, shown where the person opens the notice.
+  /// More than the body, shown if the person opens the notice.
   package var details: String?
   package var sessionID: String
   /// The approval or question that can be answered.

@@ -11,7 +11,7 @@ package struct PushTarget: Hashable, Sendable {
 
   package enum Validity: Hashable, Sendable {
     case valid
-    /// The provider said so, in its own word; `since` in milliseconds where it named a time.
+    /// The provider said so, in its own word; `since` in milliseconds if it named a time.
     case invalid(reason: String, since: Int64?)
   }
 

@@ -133,7 +133,7 @@ struct SecretScanner {
     }
     guard Self.namesSecret(name) else { return }
     var next = word.upperBound
-    // `"password": "…"`, and `\"password\": \"…\"` where that stands in a text of JSON itself.
+    // `"password": "…"`, and `\"password\": \"…\"` if that stands in a text of JSON itself.
     let quote = skipBackslashes(from: next)
     if quote < bytes.count, Self.isQuote(bytes[quote]) { next = quote + 1 }
     next = skipSpaces(from: next)

@@ -140,7 +140,7 @@ extension ByteReader {
     return verdict
   }
 
-  /// nil where it is empty.
+  /// nil if it is empty.
   private mutating func digest() throws(DecodingFault) -> ContentHash? {
     let offset = position
     let bytes = try blob(max: 32, "a digest")

@@ -62,7 +62,7 @@ package struct AttemptName: Hashable, Sendable {
 /// An attempt that may be at work on another device.
 package struct AttemptAtWork: Hashable, Sendable {
   package var attempt: AttemptName
-  /// Since when that device has had no connection, in milliseconds since 1970; nil where it has one.
+  /// Since when that device has had no connection, in milliseconds since 1970; nil if it has one.
   package var awaySince: Int64?
 
   package init(attempt: AttemptName, awaySince: Int64?) {
@@ -104,14 +104,14 @@ package struct DispatchRequest: Hashable, Sendable {
 
 /// The authority's answer.
 package enum AuthorityAnswer: Hashable, Sendable {
-  /// The lease holds for so long from now; the attempt that is at work under it is to be stopped, where
-  /// one is named.
+  /// The lease holds for so long from now; the attempt that is at work under it is to be stopped,
+  /// if there is one named.
   case leased(token: UInt64, milliseconds: UInt32, stops: AttemptName? = nil)
   /// Given back, or not held any more.
   case released
   /// The prompt may go out, this once.
   case go
-  /// The prompt of this message may go out, this once, where its text has this digest.
+  /// The prompt of this message may go out, this once, if its text has this digest.
   case letOut(message: MessageID, attempt: UInt16, content: UInt64)
   /// Nothing stands any more.
   case withdrawn
@@ -121,7 +121,7 @@ package enum AuthorityAnswer: Hashable, Sendable {
   case runsNowhereElse
   /// The answer, or the taking over, counts.
   case taken
-  /// The attempt is stopped by this device: now, or when it is back, where it is away since a time.
+  /// The attempt is stopped by this device: now, or when it is back, if it is away since a time.
   case stopping(on: DeviceID, awaySince: Int64?)
   /// No such attempt is at work.
   case notAtWork
@@ -137,7 +137,7 @@ package enum AuthorityAnswer: Hashable, Sendable {
   /// Another store holds the session's lease, or an attempt of its may be at work; to be asked again after
   /// so long.
   case held(by: DeviceID, milliseconds: UInt32, AttemptAtWork? = nil)
-  /// Another device is the session's host; nil where none is.
+  /// Another device is the session's host; nil if none is.
   case otherHost(DeviceID?)
   /// The session does not exist.
   case noSession
@@ -195,7 +195,7 @@ extension AuthorityRequest {
 
   /// Reads a request.
   ///
-  /// - Returns: nil where the kind is unknown.
+  /// - Returns: nil if the kind is unknown.
   /// - Throws: `WireError` where the payload breaks the specification.
   package init?(_ request: Request) throws(WireError) {
     var reader = ByteReader(request.payload)

@@ -4,9 +4,9 @@ import DeltaCodec
 ///
 /// ```
 /// byte 0      bits 7–4 magic, bits 3–1 version, bit 0 deflated
-/// [number]    the body's length after inflation, where it is deflated
+/// [number]    the body's length after inflation, if it is deflated
 /// body
-/// checksum    version 1: 2 bytes where the whole has at most 256, else 4; version 2: 8 bytes
+/// checksum    version 1: 2 bytes if the whole has at most 256, else 4; version 2: 8 bytes
 /// ```
 struct Envelope {
   /// What the body is.
@@ -87,7 +87,7 @@ struct Envelope {
       ? body.bytes : Array(body.bytes[body.position..<body.end])
   }
 
-  /// The body where it is; a raw one is not copied.
+  /// The body if it is; a raw one is not copied.
   func openBody(of bytes: [UInt8]) throws(WireError) -> ByteReader {
     guard let head = bytes.first else { throw WireError(.truncated, at: 0, "there is nothing") }
     guard head >> 4 == kind.rawValue else {

@@ -136,9 +136,9 @@ package struct Welcome: Hashable, Sendable {
 package struct Refusal: Hashable, Sendable {
   package var code: RefusalCode
   package var message: String
-  /// The `batch` of the `changes` that was refused, 0 where the refusal is not about one.
+  /// The `batch` of the `changes` that was refused, 0 if the refusal is not about one.
   package var batch: UInt64
-  /// Milliseconds to wait before trying again, nil where trying again is pointless.
+  /// Milliseconds to wait before trying again, nil if trying again is pointless.
   package var retryAfterMilliseconds: UInt32?
   /// The server's wall clock, so that a refused clock can be corrected.
   package var serverMilliseconds: Int64
@@ -175,8 +175,8 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package static let wrongCode = RefusalCode(rawValue: 5)
   /// Too many wrong codes; this code is dead or the server pauses pairing.
   package static let tooManyAttempts = RefusalCode(rawValue: 6)
-  /// A delta or a state is invalid; the message says where. Connection stays open where `batch` is
-  /// not 0.
+  /// A delta or a state is invalid; the message says where. Connection stays open if `batch` is not
+  /// 0.
   package static let invalidChanges = RefusalCode(rawValue: 7)
   /// A limit of the workspace or connection is reached.
   package static let limitReached = RefusalCode(rawValue: 8)
@@ -200,7 +200,7 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
 /// Operations, encoded once for all receivers.
 package struct Changes: Hashable, Sendable {
   /// Client → server: the sender's number of this batch, from 1, answered by `ack`, `changes` or
-  /// `refused`. Server → client: 0, or the client's batch, where it was logged with other stamps than
+  /// `refused`. Server → client: 0, or the client's batch, if it was logged with other stamps than
   /// the client gave it.
   package var batch: UInt64
   /// Server → client: the client has this prefix once it has stored these operations and all that
@@ -296,8 +296,8 @@ package struct DevicePresence: Hashable, Sendable {
   package var isConnected: Bool
   /// Everything up to here is stored on that device.
   package var seenLogPosition: UInt64
-  /// When it was there last, where it is not connected: milliseconds since 1970 on the server's clock, 0
-  /// where the server does not know.
+  /// When it was there last, if it is not connected: milliseconds since 1970 on the server's clock,
+  /// 0 if the server does not know.
   package var lastSeenAt: Int64
 
   package init(

@@ -61,8 +61,8 @@ package struct NotificationPreferences: Hashable, Sendable {
   package var showsDetails: Bool
   /// The state of running tasks is pushed to targets that show it.
   package var showsLiveStatus: Bool
-  /// For how many seconds nobody has looked at any device before the person's targets are told,
-  /// where this device set them.
+  /// For how many seconds nobody has looked at any device before the person's targets are told, if
+  /// this device set them.
   package var personDelaySeconds: Int
 
   package init(
@@ -155,7 +155,7 @@ extension InboxRequest {
 
   /// Reads a request.
   ///
-  /// - Returns: nil where it is of another kind.
+  /// - Returns: nil if it is of another kind.
   /// - Throws: `WireError` where the payload breaks the specification.
   package init?(_ request: Request) throws(WireError) {
     var reader = ByteReader(request.payload)

@@ -1,8 +1,8 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// What happened, in the agent's own words where it has some. How a person is told is decided where
-/// it is shown.
+/// What happened, in the agent's own words if it has some. How a person is told is decided where it
+/// is shown.
 package enum NotificationEvent: Hashable, Sendable {
   /// `digest` is what a yes has to name; `isCut` if not all that is asked for is here.
   case approval(

@@ -2,7 +2,7 @@ import DeltaCodec
 package import QueueModel
 import SequenceCRDT
 
-/// A delta as it is stored and sent: in an envelope, compressed where that makes it shorter.
+/// A delta as it is stored and sent: in an envelope, compressed if that makes it shorter.
 package enum PackedDelta {
   package static func pack(_ operations: [Operation]) -> [UInt8] {
     Envelope.delta.wrap(DeltaCodec.encodeParts(operations))
@@ -12,9 +12,9 @@ package enum PackedDelta {
   /// rows, units and inflated bytes.
   ///
   /// Parts end between commands, else between operations that do not belong to the same change of a
-  /// message, where any such place is left; else between operations. An insertion or deletion that
-  /// does not fit a part is cut. A single operation that cannot be cut is a part of its own, however
-  /// long.
+  /// message, if any such place is left; else between operations. An insertion or deletion that
+  /// does not fit a part is cut. A single operation that cannot be cut is a part of its own,
+  /// however long.
   ///
   /// - Parameter commands: the operations of one command each.
   /// - Complexity: O(*n* log *n*).
@@ -36,7 +36,7 @@ package enum PackedDelta {
     return pack(first, bytesMax: bytesMax) + pack(second, bytesMax: bytesMax)
   }
 
-  /// The operations as one part; nil where they do not fit.
+  /// The operations as one part; nil if they do not fit.
   private static func part(of operations: [Operation], bytesMax: Int) -> [UInt8]? {
     guard isWithinLimits(operations) else { return nil }
     let body = DeltaCodec.encodeParts(operations)
@@ -78,7 +78,7 @@ package enum PackedDelta {
       && operations.count <= WireLimits.deltaRowsMax
   }
 
-  /// Two parts of about equal weight, neither empty; nil where there is nothing to cut.
+  /// Two parts of about equal weight, neither empty; nil if there is nothing to cut.
   private static func halves(
     of operations: [Operation]
   ) -> (first: [Operation], second: [Operation])? {
@@ -96,7 +96,7 @@ package enum PackedDelta {
 
   /// The place that has about as much in front of it as behind it.
   ///
-  /// - Parameter places: those to choose from, in order; all where there are none.
+  /// - Parameter places: those to choose from, in order; all if there are none.
   private static func cut(_ weights: [Int], at places: [Int] = []) -> Int {
     let half = weights.reduce(0, +) / 2
     var sum = 0
@@ -167,7 +167,7 @@ extension Operation {
     }
   }
 
-  /// The operation cut in the middle; nil where it has one unit.
+  /// The operation cut in the middle; nil if it has one unit.
   fileprivate var halves: (Operation, Operation)? {
     let cut = length / 2
     guard let first = keepingFirst(cut), let second = droppingFirst(cut), cut > 0 else {

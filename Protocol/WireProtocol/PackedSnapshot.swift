@@ -3,7 +3,7 @@ package import QueueModel
 
 /// A snapshot as it is stored and sent, in an envelope.
 package enum PackedSnapshot {
-  /// For the wire: compressed where that makes it shorter.
+  /// For the wire: compressed if that makes it shorter.
   package static func pack(_ image: WorkspaceImage) -> [UInt8] {
     Envelope.snapshot.wrap(SnapshotCodec.encodeParts(image))
   }

@@ -5,7 +5,7 @@
 enum StripedChecksum {
   private static let stripes = 4
 
-  /// - Parameter dictionary: the checksum of the dictionary, where the body needs one.
+  /// - Parameter dictionary: the checksum of the dictionary, if the body needs one.
   static func sum(_ bytes: ArraySlice<UInt8>, dictionary: UInt32?) -> UInt64 {
     var sums = SIMD4<UInt64>()
     bytes.withUnsafeBytes { buffer in

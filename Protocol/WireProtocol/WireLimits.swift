@@ -56,7 +56,7 @@ package enum WireLimits {
   package static let pushAddressBytesMax = 4_096
   /// UTF-8 bytes of the name of a kind of push target.
   package static let pushKindBytesMax = 32
-  /// Seconds that a request for a file may take where nothing goes over.
+  /// Seconds that a request for a file may take if nothing goes over.
   package static let blobSecondsMax = 120
   /// Bytes of a file that give a second of that back.
   package static let blobBytesPerSecondMin = 8 << 10

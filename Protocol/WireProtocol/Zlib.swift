@@ -55,7 +55,7 @@ enum Zlib {
   }
 
   /// - Parameter blockEnds: offsets in `bytes`, ascending, at which a new block starts.
-  /// - Returns: nil where zlib gets no memory.
+  /// - Returns: nil if zlib gets no memory.
   static func deflate(
     _ bytes: [UInt8], blockEnds: [Int] = [], dictionary: [UInt8]
   ) -> [UInt8]? {

@@ -55,7 +55,7 @@ final class APNsSender: Sendable {
     try? await client.shutdown()
   }
 
-  /// - Parameter ignoringStop: tries even where Apple said that the set-up is wrong.
+  /// - Parameter ignoringStop: tries even if Apple said that the set-up is wrong.
   func send(
     _ push: Push, to target: PushTarget, at address: APNsAddress, ignoringStop: Bool
   ) async -> PushOutcome {

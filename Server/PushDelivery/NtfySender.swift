@@ -55,8 +55,9 @@ struct NtfySender: Sendable {
     }
   }
 
-  /// Deny where somebody takes the answer, and approve as well if the message shows all that is allowed.
-  /// A link leads nowhere from here: an app that opens `cospool` links is told by its own service.
+  /// Deny if somebody takes the answer, and approve as well if the message shows all that is
+  /// allowed. A link leads nowhere from here: an app that opens `cospool` links is told by its own
+  /// service.
   private func actions(
     of notice: PushNotice, isWhole: Bool
   ) throws -> [NtfyMessage.Action] {

@@ -70,7 +70,7 @@ extension APNsSigningKey: CustomStringConvertible, CustomReflectable {
 ///
 /// Apple refuses tokens that are an hour old and counts new ones that come within 20 minutes, so a
 /// token is used for 50 minutes, and none is made sooner than 20 minutes after the one before, even
-/// where Apple calls that one expired.
+/// if Apple calls that one expired.
 ///
 /// A server that is started anew makes a new token; what Apple says of that is waited out.
 package struct ProviderTokenCache: Sendable {

@@ -11,7 +11,7 @@ import PushNotices
 struct HTTPAnswer: Sendable {
   var status: Int
   var headers: HTTPHeaders
-  /// At most `PushLimits.answerBytesMax` bytes; empty where there were more.
+  /// At most `PushLimits.answerBytesMax` bytes; empty if there were more.
   var body: [UInt8]
   /// What its header `Retry-After` asks for, at most a day.
   var retryAfter: Duration?
@@ -149,7 +149,7 @@ struct PushTransport: Sendable {
     return roots
   }
 
-  /// A client that follows no redirects, checks certificates, and gives up at once where nobody
+  /// A client that follows no redirects, checks certificates, and gives up at once if nobody
   /// listens: waiting is the caller's schedule's. It must be shut down.
   ///
   /// - Parameters:

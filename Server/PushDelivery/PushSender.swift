@@ -43,8 +43,8 @@ package final class PushSender: Sendable {
 
   /// Sends one push once, within the configuration's deadline.
   ///
-  /// - Parameter ignoringStop: tries even where Apple said that the set-up is wrong; for a test by
-  ///   the operator.
+  /// - Parameter ignoringStop: tries even if Apple said that the set-up is wrong; for a test by the
+  ///   operator.
   package func send(
     _ push: Push, to target: PushTarget, ignoringStop: Bool = false
   ) async -> PushOutcome {
@@ -63,7 +63,7 @@ package final class PushSender: Sendable {
     }
   }
 
-  /// Goes on with the provider token of a sender that it takes the place of, where key and team are
+  /// Goes on with the provider token of a sender that it takes the place of, if key and team are
   /// the same: Apple counts new tokens.
   package func takeToken(of other: PushSender) {
     if let apns, let before = other.apns { apns.takeToken(of: before) }

@@ -137,7 +137,7 @@ struct Admission: Sendable {
     )
   }
 
-  /// Why a device of that role gets no code; nil where it gets one.
+  /// Why a device of that role gets no code; nil if it gets one.
   func refusal(ofCodeFor role: DeviceRole) -> String? {
     guard pairing.devicesMayPair else {
       return "its owner lets no device let others in. Get a code there, with cospool-server pair; "

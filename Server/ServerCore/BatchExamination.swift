@@ -18,9 +18,9 @@ struct BatchExamination: Hashable, Sendable {
   /// Sorts the operations of a batch.
   ///
   /// What is known is not compared: a device hears of every entry that it did not send on this
-  /// connection before its batch is answered, and sees itself where a copy of it was first.
+  /// connection before its batch is answered, and sees itself if a copy of it was first.
   ///
-  /// - Throws: `BatchError`, also where the batch names what is not here.
+  /// - Throws: `BatchError`, also if the batch names what is not here.
   /// - Complexity: O(operations + references).
   init(_ operations: [Operation], given vector: VersionVector) throws(BatchError) {
     var reached: [ReplicaID: UInt32] = [:]

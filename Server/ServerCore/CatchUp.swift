@@ -11,10 +11,10 @@ struct CatchUp {
   /// What it took: of each entry to read it, and of what was unpacked to be merged its operations.
   private(set) var work = 0
 
-  /// Log entries as `changes` frames: neighbours are merged into one delta, which compresses better, as long
-  /// as that takes no more work than it may; the rest goes as it is stored.
+  /// Log entries as `changes` frames: neighbours are merged into one delta, which compresses
+  /// better, as long as that takes no more work than it may; the rest goes as it is stored.
   ///
-  /// - Returns: nil where an entry is a whole state.
+  /// - Returns: nil if an entry is a whole state.
   init?(_ entries: [LogEntry], _ limits: ServerConfiguration.Log) throws(StorageFault) {
     var group: [(prefix: LogPrefix, delta: [UInt8])] = []
     var groupBytes = 0
@@ -30,7 +30,7 @@ struct CatchUp {
     }
   }
 
-  /// One frame, or one for each entry where all of them do not fit into one.
+  /// One frame, or one for each entry if all of them do not fit into one.
   private mutating func add(
     _ group: [(prefix: LogPrefix, delta: [UInt8])], workMax: Int
   ) throws(StorageFault) {
@@ -49,7 +49,8 @@ struct CatchUp {
     frames.append(FrameCodec.encode(.changes(Changes(batch: 0, prefix: prefix, delta: delta))))
   }
 
-  /// The operations of several entries; nil where they are too many for one delta, or too much work was done.
+  /// The operations of several entries; nil if they are too many for one delta, or too much work
+  /// was done.
   private mutating func operations(
     of group: [(prefix: LogPrefix, delta: [UInt8])], workMax: Int
   ) throws(StorageFault) -> [Operation]? {

@@ -175,7 +175,7 @@ struct Intake: Sendable {
   /// A batch was stored or refused.
   mutating func settled(_ count: Int) { unsettledBytes -= count }
 
-  /// - Returns: whether the connection is to be read from now on; nil where that is as it was.
+  /// - Returns: whether the connection is to be read from now on; nil if that is as it was.
   mutating func readingChange() -> Bool? {
     let shouldRead = !frames.isEmpty && !bytes.isEmpty && unsettledBytes <= unsettledBytesMax
     guard shouldRead != isReading else { return nil }

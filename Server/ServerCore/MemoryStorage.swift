@@ -45,7 +45,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   package struct State: Sendable {
     package var workspaces: [WorkspaceID: Tables] = [:]
     package var tokens: [[UInt8]: (workspace: WorkspaceID, device: DeviceID)] = [:]
-    /// When tokens end, where they do.
+    /// When tokens end, if they do.
     package var expiries: [[UInt8]: Int64] = [:]
     package var audit: [AuditEntry] = []
     package var codes: [[UInt8]: Code] = [:]

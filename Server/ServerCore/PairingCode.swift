@@ -21,7 +21,7 @@ package struct PairingCode: Hashable, Sendable {
     letters = String(scalars)
   }
 
-  /// Takes a code as typed: any case, with or without separators; nil where it can be no code.
+  /// Takes a code as typed: any case, with or without separators; nil if it can be no code.
   package init?(typed text: some StringProtocol) {
     var scalars = String.UnicodeScalarView()
     for scalar in text.uppercased().unicodeScalars {
@@ -50,7 +50,7 @@ package struct PairingCode: Hashable, Sendable {
     letters.utf8.prefix(PairingCode.nameLength) + secretHash(Array(letters.utf8))
   }
 
-  /// What is looked up where something else was typed; no code has that name.
+  /// What is looked up if something else was typed; no code has that name.
   package static func stored(ofWrong text: String, by secretHash: ([UInt8]) -> [UInt8]) -> [UInt8] {
     [UInt8](repeating: 0, count: nameLength) + secretHash(Array(text.utf8.prefix(64)))
   }

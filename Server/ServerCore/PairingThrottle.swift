@@ -25,7 +25,7 @@ struct PairingThrottle: Hashable, Sendable {
     InternetAddress(source)?.network.description ?? source
   }
 
-  /// Milliseconds until the source may try again, nil where it may now.
+  /// Milliseconds until the source may try again, nil if it may now.
   mutating func remainingPause(of source: String, uptimeMilliseconds: Int64) -> Int64? {
     let key = Self.key(of: source)
     guard let record = records[key] else { return nil }

@@ -98,7 +98,7 @@ package struct SettledDelivery: Hashable, Sendable {
   package enum Result: Hashable, Sendable {
     /// It is over, and nobody needs to know.
     case done
-    /// To be tried again; `counts` where the attempt was one of those that are limited.
+    /// To be tried again; `counts` if the attempt was one of those that are limited.
     case again(at: Int64, reason: String, counts: Bool)
     /// Given up: it is kept as a dead letter.
     case dead(reason: String)

@@ -54,7 +54,7 @@ struct ReadyWorkspaces: Sendable {
 
   /// Takes the one whose turn it is.
   ///
-  /// - Parameter end: nil is returned where its place is this or later.
+  /// - Parameter end: nil is returned if its place is this or later.
   mutating func next(before end: Int) -> WorkspaceID? {
     guard let turn = turns.last, turn.place < end else { return nil }
     turns.removeLast()
@@ -65,7 +65,7 @@ struct ReadyWorkspaces: Sendable {
   /// Work was done for the one whose turn it was.
   ///
   /// - Parameter hasMore: it has another turn in this round.
-  /// - Complexity: O(1), and a search among the turns where it has more.
+  /// - Complexity: O(1), and a search among the turns if it has more.
   mutating func worked(_ units: Int, for id: WorkspaceID, hasMore: Bool) {
     let place = level + units
     places[id] = place

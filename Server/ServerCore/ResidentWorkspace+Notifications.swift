@@ -64,7 +64,7 @@ extension ResidentWorkspace {
   /// Tells of a status those that nobody looks at, and of its end everybody; the others hear of it
   /// when nobody looks at them any more.
   ///
-  /// - Returns: nil where nobody is to be told.
+  /// - Returns: nil if nobody is to be told.
   mutating func order(
     of change: LiveStatusChange, looking: Set<DeviceID>
   ) -> LiveStatusOrder? {
@@ -109,7 +109,7 @@ extension ResidentWorkspace {
 }
 
 extension Workspace {
-  /// What a session's agent does: nothing where the session was deleted.
+  /// What a session's agent does: nothing if the session was deleted.
   fileprivate func shownTask(of session: SessionID, at: Int64) -> TaskState {
     task(of: session)
       ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)

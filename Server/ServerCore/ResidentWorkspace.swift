@@ -98,9 +98,9 @@ struct ResidentWorkspace: Sendable {
     stagedWasLost()
   }
 
-  /// Hands a snapshot to the store, where one would save a good part of the next load.
+  /// Hands a snapshot to the store, if one would save a good part of the next load.
   ///
-  /// - Returns: the state at the head; nil where none is due.
+  /// - Returns: the state at the head; nil if none is due.
   mutating func beginSnapshot(_ configuration: ServerConfiguration) -> Workspace? {
     let tailBytesMax = allowance.tailBytesMax(configuration)
     guard !joins.isUnderWay, let content,

@@ -15,7 +15,7 @@ extension ResidentWorkspaces {
     connections.send(presence, to: id, &actions)
   }
 
-  /// Tells all members who is there and how far, where that changed and some time has passed.
+  /// Tells all members who is there and how far, if that changed and some time has passed.
   mutating func tellPresenceIfDue(
     of id: WorkspaceID, _ connections: inout Connections, _ actions: inout ActionList,
     at now: ServerTime

@@ -58,7 +58,7 @@ struct ResidentWorkspaces: Sendable {
     ready.enter(id)
   }
 
-  /// The same, where something does.
+  /// The same, if something does.
   mutating func markReadyIfBusy(_ id: WorkspaceID) {
     if residents[id]?.hasWork == true { markReady(id) }
   }
@@ -95,8 +95,8 @@ struct ResidentWorkspaces: Sendable {
     touchesDue.insert(workspace)
   }
 
-  /// The rows that are written with a commit; none where they were a short while ago, and it stores nothing
-  /// else.
+  /// The rows that are written with a commit; none if they were a short while ago, and it stores
+  /// nothing else.
   mutating func takeTouches(isDue: Bool, at now: ServerTime) -> [DeviceTouch] {
     guard
       isDue || now.uptimeMilliseconds - touchedAt >= configuration.times.touchMilliseconds

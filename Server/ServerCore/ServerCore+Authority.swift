@@ -89,7 +89,7 @@ extension ServerCore {
 }
 
 extension DeviceRole {
-  /// What a request is answered without asking the authority, where the role does not include it.
+  /// What a request is answered without asking the authority, if the role does not include it.
   fileprivate func refusal(of request: AuthorityRequest) -> AuthorityAnswer? {
     switch request {
     case .lease, .dispatch, .next: self == .host ? nil : .otherHost(nil)

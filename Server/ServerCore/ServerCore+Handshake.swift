@@ -131,7 +131,7 @@ extension ServerCore {
 }
 
 extension TokenRecord {
-  /// Why a device is not let in with it; nil where it is.
+  /// Why a device is not let in with it; nil if it is.
   fileprivate func refusal(
     of hello: Hello, at wallMilliseconds: Int64
   ) -> (code: RefusalCode, reason: String)? {
@@ -147,7 +147,7 @@ extension TokenRecord {
 }
 
 extension RedemptionOutcome {
-  /// Why somebody was not let in; nil where it was.
+  /// Why somebody was not let in; nil if it was.
   fileprivate var refusal: (code: RefusalCode, reason: String)? {
     switch self {
     case .granted: nil

@@ -58,7 +58,7 @@ extension ServerCore {
       resume(joins, at: now)
       takePosts(of: id)
       joinIfPossible(id, at: now)
-      // Also where nobody writes: each state that is joined is an entry as large as all before.
+      // Also if nobody writes: each state that is joined is an entry as large as all before.
       if workspaces[id]?.hasLongTail(configuration) == true { saveSnapshotIfDue(id, at: now) }
       workspaces.markReadyIfBusy(id)
       stageCommit(at: now)

@@ -173,7 +173,7 @@ package enum PushTargetCheck: Hashable, Sendable {
   /// What is wrong with it, for the person who wrote it.
   case unusable(String)
 
-  /// Knows the kinds alone: where nothing is pushed, nothing more is known.
+  /// Knows the kinds alone: if nothing is pushed, nothing more is known.
   package static func ofKind(_ kind: String, _ address: String) -> PushTargetCheck {
     guard ["apns", "ntfy", "webhook"].contains(kind) else {
       return .unusable("\(kind) is no kind of push target: apns, ntfy or webhook")

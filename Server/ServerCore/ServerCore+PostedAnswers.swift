@@ -13,7 +13,7 @@ package struct PostedAnswerID: RawRepresentable, Hashable, Sendable {
 
 /// What became of an answer that came without a connection.
 package enum PostedAnswerOutcome: Hashable, Sendable {
-  /// It counts; `isRepeated` where it did already.
+  /// It counts; `isRepeated` if it did already.
   case taken(isRepeated: Bool)
   /// Another answer came first, of the device of that name.
   case answeredAlready(Verdict, by: String?)

@@ -190,7 +190,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// Tells all members who is there and how far, where that changed.
+  /// Tells all members who is there and how far, if that changed.
   mutating func sendPresenceIfDue(of id: WorkspaceID, at now: ServerTime) {
     workspaces.tellPresenceIfDue(of: id, &connections, &actions, at: now)
     noteDepartures()

@@ -104,8 +104,8 @@ struct ServerInboxes: Sendable {
 
   // MARK: - Inboxes
 
-  /// Puts news into the inboxes of devices, and of the person.
-  /// What asks nothing is seen where somebody looks at one of the devices.
+  /// Puts news into the inboxes of devices, and of the person. What asks nothing is seen if
+  /// somebody looks at one of the devices.
   mutating func post(
     _ news: [NotificationChange], to devices: [DeviceID], _ audience: Audience, uptime: Int64
   ) {
@@ -181,7 +181,7 @@ struct ServerInboxes: Sendable {
   /// Takes requests out of all inboxes that nobody awaits any more; they are taken back where they
   /// were pushed.
   ///
-  /// - Complexity: O(requests that are in inboxes), where none is over.
+  /// - Complexity: O(requests that are in inboxes), if none is over.
   mutating func requestsEnded(where isOver: (StoredNotification) -> Bool) {
     guard !requests.isEmpty else { return }
     end(requests.values.joined().filter { notifications[$0].map(isOver) ?? false })
@@ -245,7 +245,7 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// The person is told once no device has been looked at for the delay: at once, where that is so
+  /// The person is told once no device has been looked at for the delay: at once, if that is so
   /// already. Whoever looks has seen what asks nothing.
   private mutating func tellPerson(isLooking: Bool, uptime: Int64) {
     guard isPushable(.person) else { return }
@@ -332,7 +332,7 @@ struct ServerInboxes: Sendable {
     changes.preferences[device] = preferences
   }
 
-  /// - Returns: what is wrong with it; nil where it was set.
+  /// - Returns: what is wrong with it; nil if it was set.
   mutating func set(_ target: PushTargetRecord) -> String? {
     guard target.device != .person || target.takesNotices else {
       return "tokens of live activities are a device's, not the person's"

@@ -22,14 +22,14 @@ package protocol ServerStorage: AnyObject, Sendable {
   /// left out where they were named before.
   func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess
 
-  /// What is known about a workspace besides its content; nil where there is none of that id.
+  /// What is known about a workspace besides its content; nil if there is none of that id.
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
 
   /// The latest snapshot of a prefix that ends at a position or before it.
   func latestSnapshot(of workspace: WorkspaceID, notBehind position: UInt64)
     throws(StorageFault) -> StoredSnapshot?
 
-  /// The chain at a position, where an entry or a snapshot there says it.
+  /// The chain at a position, if an entry or a snapshot there says it.
   func chain(of workspace: WorkspaceID, at position: UInt64) throws(StorageFault) -> UInt64?
 
   /// Log entries after a position, in order, at most `limit`.
@@ -49,7 +49,7 @@ package protocol ServerStorage: AnyObject, Sendable {
 
   /// Appends an entry in one durable transaction; its bytes count for the workspace's day.
   ///
-  /// - Throws: `StorageFault.conflict` where it does not follow on the head.
+  /// - Throws: `StorageFault.conflict` if it does not follow on the head.
   func append(
     _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
   ) throws(StorageFault)
@@ -73,7 +73,7 @@ package struct TokenRecord: Hashable, Sendable {
   package var isRevoked: Bool
   /// When the access ends, milliseconds since 1970; nil for never.
   package var expiresAt: Int64?
-  /// What the workspace's files may take, where its owner said so.
+  /// What the workspace's files may take, if its owner said so.
   package var fileBytesMax: Int?
 
   package init(
@@ -134,7 +134,7 @@ package struct LapsedAccess: Hashable, Sendable {
   package var tokens: [ConnectedToken]
   /// Devices that were revoked, connected or not.
   package var devices: [WorkspaceID: Set<DeviceID>]
-  /// What the workspaces may take, where that may have changed.
+  /// What the workspaces may take, if that may have changed.
   package var quotas: [WorkspaceID: WorkspaceQuota]
 
   package init(

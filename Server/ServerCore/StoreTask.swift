@@ -88,7 +88,7 @@ package enum StoreOutcome: Sendable {
   case redemption(RedemptionOutcome)
   case code(CodeOutcome)
   case lapsed(LapsedAccess)
-  /// nil where there is no such workspace.
+  /// nil if there is no such workspace.
   case workspace(LoadedWorkspace?)
   /// What a device lacks.
   ///
@@ -168,7 +168,7 @@ extension ServerStorage {
     }
   }
 
-  /// The entries behind a prefix, where the device's is one of this log's and the entries are there.
+  /// The entries behind a prefix, if the device's is one of this log's and the entries are there.
   private func catchUp(_ task: CatchUpTask) throws(StorageFault) -> StoreOutcome {
     let (start, end) = (task.start, task.end)
     var isPrefix = start == .empty
@@ -188,8 +188,8 @@ extension ServerStorage {
     return .frames(packed.frames, work: packed.work)
   }
 
-  /// Reads a workspace: the latest snapshot and the log behind it, or, where that does not lead to
-  /// the head, the snapshot before and the log behind that.
+  /// Reads a workspace: the latest snapshot and the log behind it, or, if that does not lead to the
+  /// head, the snapshot before and the log behind that.
   private func load(_ id: WorkspaceID) throws(StorageFault) -> LoadedWorkspace? {
     guard let header = try header(of: id) else { return nil }
     var contradiction = "it has neither log nor snapshot"
@@ -224,7 +224,7 @@ extension ServerStorage {
 
   /// Applies the log behind a prefix.
   ///
-  /// - Returns: what is wrong with it; nil where it leads to the head.
+  /// - Returns: what is wrong with it; nil if it leads to the head.
   private func replay(
     _ id: WorkspaceID, behind start: LogPrefix, into loaded: inout LoadedWorkspace
   ) throws(StorageFault) -> String? {

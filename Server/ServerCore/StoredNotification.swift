@@ -60,8 +60,8 @@ package struct InboxEntry: Hashable, Sendable {
 }
 
 extension DeviceID {
-  /// The person of a workspace, in the place of a device, where targets belong to no device. No
-  /// device is let in under it.
+  /// The person of a workspace, in the place of a device, if targets belong to no device. No device
+  /// is let in under it.
   package static let person = DeviceID(high: 0, low: 0)
 }
 

@@ -15,7 +15,7 @@ package struct TokenBucket: Hashable, Sendable {
     refilledAt = uptimeMilliseconds
   }
 
-  /// Takes `count` units, or gives them back where that is negative.
+  /// Takes `count` units, or gives them back if that is negative.
   package mutating func spend(_ count: Int, uptimeMilliseconds: Int64) {
     refill(uptimeMilliseconds: uptimeMilliseconds)
     level -= Int64(count) * 1_000

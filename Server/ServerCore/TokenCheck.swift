@@ -9,7 +9,7 @@ struct TokenCheck: Sendable {
     self.everyMilliseconds = everyMilliseconds
   }
 
-  /// Begins one where it is time.
+  /// Begins one if it is time.
   ///
   /// - Returns: whether it began; it is over at once unless the store is asked.
   mutating func begin(at now: ServerTime) -> Bool {

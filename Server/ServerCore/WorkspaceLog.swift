@@ -73,7 +73,7 @@ struct WorkspaceLog: Sendable {
     snapshotInFlight = (tailEntries, tailBytes)
   }
 
-  /// The snapshot was stored; nil where that failed, to be tried again after the next commit.
+  /// The snapshot was stored; nil if that failed, to be tried again after the next commit.
   mutating func snapshotEnded(bytes: Int?) {
     guard let covered = snapshotInFlight else { return }
     snapshotInFlight = nil

@@ -1,4 +1,4 @@
-/// What one workspace may take, where its owner said something else than the server's setting.
+/// What one workspace may take, if its owner said something else than the server's setting.
 package struct WorkspaceQuota: Hashable, Sendable {
   /// The greatest `unitsMax`: what a snapshot of any size may claim, so that every state can be read.
   package static let unitsMaxMax: UInt64 = 1 << 25

@@ -12,10 +12,10 @@ package enum DatabaseOpening {
       .sorted().map { "\(directory)/\(prefix)\($0)" }
   }
 
-  /// Copies a database of an older version beside it before it is changed: the way back, should the new
-  /// version be no good. It stays until somebody removes it.
+  /// Copies a database of an older version beside it before it is changed: the way back, should the
+  /// new version be no good. It stays until somebody removes it.
   ///
-  /// - Parameter beforeCopying: where another process may come in between; for tests.
+  /// - Parameter beforeCopying: if another process may come in between; for tests.
   static func keepBeforeUpgrade(
     _ queue: DatabaseQueue, path: String, beforeCopying: () throws -> Void = {}
   ) throws {
@@ -67,13 +67,13 @@ package enum DatabaseOpening {
     return applied
   }
 
-  /// What stands between a file's name and a number where it was set aside.
+  /// What stands between a file's name and a number if it was set aside.
   static let asideMark = ".corrupt-"
 
   /// Moves the damaged file and its companions out of the way, under a name that is free: all of
   /// them, or none. Without its log the file would be an older state, perhaps a sound one.
   ///
-  /// - Returns: where the file is now; nil where it could not be moved.
+  /// - Returns: where the file is now; nil if it could not be moved.
   static func setAside(
     path: String,
     move: (_ from: String, _ to: String) throws -> Void = {

@@ -5,7 +5,7 @@ extension DirectoryLock {
 
   /// Keeps a second server off a data directory, or a second backup off a folder of backups.
   ///
-  /// - Parameter name: the file of the lock; the server's own where none is given.
+  /// - Parameter name: the file of the lock; the server's own if none is given.
   package convenience init(
     directory: String, name: String = DirectoryLock.serverName
   ) throws(StoreOpeningError) {

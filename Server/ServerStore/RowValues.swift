@@ -15,7 +15,7 @@ extension UniqueIdentifier {
     return bytes
   }
 
-  /// nil where the column does not hold 16 bytes.
+  /// nil if the column does not hold 16 bytes.
   init?(column: Data) {
     guard column.count == 16 else { return nil }
     let half = { (part: Data) in part.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
@@ -47,7 +47,7 @@ struct DamagedColumn: Error, CustomStringConvertible {
   var description: String { "the column \(name) holds what it cannot hold" }
 }
 
-/// What `body` reads; nil where a row holds what it cannot hold, which is damage of that row alone.
+/// What `body` reads; nil if a row holds what it cannot hold, which is damage of that row alone.
 func readable<Value>(_ body: () throws -> Value) throws -> Value? {
   do {
     return try body()

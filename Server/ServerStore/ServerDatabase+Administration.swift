@@ -33,7 +33,7 @@ package struct Revocation: Hashable, Sendable {
   }
 }
 
-/// A workspace to be created where none of its name exists.
+/// A workspace to be created if none of its name exists.
 package struct WorkspaceProposal: Hashable, Sendable {
   package var name: String
   package var id: WorkspaceID
@@ -50,7 +50,7 @@ package struct WorkspaceProposal: Hashable, Sendable {
 
 /// What operators do; safe beside a serving process.
 extension ServerDatabase {
-  /// Stores the hash of a fresh pairing code, and its workspace where that is new.
+  /// Stores the hash of a fresh pairing code, and its workspace if that is new.
   ///
   /// - Returns: the id of the workspace of that name.
   package func addPairingCode(

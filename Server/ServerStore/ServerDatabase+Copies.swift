@@ -19,10 +19,10 @@ extension ServerDatabase {
     }
   }
 
-  /// What is wrong with the file's pages; nil where it is sound.
+  /// What is wrong with the file's pages; nil if it is sound.
   ///
-  /// - Parameter isThorough: whether indices are compared with their tables, too, which takes several
-  ///   times as long.
+  /// - Parameter isThorough: whether indices are compared with their tables, too, which takes
+  ///   several times as long.
   package func pageFaults(isThorough: Bool) throws(StorageFault) -> String? {
     let verdict = try read { db in
       try String.fetchAll(
@@ -31,7 +31,7 @@ extension ServerDatabase {
     return verdict == ["ok"] ? nil : verdict.joined(separator: "; ")
   }
 
-  /// The latest time that stands in the database, milliseconds since 1970; nil where there is none.
+  /// The latest time that stands in the database, milliseconds since 1970; nil if there is none.
   package func latestTime() throws(StorageFault) -> Int64? {
     try read { db in
       try Int64.fetchOne(

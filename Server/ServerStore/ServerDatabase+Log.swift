@@ -176,7 +176,7 @@ package struct LogListing: Hashable, Sendable {
   /// Those that are kept, and their bytes.
   package var entries: Int
   package var bytes: Int
-  /// The latest snapshot; 0 where there is none yet.
+  /// The latest snapshot; 0 if there is none yet.
   package var snapshotPosition: UInt64
   package var snapshotBytes: Int
 }

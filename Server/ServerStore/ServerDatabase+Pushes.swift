@@ -47,8 +47,8 @@ extension ServerDatabase: PushQueue {
     }
   }
 
-  /// A condition: whoever set the target `t`, the device `d`, may connect at a time, the argument of that
-  /// name; where it is the person's, it is no viewer, who may be somebody else.
+  /// A condition: whoever set the target `t`, the device `d`, may connect at a time, the argument
+  /// of that name; if it is the person's, it is no viewer, who may be somebody else.
   private static func hasAccess(_ now: String) -> String {
     """
     (d.revoked_at IS NULL AND EXISTS (

@@ -17,7 +17,7 @@ package final class ServerDatabase: Sendable {
   /// The file.
   package let path: String
   let queue: DatabaseQueue
-  /// A connection that reads logs and snapshots beside a transaction; nil where nobody needs that.
+  /// A connection that reads logs and snapshots beside a transaction; nil if nobody needs that.
   private let reader: DatabaseQueue?
   /// What the last look for lapsed tokens found; used by the store's thread only, and always inside
   /// `queue`.
@@ -43,14 +43,14 @@ package final class ServerDatabase: Sendable {
     self.freeSpace = freeSpace
   }
 
-  /// - Throws: where so little space is left that nothing new may be written.
+  /// - Throws: if so little space is left that nothing new may be written.
   func requireSpace() throws(StorageFault) {
     guard freeSpace.isScarce else { return }
     throw StorageFault(
       code: .full, message: "the disk is nearly full: nothing new is taken, reading goes on")
   }
 
-  /// Opens the store of a data directory, creating both where they are missing.
+  /// Opens the store of a data directory, creating both if they are missing.
   package static func open(
     directory: String, for purpose: Purpose, freeSpace: FreeSpace? = nil
   ) throws(StoreOpeningError) -> ServerDatabase {
@@ -91,9 +91,11 @@ package final class ServerDatabase: Sendable {
   }
 
   /// Creates the directory and an empty file, both for their owner alone. A directory that is there
-  /// keeps its permissions: it may be shared on purpose, and the files in it are their owner's alone.
+  /// keeps its permissions: it may be shared on purpose, and the files in it are their owner's
+  /// alone.
   ///
-  /// - Throws: also where a damaged file was set aside and none stands in its place: a person decides then.
+  /// - Throws: also if a damaged file was set aside and none stands in its place: a person decides
+  ///   then.
   package static func prepare(directory: String) throws(StoreOpeningError) {
     do {
       try PrivateFolder.make(directory)
@@ -208,10 +210,10 @@ extension StorageFault {
   }
 }
 
-/// Makes an empty file where there is none. One that is there is not opened: to close it would take SQLite's
-/// locks away from this process; fcntl(2), "Advisory record locking".
+/// Makes an empty file where there is none. One that is there is not opened: to close it would take
+/// SQLite's locks away from this process; fcntl(2), "Advisory record locking".
 ///
-/// - Returns: false with `errno` where it cannot be made.
+/// - Returns: false with `errno` if it cannot be made.
 private func makeFile(_ path: String) -> Bool {
   let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
   guard file >= 0 else { return errno == EEXIST }

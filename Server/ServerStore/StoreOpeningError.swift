@@ -1,6 +1,6 @@
 /// Why the store could not be opened.
 package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The file is damaged; it was set aside under the second path, nil where it was left in place.
+  /// The file is damaged; it was set aside under the second path, nil if it was left in place.
   case corrupt(path: String, keptAt: String?, reason: String)
   /// A damaged file was set aside under the second path, and none stands in its place.
   case setAside(path: String, keptAt: String)

@@ -13,11 +13,12 @@ struct AddressFile: Sendable {
     /// Milliseconds since 1970.
     var startedAt = ProcessClock.wallMilliseconds
     var processID = getpid()
-    /// The address that devices use, where the operator said one.
+    /// The address that devices use, if the operator said one.
     var devicesURL: String?
     /// Whether they come through a proxy.
     var isProxied = false
-    /// What a workspace may take where its owner has said nothing; nil of a version that does not say so.
+    /// What a workspace may take if its owner has said nothing; nil of a version that does not say
+    /// so.
     var quotas: Quotas?
   }
 
@@ -57,7 +58,7 @@ struct AddressFile: Sendable {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// What the serving process wrote; nil where none is running, or it did not get that far.
+  /// What the serving process wrote; nil if none is running, or it did not get that far.
   func read() -> Listening? {
     guard let data = FileManager.default.contents(atPath: path),
       let text = String(bytes: data, encoding: .utf8), text.hasPrefix("ws")

@@ -29,7 +29,7 @@ final class BlobConversation {
   private var owner: FileRequests.Owner?
   /// The workspace that its seat counts for; nil without one.
   private var seat: WorkspaceID?
-  /// What the workspace of the request may take in files, where its owner said so.
+  /// What the workspace of the request may take in files, if its owner said so.
   private var quotaBytes: Int?
   /// Whether the client wants to ask more.
   private var isKeptAlive = true

@@ -19,7 +19,7 @@ struct BlobRequest {
   var hash: ContentHash
   var token: [UInt8]
 
-  /// What a request is answered with where nothing of it is done.
+  /// What a request is answered with if nothing of it is done.
   struct Refusal: Error, Equatable {
     var status: HTTPResponseStatus
     var text: String
@@ -37,7 +37,7 @@ struct BlobRequest {
 
   /// Reads the head of a request.
   ///
-  /// - Throws: `Refusal` where it cannot be done.
+  /// - Throws: `Refusal` if it cannot be done.
   init(_ head: HTTPRequestHead) throws(Refusal) {
     let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
     guard let hash = ContentHash(String(path.dropFirst(BlobRequest.pathPrefix.count))) else {

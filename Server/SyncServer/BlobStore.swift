@@ -37,13 +37,13 @@ package final class BlobStore: Sendable {
   /// What a file counts for: a small one takes a block and an entry all the same.
   private static func charge(_ size: Int) -> Int { max(size, 4_096) }
 
-  /// The size of a file; nil where it is not there.
+  /// The size of a file; nil if it is not there.
   package func size(of hash: ContentHash, in workspace: WorkspaceID) -> Int? {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path(hash, workspace))
     return (attributes?[.size] as? NSNumber)?.intValue
   }
 
-  /// The bytes of a file; nil where it is not there, or was damaged. A damaged one is set aside, so
+  /// The bytes of a file; nil if it is not there, or was damaged. A damaged one is set aside, so
   /// that whoever holds it whole gives it again.
   package func bytes(
     of hash: ContentHash, in workspace: WorkspaceID
@@ -117,7 +117,7 @@ package final class BlobStore: Sendable {
     return true
   }
 
-  /// Removes a file, where it is there.
+  /// Removes a file, if it is there.
   ///
   /// - Returns: whether it was.
   package func remove(_ hash: ContentHash, from workspace: WorkspaceID) throws(Fault) -> Bool {

@@ -34,7 +34,7 @@ struct ConnectedDevices: Sendable {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// Those that are connected; none where no process serves the directory.
+  /// Those that are connected; none if no process serves the directory.
   func read() -> [ConnectedDevice] {
     guard let text = try? String(contentsOfFile: path, encoding: .utf8),
       AddressFile.isServed(directory)
@@ -50,7 +50,7 @@ struct ConnectedDevices: Sendable {
 }
 
 extension ServerDriver {
-  /// Says who is connected, where that has changed; asked for on every tick, done once a second.
+  /// Says who is connected, if that has changed; asked for on every tick, done once a second.
   func sayWhoIsConnected(at uptimeMilliseconds: Int64) {
     guard !isStopped, let devices = peers.takeNews(at: uptimeMilliseconds) else { return }
     let file = ConnectedDevices(directory: options.dataDirectory)

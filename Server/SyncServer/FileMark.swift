@@ -6,7 +6,7 @@ struct FileMark: Hashable, Sendable {
   var modified: Int64
   var size: UInt64
 
-  /// The file as it is now; nil where there is none.
+  /// The file as it is now; nil if there is none.
   init?(path: String) {
     var status = stat()
     guard stat(path, &status) == 0 else { return nil }

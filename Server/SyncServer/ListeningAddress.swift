@@ -33,14 +33,14 @@ package enum ListeningAddress {
 
   /// The URL to type; HOST stands for what nobody here can know.
   ///
-  /// - Parameter url: where the serving process listens; nil where none does.
+  /// - Parameter url: where the serving process listens; nil if none does.
   static func typed(_ url: String?) -> String {
     guard let url else { return "ws://HOST:PORT" }
     guard let parts = Parts(url), parts.isWildcard else { return url }
     return "\(parts.scheme)HOST:\(parts.port)"
   }
 
-  /// What there is to say of it, as lines that follow the command; empty where nothing is.
+  /// What there is to say of it, as lines that follow the command; empty if nothing is.
   static func hint(_ url: String?) -> String {
     guard let url else {
       return
@@ -60,7 +60,7 @@ package enum ListeningAddress {
       + "behind a proxy, set the address: --url wss://HOST."
   }
 
-  /// What to type where devices come through a proxy whose address nobody said, and what to say of it.
+  /// What to type if devices come through a proxy whose address nobody said, and what to say of it.
   static let proxied = "wss://HOST"
   static let proxyHint =
     "\n\nHOST is the proxy's name. To see the full command here, start the server with --url "

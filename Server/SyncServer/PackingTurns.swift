@@ -10,7 +10,7 @@ final class PackingTurns {
   private var isTaken = false
   private var isGiving = false
 
-  /// Calls `begin` when the workspace has its turn: at once where nobody has one. `ended` ends it.
+  /// Calls `begin` when the workspace has its turn: at once if nobody has one. `ended` ends it.
   func wait(for workspace: WorkspaceID, begin: @escaping () -> Void) {
     if waiting[workspace] == nil { workspaces.append(workspace) }
     waiting[workspace, default: []].append(begin)

@@ -54,14 +54,14 @@ struct Peers {
 
   /// A connection is gone.
   ///
-  /// - Returns: whose it was, where that is known.
+  /// - Returns: whose it was, if that is known.
   mutating func remove(_ id: ConnectionID) -> ConnectedDevice? {
     guard let device = peers.removeValue(forKey: id)?.device else { return nil }
     said.isOutdated = true
     return device
   }
 
-  /// Who is connected, where that has changed since it was said; at most once a second, and not before
+  /// Who is connected, if that has changed since it was said; at most once a second, and not before
   /// `newsWereSaid`.
   mutating func takeNews(at uptimeMilliseconds: Int64) -> [ConnectedDevice]? {
     guard said.isOutdated, !said.isBeingSaid, uptimeMilliseconds - said.at >= 1_000 else {
@@ -82,7 +82,7 @@ struct Peers {
 
   /// Something is written to a connection now: it is to be flushed.
   ///
-  /// - Returns: nil where it is gone.
+  /// - Returns: nil if it is gone.
   mutating func beginWriting(to id: ConnectionID) -> (any Channel)? {
     guard let peer = peers[id] else { return nil }
     if !peer.isUnflushed {
@@ -92,7 +92,7 @@ struct Peers {
     return peer.channel
   }
 
-  /// - Returns: the bytes that are still unsent; nil where the connection is gone.
+  /// - Returns: the bytes that are still unsent; nil if the connection is gone.
   mutating func sent(_ count: Int, on id: ConnectionID) -> Int? {
     peers[id]?.unsentBytes -= count
     return peers[id]?.unsentBytes
@@ -110,7 +110,7 @@ struct Peers {
 
   /// Begins to close a connection.
   ///
-  /// - Returns: nil where it is gone, or being closed already.
+  /// - Returns: nil if it is gone, or being closed already.
   mutating func beginClosing(_ id: ConnectionID) -> (any Channel)? {
     guard let peer = peers[id], !peer.isClosing else { return nil }
     peers[id]?.isClosing = true

@@ -19,7 +19,7 @@ package struct Places {
     /// How many may come from one source at once, and in a second in the long run.
     package var burst: Int64 = 100
     package var perSecond: Int64 = 10
-    /// Sources that are not counted one by one. On the server's own machine stands a proxy, where
+    /// Sources that are not counted one by one. On the server's own machine stands a proxy, if
     /// there is one.
     package var uncounted = ["127.0.0.0/8", "::1"].compactMap { AddressRange($0) }
 

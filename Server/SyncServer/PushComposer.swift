@@ -26,7 +26,7 @@ enum PushComposer {
       validity: record.isValid ? .valid : .invalid(reason: record.reason, since: nil))
   }
 
-  /// Nil where the notification's name does not make a notice's.
+  /// Nil if the notification's name does not make a notice's.
   ///
   /// - Parameter device: the device that set the target: it is whose answer a button gives.
   static func push(

@@ -93,7 +93,7 @@ final class PushService {
     statuses.show(order)
   }
 
-  /// Pushes something to a target at once, and tells what speaks against it; nil where nothing does.
+  /// Pushes something to a target at once, and tells what speaks against it; nil if nothing does.
   func test(_ record: PushTargetRecord, told: @escaping (String?) -> Void) {
     var target: PushTarget
     do {

@@ -74,7 +74,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
 
   static let fileName = "push.json"
 
-  /// The settings of a data directory; none where there is no file.
+  /// The settings of a data directory; none if there is no file.
   package static func read(directory: String) throws(SyncServerError) -> PushSettings {
     let path = directory + "/" + fileName
     guard FileManager.default.fileExists(atPath: path) else { return PushSettings() }
@@ -99,12 +99,12 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
-  /// The file as it is now; nil where there is none.
+  /// The file as it is now; nil if there is none.
   static func fileMark(directory: String) -> FileMark? {
     FileMark(path: directory + "/" + fileName)
   }
 
-  /// What signs buttons and knows them again; nil where none are set up.
+  /// What signs buttons and knows them again; nil if none are set up.
   func answering() throws(SyncServerError) -> NtfyAnswering? {
     guard let answers else { return nil }
     do {

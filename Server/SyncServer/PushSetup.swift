@@ -45,7 +45,7 @@ final class PushSetup {
   private var isLooking = false
   private var isStopped = false
   private var lookedAt: Int64 = .min / 2
-  /// What knows the answers of buttons again; nil where none are set up.
+  /// What knows the answers of buttons again; nil if none are set up.
   private(set) var answering: NtfyAnswering?
   /// Called after something new was set up.
   var onChange: () -> Void = {}

@@ -41,9 +41,9 @@ extension ServerAdministration {
 
   /// What there is to know of pushes, as it is printed.
   package struct PushState: Codable, Hashable, Sendable {
-    /// The key, team and topics of APNs; nil where none is set up.
+    /// The key, team and topics of APNs; nil if none is set up.
     package var apns: String?
-    /// Where buttons send answers; nil where notices have none.
+    /// Where buttons send answers; nil if notices have none.
     package var answers: String?
     /// The file of a root certificate that counts beside the system's.
     package var trustedRoot: String?
@@ -182,7 +182,7 @@ extension ServerAdministration {
   /// Sends a notice to one target now, valid or not, and says what its provider answered.
   ///
   /// - Parameter key: the target's id or a unique beginning of it.
-  /// - Throws: `.failed` with the provider's reason where it was not delivered.
+  /// - Throws: `.failed` with the provider's reason if it was not delivered.
   package func testPush(target key: String) async throws(SyncServerError) -> String {
     try requireData()
     let listed = try withDatabase { database throws(StorageFault) in

@@ -12,7 +12,7 @@ extension ServerAdministration {
     package var version: String
     /// Whether a process holds the data directory.
     package var isServed: Bool
-    /// Where it listens; nil where none serves, or it does not say so.
+    /// Where it listens; nil if none serves, or it does not say so.
     package var address: String?
     package var processID: Int32?
     package var startedAt: Int64?
@@ -26,7 +26,7 @@ extension ServerAdministration {
 
     /// What a person reads.
     ///
-    /// - Parameter now: the machine's clock where nil.
+    /// - Parameter now: the machine's clock if nil.
     package func text(now: Int64? = nil) -> String {
       let now = now ?? ProcessClock.wallMilliseconds
       var lines: [String] = []

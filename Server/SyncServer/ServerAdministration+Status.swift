@@ -14,7 +14,7 @@ extension ServerAdministration {
     /// Entries that are kept, and their bytes; what snapshots hold is dropped in time.
     package var logEntries: Int
     package var logBytes: Int
-    /// The latest snapshot holds the log up to here; 0 where there is none yet.
+    /// The latest snapshot holds the log up to here; 0 if there is none yet.
     package var snapshotPosition: UInt64
     package var snapshotBytes: Int
     /// Why the workspace cannot be read.
@@ -41,7 +41,7 @@ extension ServerAdministration {
 
     /// The devices of a workspace as a person reads them: those that are connected first.
     ///
-    /// - Parameter now: the machine's clock where nil.
+    /// - Parameter now: the machine's clock if nil.
     package func devicesText(of workspace: String, now: Int64? = nil) -> String {
       let now = now ?? ProcessClock.wallMilliseconds
       let known = (devices ?? []).filter { $0.workspace == workspace && !$0.revoked }
@@ -67,7 +67,7 @@ extension ServerAdministration {
 
     private static let devicesShown = 20
 
-    /// What is wrong with a workspace; nil where all can be read.
+    /// What is wrong with a workspace; nil if all can be read.
     package var problem: SyncServerError? {
       let damaged = workspaces.filter { $0.problem != nil }.map { ShownName.text($0.workspaceName) }
       guard !damaged.isEmpty else { return nil }

@@ -159,7 +159,7 @@ extension ServerAdministration {
 
   /// What people see of a workspace as JSON, in the form that `cospool import` reads.
   ///
-  /// - Throws: `.corrupt` where the workspace cannot be read.
+  /// - Throws: `.corrupt` if the workspace cannot be read.
   package func exportWorkspace(named name: String) throws(SyncServerError) -> Data {
     let id = try listing(named: name).id
     let loaded = try withDatabase { database throws(StorageFault) -> QueueModel.Workspace? in

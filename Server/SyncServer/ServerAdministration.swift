@@ -6,7 +6,7 @@ import ServerStore
 
 /// What the commands `pair`, `devices`, `revoke` and `status` do; all work beside a serving process.
 package struct ServerAdministration: Sendable {
-  /// The workspace that is used where none is named.
+  /// The workspace that is used if none is named.
   package static let workspaceNameDefault = "default"
 
   let directory: String
@@ -26,7 +26,7 @@ package struct ServerAdministration: Sendable {
     package var role: String
     /// For how many seconds it has access; nil: until it is revoked.
     package var accessSeconds: Int64?
-    /// Where devices reach the serving process, where one runs; where nobody said that, where it listens.
+    /// Where devices reach the serving process, if one runs; if nobody said that, if it listens.
     package var server: String?
     /// Whether they come through a proxy whose address nobody said.
     package var isBehindProxy = false
@@ -75,7 +75,7 @@ package struct ServerAdministration: Sendable {
     package var workspaceName: String
     package var pairedAt: Int64
     package var lastSeenAt: Int64?
-    /// Since when it is connected; nil where it is not.
+    /// Since when it is connected; nil if it is not.
     package var connectedSince: Int64?
     package var revoked: Bool
     package var revokedAt: Int64?
@@ -95,16 +95,16 @@ package struct ServerAdministration: Sendable {
     var device: DeviceID
   }
 
-  /// Makes a one-time code; creates the workspace where none of its name exists.
+  /// Makes a one-time code; creates the workspace if none of its name exists.
   ///
   /// - Parameters:
-  ///   - workspaceName: nil for the one that is used where none is named.
-  ///   - workspaceID: of a workspace that the server lost and devices hold: it is begun anew with its id, and they
-  ///     bring it back. nil where it does not matter.
+  ///   - workspaceName: nil for the one that is used if none is named.
+  ///   - workspaceID: of a workspace that the server lost and devices hold: it is begun anew with
+  ///     its id, and they bring it back. nil if it does not matter.
   ///   - role: what the device may do: viewer, author or host.
   ///   - accessMilliseconds: for how long it has access; nil: until it is revoked.
-  /// - Throws: `.usage` where none is named, others are there and the usual one is not: it may have another name
-  ///   by now, and a device in a new, empty one would find no queues.
+  /// - Throws: `.usage` if none is named, others are there and the usual one is not: it may have
+  ///   another name by now, and a device in a new, empty one would find no queues.
   package func pair(
     workspaceName: String?, workspaceID: String? = nil,
     role roleName: String = DeviceRole.host.name,
@@ -301,15 +301,15 @@ package struct ServerAdministration: Sendable {
     return first
   }
 
-  /// - Throws: where a backup is half in its place: what is there is not what will be.
+  /// - Throws: if a backup is half in its place: what is there is not what will be.
   func requireRestored() throws(SyncServerError) {
     guard !ServerBackup.isPending(in: directory) else {
       throw SyncServerError(StoreOpeningError.restoring(path: directory))
     }
   }
 
-  /// - Throws: where no server ever kept anything, what it kept was damaged and set aside, or a restore did
-  ///   not end.
+  /// - Throws: if no server ever kept anything, what it kept was damaged and set aside, or a
+  ///   restore did not end.
   package func requireData() throws(SyncServerError) {
     try requireRestored()
     let path = directory + "/" + ServerDatabase.fileName

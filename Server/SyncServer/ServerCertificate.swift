@@ -38,7 +38,7 @@ package struct ServerCertificate: Hashable, Sendable {
     }
   }
 
-  /// When the server's own certificate ends, seconds since 1970; nil where it cannot be read.
+  /// When the server's own certificate ends, seconds since 1970; nil if it cannot be read.
   package var endsAt: Int64? {
     (try? certificates().first).flatMap { $0 }.map { Int64($0.notValidAfter) }
   }

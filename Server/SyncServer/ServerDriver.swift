@@ -38,7 +38,7 @@ final class ServerDriver {
   let journal: ServerJournal
   /// What is pushed with.
   let setup: PushSetup
-  /// Carries push orders out; nil where the store keeps none.
+  /// Carries push orders out; nil if the store keeps none.
   private(set) var pushes: PushService?
   private(set) var postedAnswers = PostedAnswers()
   var sockets: TCPSockets

@@ -105,7 +105,7 @@ final class StoreRunner {
     return thread.runIfActive(eventLoop: loop) { try work(storage) }
   }
 
-  /// Whose a token is; nil where it is wrong, revoked or at its end.
+  /// Whose a token is; nil if it is wrong, revoked or at its end.
   func holder(ofToken token: [UInt8]) -> EventLoopFuture<TokenRecord?> {
     let now = clock.now.wallMilliseconds
     return run { storage in

@@ -6,12 +6,12 @@ package enum StopStage: String, Hashable, Sendable {
 }
 
 extension SyncServer {
-  /// Stops, and says so where that takes too long: a disk that does not answer can hold it up for
+  /// Stops, and says so if that takes too long: a disk that does not answer can hold it up for
   /// ever.
   ///
   /// - Parameters:
   ///   - seconds: how long it may take.
-  ///   - overrun: called once, from a thread of its own, with what it waits for; not where the stop
+  ///   - overrun: called once, from a thread of its own, with what it waits for; not if the stop
   ///     has ended by then.
   package func stop(
     within seconds: Double, overrun: @escaping @Sendable (StopStage) -> Void

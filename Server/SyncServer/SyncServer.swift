@@ -54,7 +54,7 @@ package final class SyncServer: Sendable {
     address = AddressFile(directory: options.dataDirectory)
   }
 
-  /// The port on which numbers are served; nil where none is.
+  /// The port on which numbers are served; nil if none is.
   package var metricsPort: Int? { metricsListener?.localAddress?.port }
 
   /// The URL that clients and people use.

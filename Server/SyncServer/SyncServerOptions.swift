@@ -12,7 +12,7 @@ package struct SyncServerOptions: Sendable {
   package var host: String
   /// The port to listen on; 0 takes a free one.
   package var port: Int
-  /// What TLS needs; the server speaks plain WebSocket where it is nil.
+  /// What TLS needs; the server speaks plain WebSocket if it is nil.
   package var certificate: ServerCertificate?
   /// Where numbers are served; nil: nowhere.
   package var metrics: MetricsAddress?
@@ -37,7 +37,7 @@ package struct SyncServerOptions: Sendable {
   /// When pushes that failed are tried again.
   package var pushSchedule = BackoffSchedule.standard
 
-  /// The port where none is given.
+  /// The port if none is given.
   package static let portDefault = 7420
 
   package init(dataDirectory: String, host: String = "127.0.0.1", port: Int = portDefault) {

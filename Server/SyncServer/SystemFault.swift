@@ -17,7 +17,7 @@ enum SystemFault {
     return [error as NSError] + (underlying.map { [$0 as NSError] } ?? [])
   }
 
-  /// Why, in the system's words where there are some: Foundation's say neither which file nor why.
+  /// Why, in the system's words if there are some: Foundation's say neither which file nor why.
   static func reason(_ error: any Error) -> String {
     guard let system = causes(of: error).first(where: { $0.domain == NSPOSIXErrorDomain }) else {
       return error.localizedDescription

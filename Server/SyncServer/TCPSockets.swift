@@ -13,7 +13,7 @@ struct TCPSockets {
     case taken(insteadOf: (any Channel)?)
   }
 
-  /// The certificate of new connections; nil where TLS is none of the server's.
+  /// The certificate of new connections; nil if TLS is none of the server's.
   let security: CertificateReloader?
   private let trustedProxies: [AddressRange]
   private var channels: [ObjectIdentifier: (channel: any Channel, source: String)] = [:]
@@ -46,7 +46,7 @@ struct TCPSockets {
     places.authenticated(ObjectIdentifier(channel))
   }
 
-  /// Where a connection comes from, or, where a proxy that is trusted passes it on, its request.
+  /// Where a connection comes from, or, if a proxy that is trusted passes it on, its request.
   func source(of channel: any Channel) -> String {
     channels[ObjectIdentifier(channel)]?.source ?? "local"
   }

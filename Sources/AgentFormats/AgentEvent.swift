@@ -16,7 +16,7 @@ package enum AgentEvent: Hashable, Sendable {
   case approvalAnswered(id: String)
   /// Something for its person to read.
   case text(String)
-  /// The agent's provider refuses more work until then, milliseconds since 1970 where it said when.
+  /// The agent's provider refuses more work until then, milliseconds since 1970 if it said when.
   case rateLimited(until: Int64?)
   /// Something that may be no failure, for the log.
   case problem(String)
@@ -27,8 +27,8 @@ package enum AgentVerdict: Hashable, Sendable {
   /// The agent said so itself.
   case succeeded(summary: String)
   case failed(reason: String)
-  /// Nothing is wrong with the prompt: a limit was reached. Not before that time, milliseconds since
-  /// 1970, where the agent said when.
+  /// Nothing is wrong with the prompt: a limit was reached. Not before that time, milliseconds
+  /// since 1970, if the agent said when.
   case tryLater(reason: String, until: Int64?)
 }
 

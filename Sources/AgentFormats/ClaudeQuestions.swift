@@ -7,10 +7,10 @@ package struct ClaudeQuestions: Hashable, Sendable {
 
   /// The questions, in order.
   package var questions: [String]
-  /// What can be chosen from, where there is one question that wants one choice.
+  /// What can be chosen from, if there is one question that wants one choice.
   package var options: [String]
 
-  /// Reads the tool's input; nil where it asks nothing.
+  /// Reads the tool's input; nil if it asks nothing.
   package init?(_ input: JSONTree?) {
     let asked = (input?["questions"]?.elements ?? []).filter { $0["question"]?.text != nil }
     questions = asked.compactMap { $0["question"]?.text }

@@ -9,15 +9,15 @@
 /// | `result` with `api_error_status` 429 or 529 | a limit that names no time |
 /// | `result` | the end: the only thing that makes a success |
 ///
-/// An exit code of 0 says nothing: the program also ends so where a hook blocked the prompt, or it
-/// was cut off.
+/// An exit code of 0 says nothing: the program also ends so if a hook blocked the prompt, or it was
+/// cut off.
 package struct ClaudeReader: AgentOutputReader {
   private struct Result: Sendable {
     var subtype: String
     var isError: Bool
     var text: String
     var hadTurns: Bool
-    /// The provider's HTTP status, where it refused.
+    /// The provider's HTTP status, if it refused.
     var refusal: Int64?
 
     /// The provider takes nothing now: too many requests, or too much to do (529).

@@ -7,7 +7,7 @@ package struct ClaudeTodos: Hashable, Sendable {
   /// The point it works on, in its own words.
   package var current: String?
 
-  /// Reads the tool's input; nil where it is no list of points.
+  /// Reads the tool's input; nil if it is no list of points.
   package init?(_ input: JSONTree) {
     guard case .array(let todos)? = input["todos"] else { return nil }
     total = todos.count

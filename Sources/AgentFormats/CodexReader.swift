@@ -111,7 +111,7 @@ enum WaitPhrase {
     ("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000),
   ]
 
-  /// The wait in milliseconds; nil where none is named. At most ten years.
+  /// The wait in milliseconds; nil if none is named. At most ten years.
   static func milliseconds(in lowered: String) -> Int64? {
     guard let phrase = lowered.firstRange(of: "try again in ") else { return nil }
     var total: Int64 = 0

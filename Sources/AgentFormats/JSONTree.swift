@@ -20,11 +20,12 @@ package enum JSONTree: Hashable, Sendable {
   /// A double tells whole numbers from their neighbours below this.
   static let exactMax = Double(1 << 53)
 
-  /// Reads one value; nil where it is none, or has too many levels. Bytes that are no UTF-8 are
+  /// Reads one value; nil if it is none, or has too many levels. Bytes that are no UTF-8 are
   /// replaced first.
   ///
-  /// - Parameter isShown: whether a person decides by what is read. Bytes that are no UTF-8, an object that has a name
-  ///   twice, and a number that a double does not hold and that is no whole number of 64 bits are no value then.
+  /// - Parameter isShown: whether a person decides by what is read. Bytes that are no UTF-8, an
+  ///   object that has a name twice, and a number that a double does not hold and that is no whole
+  ///   number of 64 bits are no value then.
   package init?(_ bytes: some Collection<UInt8>, isShown: Bool = false) {
     if isShown, String(validating: bytes, as: UTF8.self) == nil { return nil }
     let text = String(decoding: bytes, as: UTF8.self)

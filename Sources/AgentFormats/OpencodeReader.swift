@@ -1,8 +1,8 @@
-/// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions and those
-/// of its subagents, and the answer to a prompt (`POST /session/ID/message`).
+/// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions and
+/// those of its subagents, and the answer to a prompt (`POST /session/ID/message`).
 ///
 /// The stream is told to be best effort: it gives busy signals, and never decides. What counts is
-/// the assistant's message, in the answer or, where the connection broke, in the list of messages.
+/// the assistant's message, in the answer or, if the connection broke, in the list of messages.
 package struct OpencodeReader: Sendable {
   private var lines = LineSplitter(bytesMax: AgentLimits.lineBytesMax)
   private var tools = RunningTools()

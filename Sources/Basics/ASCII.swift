@@ -29,7 +29,7 @@ package enum ASCII {
     return encoded
   }
 
-  /// Undoes `percentEncoded`; nil where a `%` has no two digits, or the bytes are no UTF-8.
+  /// Undoes `percentEncoded`; nil if a `%` has no two digits, or the bytes are no UTF-8.
   package static func percentDecoded(_ text: some StringProtocol) -> String? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]

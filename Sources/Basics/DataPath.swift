@@ -9,7 +9,7 @@ package struct DataPath: Sendable {
   private let folder: String
 
   /// The option, else the variable, else the folder in the XDG data directory, else in
-  /// `~/.local/share`; nil where there is no HOME either.
+  /// `~/.local/share`; nil if there is no HOME either.
   ///
   /// Relative paths in `XDG_DATA_HOME` are ignored
   /// (<https://specifications.freedesktop.org/basedir-spec/latest/>).

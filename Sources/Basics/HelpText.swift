@@ -6,7 +6,7 @@
 package enum HelpText {
   /// The width for the parser, at which it wraps nothing.
   package static let unwrappedColumns = 10_000
-  /// The width where nobody says one.
+  /// The width if nobody says one.
   package static let widthStandard = 80
   /// A narrower or wider terminal is written to as if it were that wide.
   private static let widths = 30...1_000

@@ -8,7 +8,7 @@ package enum ISOTime {
     return "\(seconds(of: milliseconds)).\(padded(rest, 3))Z"
   }
 
-  /// The same, without the milliseconds where there are none.
+  /// The same, without the milliseconds if there are none.
   package static func shortText(milliseconds: Int64) -> String {
     remainder(milliseconds, 1_000) == 0
       ? seconds(of: milliseconds) + "Z" : text(milliseconds: milliseconds)

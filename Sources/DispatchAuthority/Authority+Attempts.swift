@@ -6,11 +6,11 @@ import WireProtocol
 /// A host that hears no answer keeps its agent at work. So the end of a lease says nothing about the
 /// agent, and a session is granted to no other store as long as an attempt of it may be at work.
 extension Authority {
-  /// Whether an attempt may be at work: *run* does not say that it ended, and its host did not give back the
-  /// lease that it was let out under.
+  /// Whether an attempt may be at work: *run* does not say that it ended, and its host did not give
+  /// back the lease that it was let out under.
   ///
-  /// Whoever writes `unknown` under the attempt's own token is its host, which lost its memory; or the
-  /// next one, where somebody took the attempt over.
+  /// Whoever writes `unknown` under the attempt's own token is its host, which lost its memory; or
+  /// the next one, if somebody took the attempt over.
   func mayWork(_ dispatch: Dispatch, _ run: Run?) -> Bool {
     guard dispatch.intervention != .released else { return false }
     guard let run, run.attempt >= dispatch.attempt else { return true }
@@ -38,8 +38,8 @@ extension Authority {
     return atWork
   }
 
-  /// Another store's attempt at a message that may be at work, in whatever session the message is by now,
-  /// or one that was taken over; nil where there is none.
+  /// Another store's attempt at a message that may be at work, in whatever session the message is
+  /// by now, or one that was taken over; nil if there is none.
   func otherRunner(
     of message: MessageID, _ run: Run?, than holder: LeaseHolder, uptime: Int64, wall: Int64,
     _ awaySince: (LeaseHolder) -> Int64?
@@ -61,8 +61,9 @@ extension Authority {
       AttemptAtWork(attempt: dispatch.name, awaySince: since))
   }
 
-  /// Since when an attempt's host has been silent, in milliseconds since 1970: it has no connection, or does
-  /// not renew the lease, as one that never heard of the attempt. nil where it is there.
+  /// Since when an attempt's host has been silent, in milliseconds since 1970: it has no
+  /// connection, or does not renew the lease, as one that never heard of the attempt. nil if it is
+  /// there.
   private func absentSince(
     _ dispatch: Dispatch, uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
   ) -> Int64? {

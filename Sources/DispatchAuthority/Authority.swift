@@ -9,7 +9,7 @@ package import WireProtocol
 package struct Authority: Hashable, Sendable {
   /// How far ahead of the clock a token may be that others are to have granted.
   package static let tokenAheadMilliseconds: Int64 = 86_400_000
-  /// How far the next token may be from the one before where the clock does not tell: less than 60 ms
+  /// How far the next token may be from the one before if the clock does not tell: less than 60 ms
   /// of it, so that the clock catches up at 16 leases a second.
   package static let tokenSteps: UInt64 = 64
 
@@ -59,7 +59,7 @@ package struct Authority: Hashable, Sendable {
   ///   - workspace: the queues as the authority knows them.
   ///   - uptime: a clock that counts sleep, in milliseconds.
   ///   - wall: milliseconds since 1970.
-  ///   - awaySince: since when a store has had no connection, in milliseconds since 1970; nil where it
+  ///   - awaySince: since when a store has had no connection, in milliseconds since 1970; nil if it
   ///     is connected.
   /// - Returns: the answer, and what has to be durable before it may leave. nil is none yet: `next`
   ///   stands, and is to be asked here again when the session's queue has changed.
@@ -131,7 +131,7 @@ package struct Authority: Hashable, Sendable {
       stops: own?.intervention == .stop ? own?.name : nil)
   }
 
-  /// Grants a lease to a session's host, where no other store has one, or may be at work there.
+  /// Grants a lease to a session's host, if no other store has one, or may be at work there.
   private mutating func grant(
     _ session: SessionID, id: UInt64, for holder: LeaseHolder, _ workspace: Workspace,
     uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
@@ -200,10 +200,10 @@ package struct Authority: Hashable, Sendable {
 
   /// The next token: greater than all before it, and, by the clock, than those that were granted
   /// after a backup which the authority was restored from. The time counts to less than a
-  /// millisecond, so that this holds also where the backup is a moment old.
+  /// millisecond, so that this holds also if the backup is a moment old.
   ///
-  /// Two servers from one backup whose latest token is ahead of their clocks would count on alike: so
-  /// the step is one of `tokenSteps`, by the request's id, which is random.
+  /// Two servers from one backup whose latest token is ahead of their clocks would count on alike:
+  /// so the step is one of `tokenSteps`, by the request's id, which is random.
   private static func token(after latest: UInt64, wall: Int64, for id: UInt64) -> UInt64 {
     let epoch: Int64 = 1_704_067_200_000
     let (minutes, rest) = UInt64(max(wall, epoch) - epoch).quotientAndRemainder(dividingBy: 60_000)
@@ -213,7 +213,7 @@ package struct Authority: Hashable, Sendable {
 
   // MARK: - Dispatch
 
-  /// Lets the first message of a queue out, where it may start now.
+  /// Lets the first message of a queue out, if it may start now.
   private mutating func next(
     _ session: SessionID, _ token: UInt64, id: UInt64, for holder: LeaseHolder,
     _ workspace: Workspace, uptime: Int64, wall: Int64
@@ -239,7 +239,7 @@ package struct Authority: Hashable, Sendable {
     )
   }
 
-  /// How long a lease still holds; nil where it does not, or is another's.
+  /// How long a lease still holds; nil if it does not, or is another's.
   private func rest(
     of session: SessionID, _ token: UInt64, heldBy holder: LeaseHolder, uptime: Int64
   ) -> Int64? {

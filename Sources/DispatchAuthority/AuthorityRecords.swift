@@ -110,7 +110,7 @@ package struct AuthorityRecords: Hashable, Sendable {
 
   package var isEmpty: Bool { leases.isEmpty && dispatches.isEmpty && verdicts.isEmpty }
 
-  /// Verdicts taken before this time are forgotten; nil where no new one is among the rows.
+  /// Verdicts taken before this time are forgotten; nil if no new one is among the rows.
   package var verdictsKeptSince: Int64? {
     verdicts.map(\.milliseconds).max().map { $0 - Authority.verdictMilliseconds }
   }

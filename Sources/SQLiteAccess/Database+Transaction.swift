@@ -1,11 +1,11 @@
 package import GRDB
 
 extension Database {
-  /// One write transaction: all of `body`, or nothing where it throws.
+  /// One write transaction: all of `body`, or nothing if it throws.
   ///
-  /// As `inTransaction`, with statements that are prepared once: a store whose transactions are a row
-  /// or two spends as much on beginning and ending them as on the rows. `body` throws on at the first
-  /// statement that fails, since SQLite may have ended the transaction with it
+  /// As `inTransaction`, with statements that are prepared once: a store whose transactions are a
+  /// row or two spends as much on beginning and ending them as on the rows. `body` throws on at the
+  /// first statement that fails, since SQLite may have ended the transaction with it
   /// (<https://www.sqlite.org/lang_transaction.html>, "Response To Errors Within A Transaction").
   ///
   /// - Precondition: no transaction is under way.

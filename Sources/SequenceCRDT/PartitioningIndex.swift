@@ -1,5 +1,5 @@
 extension Range where Bound: FixedWidthInteger & Sendable {
-  /// The first number that belongs behind a boundary, `upperBound` where none does: a binary search
+  /// The first number that belongs behind a boundary, `upperBound` if none does: a binary search
   /// over whatever the numbers index.
   ///
   /// - Precondition: numbers behind one that belongs there belong there, too.

@@ -1,6 +1,6 @@
 /// Questions by index.
 extension RunSequence {
-  /// The number of the visible unit at an index, or nil where there is none.
+  /// The number of the visible unit at an index, or nil if there is none.
   ///
   /// - Complexity: O(log runs).
   package func content(atVisible index: Int) -> Int? {
@@ -55,7 +55,7 @@ extension RunSequence {
 
   /// The visible index of a UTF-16 offset; an offset inside a surrogate pair belongs to its scalar.
   ///
-  /// - Complexity: O(log runs), and the length of one run where it holds wide units.
+  /// - Complexity: O(log runs), and the length of one run if it holds wide units.
   package func visibleIndex(ofCodeUnit offset: Int) -> Int {
     read(
       { core in

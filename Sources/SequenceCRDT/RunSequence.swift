@@ -31,7 +31,7 @@ package struct RunSequence: Sendable {
     package var left: OperationID?
     /// The right origin of every unit; nil is the end.
     package var right: OperationID?
-    /// What comes before the id where several units are made at one place; 0 in a text.
+    /// What comes before the id if several units are made at one place; 0 in a text.
     package var time: Int64
     /// Whether the units count as content.
     package var isVisible: Bool
@@ -40,7 +40,7 @@ package struct RunSequence: Sendable {
 
     /// Puts a run together.
     ///
-    /// - Parameter contentStart: is ignored where a sequence is restored.
+    /// - Parameter contentStart: is ignored if a sequence is restored.
     package init(
       id: OperationID, length: Int, left: OperationID?, right: OperationID?, time: Int64 = 0,
       isVisible: Bool, contentStart: Int = 0
@@ -69,7 +69,7 @@ package struct RunSequence: Sendable {
 
   /// Restores a sequence from its runs in order.
   ///
-  /// - Throws: `SequenceFault` where the runs contradict themselves or each other.
+  /// - Throws: `SequenceFault` if the runs contradict themselves or each other.
   /// - Complexity: O(runs · log runs).
   package init(runs: [Run]) throws(SequenceFault) {
     if !runs.isEmpty { box = SequenceStorage(try SequenceCore(restoring: runs)) }
@@ -97,7 +97,7 @@ package struct RunSequence: Sendable {
     }
   #endif
 
-  /// Changes the core, which is made or copied first where need be.
+  /// Changes the core, which is made or copied first if needed.
   @inline(__always)
   mutating func change<Result>(
     _ body: (inout SequenceCore) throws(SequenceFault) -> Result
@@ -117,8 +117,8 @@ extension RunSequence {
   /// How many units there are.
   package var unitCount: Int { read({ Int($0.unitCount) }, orEmpty: 0) }
 
-  /// The runs in order, hidden ones too. Neighbours may continue each other where their units
-  /// arrived apart.
+  /// The runs in order, hidden ones too. Neighbours may continue each other if their units arrived
+  /// apart.
   ///
   /// - Complexity: O(runs · log runs).
   package var runs: [Run] {
@@ -246,11 +246,10 @@ extension RunSequence {
 extension RunSequence {
   /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
   ///
-  /// - Parameter time: comes before the id where several are made at one place.
+  /// - Parameter time: comes before the id if several are made at one place.
   /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must come in their
   ///   order.
-  /// - Complexity: O(log runs) where nobody inserted between the origins, else O(log² runs) as a
-  ///   rule.
+  /// - Complexity: O(log runs) if nobody inserted between the origins, else O(log² runs) as a rule.
   package mutating func integrate(
     id: OperationID, length: Int, left: OperationID?, right: OperationID?, time: Int64 = 0
   ) throws(SequenceFault) {
@@ -276,7 +275,7 @@ extension RunSequence {
 
   /// Hides the units `first … first + count − 1`; those hidden already stay so.
   ///
-  /// - Throws: `SequenceFault.unknownOrigin` where one of them is not here; nothing is hidden then.
+  /// - Throws: `SequenceFault.unknownOrigin` if one of them is not here; nothing is hidden then.
   package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
     guard count > 0 else { return }
     try change { core throws(SequenceFault) in
@@ -331,7 +330,7 @@ extension SequenceCore {
 extension RunSequence {
   /// The neighbours for an insertion right behind a unit (nil: at the start).
   ///
-  /// - Returns: nil where the unit is not here.
+  /// - Returns: nil if the unit is not here.
   package func origins(
     behind unit: OperationID?
   ) -> (left: OperationID?, right: OperationID?)? {
@@ -349,7 +348,7 @@ extension RunSequence {
       }, orEmpty: nil)
   }
 
-  /// The neighbours for an insertion right before a unit, or nil where it is not here.
+  /// The neighbours for an insertion right before a unit, or nil if it is not here.
   package func origins(
     before unit: OperationID
   ) -> (left: OperationID?, right: OperationID?)? {

@@ -39,7 +39,7 @@ struct OriginTree: BitwiseCopyable {
     return self.depth(of: unit) > depth && self.ancestor(of: unit, atDepth: depth) == ancestor
   }
 
-  /// The jump for a child of a unit: twice as far as the parent's where two are of a length.
+  /// The jump for a child of a unit: twice as far as the parent's if two are of a length.
   func jump(under parent: UInt32) -> UInt32 {
     guard parent != SequenceCore.none else { return SequenceCore.none }
     let run = runs[runOfUnit[parent]]

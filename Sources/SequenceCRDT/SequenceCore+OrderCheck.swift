@@ -1,11 +1,11 @@
 /// Whether a list is in the order of its tree: what a snapshot says must be what everybody else
 /// has, or later insertions would look for a place that is not there.
 extension SequenceCore {
-  /// Compares each run with the next one. A list is in order where neighbours are; that right
-  /// children are compared by places in this very list does no harm, since their right origins
-  /// stand behind all that hangs under their parent.
+  /// Compares each run with the next one. A list is in order if neighbours are; that right children
+  /// are compared by places in this very list does no harm, since their right origins stand behind
+  /// all that hangs under their parent.
   ///
-  /// - Throws: `SequenceFault.originsOutOfOrder` where two neighbours stand the wrong way round.
+  /// - Throws: `SequenceFault.originsOutOfOrder` if two neighbours stand the wrong way round.
   /// - Complexity: O(runs) for what one author typed, else O(runs · log² runs).
   func checkOrder() throws(SequenceFault) {
     guard var place = firstPlace else { return }

@@ -7,7 +7,7 @@ extension SequenceCore {
 
   /// The entry that holds a run.
   ///
-  /// - Complexity: O(fanout); O(1) where little was put before it in its leaf.
+  /// - Complexity: O(fanout); O(1) if little was put before it in its leaf.
   @inline(__always)
   func place(ofRun run: UInt32) -> Place {
     let leaf = runs[run].leaf

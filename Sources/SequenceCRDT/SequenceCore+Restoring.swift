@@ -2,8 +2,8 @@
 extension SequenceCore {
   /// Restores a sequence; its units are numbered in the order of the list.
   ///
-  /// - Throws: `SequenceFault` where runs are empty, repeat an id, name origins that are
-  ///   unknown, out of order, or go round in circles, or stand in another order than the tree's.
+  /// - Throws: `SequenceFault` if runs are empty, repeat an id, name origins that are unknown, out
+  ///   of order, or go round in circles, or stand in another order than the tree's.
   /// - Complexity: O(runs · log runs).
   init(restoring list: [RunSequence.Run]) throws(SequenceFault) {
     self.init()

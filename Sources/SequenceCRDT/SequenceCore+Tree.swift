@@ -54,7 +54,7 @@ extension SequenceCore {
     if weight != 0 { changeWeight(ofLeaf: place.leaf, by: 0 &- weight) }
   }
 
-  /// Divides a full leaf; where an entry is to go behind the very last one, the new leaf is empty.
+  /// Divides a full leaf; if an entry is to go behind the very last one, the new leaf is empty.
   ///
   /// - Returns: where the wanted place is now.
   private mutating func splitLeaf(at place: Place) -> Place {

@@ -44,7 +44,7 @@ package struct HybridClock: Hashable, Sendable {
     self.latest = latest
   }
 
-  /// The next stamp: the wall clock's time where it is ahead, else one past the latest.
+  /// The next stamp: the wall clock's time if it is ahead, else one past the latest.
   ///
   /// - Parameter milliseconds: wall clock time since 1970; may be wrong, negative or stepped back.
   package mutating func tick(milliseconds: Int64) -> Stamp {

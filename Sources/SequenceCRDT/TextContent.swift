@@ -14,7 +14,7 @@ package struct TextContent: Sendable {
   ///
   /// Deleted scalars come back without their content, which nobody needs for merging.
   ///
-  /// - Throws: `SequenceFault` where the runs are wrong or do not fit the text.
+  /// - Throws: `SequenceFault` if the runs are wrong or do not fit the text.
   package init(runs: [RunSequence.Run], text: String) throws(SequenceFault) {
     var total = 0
     var visible = 0
@@ -36,8 +36,8 @@ package struct TextContent: Sendable {
 
   /// Lays the scalars of all runs down in order.
   ///
-  /// - Returns: the numbers of those that take two UTF-16 code units, or nil where the text is
-  ///   longer or shorter than the visible runs.
+  /// - Returns: the numbers of those that take two UTF-16 code units, or nil if the text is longer
+  ///   or shorter than the visible runs.
   private mutating func restoreArena(
     _ runs: [RunSequence.Run], _ utf8: UnsafeBufferPointer<UInt8>, visible: Int
   ) -> [Int]? {
@@ -140,7 +140,7 @@ extension TextContent {
 
   /// Deletes the scalars `first … first + count − 1`.
   ///
-  /// - Throws: `SequenceFault` where one of them is not here; nothing changes then.
+  /// - Throws: `SequenceFault` if one of them is not here; nothing changes then.
   package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
     try sequence.hide(first: first, count: count)
   }

@@ -44,8 +44,8 @@ struct UnitNumbering: BitwiseCopyable {
   private var blocks = Slab<UInt32>()
   /// How many units have a number.
   private(set) var count: UInt32 = 0
-  /// The replica of the last span, and the sequence number that would continue it, where the ids
-  /// of that replica end with it; 0 else.
+  /// The replica of the last span, and the sequence number that would continue it, if the ids of
+  /// that replica end with it; 0 else.
   private var tailReplica: UInt64 = 0
   private var tailSeq: UInt32 = 0
   private var tailIndex: UInt32 = 0
@@ -129,7 +129,7 @@ extension UnitNumbering {
   }
 
   /// The number of a unit, and how many units from it on have both ids and numbers in a row;
-  /// (`SequenceCore.none`, 0) where the unit is not known.
+  /// (`SequenceCore.none`, 0) if the unit is not known.
   @inline(__always)
   func stretch(from id: OperationID) -> (unit: UInt32, length: UInt32) {
     let index = index(of: id.replica)
@@ -157,7 +157,7 @@ extension UnitNumbering.ReplicaSpans {
 
   /// Adds a span.
   ///
-  /// - Returns: false where one of its ids is there already; nothing is added then.
+  /// - Returns: false if one of its ids is there already; nothing is added then.
   mutating func insert(_ span: UnitNumbering.IDSpan) -> Bool {
     var index = spans.count
     while index > 0, spans[index - 1].seq > span.seq { index -= 1 }
@@ -238,7 +238,7 @@ extension UnitNumbering {
 extension UnitNumbering {
   /// Gives numbers to units whose ids continue the last ones.
   ///
-  /// - Returns: false where they do not; nothing is numbered then.
+  /// - Returns: false if they do not; nothing is numbered then.
   @inline(__always)
   private mutating func extendLast(_ id: OperationID, by length: UInt32) -> Bool {
     guard id.seq == tailSeq, id.replica.rawValue == tailReplica else { return false }
@@ -271,8 +271,8 @@ extension UnitNumbering {
 
   /// Gives numbers to units with consecutive ids.
   ///
-  /// - Returns: false where one of the ids has a number already; nothing is numbered then.
-  /// - Complexity: O(1) where the ids are later than all others of the replica, as they are where
+  /// - Returns: false if one of the ids has a number already; nothing is numbered then.
+  /// - Complexity: O(1) if the ids are later than all others of the replica, as they are if
   ///   operations are applied in their author's order; else O(spans).
   mutating func append(_ id: OperationID, length: UInt32) -> Bool {
     if extendLast(id, by: length) { return true }
@@ -291,7 +291,7 @@ extension UnitNumbering {
     return true
   }
 
-  /// Numbers units in the order of a list, where a replica's ids come in any order.
+  /// Numbers units in the order of a list, if a replica's ids come in any order.
   ///
   /// - Returns: the first id that stands there twice, or nil.
   mutating func fill(_ stretches: [(id: OperationID, length: UInt32)]) -> OperationID? {

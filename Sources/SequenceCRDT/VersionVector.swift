@@ -20,9 +20,9 @@ public struct VersionVector: Hashable, Sendable {
     entries.sort { $0.replica < $1.replica }
   }
 
-  /// The last known sequence number of a replica, 0 where nothing is known.
+  /// The last known sequence number of a replica, 0 if nothing is known.
   ///
-  /// - Complexity: O(log replicas); O(replicas) where one comes or goes.
+  /// - Complexity: O(log replicas); O(replicas) if one comes or goes.
   public subscript(replica: ReplicaID) -> UInt32 {
     get {
       let index = index(of: replica)

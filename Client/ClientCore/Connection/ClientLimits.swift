@@ -43,7 +43,7 @@ package enum ClientLimits {
   /// A batch that took longer than this to be answered stood behind too much: requests stand there,
   /// too, and a lease has to be renewed within ten seconds.
   package static let windowMilliseconds: Int64 = 4_000
-  /// Ids in one batch, where one command does not take more.
+  /// Ids in one batch, if one command does not take more.
   package static let batchUnitsMax = 4_096
   /// Log entries looked at for one batch.
   package static let batchEntriesMax = 128
@@ -51,7 +51,7 @@ package enum ClientLimits {
   package static let batchBytesMax = 256 << 10
   /// Bytes of a whole snapshot, all parts together: more than a server lets a state grow to.
   package static let snapshotBytesMax = 2 * WireLimits.stateBytesMax
-  /// The wall clock is corrected where it differs from the server's by more.
+  /// The wall clock is corrected if it differs from the server's by more.
   package static let clockToleranceMilliseconds: Int64 = 2_000
   /// How often what is over for long is looked for; the first time within so long of a start.
   package static let forgettingMilliseconds: Int64 = 86_400_000

@@ -15,7 +15,7 @@ struct PersonQuestion: Sendable {
 
 /// What is asked of the authority, be it the server or this device itself.
 struct AuthorityQuestions: Sendable {
-  /// Decides where there is no server.
+  /// Decides if there is no server.
   var local: Authority?
   /// Questions that come behind operations which are not sent yet.
   var held: [(request: AuthorityRequest, id: UInt64)] = []
@@ -33,7 +33,7 @@ extension ConnectionMachine {
   /// comes as `told`. One that was given without all of that, because the server refused a batch,
   /// is not told: the question goes again once the server has it.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
@@ -97,7 +97,7 @@ extension ConnectionMachine {
   }
 
   /// Questions go behind everything that was done before them; but a lease goes on whatever was
-  /// done, and ends where much is to be sent first.
+  /// done, and ends if much is to be sent first.
   mutating func sendHeld() -> [Action] {
     guard !authority.held.isEmpty, case .live(let live) = state else { return [] }
     let isClear = live.hasSent(through: replica.lastEntry) || replica.record.outbox.isEmpty
@@ -112,7 +112,7 @@ extension ConnectionMachine {
     }
   }
 
-  /// The device decides for itself; nil where it cannot store what it decided.
+  /// The device decides for itself; nil if it cannot store what it decided.
   mutating func decide(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> AuthorityAnswer? {

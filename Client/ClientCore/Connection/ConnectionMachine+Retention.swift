@@ -9,7 +9,7 @@ struct Retention: Hashable, Sendable {
   /// What is still to be forgotten.
   var messages: [MessageID] = []
 
-  /// When something is due; nil where nothing waits for time.
+  /// When something is due; nil if nothing waits for time.
   var deadline: Int64? { due.map { messages.isEmpty ? $0 : 0 } }
 
   /// Another time to keep what is over.
@@ -25,7 +25,7 @@ struct Retention: Hashable, Sendable {
 extension ConnectionMachine {
   mutating func retentionChanged(toDays days: Int, at context: EventContext) {
     guard days != retention.days else { return }
-    // One device does it as a rule, and finds nothing left to do where another did it.
+    // One device does it as a rule, and finds nothing left to do if another did it.
     let delay = context.random(1) % UInt64(ClientLimits.forgettingMillisecondsFirst)
     retention.keep(days: days, first: context.now + Int64(delay))
   }

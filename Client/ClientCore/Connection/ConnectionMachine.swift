@@ -96,7 +96,7 @@ struct ConnectionMachine: Sendable {
     }
   }
 
-  /// The connection over which questions go; nil where there is none.
+  /// The connection over which questions go; nil if there is none.
   var ready: TransportID? {
     if case .live(let live) = state, live.hasCaughtUp { live.id } else { nil }
   }
@@ -104,7 +104,7 @@ struct ConnectionMachine: Sendable {
   /// Whether a server decides about leases, or this device for itself.
   var hasServer: Bool { credentials != nil || replica.record.workspace != nil }
 
-  /// When `timePassed` is due; nil where nothing waits for time.
+  /// When `timePassed` is due; nil if nothing waits for time.
   var deadline: Int64? {
     switch state {
     case .idle: nil
@@ -121,7 +121,7 @@ struct ConnectionMachine: Sendable {
     serverClock = ServerClock(reading: reading, readAt: context.now)
   }
 
-  /// The wall clock, or the server's where the two differ by more than a little.
+  /// The wall clock, or the server's if the two differ by more than a little.
   func time(at context: EventContext) -> Int64 {
     serverClock?.time(at: context) ?? context.wall
   }

@@ -49,7 +49,7 @@ struct LiveConnection: Sendable {
   var lastPing: Int64
   var window = SendWindow()
   var assembly: Assembly?
-  /// When what came is made durable and acknowledged at the latest; nil where it was.
+  /// When what came is made durable and acknowledged at the latest; nil if it was.
   var acknowledgeAt: Int64?
 
   var hasCaughtUp: Bool {

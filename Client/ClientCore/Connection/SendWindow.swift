@@ -6,7 +6,7 @@ struct SendWindow: Sendable {
   /// A batch that the server has not answered.
   struct Flight: Sendable {
     var batch: UInt64
-    /// What its acknowledgement covers; empty where further parts of the same operations follow.
+    /// What its acknowledgement covers; empty if further parts of the same operations follow.
     var ranges: [OperationRange]
     var sentAt: Int64
     /// Bytes of the delta.
@@ -42,7 +42,7 @@ struct SendWindow: Sendable {
 
   func contains(_ batch: UInt64) -> Bool { flights.contains { $0.batch == batch } }
 
-  /// When the answer to the oldest batch is overdue; nil where none is awaited.
+  /// When the answer to the oldest batch is overdue; nil if none is awaited.
   var answerDeadline: Int64? {
     flights.first.map { max($0.sentAt, answeredAt) + $0.milliseconds }
   }
@@ -57,7 +57,7 @@ struct SendWindow: Sendable {
     return lastBatch
   }
 
-  /// Takes out the flight of a batch that was answered; nil where the batch goes again, so that the
+  /// Takes out the flight of a batch that was answered; nil if the batch goes again, so that the
   /// answer to that one will count.
   mutating func takeFlight(_ batch: UInt64, at now: Int64) -> Flight? {
     guard let index = flights.firstIndex(where: { $0.batch == batch }) else {
@@ -74,8 +74,8 @@ struct SendWindow: Sendable {
     voidedAnswers = max(0, voidedAnswers - 1)
   }
 
-  /// A batch was answered: the window grows where the line was quick with all of it, and shrinks
-  /// where it was slow, so that a request does not wait for long behind data.
+  /// A batch was answered: the window grows if the line was quick with all of it, and shrinks if it
+  /// was slow, so that a request does not wait for long behind data.
   private mutating func noteAnswer(to flight: Flight, at now: Int64) {
     answeredAt = now
     let milliseconds = now - flight.sentAt

@@ -3,7 +3,7 @@ package struct ServerClock: Hashable, Sendable {
   var reading: Int64
   var readAt: Int64
 
-  /// The wall clock, or the server's where the two differ by more than a little.
+  /// The wall clock, or the server's if the two differ by more than a little.
   package func time(at context: EventContext) -> Int64 {
     let estimate = reading + (context.now - readAt)
     let difference = estimate.subtractingReportingOverflow(context.wall)

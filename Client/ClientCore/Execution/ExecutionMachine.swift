@@ -6,8 +6,8 @@ import WireProtocol
 package enum AgentOrder: Hashable, Sendable {
   /// Hand the prompt to the session's agent; its intent is on the disk.
   case start(StartOrder)
-  /// Stop the agent: ask it to end, and make it end 10 seconds later. Its end is told as any other, also
-  /// where it had not begun.
+  /// Stop the agent: ask it to end, and make it end 10 seconds later. Its end is told as any other,
+  /// also if it had not begun.
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here; it may when the settings say so.
   case askConsent(SessionID)
@@ -30,11 +30,11 @@ package enum AgentOrder: Hashable, Sendable {
 struct ExecutionMachine: Sendable {
   typealias Action = ClientCore.Action
 
-  /// nil where this program runs no agents.
+  /// nil if this program runs no agents.
   private(set) var executor: Executor?
   /// What people at this device say of single sessions, also before it runs agents.
   private(set) var choices = SessionChoices() { didSet { executor?.choices = choices } }
-  /// Whether the program is to end, also where it was told so before it ran agents.
+  /// Whether the program is to end, also if it was told so before it ran agents.
   private(set) var isDraining = false
   /// Whether the server decides.
   private var isServerAsked = false
@@ -64,7 +64,7 @@ struct ExecutionMachine: Sendable {
   ) -> [Action] {
     guard var executor else { return [] }
     let context = connection.corrected(context)
-    // Out of its place it is not copied where it changes.
+    // Out of its place it is not copied if it changes.
     self.executor = nil
     let orders = event(&executor, connection.replica.workspace, context)
     self.executor = executor
@@ -149,7 +149,7 @@ extension ExecutionMachine {
 
   /// A connection is there over which questions go.
   ///
-  /// - Returns: nil where what waits was asked over it already.
+  /// - Returns: nil if what waits was asked over it already.
   mutating func connected(
     _ id: TransportID, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
@@ -247,8 +247,9 @@ extension ExecutionMachine {
     return actions
   }
 
-  /// Does a command of the executor's and what follows from it, on the disk when this returns; nil where
-  /// it cannot be stored. What the queues refuse, since they changed meanwhile, needs no doing any more.
+  /// Does a command of the executor's and what follows from it, on the disk when this returns; nil
+  /// if it cannot be stored. What the queues refuse, since they changed meanwhile, needs no doing
+  /// any more.
   private mutating func perform(
     _ command: Command, then following: [Command] = [], _ intents: IntentChanges,
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore

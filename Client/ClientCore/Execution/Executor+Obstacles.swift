@@ -2,8 +2,9 @@ package import QueueModel
 
 /// Why sessions wait: what a person is told, and what the executor holds itself to.
 extension Executor {
-  /// Why nothing of a session starts, as `step` sees it; nil where this device is not the host, nothing
-  /// waits, an agent works, or the queue itself says why: it is paused, or waits for a decision.
+  /// Why nothing of a session starts, as `step` sees it; nil if this device is not the host,
+  /// nothing waits, an agent works, or the queue itself says why: it is paused, or waits for a
+  /// decision.
   ///
   /// - Complexity: O(messages of the session + sessions with a run).
   package func obstacle(
@@ -42,14 +43,15 @@ extension Executor {
     }
   }
 
-  /// Checks that nothing that may begin here stands still: whatever waits has a time at which it is looked
-  /// at again, and the driver wakes it then. To be called behind every event and what follows from it.
+  /// Checks that nothing that may begin here stands still: whatever waits has a time at which it is
+  /// looked at again, and the driver wakes it then. To be called behind every event and what
+  /// follows from it.
   ///
   /// - Parameters:
   ///   - waiting: those of `sessionsWithWork`.
   ///   - deadline: when the driver looks again without any event.
   /// - Throws: `InvariantViolation` naming the first session that waits for nothing.
-  /// - Complexity: O(waiting); where one waits for nothing, also O(its messages).
+  /// - Complexity: O(waiting); if one waits for nothing, also O(its messages).
   func checkLiveness(
     of waiting: [SessionID], in workspace: Workspace, deadline: Int64?, at context: EventContext
   ) throws(InvariantViolation) {

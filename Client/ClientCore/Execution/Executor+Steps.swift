@@ -392,7 +392,7 @@ extension Executor {
     return step(session, in: workspace, at: context)
   }
 
-  /// Begins what was let out, where it is what would be begun here; nil where it is not.
+  /// Begins what was let out, if it is what would be begun here; nil if it is not.
   private mutating func taken(
     _ message: MessageID, _ attempt: UInt16, _ content: UInt64, of session: SessionID,
     by request: SessionRun.NextRequest, in workspace: Workspace, at context: EventContext

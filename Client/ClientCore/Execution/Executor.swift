@@ -12,7 +12,7 @@ package import WireProtocol
 package struct Executor: Sendable {
   /// What the driver has to do.
   package enum Action: Hashable, Sendable {
-    /// Ask the authority; where there is no connection, when there is one again.
+    /// Ask the authority; if there is no connection, when there is one again.
     case ask(AuthorityRequest, id: UInt64)
     /// Hand it on to whoever runs the agents; of a start, once the disk has intent and report, which are
     /// stored in one transaction.
@@ -20,7 +20,7 @@ package struct Executor: Sendable {
     /// Do this command and what follows from it, and forget the intent of this attempt, all in one
     /// transaction. If the command changes nothing, nothing follows from it.
     case end(Command, then: [Command], StartOrder)
-    /// The same, where there is no intent.
+    /// The same, if there is no intent.
     case perform(Command, then: [Command])
   }
 
@@ -37,7 +37,7 @@ package struct Executor: Sendable {
   var opened: Set<SessionID> = []
   /// Sessions for which this run of the program asks for consent, and whether all devices show the question.
   private var consentAsked: [SessionID: Bool] = [:]
-  /// Whether the authority lets messages out by itself, where it is asked to.
+  /// Whether the authority lets messages out by itself, if it is asked to.
   package var authorityStands = false
   /// Whether this device is its own authority: nobody else gets a lease, so none of its own ends.
   package var isAlone = false
@@ -55,12 +55,12 @@ package struct Executor: Sendable {
     lastRequest = firstRequest
   }
 
-  /// When `timePassed` is due at the latest; nil where nothing waits for time.
+  /// When `timePassed` is due at the latest; nil if nothing waits for time.
   package func deadline(wall: Int64, now: Int64) -> Int64? {
     sessions.values.compactMap { $0.deadline(wall: wall, now: now, isAlone: isAlone) }.min()
   }
 
-  /// What was asked under a number; nil where no answer to it is expected any more.
+  /// What was asked under a number; nil if no answer to it is expected any more.
   package func question(_ id: UInt64) -> AuthorityRequest? {
     for session in sessions.values {
       if let asking = session.question.asking, asking.id == id { return asking.request }

@@ -5,7 +5,7 @@ enum ExecutorTimes {
   /// Backoff before the next question after one that was answered with no.
   static let retryMillisecondsMin: Int64 = 1_000
   static let retryMillisecondsMax: Int64 = 10_000
-  /// How long a message that may start waits for the authority to let it out by itself, where it was
+  /// How long a message that may start waits for the authority to let it out by itself, if it was
   /// asked to; then it is asked for.
   static let overdueMilliseconds: Int64 = 1_000
   /// A question without an answer is asked again after this time.

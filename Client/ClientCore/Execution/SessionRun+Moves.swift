@@ -11,7 +11,7 @@ extension SessionRun.Lease {
   /// The token of one that is held or lapsed.
   var token: UInt64? { held?.token ?? lapsedToken }
 
-  /// It is given up, where there is one; what lapsed stays so.
+  /// It is given up, if there is one; what lapsed stays so.
   mutating func drop() {
     if held != nil { self = .none }
   }
@@ -113,7 +113,7 @@ extension SessionRun {
     work == .none ? LeaseTimes.renewalMilliseconds : LeaseTimes.workingRenewalMilliseconds
   }
 
-  /// When something is to be done, on the clock that never steps; nil where nothing waits for time.
+  /// When something is to be done, on the clock that never steps; nil if nothing waits for time.
   ///
   /// - Parameter isAlone: whether leases go on without being confirmed.
   func deadline(wall: Int64, now: Int64, isAlone: Bool) -> Int64? {

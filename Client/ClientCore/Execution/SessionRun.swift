@@ -10,7 +10,7 @@ package import WireProtocol
 ///              └── released, fenced, ──┴──── somebody else had one ──────┘
 ///                  other host (fenced alone while an agent works)
 ///
-/// question    silent ──ask──▶ asking ──answer──▶ silent, or paused where it was no
+/// question    silent ──ask──▶ asking ──answer──▶ silent, or paused if it was no
 ///                ▲              │ ▲                 │
 ///                └── given up ──┘ └──── renewal ────┤
 ///                ▲                                  │
@@ -21,8 +21,9 @@ package import WireProtocol
 ///               └─────────────────────── ended ──────────────────────────────┘
 /// ```
 ///
-/// A lease is renewed while an agent runs, and an agent runs on while its lease is asked for, or has lapsed,
-/// so the three are not one. `next` is the request that the authority answers when a message may start.
+/// A lease is renewed while an agent runs, and an agent runs on while its lease is asked for, or
+/// has lapsed, so the three are not one. `next` is the request that the authority answers when a
+/// message may start.
 struct SessionRun: Hashable, Sendable {
   let session: SessionID
   var lease = Lease.none

@@ -37,7 +37,7 @@ package struct StartRace: Hashable, Sendable {
 
   /// Messages are withdrawn together.
   ///
-  /// - Complexity: O(messages), where one by one each would look through its session.
+  /// - Complexity: O(messages), if one by one each would look through its session.
   package static func withdrawing(
     _ messages: some Collection<MessageID>, in workspace: Workspace
   ) -> [StartRace] {

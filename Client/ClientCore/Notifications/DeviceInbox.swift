@@ -31,7 +31,7 @@ struct DeviceInbox: Sendable {
   /// position here, comes behind it.
   var lastPosition: UInt64 { standing.values.map(\.notification.position).max() ?? 0 }
 
-  /// What follows from a notification that came; nil where it is known.
+  /// What follows from a notification that came; nil if it is known.
   func changes(
     receiving notification: InboxNotification, isOver: Bool, wall: Int64
   ) -> NotificationChanges? {
@@ -55,7 +55,7 @@ struct DeviceInbox: Sendable {
     return changes
   }
 
-  /// What follows where requests are not awaited any more.
+  /// What follows if requests are not awaited any more.
   func changes(endingRequests isOver: (InboxNotification) -> Bool) -> NotificationChanges? {
     let over = standing.values.map(\.notification).filter { $0.request != nil && isOver($0) }
       .sorted { $0.position < $1.position }

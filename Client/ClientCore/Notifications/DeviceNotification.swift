@@ -31,7 +31,7 @@ package enum NotificationEnding: Hashable, Sendable {
 
 /// What changed of the notifications that a device keeps.
 package struct NotificationChanges: Hashable, Sendable {
-  /// Known from now on, and standing where `isStanding`.
+  /// Known from now on, and standing if `isStanding`.
   package var received: [DeviceNotification] = []
   /// Known from now on but not shown: nobody awaited them any more when they came.
   package var receivedOver: [DeviceNotification] = []

@@ -199,7 +199,7 @@ extension InboxMachine {
 
   /// Asks the server something about the device's notifications; the answer comes as `replied`.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   mutating func questionAsked(
     _ request: InboxRequest, id: UInt64, over connection: ConnectionMachine
   ) -> [Action]? {
@@ -233,7 +233,7 @@ extension InboxMachine {
     }
   }
 
-  /// The answer to a question about notifications; nil where it is to another question.
+  /// The answer to a question about notifications; nil if it is to another question.
   mutating func answered(_ response: Response) -> [Action]? {
     guard let question = questions.removeValue(forKey: response.id) else { return nil }
     // An answer that breaks the specification is as good as none.

@@ -20,7 +20,7 @@ package struct BatchReceipts: Hashable, Sendable {
     if all.count > BatchReceipts.receiptsMax { all.removeFirst(all.count / 2) }
   }
 
-  /// The log position at which operation `seq` is certainly contained, where one is known.
+  /// The log position at which operation `seq` is certainly contained, if there is one known.
   package func position(of replica: ReplicaID, seq: UInt32) -> UInt64? {
     all.first { $0.replica == replica && $0.lastSeq >= seq }?.logPosition
   }

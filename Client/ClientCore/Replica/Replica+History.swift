@@ -148,7 +148,7 @@ extension Replica {
     var seq: UInt32
     var milliseconds: Int64
 
-    /// The one in front of a range; where there is none, the one behind it.
+    /// The one in front of a range; if there is none, the one behind it.
     ///
     /// - Complexity: O(log stamps), so that a page of a thousand changes without a time is not a
     ///   thousand walks through the log.
@@ -160,7 +160,7 @@ extension Replica {
 
   /// The state at a version, by replaying the log on its base.
   ///
-  /// - Throws: `Fault.history` where the log does not tell it, `.store`, `.merge`.
+  /// - Throws: `Fault.history` if the log does not tell it, `.store`, `.merge`.
   /// - Complexity: O(state of the base + operations since).
   package func workspace(
     at version: VersionVector, store: some ReplicaStore

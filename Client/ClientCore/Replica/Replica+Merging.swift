@@ -6,7 +6,7 @@ extension Replica {
   /// Operations as a frame brought them.
   package struct Delivery: Sendable {
     package var operations: [Operation]
-    /// Their packed form, kept as it came where all of it applies.
+    /// Their packed form, kept as it came if all of it applies.
     package var packed: [UInt8]?
     /// The prefix of the server's log that ends with them.
     package var prefix: LogPrefix
@@ -21,7 +21,7 @@ extension Replica {
   /// Stores and applies operations from the server's log.
   ///
   /// - Returns: what of the queues changed.
-  /// - Throws: `Fault.merge` where they do not apply, `.store`.
+  /// - Throws: `Fault.merge` if they do not apply, `.store`.
   package mutating func merge(
     _ delivery: Delivery, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {

@@ -11,12 +11,12 @@ struct OutboxChange {
   var replaced: [OperationID: Operation] = [:]
 }
 
-/// Rebuilding the state where the log has something else than the outbox; SPECIFICATION.md, section
+/// Rebuilding the state if the log has something else than the outbox; SPECIFICATION.md, section
 /// "Replicas". Nothing that is logged anywhere changes.
 extension Replica {
   /// Compares operations of the log with those in the outbox under the same ids.
   ///
-  /// - Returns: nil where they are the same.
+  /// - Returns: nil if they are the same.
   func changeOfOutbox(
     by operations: [Operation], store: some ReplicaStore
   ) throws(Fault) -> OutboxChange? {

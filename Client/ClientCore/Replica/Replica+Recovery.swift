@@ -1,13 +1,13 @@
 import QueueModel
 import SequenceCRDT
 
-/// Going on where the server's state contradicts this device's: a memory was copied, both copies wrote
+/// Going on if the server's state contradicts this device's: a memory was copied, both copies wrote
 /// under one replica, and the server was put back in between, so that it logged either of them.
 /// SPECIFICATION.md, section "Copies of a memory".
 extension Replica {
   /// Whether a state of the server shows something else under ids that are here and were logged.
   ///
-  /// - Complexity: O(both states · log); nothing where nothing here was ever logged.
+  /// - Complexity: O(both states · log); nothing if nothing here was ever logged.
   func isContradicted(by base: Base, store: some ReplicaStore) throws(Fault) -> Bool {
     guard !logged.sorted.isEmpty else { return false }
     let state = try loggedState(store: store)

@@ -25,9 +25,9 @@ extension Replica {
 
   /// Takes the server's whole state and applies the outbox again. One transaction.
   ///
-  /// - Returns: what of the queues changed; nil where the state lacks what a log held once, so that
+  /// - Returns: what of the queues changed; nil if the state lacks what a log held once, so that
   ///   the server has to join it first. Nothing changed then.
-  /// - Throws: `Fault.merge` where the state contradicts itself, `.store`.
+  /// - Throws: `Fault.merge` if the state contradicts itself, `.store`.
   package mutating func install(
     _ base: Base, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues? {
@@ -61,7 +61,7 @@ extension Replica {
   /// The state without the outbox: what the server is to join. What is in the outbox goes the usual
   /// way afterwards, past all checks.
   ///
-  /// - Complexity: O(1) where the outbox is empty, else O(the log).
+  /// - Complexity: O(1) if the outbox is empty, else O(the log).
   package func loggedState(store: some ReplicaStore) throws(Fault) -> Workspace {
     guard !record.outbox.isEmpty else { return workspace }
     var log = RebuiltLog(try startingState(nil, store))
@@ -138,7 +138,7 @@ extension Replica {
 }
 
 extension Workspace {
-  /// The first id of an operation under which the state shows something else; nil where it shows
+  /// The first id of an operation under which the state shows something else; nil if it shows
   /// nothing else under those that it knows.
   fileprivate func firstUnlike(_ operation: Operation) -> OperationID? {
     let count = operation.id.count(through: vector[operation.id.replica])

@@ -17,13 +17,13 @@ package struct Replica: Sendable {
   /// How often the log was put together anew since this opening, so that its entries have other ids.
   package internal(set) var rebuilds = 0
   var clock: HybridClock
-  /// Who authors the next operation; nil where a fresh one is to be drawn for it.
+  /// Who authors the next operation; nil if a fresh one is to be drawn for it.
   var writer: Writer?
   /// What the server gave for drawing one.
   var nonce: UInt64 = 0
   /// What of the outbox are messages; nil before it is asked for.
   var unsent: UnsentMessages?
-  /// The latest entry where it is a local one, packed as it is stored and sent.
+  /// The latest entry if it is a local one, packed as it is stored and sent.
   var latestLocal: StoredOperations?
   /// When a person typed last; nil if that was before this opening.
   var typedAt: Int64?
@@ -173,7 +173,7 @@ package struct Replica: Sendable {
     try commit(transaction, to: store)
   }
 
-  /// The only entry behind `cursor`, where it was made here a moment ago: nothing has to be read.
+  /// The only entry behind `cursor`, if it was made here a moment ago: nothing has to be read.
   func onlyEntry(after cursor: Int64) -> StoredOperations? {
     guard let latestLocal, latestLocal.id == lastEntry, cursor == lastEntry - 1 else { return nil }
     return latestLocal
@@ -202,14 +202,15 @@ package struct Replica: Sendable {
   /// when this returns.
   ///
   /// - Parameters:
-  ///   - following: done where the command changed something; what the queues refuse of it is left
+  ///   - following: done if the command changed something; what the queues refuse of it is left
   ///     out. None of it can be undone.
   ///   - wall: the best known time, milliseconds since 1970.
   ///   - recordsUndo: whether the command itself can be undone; what no person asked for cannot.
   ///   - intents: what is stored in the same transaction of what agents have.
   ///   - choice: what is stored in the same transaction of what a person says of a session.
   ///   - apart: what is certain while the device does not know the server's state.
-  ///   - connection: the one over which what is made now goes at once; nil while the device is apart.
+  ///   - connection: the one over which what is made now goes at once; nil while the device is
+  ///     apart.
   package mutating func perform(
     _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
     recordsUndo: Bool = true, intents: IntentChanges = .init(), choice: SessionChoice? = nil,

@@ -6,7 +6,7 @@ package import SequenceCRDT
 ///
 /// Calls are synchronous and come from one caller at a time.
 package protocol ReplicaStore {
-  /// Does all of it, durably where the transaction waits for the disk, or nothing.
+  /// Does all of it, durably if the transaction waits for the disk, or nothing.
   func commit(_ transaction: StoreTransaction) throws(StoreError)
   /// Whether a loss of power would leave all that was committed.
   var isSynchronized: Bool { get }
@@ -22,7 +22,7 @@ package protocol ReplicaStore {
   func entries(before: Int64, countMax: Int) throws(StoreError) -> [StoredOperations]
   /// What the log told before its beginning was removed, in front of a place, the latest first.
   func journal(before: HistoryPosition, countMax: Int) throws(StoreError) -> [JournalEntry]
-  /// The snapshot that the log builds on, where there is one.
+  /// The snapshot that the log builds on, if there is one.
   func base() throws(StoreError) -> WorkspaceImage?
   /// The same as a state; its sessions may be packed until something touches them.
   func baseState() throws(StoreError) -> Workspace?
@@ -69,7 +69,7 @@ package struct StoredOperations: Hashable, Sendable {
   /// Made on this device, as opposed to received.
   package var isLocal: Bool
   package var operations: [Operation]
-  /// The packed form of exactly these operations, where it exists already.
+  /// The packed form of exactly these operations, if it exists already.
   package var packed: [UInt8]?
 
   package init(id: Int64, isLocal: Bool, operations: [Operation], packed: [UInt8]? = nil) {
@@ -108,7 +108,7 @@ package struct StoreTransaction: Sendable {
   package var intents = IntentChanges()
   /// What a person at this device says of a session.
   package var choice: SessionChoice?
-  /// What the device granted, where it is its own authority.
+  /// What the device granted, if it is its own authority.
   package var authority = AuthorityRecords()
   /// What changed of the answers that wait to be sent.
   package var answers = AnswerChanges()
@@ -152,7 +152,7 @@ package struct IntentChanges: Hashable, Sendable {
 package struct LoadedReplica: Sendable {
   /// nil in a new store.
   package var record: ReplicaRecord?
-  /// The stored state; nil where there is none.
+  /// The stored state; nil if there is none.
   package var workspace: Workspace?
   /// The entries behind the state.
   package var tail: [StoredOperations]
@@ -197,7 +197,7 @@ package struct LoadedReplica: Sendable {
 }
 
 extension LoadedReplica {
-  /// What the stored state holds; nothing where there is none.
+  /// What the stored state holds; nothing if there is none.
   package var imageVector: VersionVector { workspace?.vector ?? VersionVector() }
 }
 

@@ -47,8 +47,8 @@ struct Writer: Hashable, Sendable {
     stamped = Stamped(seq: seq, milliseconds: milliseconds)
   }
 
-  /// The milliseconds of the last stamp in front of operations; nil where a log does not look so far back
-  /// for it.
+  /// The milliseconds of the last stamp in front of operations; nil if a log does not look so far
+  /// back for it.
   func stamp(near operations: [Operation]) -> Int64? {
     guard let stamped, let last = operations.last?.lastID?.seq,
       last &- stamped.seq <= Replica.stampDistanceMax

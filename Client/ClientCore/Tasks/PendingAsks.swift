@@ -88,7 +88,7 @@ package struct PendingAsks: Sendable {
     package var requests: [TaskRequest]
     /// How many wait until there is room for them.
     package var more: Int
-    /// The one that is shown by this; nil where there is none.
+    /// The one that is shown by this; nil if there is none.
     package var raised: RequestID?
 
     package init(requests: [TaskRequest], more: Int = 0, raised: RequestID? = nil) {
@@ -107,7 +107,7 @@ package struct PendingAsks: Sendable {
     var shownExpiry: Int64?
     /// Since when the authority is asked to close it; nil before.
     var closingSince: Int64?
-    /// What becomes of it where the authority took no answer before it was closed.
+    /// What becomes of it if the authority took no answer before it was closed.
     var closesAs: AskOutcome.Ending = .expired
   }
 
@@ -127,7 +127,7 @@ package struct PendingAsks: Sendable {
 
   package init() {}
 
-  /// When `timePassed` is due; nil where nothing waits for time.
+  /// When `timePassed` is due; nil if nothing waits for time.
   package var deadline: Int64? {
     entries.values.flatMap { $0 }.compactMap { entry in
       entry.closingSince.map { $0 + PendingAsks.closingMillisecondsMax } ?? entry.expiresAt
@@ -156,9 +156,9 @@ package struct PendingAsks: Sendable {
       + show(ask.session, raised: isShown ? ask.id : nil, now: now, wall: wall)
   }
 
-  /// An agent asks at its own prompt, where nobody else can answer.
+  /// An agent asks at its own prompt, if nobody else can answer.
   ///
-  /// - Returns: whether that is to be shown: not where something is awaited already.
+  /// - Returns: whether that is to be shown: not if something is awaited already.
   package mutating func prompted(_ request: RequestID, in session: SessionID) -> Bool {
     guard entries[session] == nil, prompting[session] == nil,
       let outcome = AskOutcome(request: request, ending: .withdrawn)
@@ -323,7 +323,7 @@ package struct PendingAsks: Sendable {
       + [.decide(entry.ask.id, decision)]
   }
 
-  /// Takes one out. What waited for room is shown in its place; where there is nothing more the task
+  /// Takes one out. What waited for room is shown in its place; if there is nothing more the task
   /// goes on.
   private mutating func remove(
     _ index: Int, of session: SessionID, _ outcome: AskOutcome? = nil, now: Int64, wall: Int64
@@ -349,7 +349,7 @@ package struct PendingAsks: Sendable {
     return awaited(in: session, raised: raised).map { [.await(session, $0, outcome)] } ?? []
   }
 
-  /// What a session's register is to say that it waits for; nil where it waits for nothing.
+  /// What a session's register is to say that it waits for; nil if it waits for nothing.
   package func awaited(in session: SessionID, raised: RequestID? = nil) -> Awaited? {
     guard let all = entries[session] else { return nil }
     return Awaited(

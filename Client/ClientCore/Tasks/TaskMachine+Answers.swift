@@ -5,7 +5,7 @@ import WireProtocol
 extension TaskMachine {
   /// A person answers a request.
   ///
-  /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
+  /// - Returns: the end where it is known at once; nil if the authority is or will be asked, and
   ///   `.answerEnded` comes later.
   mutating func answerGiven(
     _ answer: AnswerRequest, with execution: ExecutionMachine,

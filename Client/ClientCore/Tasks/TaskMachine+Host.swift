@@ -222,7 +222,7 @@ extension TaskMachine {
     return actions
   }
 
-  /// The authority's answer to a question of the tasks'; nil where it is another's.
+  /// The authority's answer to a question of the tasks'; nil if it is another's.
   mutating func take(
     _ response: Response, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -251,7 +251,7 @@ extension TaskMachine {
   }
 
   /// Whether this device is the one that says what a session's agent does, and how what it did ends
-  /// where the session was deleted.
+  /// if the session was deleted.
   private func mayReport(_ session: SessionID, _ connection: ConnectionMachine) -> Bool {
     guard let host = connection.replica.workspace.keptHost(of: session) else { return false }
     return host == nil || host == connection.replica.record.device
@@ -366,7 +366,7 @@ extension TaskMachine {
       ? flush(session, with: execution, over: &connection, at: context, store: store) : []
   }
 
-  /// Writes what is known of a task's progress, where it is at work.
+  /// Writes what is known of a task's progress, if it is at work.
   private mutating func flush(
     _ session: SessionID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -422,7 +422,7 @@ extension TaskMachine {
     let shown = connection.replica.workspace.keptTask(of: session)?.state
     let missing = awaited.requests.map(\.id).filter { shown?.awaits($0) != true }
     var actions: [Action] = []
-    // A write shows one more at most, since each is told of by itself. There are several where another
+    // A write shows one more at most, since each is told of by itself. There are several if another
     // host wrote the task in between.
     for count in 1...max(1, missing.count) {
       let requests = awaited.requests.filter { !missing.dropFirst(count).contains($0.id) }

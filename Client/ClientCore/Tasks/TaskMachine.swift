@@ -21,7 +21,7 @@ package enum TaskEvent: Hashable, Sendable {
 package struct PendingAnswer: Hashable, Sendable {
   package var answer: AnswerRequest
   /// When it was given, in milliseconds since 1970 by the device's own clock: its age alone counts,
-  /// and the best known time jumps where a server tells it.
+  /// and the best known time jumps if a server tells it.
   package var givenAt: Int64
   /// Whether it was on its way once, so that it may have arrived, and be the one that counts.
   package var wasSent: Bool
@@ -61,8 +61,8 @@ package struct AnswerChanges: Hashable, Sendable {
   package var isEmpty: Bool { kept == nil && ended == nil }
 }
 
-/// What this device's agents wait for, what people answered here, and what of the agents' progress is
-/// still to be written.
+/// What this device's agents wait for, what people answered here, and what of the agents' progress
+/// is still to be written.
 ///
 /// ```text
 /// a request of an agent here   `PendingAsks`
@@ -72,7 +72,7 @@ package struct AnswerChanges: Hashable, Sendable {
 ///                               │  └── not now, lost ─┘
 ///                               └── 2 min old and never sent ──▶ told that it is too late
 ///
-/// a status of a task           written; where the store fails ──▶ unwritten ──every 2 s──▶ written
+/// a status of a task           written; if the store fails ──▶ unwritten ──every 2 s──▶ written
 /// ```
 struct TaskMachine: Sendable {
   typealias Action = ClientCore.Action
@@ -118,7 +118,7 @@ struct TaskMachine: Sendable {
   var answers: [RequestID: PendingAnswer] = [:]
   /// Verdicts that the registers may not show yet, the latest last; bounded.
   private(set) var told: [(request: RequestID, given: GivenVerdict)] = []
-  /// When answers are sent again that the authority could not store; nil where there are none.
+  /// When answers are sent again that the authority could not store; nil if there are none.
   var retryAt: Int64?
   /// Questions that were sent, by number.
   var questions: [UInt64: Question] = [:]

@@ -51,8 +51,8 @@ public struct AgentSettings: Hashable, Sendable {
   public var kind: AgentKind
   /// The command, for `AgentKind.command`.
   public var command: String?
-  /// The folders in or below which projects may be; empty where they may be anywhere. Any device of the
-  /// workspace names projects: this says which of them work starts in here.
+  /// The folders in or below which projects may be; empty if they may be anywhere. Any device of
+  /// the workspace names projects: this says which of them work starts in here.
   public var projectRoots: [String]
   /// Whose word makes a session run here.
   public var hosts: HostPolicy

@@ -17,7 +17,7 @@ public struct DeviceSettings: Hashable, Sendable {
   public var attachmentRetention: Int
   /// What the attachments on this device may take together, in MiB.
   public var attachmentQuota: Int
-  /// Seconds that other devices have to answer what an agent here asks, where the asker names none.
+  /// Seconds that other devices have to answer what an agent here asks, if the asker names none.
   public var approvalPatience: Int
   /// How agents run here.
   public var agents: AgentSettings

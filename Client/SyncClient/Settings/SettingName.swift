@@ -34,32 +34,32 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
 
   /// Days that `retention` may say; 0 is for ever.
   public static let retentionRange = 0...3_650
-  /// `retention` where nothing is said.
+  /// `retention` if nothing is said.
   public static let retentionDefault = 90
   /// Days that `attachmentRetention` may say.
   public static let attachmentRetentionRange = 1...3_650
-  /// `attachmentRetention` where nothing is said.
+  /// `attachmentRetention` if nothing is said.
   public static let attachmentRetentionDefault = 30
   /// MiB that `attachmentQuota` may say.
   public static let attachmentQuotaRange = 10...1_048_576
-  /// `attachmentQuota` where nothing is said, in MiB.
+  /// `attachmentQuota` if nothing is said, in MiB.
   public static let attachmentQuotaDefault = 1_024
 
   /// Seconds that `agentTimeout` may say; 0 is for ever.
   public static let agentTimeoutRange = 0...604_800
   /// Seconds that `agentGrace` may say.
   public static let agentGraceRange = 0...3_600
-  /// `agentGrace` where nothing is said.
+  /// `agentGrace` if nothing is said.
   public static let agentGraceDefault = 30
 
   /// Seconds that `approvalPatience` may say.
   public static let approvalPatienceRange = 1...600
-  /// `approvalPatience` where nothing is said.
+  /// `approvalPatience` if nothing is said.
   public static let approvalPatienceDefault = 60
 
   /// Seconds that `notifyMeAfter` may say.
   public static let notifyMeAfterRange = 0...86_400
-  /// `notifyMeAfter` where nothing is said.
+  /// `notifyMeAfter` if nothing is said.
   public static let notifyMeAfterDefault = 60
 
   /// Those that say how the page is served.
@@ -111,7 +111,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// What holds where nothing is said; nil where that is the system's matter.
+  /// What holds if nothing is said; nil if that is the system's matter.
   public var standard: SettingValue? {
     switch self {
     case .maxQueueSize: .number(Limits.queueSizeDefault)
@@ -249,7 +249,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The value, where it is one this setting can have.
+  /// The value, if it is one this setting can have.
   ///
   /// - Throws: `SettingFault` with the reason.
   public func checked(_ value: SettingValue) throws(SettingFault) -> SettingValue {
@@ -346,7 +346,7 @@ extension SettingValue: Codable {
 
 /// Why a value cannot be a setting's: which, where, and what is wrong with it.
 public struct SettingFault: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The setting; nil where it is about the file as a whole.
+  /// The setting; nil if it is about the file as a whole.
   public var name: String?
   /// What is wrong.
   public var reason: String
@@ -354,7 +354,7 @@ public struct SettingFault: Error, Hashable, Sendable, CustomStringConvertible {
   public var source: String?
   /// The line of the file, from 1.
   public var line: Int?
-  /// Where the file could not be written: whether the disk is full. nil where a value is wrong.
+  /// Where the file could not be written: whether the disk is full. nil if a value is wrong.
   public var isDiskFull: Bool?
 
   /// Puts the parts together.

@@ -36,7 +36,7 @@ public struct SettingsFile: Sendable {
     path = dataDirectory + "/config.json"
   }
 
-  /// What the file says; nothing where there is none.
+  /// What the file says; nothing if there is none.
   ///
   /// - Throws: the first of `faults(in:)`, or why the file cannot be read.
   public func read() throws(SettingFault) -> [SettingName: Entry] {

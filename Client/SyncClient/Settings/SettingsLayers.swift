@@ -20,7 +20,7 @@ public struct SettingsLayers: Hashable, Sendable {
 
   /// Puts the layers together; an empty variable is as good as none.
   ///
-  /// - Throws: `SettingFault` where a variable says what cannot be.
+  /// - Throws: `SettingFault` if a variable says what cannot be.
   public init(
     flags: [SettingName: SettingValue] = [:], environment: [String: String] = [:],
     file: [SettingName: SettingsFile.Entry] = [:]
@@ -40,7 +40,7 @@ public struct SettingsLayers: Hashable, Sendable {
     }
   }
 
-  /// What holds, and where it comes from; no value where that is the system's matter.
+  /// What holds, and where it comes from; no value if that is the system's matter.
   public func effective(_ name: SettingName) -> (value: SettingValue?, origin: Origin) {
     if let value = flags[name] { return (value, .flag) }
     if let value = environment[name] { return (value, .environment) }

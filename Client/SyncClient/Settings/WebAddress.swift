@@ -7,7 +7,7 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
   /// 0 lets the system choose.
   public var port: Int
 
-  /// The port where nobody names one.
+  /// The port if nobody names one.
   public static let portDefault = 7421
   /// What stands for no address.
   public static let off = "off"
@@ -49,7 +49,7 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
   }
 }
 
-/// Where browsers of other devices find the page: `https://HOST`, with a port where it is not 443.
+/// Where browsers of other devices find the page: `https://HOST`, with a port if it is not 443.
 public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
   /// As a browser's Host header has it.
   public var authority: String
@@ -92,7 +92,7 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
 public struct WebSettings: Hashable, Sendable {
   /// Where it listens.
   public var address: WebAddress
-  /// Where other devices find it, where somebody said so.
+  /// Where other devices find it, if somebody said so.
   public var origin: WebOrigin?
   /// The certificate and those up to its root, PEM.
   public var certificateFile: String?
@@ -110,7 +110,7 @@ public struct WebSettings: Hashable, Sendable {
     self.keyFile = keyFile
   }
 
-  /// The setting without which it cannot be served, and why; nil where nothing is missing.
+  /// The setting without which it cannot be served, and why; nil if nothing is missing.
   public var missing: String? {
     guard !address.isLoopback else { return nil }
     let reach = "other machines can reach \(address), so the page needs TLS there"
@@ -121,7 +121,7 @@ public struct WebSettings: Hashable, Sendable {
       "browsers cannot open \(address): set webURL to the address that they use for this machine"
   }
 
-  /// Where browsers of other devices find it; nil where it is for this machine alone.
+  /// Where browsers of other devices find it; nil if it is for this machine alone.
   ///
   /// On this machine's own address that is a proxy with TLS in front of it.
   public var elsewhere: WebOrigin? {

@@ -25,7 +25,7 @@ public struct ClientAttachments: Sendable {
 
   /// Keeps a file on this device, to be attached to a message by a command.
   ///
-  /// - Parameter mediaType: told from the first bytes where nil.
+  /// - Parameter mediaType: told from the first bytes if nil.
   /// - Throws: `.queue` with `invalidAttachment`, `limitReached` (the device's quota) or
   ///   `persistenceFailed`, `.closed`.
   public func keep(
@@ -64,11 +64,11 @@ public struct ClientAttachments: Sendable {
     }
   }
 
-  /// The bytes of a file: from this device, else from the server, checked against the hash, and kept
-  /// here where there is room.
+  /// The bytes of a file: from this device, else from the server, checked against the hash, and
+  /// kept here if there is room.
   ///
-  /// - Throws: `.attachmentMissing` where neither has it, `.unreachable`, `.notPaired`,
-  ///   `.refused`, `.queue(.persistenceFailed)`.
+  /// - Throws: `.attachmentMissing` if neither has it, `.unreachable`, `.notPaired`, `.refused`,
+  ///   `.queue(.persistenceFailed)`.
   public func bytes(of hash: ContentHash) async throws(ClientError) -> Data {
     if let bytes = try await client.keeper.bytes(of: hash) { return bytes }
     let bytes = try await fetched(hash)
@@ -293,7 +293,7 @@ public struct ClientAttachments: Sendable {
     }
   }
 
-  /// A way to the server's files; nil where no server is paired.
+  /// A way to the server's files; nil if no server is paired.
   private func blobExchange() throws(ClientError) -> BlobExchange? {
     guard let credentials = try client.credentialsFile.load() else { return nil }
     return BlobExchange(

@@ -40,7 +40,7 @@ extension SessionChoices {
 }
 
 extension AgentMemory {
-  /// nil where it cannot be read.
+  /// nil if it cannot be read.
   init?(of session: SessionID, in store: ClientStore) {
     guard let kept = try? store.conversations(of: session) else { return nil }
     kind = kept[ClientStore.choiceName].flatMap(AgentKind.init)

@@ -8,16 +8,16 @@ public struct TurnElsewhere: Hashable, Sendable {
   public var message: MessageID
   /// Which attempt, from 1.
   public var attempt: UInt16
-  /// The device, where the server said which; else the session's host may be it.
+  /// The device, if the server said which; else the session's host may be it.
   public var device: DeviceID?
-  /// Since when that device is away, in milliseconds since 1970; nil where it is connected, or where nobody
-  /// said.
+  /// Since when that device is away, in milliseconds since 1970; nil if it is connected, or where
+  /// nobody said.
   public var awaySince: Int64?
 }
 
 /// What became of the wish to stop an attempt on another device, or to take it over.
 public enum TurnIntervention: Hashable, Sendable {
-  /// That device stops it: now, or when it is back, where it has been away since a time.
+  /// That device stops it: now, or when it is back, if it has been away since a time.
   case stopping(on: DeviceID, awaySince: Int64?)
   /// The session goes on without it.
   case takenOver
@@ -43,8 +43,8 @@ extension ClientExecution {
     }
   }
 
-  /// The attempt that may be at work in a session, on whatever device; nil where none is known. Asks the
-  /// server about the first message where nobody has said that it runs.
+  /// The attempt that may be at work in a session, on whatever device; nil if none is known. Asks
+  /// the server about the first message if nobody has said that it runs.
   public func turnAtWork(in session: SessionID) async -> TurnElsewhere? {
     if let known = await runsElsewhere()[session] { return known }
     guard let queue = try? client.workspace().messageQueue(session) else { return nil }

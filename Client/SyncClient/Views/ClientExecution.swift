@@ -5,9 +5,9 @@ import WireProtocol
 
 /// Running messages: this device does, for the sessions whose host it is.
 ///
-/// The authority, the server or the device itself where it has none, lets every attempt out once;
-/// what is let out is stored as an intent before `start` comes. So an attempt starts at most once,
-/// and after a crash it is known which ones may have started.
+/// The authority, the server or the device itself if it has none, lets every attempt out once; what
+/// is let out is stored as an intent before `start` comes. So an attempt starts at most once, and
+/// after a crash it is known which ones may have started.
 ///
 /// ```swift
 /// for await order in try await client.execution.start(ExecutionSettings(isEnabled: true)) {

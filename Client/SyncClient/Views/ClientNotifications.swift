@@ -17,7 +17,7 @@ import WireProtocol
 public struct ClientNotifications: Sendable {
   let client: QueueClient
 
-  /// How long the server may take to answer where it asks a provider before.
+  /// How long the server may take to answer if it asks a provider before.
   static let pushTestLimit = Duration.seconds(40)
   /// For how long one saying of `setVisible` counts at most.
   public static let visibilitySecondsMax = 3_600
@@ -30,7 +30,7 @@ public struct ClientNotifications: Sendable {
 
   /// Puts notifications aside on this device; of ids that stand for none nothing happens.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if it cannot be kept, `.closed`.
   public func dismiss(_ ids: [String]) async throws(ClientError) {
     let names = ids.compactMap(NotificationView.name)
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
@@ -40,7 +40,7 @@ public struct ClientNotifications: Sendable {
 
   /// A program has shown a notification: it is not to be shown again after a restart.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if it cannot be kept, `.closed`.
   public func noteAnnounced(_ id: String) async throws(ClientError) {
     guard let name = NotificationView.name(of: id) else { return }
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
@@ -74,7 +74,7 @@ public struct ClientNotifications: Sendable {
 
   /// Where notifications of this device and of its person are pushed to.
   ///
-  /// - Throws: `.unreachable` where the server cannot be asked now.
+  /// - Throws: `.unreachable` if the server cannot be asked now.
   public func pushTargets() async throws(ClientError) -> [PushTargetView] {
     guard case .targets(let targets) = try await inquire(.targets) else {
       throw .unreachable(message: "the server did not send its push addresses")
@@ -128,7 +128,7 @@ extension QueueClient {
 
   /// Asks the server something about this device.
   ///
-  /// - Parameter refused: what is thrown where the server says what is wrong with the request.
+  /// - Parameter refused: what is thrown if the server says what is wrong with the request.
   func inquire(
     _ request: InboxRequest, within limit: Duration = QueueClient.inquiryLimit,
     refused: (String) -> ClientError

@@ -7,16 +7,16 @@ public import QueueModel
 extension ClientQueues {
   /// Every draft, by session.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   public func drafts() async throws(ClientError) -> [Draft] {
     try await client.engine.withStore { store throws(StoreError) in
       try store.drafts()
     }
   }
 
-  /// What was begun in a session; nil where nothing was.
+  /// What was begun in a session; nil if nothing was.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where it cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if it cannot be read, `.closed`.
   public func draft(of session: SessionID) async throws(ClientError) -> Draft? {
     try await client.engine.withStore { store throws(StoreError) in
       try store.draft(of: session)
@@ -26,7 +26,7 @@ extension ClientQueues {
   /// Keeps what was begun in a session, in the place of its draft; an empty text removes it. The
   /// session need not exist yet. On disk when the call returns.
   ///
-  /// - Returns: the draft; nil where it was removed.
+  /// - Returns: the draft; nil if it was removed.
   /// - Throws: `.queue` with `contentTooLong`, `limitReached` or `persistenceFailed`, `.closed`.
   @discardableResult
   public func setDraft(

@@ -7,10 +7,10 @@ extension ClientQueues {
   /// to the server: about the latest thousand.
   ///
   /// The states follow from what the server is known to have, so there is nothing that could
-  /// contradict the sync. Being offline is no failure; `failed` is what the server refused, with its
-  /// reason, and it is tried again with the next connection.
+  /// contradict the sync. Being offline is no failure; `failed` is what the server refused, with
+  /// its reason, and it is tried again with the next connection.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   public func outgoingMessages() async throws(ClientError) -> [QueuedMessage] {
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
       do throws(StoreError) {
@@ -22,10 +22,10 @@ extension ClientQueues {
 }
 
 extension ClientQueues {
-  /// Of the latest messages of this device those that the server is not known to have, oldest first, each
-  /// with how far it has come and why the server refused it: about a thousand at most.
+  /// Of the latest messages of this device those that the server is not known to have, oldest
+  /// first, each with how far it has come and why the server refused it: about a thousand at most.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   /// - Complexity: as `Replica.unsentMessages`.
   package func unsentMessages() async throws(ClientError) -> [(
     id: MessageID, status: QueueStatus, refusal: String?

@@ -39,8 +39,8 @@ public struct ClientQueues: Sendable {
 
   /// Withdraws messages, and says of each whether that was in time.
   ///
-  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` where this device knows already that it came
-  ///   too late.
+  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` if this device knows already
+  ///   that it came too late.
   public func cancel(
     _ ids: [MessageID]
   ) async throws(ClientError) -> (receipt: CommandReceipt, outcomes: [MessageID: CancelOutcome]) {
@@ -101,13 +101,13 @@ public struct ClientQueues: Sendable {
     return workspace.session(message.session)?.host != nil
   }
 
-  /// Edits a message; where it started with another text meanwhile, the text is kept as the
-  /// session's draft.
+  /// Edits a message; if it started with another text meanwhile, the text is kept as the session's
+  /// draft.
   ///
-  /// - Returns: what was done, and whether the authority confirmed it: where it does not say, the
-  ///   edit counts unless the agent started with the old text meanwhile.
-  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` where the agent has another text, and
-  ///   `.queue(.messageFinished)` where it is done with it.
+  /// - Returns: what was done, and whether the authority confirmed it: if it does not say, the edit
+  ///   counts unless the agent started with the old text meanwhile.
+  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` if the agent has another text,
+  ///   and `.queue(.messageFinished)` if it is done with it.
   public func edit(
     _ id: MessageID, content: String, base: EditBase?
   ) async throws(ClientError) -> (receipt: CommandReceipt, isConfirmed: Bool) {

@@ -117,11 +117,12 @@ public struct ClientTasks: Sendable {
   }
 
   /// Asks whoever is first to answer, from any device. Cancelling the caller withdraws the request.
-  /// Where the person cancels it, the agent's turn is stopped, as `ClientExecution.stopAgent(of:)` does it.
+  /// Where the person cancels it, the agent's turn is stopped, as `ClientExecution.stopAgent(of:)`
+  /// does it.
   ///
   /// - Parameters:
   ///   - patience: after so long nobody can answer; nil waits for ever.
-  ///   - promptsItself: where nobody answers in time the agent asks at its own prompt: its task goes
+  ///   - promptsItself: if nobody answers in time the agent asks at its own prompt: its task goes
   ///     on waiting until something is heard of it.
   /// - Returns: the one decision that the agent is to be told.
   /// - Throws: `.queue` with `sessionNotFound` or `contentTooLong`, `.closed`.
@@ -135,7 +136,7 @@ public struct ClientTasks: Sendable {
     return try await askOnce(ask, in: session, patience: patience, promptsItself: promptsItself)
   }
 
-  /// The same, where the caller asks anew under another id if what somebody allowed was not this.
+  /// The same, if the caller asks anew under another id if what somebody allowed was not this.
   package func askOnce(
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
     patience: Duration? = .seconds(60), promptsItself: Bool = false
@@ -183,9 +184,10 @@ public struct ClientTasks: Sendable {
 
   /// Answers what a task awaits. The first answer of all devices counts.
   ///
-  /// - Returns: what became of it; `waiting` where the authority cannot be asked now. What becomes of
+  /// - Returns: what became of it; `waiting` if the authority cannot be asked now. What becomes of
   ///   it later is told by `DeviceEvent.answer`.
-  /// - Throws: `.queue` with `contentTooLong` or `persistenceFailed`, `.diskUnconfirmed`, `.closed`.
+  /// - Throws: `.queue` with `contentTooLong` or `persistenceFailed`, `.diskUnconfirmed`,
+  ///   `.closed`.
   public func answer(_ answer: TaskAnswer) async throws(ClientError) -> AnswerEvent {
     let bytes = answer.text.utf8.count
     guard bytes <= Limits.answerBytesMax else {
@@ -237,7 +239,7 @@ public struct ClientTasks: Sendable {
     await note(.ended(result), in: session)
   }
 
-  /// Nothing more is heard of a script that asked in a session outside a turn: where nothing else is
+  /// Nothing more is heard of a script that asked in a session outside a turn: if nothing else is
   /// asked there, the session is idle again. Nobody is told of that as of the end of a task.
   package func noteAskingEnded(in session: SessionID) async {
     await client.engine.note { core, context, store in

@@ -30,18 +30,18 @@ extension ThreadQueueView {
 }
 
 extension ClientThreads {
-  /// The thread queue now. A thread is locked while its agent works or is about to: where that cannot
-  /// be, it shows.
+  /// The thread queue now. A thread is locked while its agent works or is about to: where that
+  /// cannot be, it shows.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where the store cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if the store cannot be read, `.closed`.
   public func queue() async throws(ClientError) -> ThreadQueueView {
     client.workspace().threadQueue().showing(try await liftedLocks().keys)
   }
 
-  /// The threads whose locks count no more (S2-54), with the reason. The locks end when the agent works
-  /// and is done, or when somebody takes them away.
+  /// The threads whose locks count no more (S2-54), with the reason. The locks end when the agent
+  /// works and is done, or when somebody takes them away.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where the store cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if the store cannot be read, `.closed`.
   public func liftedLocks() async throws(ClientError) -> [SessionID: LiftedLock] {
     let workspace = client.workspace()
     let kinds = await client.execution.agentKinds()

@@ -43,7 +43,7 @@ public struct ClientThreads: Sendable {
     return ThreadVisit(thread: thread, waiting: summary.waiting, removed: removes)
   }
 
-  /// Looks at the first thread that needs its person; nil where none does.
+  /// Looks at the first thread that needs its person; nil if none does.
   ///
   /// - Parameter project: only the threads of this project.
   /// - Throws: as `view`.
@@ -61,7 +61,7 @@ public struct ClientThreads: Sendable {
   /// device's log.
   ///
   /// - Parameter project: only the threads of this project, as `ThreadQueueView.inProject` says.
-  /// - Throws: `.queue(.persistenceFailed)` where the log cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if the log cannot be read, `.closed`.
   public func statistics(project: String? = nil) async throws(ClientError) -> ThreadStatistics {
     var view = try await queue()
     if let project { view = view.inProject(project) }

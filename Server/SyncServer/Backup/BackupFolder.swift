@@ -20,8 +20,9 @@ struct BackupFolder: Sendable {
 
   /// All backups, the oldest first.
   ///
-  /// - Throws: where the folder is not there or cannot be read. A manifest that cannot be read is none:
-  ///   `unreadable` names it. What is not named by a time, as backups are, is somebody else's file then.
+  /// - Throws: if the folder is not there or cannot be read. A manifest that cannot be read is
+  ///   none: `unreadable` names it. What is not named by a time, as backups are, is somebody else's
+  ///   file then.
   func manifests() throws(SyncServerError) -> (backups: [BackupManifest], unreadable: [String]) {
     var backups: [BackupManifest] = []
     var unreadable: [String] = []
@@ -55,7 +56,7 @@ struct BackupFolder: Sendable {
 
   /// The backup of a name, or the latest.
   ///
-  /// - Throws: also where nobody can say which the latest is, as one is dated ahead of the clock.
+  /// - Throws: also if nobody can say which the latest is, as one is dated ahead of the clock.
   func manifest(named name: String?, at now: Int64) throws(SyncServerError) -> BackupManifest {
     let all = try manifests()
     guard let name else {
@@ -153,7 +154,7 @@ struct BackupFolder: Sendable {
 
   private static let freshPrefix = "new-"
 
-  /// A path for a file on its way in, which is gone with the next backup where it stays.
+  /// A path for a file on its way in, which is gone with the next backup if it stays.
   func freshPath() -> String { "\(files)/\(BackupFolder.freshPrefix)\(UUID().uuidString)" }
 
   func filePath(_ hash: ContentHash) -> String { files + "/" + hash.description }
@@ -198,7 +199,7 @@ struct BackupFolder: Sendable {
 
   /// Writes what a backup holds below a folder, and compares every byte's hash.
   ///
-  /// - Throws: `.corrupt` where something is missing or is not what it was. A damaged file is moved
+  /// - Throws: `.corrupt` if something is missing or is not what it was. A damaged file is moved
   ///   out of the way, so that the next backup takes it anew.
   func write(_ manifest: BackupManifest, below folder: String) throws(SyncServerError) {
     var problems: [String] = []

@@ -22,7 +22,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
   static let formatCurrent = 1
 
   package var format = BackupManifest.formatCurrent
-  /// The time in UTC, as `20261125T133000Z`, with a number behind it where there was one of that name.
+  /// The time in UTC, as `20261125T133000Z`, with a number behind it if there was one of that name.
   package var name: String
   /// Milliseconds since 1970.
   package var createdAt: Int64
@@ -33,7 +33,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
   /// Attachments that were damaged already, and are left out.
   package var damaged: [String]
 
-  /// What restoring it writes, in bytes; the largest number where that is more.
+  /// What restoring it writes, in bytes; the largest number if that is more.
   package var bytes: Int {
     files.reduce(0) { sum, file in
       let (more, isTooMuch) = sum.addingReportingOverflow(file.bytes)
@@ -45,7 +45,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
 extension BackupManifest {
   /// Reads what stands in a folder of backups, which others may write to.
   ///
-  /// - Returns: nil where it is no manifest, is another version's, or names what no backup holds.
+  /// - Returns: nil if it is no manifest, is another version's, or names what no backup holds.
   init?(_ data: Data, of name: String) {
     guard let manifest = try? JSONDecoder().decode(BackupManifest.self, from: data),
       manifest.format == BackupManifest.formatCurrent, manifest.name == name,

@@ -16,7 +16,7 @@ extension ServerBackup {
     package var backup: String
     /// Milliseconds since 1970.
     package var createdAt: Int64
-    /// Where what was there lies now; nil where nothing was.
+    /// Where what was there lies now; nil if nothing was.
     package var setAside: String?
     /// Devices that the backup would have let in again.
     package var revocations: Int
@@ -26,13 +26,13 @@ extension ServerBackup {
 
   /// Puts a backup in the place of what a data directory holds, which is kept beside it.
   ///
-  /// Everything is written and compared before anything that is there is touched. Who was revoked stays
-  /// out: what the backup, every later one in the folder and the data directory say of it is put
-  /// together.
+  /// Everything is written and compared before anything that is there is touched. Who was revoked
+  /// stays out: what the backup, every later one in the folder and the data directory say of it is
+  /// put together.
   ///
   /// - Parameter name: nil for the latest.
-  /// - Throws: `.failed` while a server runs; `.corrupt` where the backup is not whole; `.disk`. Nothing
-  ///   was changed then, or what was there is in the folder that the error names.
+  /// - Throws: `.failed` while a server runs; `.corrupt` if the backup is not whole; `.disk`.
+  ///   Nothing was changed then, or what was there is in the folder that the error names.
   package func restore(
     name: String?, at now: Int64? = nil
   ) throws(SyncServerError) -> Restoration {
@@ -93,8 +93,8 @@ extension ServerBackup {
     return all.count - known.count
   }
 
-  /// Names the copies of Apple's key and of the root certificate where the files themselves are gone, as
-  /// on a new machine.
+  /// Names the copies of Apple's key and of the root certificate if the files themselves are gone,
+  /// as on a new machine.
   private func adjustPushSettings(in staging: String) throws(SyncServerError) -> [String] {
     var settings = try PushSettings.read(directory: staging)
     var notes: [String] = []

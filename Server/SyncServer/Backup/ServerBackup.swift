@@ -46,7 +46,7 @@ package struct ServerBackup: Sendable {
 
   /// Looks whether this process may write into a folder of backups.
   ///
-  /// - Throws: `.disk` where it may not.
+  /// - Throws: `.disk` if it may not.
   package static func requireRight(to folder: String) throws(SyncServerError) {
     // As whom the process acts; access(2) asks for who started it.
     guard faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0 else { return }
@@ -56,7 +56,7 @@ package struct ServerBackup: Sendable {
   /// Looks whether a folder of backups lies elsewhere than the data.
   ///
   /// - Parameter folder: need not be there yet.
-  /// - Throws: `.usage` where it lies in the data directory.
+  /// - Throws: `.usage` if it lies in the data directory.
   package static func requireElsewhere(
     _ folder: String, than dataDirectory: String
   ) throws(SyncServerError) {
@@ -128,13 +128,13 @@ package struct ServerBackup: Sendable {
 
   /// Makes a backup, and removes the oldest ones beyond a number.
   ///
-  /// The database is as it was at one moment after the call; attachments are looked at before and after,
-  /// so that all are there which the database knows.
+  /// The database is as it was at one moment after the call; attachments are looked at before and
+  /// after, so that all are there which the database knows.
   ///
   /// - Parameters:
   ///   - count: how many stay, this one included; nil for all.
-  ///   - now: milliseconds since 1970; the machine's clock where nil.
-  /// - Throws: `.disk` where something cannot be read or written, `.tryLater` where another backup is
+  ///   - now: milliseconds since 1970; the machine's clock if nil.
+  /// - Throws: `.disk` if something cannot be read or written, `.tryLater` if another backup is
   ///   under way. No backup is listed then that is not whole.
   package func create(
     keeping count: Int? = nil, at now: Int64? = nil
@@ -338,7 +338,7 @@ package struct ServerBackup: Sendable {
   ///
   /// - Parameters:
   ///   - name: nil for the latest.
-  ///   - scratch: where that folder is made; the system's temporary one where nil.
+  ///   - scratch: where that folder is made; the system's temporary one if nil.
   /// - Throws: `.corrupt` with what is missing or damaged.
   package func verify(
     name: String?, scratch: String? = nil

@@ -23,14 +23,14 @@ package struct ServerDoctorContext: Sendable {
   package var certificateFile: String?
   /// Ages and days left are counted from here.
   package var now = Date()
-  /// What an operator says to have the server started, where a service manager does that.
+  /// What an operator says to have the server started, if a service manager does that.
   package var startAdvice: String?
   /// How long a check may take.
   package static let limitUsual = Duration.seconds(4)
   package var limit = limitUsual
   /// Of attachments, so many bytes are read and compared.
   package var attachmentBytesMax = 64 << 20
-  /// Which process serves the directory; nil where none does, or does not say so.
+  /// Which process serves the directory; nil if none does, or does not say so.
   let listening: AddressFile.Listening?
   /// Whether one holds its lock.
   let isServed: Bool

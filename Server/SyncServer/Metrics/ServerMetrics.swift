@@ -34,7 +34,8 @@ struct ServerMetrics {
 struct ServerFileMetrics: Sendable {
   /// Bytes that are left on the disk.
   var diskFree: Int?
-  /// When the last backup was made, seconds since 1970; 0 where none can be found, nil where none is set up.
+  /// When the last backup was made, seconds since 1970; 0 if none can be found, nil if none is set
+  /// up.
   var lastBackup: Double?
 
   /// Reads it; blocks.
