@@ -44,7 +44,7 @@ public struct OperationID: Hashable, Comparable, Sendable {
     return OperationID(replica: replica, seq: seq)
   }
 
-  /// How many ids there are from this one to number `last` of its replica; below 1 if none is.
+  /// The number of ids from this one to number `last` of its replica; below 1 if there is none.
   package func count(through last: UInt32) -> Int { Int(clamping: Int64(last) - Int64(seq) + 1) }
 }
 
