@@ -20,14 +20,14 @@ extension ServerCore {
     }
   }
 
-  /// The store looked a pairing code up.
+  /// The store looked up a pairing code.
   mutating func redeemed(
     _ id: ConnectionID, by request: PairRequest, from source: String, _ outcome: StoreOutcome,
     at now: ServerTime
   ) {
     admission.redeemed(outcome, from: source)
     if case .redemption(.granted(let workspace, _, let wasRevoked, let letInBy)) = outcome {
-      // The older token was replaced, also if nobody is there any more to be given the new one.
+      // The older token was replaced, even if the connection that should get the new one is gone.
       actions.add(
         .report(
           .paired(
@@ -53,7 +53,7 @@ extension ServerCore {
     }
   }
 
-  /// The store looked a token up.
+  /// The store looked up a token.
   mutating func authenticated(_ id: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime) {
     guard
       case .toEnter(let hello, let version, let nonce, let hash)? = connections[id]?.stranger?.asked
@@ -94,7 +94,7 @@ extension ServerCore {
     resume([id], at: now)
   }
 
-  /// The store looked for devices that lost their access, connected or not.
+  /// The store looked for revoked devices, connected or not.
   mutating func foundLapsed(_ outcome: StoreOutcome, at now: ServerTime) {
     admission.storeAnsweredForTokens()
     switch outcome {
@@ -108,7 +108,7 @@ extension ServerCore {
       }
       for workspace in lapsed.devices.keys.sorted() {
         guard let resident = workspaces[workspace] else { continue }
-        // One that came since is found by its token.
+        // A device that connected since then is found by its token.
         let gone = (lapsed.devices[workspace] ?? []).subtracting(connections.devices(of: workspace))
         for device in gone.sorted() where resident.devices[device] != nil {
           workspaces.forget(device, of: workspace)
@@ -131,7 +131,7 @@ extension ServerCore {
 }
 
 extension TokenRecord {
-  /// Why a device is not let in with it; nil if it is.
+  /// Why a device with this token may not connect; nil if it may.
   fileprivate func refusal(
     of hello: Hello, at wallMilliseconds: Int64
   ) -> (code: RefusalCode, reason: String)? {
@@ -147,7 +147,7 @@ extension TokenRecord {
 }
 
 extension RedemptionOutcome {
-  /// Why somebody was not let in; nil if it was.
+  /// Why the connection was refused; nil if it was not.
   fileprivate var refusal: (code: RefusalCode, reason: String)? {
     switch self {
     case .granted: nil
