@@ -1,4 +1,4 @@
-/// A reading of the server's clock, in milliseconds since 1970, and the moment of the reading.
+/// A reading of the server's clock, in milliseconds since 1970, and the time of the reading.
 package struct ServerClock: Hashable, Sendable {
   var reading: Int64
   var readAt: Int64
