@@ -74,7 +74,7 @@ struct Admission: Sendable {
         .malformed, "pair: the device's name is empty, too long or holds control characters")
     }
     guard request.device != .person else {
-      return .faulted(.malformed, "pair: the id of zeros is the person's, no device's")
+      return .faulted(.malformed, "pair: the id of zeros cannot be a device's")
     }
     let token = PairGrant.token(using: &generator)
     // Before the answer: a peer that disconnects meanwhile has guessed as well.
@@ -92,7 +92,7 @@ struct Admission: Sendable {
       return wrongVersion(hello.versions)
     }
     guard hello.token.count == 32 else {
-      return .refused(.unauthorized, "the token is not one of this server's")
+      return .refused(.unauthorized, "this server does not know the token")
     }
     guard hello.deviceName.isUsableName else {
       return .faulted(
@@ -121,7 +121,7 @@ struct Admission: Sendable {
     }
   }
 
-  // MARK: - Codes that devices ask for
+  // MARK: - Codes for devices
 
   /// A code for a new device, to be stored; the caller has checked `refusal(ofCodeFor:)`.
   func code(
@@ -140,16 +140,16 @@ struct Admission: Sendable {
   /// Why a device of that role gets no code; nil if it gets one.
   func refusal(ofCodeFor role: DeviceRole) -> String? {
     guard pairing.devicesMayPair else {
-      return "its owner lets no device let others in. Get a code there, with cospool-server pair; "
-        + "to allow it: cospool-server serve --devices-may-pair"
+      return "devices may not make codes here. Get one on the server: cospool-server pair. "
+        + "To allow it, its owner runs cospool-server serve --devices-may-pair"
     }
     guard role == .host else {
-      return "this device was paired as \(role.name): only a host lets others in"
+      return "this device was paired as \(role.name): only a host can let others in"
     }
     return nil
   }
 
-  // MARK: - Tokens of those who are there
+  // MARK: - Tokens of connected devices
 
   /// Whether it is time to look for tokens that are no longer valid.
   mutating func tokensAreDue(at now: ServerTime) -> Bool { tokenCheck.begin(at: now) }

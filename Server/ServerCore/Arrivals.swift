@@ -91,7 +91,7 @@ struct Arrivals: Sendable {
       of: session.device, configuration, at: now)
     if isAllowed == true { return true }
     connections.refuse(
-      id, .rateLimited, "the device asks too often for what it lacks",
+      id, .rateLimited, "the device requests missing changes too often",
       retryAfter: UInt32(clamping: configuration.devices.catchUps.seconds * 1_000), &actions,
       at: now)
     return false
@@ -133,7 +133,7 @@ struct Arrivals: Sendable {
     // A device that does not read must not keep the others out.
     guard waiting == 0 || waiting + bytes <= max, own == 0 || own + bytes <= max / 4 else {
       return connections.refuse(
-        id, .rateLimited, "too much waits to be taken by devices of the workspace",
+        id, .rateLimited, "too much data waits for devices of the workspace to read it",
         retryAfter: UInt32(clamping: configuration.devices.catchUps.seconds * 1_000), &actions,
         at: now)
     }

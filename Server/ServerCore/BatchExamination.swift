@@ -52,18 +52,18 @@ struct BatchExamination: Hashable, Sendable {
       }
       guard rest.id.seq == place + 1 else {
         throw BatchError(
-          code: .outOfOrder, message: "operation \(id) does not follow on number \(place)")
+          code: .outOfOrder, message: "operation \(id) does not follow number \(place)")
       }
       for reference in rest.dependencies {
         guard reference.replica.rawValue != 0, reference.seq >= 1,
           reference.replica != id.replica || reference.seq < rest.id.seq
         else {
           throw BatchError(
-            code: .invalidChanges, message: "operation \(id) refers to what cannot be known")
+            code: .invalidChanges, message: "operation \(id) has a reference to an impossible id")
         }
         guard reference.seq <= known(reference.replica) else {
           throw BatchError(
-            code: .outOfOrder, message: "operation \(id) refers to \(reference), which is not here")
+            code: .outOfOrder, message: "operation \(id) refers to the unknown \(reference)")
         }
       }
       reached[id.replica] = range.last

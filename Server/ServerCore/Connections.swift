@@ -56,7 +56,7 @@ struct Connections: Sendable {
   /// Whether no frame waits for a connection, closing ones aside.
   var isAllSent: Bool { connections.values.allSatisfy { $0.isClosing || $0.outgoing.isEmpty } }
 
-  // MARK: - Coming and going
+  // MARK: - Opening and closing
 
   mutating func open(
     _ id: ConnectionID, from source: String, acceptedAt: ServerTime, at now: ServerTime
@@ -161,7 +161,7 @@ struct Connections: Sendable {
     Set(connections.values.filter(\.isLookedAt).compactMap(\.session?.workspace))
   }
 
-  // MARK: - What may come
+  // MARK: - Budgets
 
   /// Bytes arrived, with or without a complete frame.
   mutating func received(

@@ -55,7 +55,7 @@ struct LiveStatuses: Sendable {
   /// Whether changes wait to be stored.
   var hasStaged: Bool { !staged.isEmpty }
 
-  // MARK: - With what is stored
+  // MARK: - Storing
 
   /// A staged batch changes the tasks of these sessions.
   mutating func concerns(_ sessions: Set<SessionID>) {
@@ -87,7 +87,7 @@ struct LiveStatuses: Sendable {
     staged = []
   }
 
-  // MARK: - What is shown
+  // MARK: - Displayed statuses
 
   /// After a restart of the server: what the displayed statuses should show.
   ///

@@ -301,7 +301,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
       return true
     }
     guard follows else {
-      throw StorageFault(code: .conflict, message: "the entry does not follow on the log")
+      throw StorageFault(code: .conflict, message: "the entry does not follow the log")
     }
   }
 

@@ -124,8 +124,8 @@ extension JoinTask {
       if let objection = DeviceRole.objection(of: role, toWriting: changes) {
         return .nothing(
           .notAllowed(
-            reason: "the device's state says what its role does not include: \(objection.message); "
-              + "a host that has it gives it back"))
+            reason: "the state has changes that the device's role forbids: \(objection.message); "
+              + "a host that has them will send them"))
       }
       let units = joined.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
       guard units <= unitsMax else {
@@ -153,7 +153,7 @@ extension ServerCore {
   ) {
     let id = connection.id
     guard let member = connection.member, member.hasDiverged else {
-      return fault(id, .unexpected, "snapshot: the log holds what this client has")
+      return fault(id, .unexpected, "snapshot: the log has everything from this client")
     }
     // This checks the role early; the contents are checked in the join.
     if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
@@ -175,7 +175,7 @@ extension ServerCore {
       ? OfferedState(connection: id, of: session.device, first: part) : member.offer
     switch offer?.add(part, bytesMax: configuration.quota.stateBytesMax) {
     case .added?: break
-    case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts do not follow")
+    case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts are out of order")
     case .tooLarge?:
       return refuse(
         id, .limitReached,
@@ -266,8 +266,8 @@ extension ServerCore {
     case .joined(.tooLarge(let reason)):
       refuse(
         connection, .limitReached,
-        "the device's state and the server's would be more than the workspace may have: \(reason); its "
-          + "owner may raise that: cospool-server workspace quota",
+        "the device's and the server's state together exceed the workspace's limit: \(reason); its "
+          + "owner can raise the limit: cospool-server workspace quota",
         retryAfter: 60_000, at: now)
     case .failed(let fault):
       storageFailed(fault, at: now)

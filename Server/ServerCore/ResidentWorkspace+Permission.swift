@@ -35,10 +35,10 @@ extension DeviceRole {
     case .author:
       // These are reports of runs; only the decision about a message is a user's.
       guard fields.contains(where: { $0.isFenced && $0 != .decision }) else { return nil }
-      return notAllowed("the device was paired to queue messages, and runs none")
+      return notAllowed("the device was paired to queue messages, and may not run any")
     case .viewer:
-      return notAllowed("the device was paired to view, and changes nothing: pair it anew")
-    case nil: return notAllowed("the device is not in the workspace any longer")
+      return notAllowed("the device was paired to view, and may not change anything: pair it again")
+    case nil: return notAllowed("the device is no longer in the workspace")
     }
   }
 }

@@ -260,7 +260,7 @@ extension ResidentWorkspace {
         isAnnouncement = false
       }
       guard isAnnouncement == (operation.id.seq == 1) else {
-        return .invalid("the first operation of a replica, and no other, announces its device")
+        return .invalid("the first operation of a replica, and only that, must announce its device")
       }
       announcesReplica = announcesReplica || isAnnouncement
     }
@@ -268,7 +268,7 @@ extension ResidentWorkspace {
       return Rejection(
         code: .limitReached,
         message: "a session or a message has at most \(WireLimits.elementTagsMax) tags of a kind, "
-          + "and is introduced as often")
+          + "and at most as many introductions")
     }
     if let rejection = roleObjection(to: operations, of: batch) { return rejection }
     if let rejection = allowance.objection(
@@ -314,7 +314,7 @@ extension MergeError {
     case .invalidOperation(let operation, let reason):
       "operation \(operation): \(reason)"
     case .originsOutOfOrder(let operation):
-      "operation \(operation): its right origin stands before its left one"
+      "operation \(operation): its right origin is before its left one"
     case .tooManyPending(let max):
       "more than \(max) operations wait for others"
     case .limitReached(_, let what, let max):

@@ -52,7 +52,7 @@ struct ResidentWorkspaces: Sendable {
     loading.remove(id)
   }
 
-  // MARK: - What is due
+  // MARK: - Due work
 
   /// Something of a workspace waits to be staged.
   mutating func markReady(_ id: WorkspaceID) {

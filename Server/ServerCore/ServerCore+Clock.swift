@@ -7,7 +7,7 @@ extension ServerCore {
     for (id, session) in connections.sessions {
       guard let end = session.expiresAt, end <= now.wallMilliseconds else { continue }
       refuse(
-        id, .revoked, "the device's access has ended, as was said when it was paired", at: now)
+        id, .revoked, "the device's access has expired, as set when it was paired", at: now)
     }
     let tokens = connections.tokens
     guard !tokens.isEmpty else { return }

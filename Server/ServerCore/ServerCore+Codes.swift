@@ -41,7 +41,7 @@ extension InboxAnswer {
       self = .unusable(
         "this device got \(proposal.recentMax) codes within ten minutes: use one of them, or wait")
     case .code(.noAccess):
-      self = .unusable("this device has no access any more, or is no host any more")
+      self = .unusable("this device no longer has access, or is no longer a host")
     case .failed:
       self = .unavailable
     default:

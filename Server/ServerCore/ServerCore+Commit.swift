@@ -43,7 +43,7 @@ extension ServerCore {
       break
     case .error(let fault):
       actions.add(.report(.faulted(id, message: "the client says: \(fault.message)")))
-      close(id, .normal, "the client cannot go on")
+      close(id, .normal, "the client cannot continue")
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
     case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .notification,

@@ -70,7 +70,7 @@ extension ServerCore {
       return refuse(id, .unavailable, "the server is stopping", retryAfter: 1_000, at: now)
     }
     guard let record else {
-      return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
+      return refuse(id, .unauthorized, "this server does not know the token", at: now)
     }
     if let refusal = record.refusal(of: hello, at: now.wallMilliseconds) {
       return refuse(id, refusal.code, refusal.reason, at: now)
@@ -137,12 +137,12 @@ extension TokenRecord {
   ) -> (code: RefusalCode, reason: String)? {
     if isRevoked { return (.revoked, "the device's access was revoked") }
     if hasExpired(at: wallMilliseconds) {
-      return (.revoked, "the device's access has ended, as was said when it was paired")
+      return (.revoked, "the device's access has expired, as set when it was paired")
     }
     if workspace != hello.workspace {
-      return (.wrongWorkspace, "the token is another workspace's")
+      return (.wrongWorkspace, "the token belongs to another workspace")
     }
-    return device.id == hello.device ? nil : (.unauthorized, "the token is another device's")
+    return device.id == hello.device ? nil : (.unauthorized, "the token belongs to another device")
   }
 }
 
@@ -152,21 +152,21 @@ extension RedemptionOutcome {
     switch self {
     case .granted: nil
     case .wrong:
-      (.wrongCode, "the code is wrong, used or expired; get a fresh one where you got it")
+      (.wrongCode, "the code is wrong, used or expired; get a new one from the same place")
     case .exhausted:
-      (.tooManyAttempts, "too many wrong guesses; get a fresh code where you got it")
+      (.tooManyAttempts, "too many wrong guesses; get a new code from the same place")
     case .known:
       (
         .wrongCode,
-        "the code lets in devices that are new: this one gets a fresh token by a code of its own, "
-          + "or by one that is made on the server"
+        "the code is for new devices: to renew this device's token, use a code that it made itself, "
+          + "or one that was made on the server"
       )
     case .tooManyDevices:
       (.limitReached, "the workspace holds at most \(Limits.devicesMax) devices")
     case .revoked:
       (
         .revoked,
-        "the device's access was revoked: only a code that is made on the server lets it in again"
+        "the device's access was revoked: pair it again with a code that was made on the server"
       )
     }
   }

@@ -64,7 +64,7 @@ extension ServerCore {
       stageCommit(at: now)
     case .workspace(nil):
       for connection in joins + takeOffers(of: id) {
-        refuse(connection, .unauthorized, "there is no such workspace any longer", at: now)
+        refuse(connection, .unauthorized, "the workspace no longer exists", at: now)
       }
       refusePosts(of: id, .notAwaited)
       refuseWaiting(of: id, at: now)

@@ -63,7 +63,7 @@ extension ServerCore {
     }
     if session.role == .viewer, resident.inboxes.isAboutPerson(question) {
       let answer = InboxAnswer.unusable(
-        "this device may only view: it sets, tests and removes no push target of its person")
+        "this device may only view: it cannot set, test or remove its user's push targets")
       return send(.response(answer.response(id: request)), to: connection.id)
     }
     var answer = InboxAnswer.done
@@ -115,7 +115,7 @@ extension ServerCore {
     _ targets: [PushTargetRecord]
   ) {
     guard let target = targets.first(where: { $0.id == id }) else {
-      let answer = InboxAnswer.unusable("there is no such push target of this device or its person")
+      let answer = InboxAnswer.unusable("this device and its user have no such push target")
       return send(.response(answer.response(id: request)), to: connection.id)
     }
     guard connection.member?.test == nil else {
@@ -176,7 +176,7 @@ package enum PushTargetCheck: Hashable, Sendable {
   /// Checks only the kind: without a push service, nothing more is known.
   package static func ofKind(_ kind: String, _ address: String) -> PushTargetCheck {
     guard ["apns", "ntfy", "webhook"].contains(kind) else {
-      return .unusable("\(kind) is no kind of push target: apns, ntfy or webhook")
+      return .unusable("\(kind) is not a kind of push target: choose apns, ntfy or webhook")
     }
     guard !address.isEmpty else { return .unusable("the address is empty") }
     return .usable(shownAddress: "…" + String(address.suffix(4)))

@@ -131,7 +131,7 @@ package struct ServerCore: Sendable {
   }
 
   private mutating func faultEarly(_ id: ConnectionID) {
-    fault(id, .unexpected, "a frame came before the answer to the first one")
+    fault(id, .unexpected, "a frame arrived before the answer to the first one")
   }
 
   /// The driver's count of unsent bytes of a connection changed.

@@ -291,7 +291,7 @@ struct ServerInboxes: Sendable {
         showsDetails: preferences(of: device).showsDetails))
   }
 
-  // MARK: - What devices want
+  // MARK: - Preferences
 
   /// The user's preferences are those of the device that last set a target of the user.
   func preferences(of device: DeviceID) -> NotificationPreferences {
@@ -333,7 +333,7 @@ struct ServerInboxes: Sendable {
   /// - Returns: the fault; nil if it was set.
   mutating func set(_ target: PushTargetRecord) -> String? {
     guard target.device != .person || target.takesNotices else {
-      return "tokens of live activities are a device's, not the person's"
+      return "tokens of live activities belong to a device, not to the user"
     }
     let known = targets[target.device] ?? [:]
     guard known[target.id] != nil || known.count < WireLimits.pushTargetsMax else {

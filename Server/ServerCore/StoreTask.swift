@@ -237,7 +237,7 @@ extension ServerStorage {
       var operations: [Operation] = []
       for entry in entries where entry.prefix.position <= loaded.header.head.position {
         guard reached.appending(entry.content.bytes) == entry.prefix else {
-          return "log entry \(entry.prefix.position) does not follow on \(reached.position)"
+          return "log entry \(entry.prefix.position) does not follow \(reached.position)"
         }
         reached = entry.prefix
         loaded.tailEntries += 1

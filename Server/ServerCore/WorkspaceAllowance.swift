@@ -39,8 +39,8 @@ struct WorkspaceAllowance: Sendable {
     guard written.bytes(at: now.wallMilliseconds) >= dailyMax else { return nil }
     let day = DailyWrites.dayMilliseconds
     return .tooMuch(
-      "the workspace has brought in all that it may on one day, \(dailyMax >> 20) MiB; "
-        + "it goes on at midnight (UTC); its owner may raise that: cospool-server workspace quota",
+      "the workspace has used its daily quota of \(dailyMax >> 20) MiB; "
+        + "it continues at midnight (UTC); its owner can raise it: cospool-server workspace quota",
       retryAfterMilliseconds: UInt32(clamping: day - now.wallMilliseconds % day))
   }
 
@@ -57,18 +57,18 @@ struct WorkspaceAllowance: Sendable {
     let bytesMax = quota.bytesMax ?? usual.bytesMax
     guard log.storedBytes + bytes <= bytesMax else {
       return .tooMuch(
-        "the workspace takes all the bytes that the server gives it, "
-          + "\(bytesMax >> 20) MiB; its owner may raise that: "
+        "the workspace has used its quota of "
+          + "\(bytesMax >> 20) MiB; its owner can raise it: "
           + "cospool-server workspace quota")
     }
     guard log.snapshotBytes <= usual.stateBytesMax else {
       return .tooMuch(
-        "the workspace's state has more than \(usual.stateBytesMax >> 20) MiB, which devices take in: "
+        "the workspace's state has more than \(usual.stateBytesMax >> 20) MiB, the limit for devices: "
           + "begin a new workspace")
     }
     guard units <= unitsMax(usual) else {
       return .tooMuch(
-        "the workspace holds all the units of text and changes that the server gives it, "
+        "the workspace has reached its limit of units of text and changes, "
           + "\(unitsMax(usual))")
     }
     return dayObjection(usual, at: now)

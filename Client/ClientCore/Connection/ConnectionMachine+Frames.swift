@@ -90,7 +90,7 @@ extension ConnectionMachine {
       case .merge(let error): "the server sent operations that do not fit: \(error)"
       case .queue(let error): error.description
       case .history(let error): error.description
-      case .outOfOrder: "the server sent operations that name some it did not send"
+      case .outOfOrder: "the server sent operations that name unknown ones"
       }
     return fail(ConnectionProblem(message: message), at: context)
   }
@@ -244,8 +244,8 @@ extension ConnectionMachine {
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }
     let message =
-      "a copy of this device's memory wrote under the same ids; what is missing on the server comes back, "
-      + "as new messages where it has something else"
+      "a copy of this device's memory wrote under the same ids; a change that the server is missing "
+      + "comes back, as a new message if it has another"
     return [.report(ConnectionProblem(message: message))] + actions
   }
 
@@ -259,7 +259,7 @@ extension ConnectionMachine {
       until: context.now + ClientLimits.answerMilliseconds(bytes: bytes.count),
       hasCaughtUp: live.hasCaughtUp)
     problem = ConnectionProblem(
-      message: "the server lacks what this device has; this device gives it back")
+      message: "the server is missing changes that this device has; sending them again")
     state = .live(live)
     return SnapshotPart.parts(of: bytes, bytesMax: ClientLimits.batchBytesMax).map {
       .send(live.id, .snapshot($0))

@@ -52,7 +52,7 @@ extension ConnectionMachine {
     if let bound = replica.record.workspace, bound != credentials.workspace {
       state = .idle(.refused)
       problem = ConnectionProblem(
-        message: "the credentials are for workspace \(credentials.workspace), the data belong to "
+        message: "the credentials are for workspace \(credentials.workspace), the data belongs to "
           + "\(bound); use another data directory for another workspace",
         refusal: .wrongWorkspace)
       return []

@@ -292,14 +292,14 @@ extension ConnectionMachine {
     _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     if context.now - live.lastHeard >= ClientLimits.silenceMilliseconds {
-      return fail(ConnectionProblem(message: "the server fell silent"), at: context)
+      return fail(ConnectionProblem(message: "the server stopped answering"), at: context)
     }
     if let deadline = live.window.answerDeadline, context.now >= deadline {
       return fail(ConnectionProblem(message: "the server did not answer a batch"), at: context)
     }
     if case .offering(let until, _) = live.phase, context.now >= until {
       return fail(
-        ConnectionProblem(message: "the server did not take this device's state"), at: context)
+        ConnectionProblem(message: "the server did not accept this device's state"), at: context)
     }
     var live = live
     var actions: [Action] = []

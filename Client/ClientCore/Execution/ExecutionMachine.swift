@@ -204,7 +204,7 @@ extension ExecutionMachine {
   }
 }
 
-// MARK: - Carrying out
+// MARK: - Performing
 
 extension ExecutionMachine {
   private mutating func carryOut(

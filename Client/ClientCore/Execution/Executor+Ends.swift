@@ -13,7 +13,7 @@ extension Executor {
   /// Reports that the outcome of an attempt that was taken over is unknown; a user decides.
   mutating func gaveUp(_ order: StartOrder, at context: EventContext) -> Action {
     counters.unknown += 1
-    return end(order, .unknown, "Its host is away, and somebody took it over.", at: context)
+    return end(order, .unknown, "Its host is away, and another device took it over.", at: context)
   }
 
   /// Reports how an attempt ended, and performs the consequences.
@@ -28,7 +28,7 @@ extension Executor {
       sessions[order.session]?.past.spawnFailures = 0
       return [end(order, .succeeded, summary, at: context)]
     case (_, .person?):
-      return [end(order, .cancelled, "A person stopped it.", at: context)]
+      return [end(order, .cancelled, "A user stopped it.", at: context)]
     case (_, .deleted?):
       return [end(order, .cancelled, "Its session was deleted.", at: context)]
     case (.tryLater(let time, let reason), _):

@@ -334,7 +334,7 @@ package struct Executor: Sendable {
     else { return [] }
     let order = StartOrder(
       session: session, message: attempt.message, attempt: attempt.number, token: token, text: "")
-    let run = order.run(.cancelled, milliseconds: context.wall, note: "A person stopped it.")
+    let run = order.run(.cancelled, milliseconds: context.wall, note: "A user stopped it.")
     // The next message is examined once the queues have that.
     wait(session, endsWithChange: true, at: context)
     return [.perform(.reportRun(attempt.message, run), then: [])]

@@ -179,7 +179,7 @@ extension InboxMachine {
     inbox.stored(changes)
   }
 
-  // MARK: - What the device wants
+  // MARK: - Preferences
 
   /// Reports how long the user looks at the device; nil: no longer.
   mutating func visibilityChanged(

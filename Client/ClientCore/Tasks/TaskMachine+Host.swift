@@ -155,7 +155,7 @@ extension TaskMachine {
       guard mayReport(session, connection), isOwn(session, connection) else { return [] }
       let request = connection.replica.workspace.keptTask(of: session)?.state.status.request
       return report(
-        .error(message: "The host stopped while the agent worked; it may have gone on."),
+        .error(message: "The host stopped while the agent worked; it may have continued."),
         of: session, outcome: request.flatMap { AskOutcome(request: $0.id, ending: .withdrawn) },
         with: execution, over: &connection, at: context, store: store)
     }
