@@ -60,8 +60,7 @@ enum PushComposer {
   }
 
   /// The digest that the button's approval names; nil if the notice does not show the complete
-  /// request. A device could write the details of another request than its agent's, with that one's
-  /// digest.
+  /// request, or if its text does not match the digest, as when another device wrote it.
   private static func approvable(_ event: NotificationEvent, shownAs text: NoticeText) -> String? {
     guard text.isWhole,
       case .approval(let tool, let summary, let details, let digest?, false) = event,
