@@ -1,8 +1,8 @@
 package import QueueModel
 
 extension ClientCore {
-  /// Notes what a person at this device did that no command of the queues does, such as a setting, and what
-  /// that was before: undo names it with the command that reverses it.
+  /// Records an act of a user at this device that is not a command of the queues, such as a
+  /// setting, and the former value: undo names it with the command that reverses it.
   package mutating func actNoted(
     _ label: UndoLabel, former: String?, at context: EventContext,
     store: some ReplicaStore
@@ -11,9 +11,10 @@ extension ClientCore {
       label, former: former, wall: connection.time(at: context), store: store)
   }
 
-  /// What is certain here while the device does not know the server's state; nil while it does, or if there
-  /// is no server.
+  /// What this device can be sure of while it does not know the server's state; nil if it knows the
+  /// state, or if there is no server.
   ///
-  /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to be.
+  /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to
+  ///   be.
   package func apart(isSilent: Bool = false) -> Apartness? { connection.apart(isSilent: isSilent) }
 }

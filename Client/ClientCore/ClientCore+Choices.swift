@@ -1,15 +1,15 @@
 package import QueueModel
 
-/// What people at this device say of single sessions: stored with what it goes with, and decided by in the
-/// same turn.
+/// The choices of users at this device about single sessions: stored together with the change that
+/// they belong to, and in effect at once.
 extension ClientCore {
-  /// What the store held of what people at this device said of single sessions.
+  /// The store's choices about single sessions.
   package mutating func choicesLoaded(_ choices: SessionChoices) {
     execution.choicesLoaded(choices)
   }
 
-  /// A person at this device says where a session runs: here with consent, or elsewhere or nowhere, which
-  /// takes the consent back. One transaction stores both.
+  /// A user at this device chose a session's host: this device, with consent, or another or none,
+  /// which withdraws the consent. One transaction stores both.
   ///
   /// - Parameter waitsForDisk: as of `commandGiven`.
   package mutating func hostChosen(
@@ -27,7 +27,7 @@ extension ClientCore {
     )
   }
 
-  /// A person at this device gives a session an agent of its own here; nil: the device's.
+  /// A user at this device gave a session its own agent here; nil: the device's.
   package mutating func agentChosen(
     _ session: SessionID, _ agent: AgentChoice?, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {

@@ -2,18 +2,18 @@ package import QueueModel
 package import SequenceCRDT
 package import WireProtocol
 
-/// What readers see.
+/// The state for readers.
 extension ClientCore {
   package var replica: Replica { connection.replica }
 
   package var problem: ConnectionProblem? { connection.problem }
 
-  /// The devices of the workspace as the server told last.
+  /// The devices of the workspace, as last reported by the server.
   package var devices: [DevicePresence] { connection.devices }
 
   package var lastSyncedWall: Int64? { connection.lastSyncedWall }
 
-  /// How many messages a session may hold for a local enqueue to be taken.
+  /// The maximum number of messages in a session for a local enqueue.
   package var queueSizeMax: Int {
     get { connection.queueSizeMax }
     set { connection.queueSizeMax = newValue }
@@ -22,55 +22,55 @@ extension ClientCore {
   /// The address of the paired server.
   package var server: String? { connection.credentials?.server }
 
-  /// Whether a server decides about leases, or this device for itself.
+  /// Whether a server decides about leases, or this device itself.
   package var hasServer: Bool { connection.hasServer }
 
-  /// Whether the server has everything and the device all that is known to be there.
+  /// Whether the server has everything, and the device has all that the server is known to have.
   package var isSynced: Bool { connection.isSynced }
 
-  /// The server's clock as it was read last.
+  /// The latest reading of the server's clock.
   package var serverClock: ServerClock? { connection.serverClock }
 
-  /// The executor's counts; nothing where there is none.
+  /// The executor's counts; empty if there is none.
   package var executionCounts: ExecutionCounts {
     execution.executor?.counters ?? ExecutionCounts()
   }
 
-  /// What agents work on here, by session.
+  /// The attempts that agents work on here, by session.
   package var running: [SessionID: StartOrder] { execution.running }
 
-  /// The attempts that keep sessions of this device on another one, as the authority said last.
+  /// The attempts on other devices that block sessions of this one, as the authority last reported.
   package var runsElsewhere: [SessionID: AttemptElsewhere] {
     execution.executor?.runsElsewhere ?? [:]
   }
 
-  /// Whether the agent of a session is being stopped though no person stopped it, nobody deleted its session,
-  /// and the program is not to end.
+  /// Whether the agent of a session is being stopped for a reason other than a user's request, the
+  /// deletion of its session, or the end of the program.
   package func isStoppedForLease(_ session: SessionID) -> Bool {
     let reason = execution.executor?.sessions[session]?.work.stopReason
     return reason == .fenced || reason == .serverLost
   }
 
-  /// How this device runs messages; nil where this program runs none.
+  /// How this device runs messages; nil if this program runs none.
   package var executionSettings: ExecutionSettings? { execution.executor?.settings }
 
-  /// Whether somebody works at the prompt of a session's agent, as far as was told.
+  /// Whether a user works at the prompt of a session's agent, as far as reported.
   package func isBusy(_ session: SessionID) -> Bool {
     execution.executor?.busy.contains(session) ?? false
   }
 
-  /// What people at this device said of single sessions.
+  /// The choices of users at this device about single sessions.
   package var sessionChoices: SessionChoices { execution.choices }
 
-  /// The sessions that would run here if a person at this device let them.
+  /// The sessions that would run here if a user at this device allowed it.
   package var unconsented: [SessionID] {
     execution.executor?.unconsented(in: replica.workspace) ?? []
   }
 
-  /// Why nothing starts here though messages wait, by session; see `StartObstacle`. Empty where this
+  /// Why nothing starts here though messages wait, by session; see `StartObstacle`. Empty if this
   /// program runs no agents.
   ///
-  /// - Parameter chosen: the sessions that are asked for; nil: all.
+  /// - Parameter chosen: the requested sessions; nil: all.
   /// - Complexity: O(chosen sessions × sessions with a run + their messages).
   package func startObstacles(
     of chosen: [SessionID]? = nil, at context: EventContext
@@ -85,27 +85,27 @@ extension ClientCore {
     return obstacles
   }
 
-  /// Moves of tasks that were refused here because they are none.
+  /// The number of refused, invalid moves of tasks.
   package var illegalTaskMoves: Int { tasks.illegalMoves }
 
   /// Answers that wait to be sent, by request.
   package var pendingAnswers: [PendingAnswer] { tasks.pendingAnswers }
 
-  /// Whether a request was answered or closed, whatever its host has written so far.
+  /// Whether a request was answered or closed, even if its host has not written that yet.
   package func isSettled(_ request: RequestID) -> Bool { tasks.isSettled(request) }
 
-  /// Whether the authority was asked about an answer, and has not said anything.
+  /// Whether the authority was asked about an answer, and has not replied.
   package func isAsked(_ request: RequestID) -> Bool { tasks.isAsked(request) }
 
-  /// What stands, in the order it came about.
+  /// The displayed notifications, in order of their time.
   package var notifications: [DeviceNotification] { inbox.inbox.inOrder }
 
-  /// Whether the person looks at this device, as far as anybody said.
+  /// Whether the user looks at this device, as far as reported.
   package func isVisible(now: Int64) -> Bool { inbox.isVisible(now: now) }
 }
 
 extension ClientCore {
-  /// Where the connection stands, for people.
+  /// The state of the connection, for users.
   package enum Condition: Hashable, Sendable {
     case notPaired
     case disabled
@@ -130,21 +130,21 @@ extension ClientCore {
     return replica.record.isSyncEnabled ? .waiting(until: .max) : .disabled
   }
 
-  /// The log position that the server is known to have reached.
+  /// The latest known log position of the server.
   package var head: UInt64 {
     let position = connection.replica.record.prefix.position
     guard case .live(let live) = connection.state else { return position }
     return max(live.head, position)
   }
 
-  /// How far operations have come.
+  /// How far operations have been synced.
   package enum Progress: Hashable, Sendable {
     case onThisDevice
     case onServer
     case seen([DeviceID])
   }
 
-  /// How far an operation range of this device has come.
+  /// How far an operation range of this device has been synced.
   package func progress(of range: OperationRange) -> Progress {
     guard connection.replica.record.outbox.overlap(with: range) == nil else { return .onThisDevice }
     guard let position = connection.replica.receipts.position(of: range.replica, seq: range.last)
@@ -171,9 +171,9 @@ extension ClientCore {
     try connection.replica.unsentMessages(store: store)
   }
 
-  /// How far an operation of this device has come on its way to the server: queued, in a batch that
-  /// the server has not answered, delivered, or failed, and why the server refused it; with the next
-  /// connection that is sent again.
+  /// How far an operation of this device has been sent: queued, in a batch that the server has not
+  /// answered, delivered, or failed, with the server's reason. A failed one is sent again with the
+  /// next connection.
   package func sending(of id: OperationID) -> (status: QueueStatus, refusal: String?) {
     if !connection.replica.record.outbox.contains(id) { return (.delivered, nil) }
     let refusal = problem?.message ?? "no reason given"

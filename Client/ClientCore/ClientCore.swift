@@ -2,7 +2,7 @@ package import QueueModel
 package import SequenceCRDT
 package import WireProtocol
 
-/// A device's replica, its connection to the server, and what works on both, as state machines.
+/// A device's replica, its connection to the server, and the users of both, as state machines.
 ///
 /// ```text
 ///                      ┌─▶ ConnectionMachine ◀── perform, ask, ready ──┐
@@ -11,38 +11,38 @@ package import WireProtocol
 ///                      └─▶ InboxMachine ───────────────────────────────┘
 /// ```
 ///
-/// Methods are events; each brings the context and the store, and returns what the driver has to do,
-/// in order. After every event the driver calls `executionFollowing` and `notificationsFollowing` with
-/// what came of it. Nothing in here waits, reads a clock or draws a number.
+/// Methods are events; each gets the context and the store, and returns the driver's actions, in
+/// order. After every event the driver calls `executionFollowing` and `notificationsFollowing` with
+/// the actions. This code neither waits, nor reads a clock, nor draws random numbers.
 package struct ClientCore: Sendable {
-  /// What the driver has to do.
+  /// An action of the driver.
   package enum Action: Hashable, Sendable {
     /// Open a transport to the credentials' server.
     case connect(TransportID)
     case send(TransportID, Frame)
     case ping(TransportID)
-    /// Close the transport; no event of it is expected any more.
+    /// Close the transport; no further event of it is expected.
     case close(TransportID)
-    /// Tell observers.
+    /// Notify observers.
     case changed(TouchedQueues)
     /// For the log.
     case report(ConnectionProblem)
-    /// For whoever runs the agents.
+    /// For the code that runs the agents.
     case agent(AgentOrder)
     /// The answer to a question of the driver's own.
     case told(AuthorityAnswer, UInt64)
     /// For the agent that waits for it.
     case decided(RequestID, AskAnswer)
-    /// For the person that answered.
+    /// For the user that answered.
     case answerEnded(AnswerRequest, AnswerEnding)
     /// The answer to a question about notifications.
     case replied(InboxAnswer, UInt64)
-    /// Something that the person should see; it is stored.
+    /// An event to show to the user; it is stored.
     case notified(DeviceNotification)
-    /// It is not to be shown any more.
+    /// The notification must no longer be shown.
     case notificationEnded(OperationID, NotificationEnding)
-    /// Something waits for a connection that has been missed for a while, since this time on the
-    /// device's clock.
+    /// A change, an answer or an agent waits for a connection that has been missing for a while,
+    /// since this time on the device's clock.
     case connectionMissed(since: Int64)
   }
 
@@ -56,7 +56,7 @@ package struct ClientCore: Sendable {
       replica: replica, credentials: credentials, queueSizeMax: queueSizeMax)
   }
 
-  /// When `timePassed` is due; nil where nothing waits for time.
+  /// When `timePassed` must be called; nil: never.
   package var deadline: Int64? {
     [
       connection.deadline, execution.deadline, tasks.deadline, inbox.deadline,
@@ -65,35 +65,36 @@ package struct ClientCore: Sendable {
     .compactMap { $0 }.min()
   }
 
-  /// Whether something waits for a time of the wall clock, which may be set: `deadline` then moves with every
+  /// Whether a wait depends on the wall clock, which may be set: `deadline` then moves with every
   /// event.
   package var followsWallClock: Bool {
     execution.executor?.sessions.values.contains { $0.times.wakeAtWall != nil } == true
       || tasks.answers.values.contains { !$0.wasSent }
   }
 
-  /// Checks that no message that may begin here stands still: to be called behind every event and what
-  /// follows from it.
+  /// Checks that no message that may start here is stuck. Call it after every event and its
+  /// consequences.
   ///
-  /// - Parameter waiting: what `sessionsWithWork` was, if no queue changed since; nil finds it again.
-  /// - Throws: `InvariantViolation` naming the first session that waits for nothing.
+  /// - Parameter waiting: an earlier value of `sessionsWithWork`, if no queue changed since; nil
+  ///   finds it again.
+  /// - Throws: `InvariantViolation` naming the first stuck session.
   package func checkLiveness(
     of waiting: [SessionID]? = nil, at context: EventContext
   ) throws(InvariantViolation) {
     try execution.checkLiveness(of: waiting, connection, at: context)
   }
 
-  /// The sessions that `checkLiveness` has to look at; nil where this program runs no agents.
+  /// The sessions that `checkLiveness` has to examine; nil if this program runs no agents.
   ///
   /// - Complexity: O(sessions + messages of those whose host this device is).
   package var sessionsWithWork: [SessionID]? {
     execution.executor?.sessionsWithWork(in: replica.workspace)
   }
 
-  /// Checks the machines against themselves and each other: to be called between events.
+  /// Checks the machines against themselves and each other. Call it between events.
   ///
-  /// - Parameter isQuiet: time passed, and nothing was stored or told by that: then notifications and tasks
-  ///   are what they were, and are not checked.
+  /// - Parameter isQuiet: time passed, and that caused neither a store nor an action: then
+  ///   notifications and tasks did not change, and are not checked.
   /// - Throws: `InvariantViolation` naming the first contradiction.
   package func checkInvariants(isQuiet: Bool = false) throws(InvariantViolation) {
     try connection.checkInvariants()
@@ -107,36 +108,36 @@ package struct ClientCore: Sendable {
 // MARK: - Connection
 
 extension ClientCore {
-  /// The driver began to run the sync.
+  /// The driver started the sync.
   package mutating func started(at context: EventContext) -> [Action] {
     connection.started(at: context)
   }
 
-  /// The driver stops: closes what is open.
+  /// The driver stops: closes open transports.
   package mutating func stopped() -> [Action] {
     connection.stopped()
   }
 
-  /// The device was paired, anew or for the first time.
+  /// The device was paired, for the first time or again.
   package mutating func paired(
     _ fresh: Credentials, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     try connection.paired(fresh, at: context, store: store)
   }
 
-  /// The device forgot its server; its queues and what is not sent stay.
+  /// The device forgot its server; its queues and unsent changes stay.
   package mutating func unpaired() -> [Action] {
     connection.unpaired()
   }
 
-  /// A person turned sync on or off.
+  /// A user turned sync on or off.
   package mutating func syncSwitched(
     _ isOn: Bool, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     try connection.syncSwitched(isOn, at: context, store: store)
   }
 
-  /// A person wants to be connected now, whatever was refused before.
+  /// A user wants to connect now, whatever was refused before.
   package mutating func syncRequested(at context: EventContext) -> [Action] {
     connection.syncRequested(at: context)
   }
@@ -145,8 +146,8 @@ extension ClientCore {
   ///
   /// - Parameter waitsForDisk: whether it is durable when this returns; see
   ///   `ConnectionMachine.perform`.
-  /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be: an undo
-  ///   and a redo are careful then.
+  /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be:
+  ///   an undo and a redo are careful then.
   package mutating func commandGiven(
     _ command: Command, recordsUndo: Bool = true, isApart: Bool = false, waitsForDisk: Bool = true,
     at context: EventContext,
@@ -157,14 +158,14 @@ extension ClientCore {
       store: store)
   }
 
-  /// The deadline came, or something before it.
+  /// The deadline was reached, or something happened before it.
   package mutating func timePassed(at context: EventContext, store: some ReplicaStore) -> [Action] {
     connection.forgetIfDue(at: context, store: store)
       + connection.endTypingIfDue(at: context, store: store)
       + connection.timePassed(at: context, store: store)
   }
 
-  /// Says how long to keep what is over, in days; 0 is for ever.
+  /// Sets how long to keep finished messages, in days; 0 is for ever.
   package mutating func retentionChanged(toDays days: Int, at context: EventContext) {
     connection.retentionChanged(toDays: days, at: context)
   }
@@ -188,8 +189,8 @@ extension ClientCore {
     connection.connectionHeard(id, at: context)
   }
 
-  /// Frames came in together. What follows from each for the agents is done before the next; what
-  /// follows from the last is the driver's to ask for, as after every event.
+  /// Frames arrived together. The consequences of each for the agents are performed before the next
+  /// frame; for the last frame the driver requests them, as after every event.
   package mutating func framesReceived(
     _ frames: [Frame], on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -204,7 +205,7 @@ extension ClientCore {
     return actions
   }
 
-  /// A frame came in.
+  /// A frame arrived.
   package mutating func frameReceived(
     _ frame: Frame, on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -229,7 +230,7 @@ extension ClientCore {
     }
   }
 
-  /// Packs the sessions that something touched; nothing shows it.
+  /// Packs the sessions that were used; this has no visible effect.
   package mutating func pack() {
     connection.replica.pack()
   }
@@ -241,7 +242,7 @@ extension ClientCore {
   /// The program runs agents from now on.
   ///
   /// - Parameters:
-  ///   - loaded: what the store held of executing.
+  ///   - loaded: the store's data about execution.
   ///   - deadAgents: those of its intents whose agents are known to have died.
   package mutating func executionStarted(
     _ settings: ExecutionSettings, loaded: LoadedReplica.Execution, deadAgents: Set<MessageID>,
@@ -260,7 +261,7 @@ extension ClientCore {
       }
   }
 
-  /// What runs agents was set anew.
+  /// The settings for agents changed.
   package mutating func executionSettingsChanged(
     _ settings: ExecutionSettings, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -281,7 +282,7 @@ extension ClientCore {
     }
   }
 
-  /// Somebody works in a session, or is done.
+  /// A user works in a session, or has finished.
   package mutating func sessionBusyChanged(
     _ session: SessionID, isBusy: Bool, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -290,7 +291,7 @@ extension ClientCore {
     }
   }
 
-  /// The agent of a session waits for a prompt, or does not any more.
+  /// The agent of a session waits for a prompt, or no longer does.
   package mutating func sessionGateChanged(
     _ session: SessionID, isOpen: Bool, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -299,9 +300,9 @@ extension ClientCore {
     }
   }
 
-  /// A person wants the agent of a session stopped.
+  /// A user wants to stop the agent of a session.
   ///
-  /// - Returns: nil where none works here.
+  /// - Returns: nil if none works here.
   package mutating func agentStopRequested(
     _ session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
@@ -311,14 +312,14 @@ extension ClientCore {
     }
   }
 
-  /// The program is to end: nothing begins any more. `drained` tells when nothing runs.
+  /// The program is to end: nothing starts any more. `drained` reports when nothing runs.
   package mutating func drainRequested(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     execution.drainRequested(over: &connection, at: context, store: store)
   }
 
-  /// The time to end in peace is over.
+  /// The time for a graceful end is over.
   package mutating func drainGraceEnded(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -332,17 +333,17 @@ extension ClientCore {
     execution.decide(over: &connection, at: context, store: store, event)
   }
 
-  /// Asks the authority something for a person, behind everything that was done before; the answer
-  /// comes as `told`.
+  /// Asks the authority a question for a user, after all earlier changes; the answer comes as
+  /// `told`.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   package mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
     connection.questionAsked(request, id: id, at: context, store: store)
   }
 
-  /// What follows for the agents from an event that led to `actions`: to be called after every one.
+  /// The consequences for the agents of an event that led to `actions`. Call it after every event.
   package mutating func executionFollowing(
     _ actions: [Action], at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -386,12 +387,12 @@ extension ClientCore {
 // MARK: - Tasks and answers
 
 extension ClientCore {
-  /// Takes up what the store held: answers that were given and not sent.
+  /// Uses the store's answers that were given and not sent.
   package mutating func answersLoaded(_ answers: [PendingAnswer], at context: EventContext) {
     tasks.answersLoaded(answers, at: context)
   }
 
-  /// Something is heard of an agent that works here.
+  /// An agent that works here reported something.
   package mutating func taskHeard(
     _ news: TaskEvent, in session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -399,23 +400,23 @@ extension ClientCore {
       news, in: session, with: execution, over: &connection, at: context, store: store)
   }
 
-  /// An agent here asks for something; `.decided` comes once.
+  /// An agent here makes a request; `.decided` comes once.
   package mutating func askRaised(
     _ ask: Ask, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
     try tasks.askRaised(ask, with: execution, over: &connection, at: context, store: store)
   }
 
-  /// The agent does not wait for it any more.
+  /// The agent no longer waits for it.
   package mutating func askWithdrawn(
     _ request: RequestID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     tasks.askWithdrawn(request, with: execution, over: &connection, at: context, store: store)
   }
 
-  /// A person answers a request.
+  /// A user answers a request.
   ///
-  /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
+  /// - Returns: the result if it is known at once; nil if the authority is or will be asked, and
   ///   `.answerEnded` comes later.
   package mutating func answerGiven(
     _ answer: AnswerRequest, at context: EventContext, store: some ReplicaStore
@@ -427,12 +428,12 @@ extension ClientCore {
 // MARK: - Notifications
 
 extension ClientCore {
-  /// What the store held.
+  /// The store's notifications.
   package mutating func notificationsLoaded(_ loaded: LoadedNotifications) {
     inbox.loaded(loaded)
   }
 
-  /// The person puts notifications aside.
+  /// The user dismisses notifications.
   package mutating func notificationsDismissed(
     _ names: [OperationID], store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -446,29 +447,29 @@ extension ClientCore {
     try inbox.announced(name, connection, store: store)
   }
 
-  /// Somebody says for how long the person looks at the device; nil: not any more.
+  /// Reports how long the user looks at the device; nil: no longer.
   package mutating func visibilityChanged(
     forMilliseconds duration: Int64?, at context: EventContext
   ) -> [Action] {
     inbox.visibilityChanged(forMilliseconds: duration, over: connection, at: context)
   }
 
-  /// What the device wants to be notified of was set, or set anew.
+  /// The device's notification preferences were set.
   package mutating func notificationPreferencesChanged(
     _ preferences: NotificationPreferences, at context: EventContext
   ) -> [Action] {
     inbox.preferencesChanged(preferences, over: connection, at: context)
   }
 
-  /// Asks the server something about the device's notifications; the answer comes as `replied`.
+  /// Sends the server a question about the device's notifications; the answer comes as `replied`.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   package mutating func inboxQuestionAsked(_ request: InboxRequest, id: UInt64) -> [Action]? {
     inbox.questionAsked(request, id: id, over: connection)
   }
 
-  /// Tells this device's person what its own agents ask and how they ended, which the server tells all
-  /// others: to be called after every event by a driver whose device has somebody to tell.
+  /// Notifies this device's user of the requests and ends of its own agents; the server notifies
+  /// all other devices. A driver whose device has a user calls it after every event.
   package mutating func ownNewsFollowing(
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -478,13 +479,13 @@ extension ClientCore {
       tasks.news = []
       return actions
     } catch {
-      // A full disk takes nothing now; they are told with what follows the next event.
+      // A full disk stores nothing now; they follow with the next event.
       return []
     }
   }
 
-  /// What follows for notifications from an event that led to `actions`: to be called after every
-  /// one.
+  /// The consequences for notifications of an event that led to `actions`. Call it after every
+  /// event.
   package mutating func notificationsFollowing(
     _ actions: [Action], at context: EventContext, store: some ReplicaStore
   ) -> [Action] {

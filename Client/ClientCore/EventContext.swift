@@ -1,13 +1,13 @@
-/// When an event happened, and fresh randomness for what follows from it.
+/// The time of an event, and fresh random bits for its consequences.
 ///
-/// The core has no clock and no source of random numbers; every event brings these along, so that
-/// a run can be repeated exactly.
+/// The core has no clock and no source of random numbers; every event brings these along, so that a
+/// run can be repeated exactly.
 package struct EventContext: Hashable, Sendable {
-  /// Milliseconds on a clock that never steps; its zero means nothing.
+  /// Milliseconds on a clock that never steps; its zero has no meaning.
   package var now: Int64
   /// The best known time: milliseconds since 1970, possibly wrong.
   package private(set) var wall: Int64
-  /// The same as the device's own clock shows it.
+  /// The same by the device's own clock.
   package let deviceWall: Int64
   /// 64 bits that no other event got.
   package var random: UInt64
@@ -26,7 +26,7 @@ package struct EventContext: Hashable, Sendable {
     return corrected
   }
 
-  /// Number `index` of the random values that follow from `random`.
+  /// Number `index` of the random values derived from `random`.
   func random(_ index: UInt64) -> UInt64 {
     EventContext.mixed(random &+ index &* 0x9E37_79B9_7F4A_7C15)
   }

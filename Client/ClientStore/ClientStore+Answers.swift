@@ -5,8 +5,8 @@ import GRDB
 import QueueModel
 import WireProtocol
 
-/// Answers to requests of tasks: those that wait to be sent, and those that the device took as its
-/// own authority.
+/// Answers to requests of tasks: those that wait to be sent, and those that the device accepted as
+/// its own authority.
 extension ClientStore {
   func write(_ changes: AnswerChanges, to database: Database) throws {
     if let pending = changes.kept {
@@ -48,7 +48,7 @@ extension ClientStore {
   }
 }
 
-/// Rows that cannot be read are left out: an answer that nobody can name is none.
+/// Unreadable rows are left out: such an answer cannot be sent.
 func fetchAnswers(_ database: Database) throws -> [PendingAnswer] {
   try Row.fetchAll(
     database,

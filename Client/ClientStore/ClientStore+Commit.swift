@@ -20,7 +20,7 @@ extension ClientStore {
         if transaction.rewritesHistory {
           try database.execute(sql: "DELETE FROM images WHERE kind = 'cache'")
         } else if let pruned = transaction.prunedThrough {
-          // It builds on entries that are gone.
+          // It builds on removed entries.
           try database.execute(
             sql: "DELETE FROM images WHERE kind = 'cache' AND entry < ?", arguments: [pruned])
         }
@@ -46,7 +46,8 @@ extension ClientStore {
     }
     stored.withLock { $0 = record }
     isSynced.withLock {
-      // One that waits takes the others along where it writes anything at all, as an entry does.
+      // A commit that waits also covers the earlier ones if it writes anything at all, as an entry
+      // does.
       if !transaction.waitsForDisk {
         $0 = false
       } else if !transaction.appended.isEmpty {
@@ -67,9 +68,9 @@ extension ClientStore {
     isSynced.withLock { $0 = true }
   }
 
-  /// One transaction; all that is written goes through here. One that does not wait for the disk is in
-  /// the write-ahead log when this returns, and follows what came before it: SQLite, "PRAGMA
-  /// synchronous", NORMAL in WAL mode.
+  /// One transaction; all writes go through here. One that does not wait for the disk is in the
+  /// write-ahead log when this returns, after the earlier ones: SQLite, "PRAGMA synchronous",
+  /// NORMAL in WAL mode.
   func write<Value>(
     waitsForDisk: Bool = true, _ body: (Database) throws -> Value
   ) throws -> Value {
@@ -79,8 +80,8 @@ extension ClientStore {
     }
   }
 
-  /// The same holds for the next transaction, which mostly wants the same: SQLite reads the pragma anew
-  /// each time, and that takes a tenth of what a small transaction takes.
+  /// The setting stays for the next transaction, which usually needs the same: SQLite parses the
+  /// pragma each time, which takes a tenth of a small transaction.
   private func setWaiting(_ waitsForDisk: Bool, in database: Database) throws {
     guard waits.withLock({ $0 }) != waitsForDisk else { return }
     try database.execute(sql: "PRAGMA synchronous = \(waitsForDisk ? "FULL" : "NORMAL")")
@@ -132,7 +133,7 @@ extension ClientStore {
     ])
   }
 
-  /// Removes receipts that a `BatchReceipts` would not keep, now and then: they are many.
+  /// Removes receipts that a `BatchReceipts` would not keep, now and then: there are many.
   private func shortenReceipts(by added: Int, in database: Database) throws {
     guard added > 0 else { return }
     let isTime = receiptsWritten.withLock { written -> Bool in
@@ -151,7 +152,7 @@ extension ClientStore {
         """, arguments: [BatchReceipts.receiptsMax - 1])
   }
 
-  /// Keeps the state up to an entry, so that the next opening need not replay the log.
+  /// Stores the state up to an entry, so that the next opening need not replay the log.
   package func keep(_ workspace: Workspace, upTo entry: Int64) throws(StoreError) {
     let snapshot = Data(PackedSnapshot.packRaw(workspace))
     do {

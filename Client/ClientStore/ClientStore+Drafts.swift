@@ -3,9 +3,9 @@ import Foundation
 import GRDB
 package import QueueModel
 
-/// Drafts: beside the log, not part of it.
+/// Drafts: stored beside the log, not part of it.
 extension ClientStore {
-  /// Every draft that can be read, by session.
+  /// Every readable draft, by session.
   package func drafts() throws(StoreError) -> [Draft] {
     do {
       return try read { database in
@@ -18,7 +18,7 @@ extension ClientStore {
     }
   }
 
-  /// A session's draft; nil where there is none.
+  /// A session's draft; nil if there is none.
   package func draft(of session: SessionID) throws(StoreError) -> Draft? {
     do {
       return try read { database in
@@ -32,7 +32,7 @@ extension ClientStore {
     }
   }
 
-  /// Puts a draft in the place of the session's own; durable when it returns.
+  /// Replaces a session's draft; durable when it returns.
   ///
   /// - Returns: whether there was room for it.
   package func keep(_ draft: Draft) throws(StoreError) -> Bool {
@@ -52,7 +52,7 @@ extension ClientStore {
     }
   }
 
-  /// Removes a session's draft, where there is one.
+  /// Removes a session's draft, if there is one.
   package func forgetDraft(of session: SessionID) throws(StoreError) {
     do {
       try write { try delete(session, in: $0) }
@@ -61,8 +61,8 @@ extension ClientStore {
     }
   }
 
-  /// In the transaction of a send: ends the session's draft where what was sent has all of it. Another
-  /// one is a text that nobody sent.
+  /// In the transaction of a send: ends the session's draft if the sent text contains all of it.
+  /// Another draft was never sent.
   func endDraft(_ sent: Command.Send, in database: Database) throws {
     let row = try Row.fetchOne(
       database.cachedStatement(
@@ -78,7 +78,7 @@ extension ClientStore {
       sql: "DELETE FROM drafts WHERE session = ?", arguments: [session.rawValue])
   }
 
-  /// What cannot be read is left out: a draft must not keep a store from opening.
+  /// An unreadable draft is left out: it must not keep a store from opening.
   private static func draft(_ row: Row) -> Draft? {
     let name: String = row[0]
     // Bytes, since a text column of SQLite ends at a NUL.
@@ -91,7 +91,7 @@ extension ClientStore {
 }
 
 extension Draft {
-  /// Whether a text has all of the draft's; white space around it does not count.
+  /// Whether a text contains the whole draft, ignoring white space around it.
   fileprivate func isPart(of sent: String) -> Bool {
     let own = Data(text.trimmingCharacters(in: .whitespacesAndNewlines).utf8)
     return own.isEmpty || Data(sent.utf8).range(of: own) != nil

@@ -6,8 +6,8 @@ package import QueueModel
 import Synchronization
 import WireProtocol
 
-/// What executing has to remember: what agents have, what the device granted itself, and the
-/// agents' own names for their conversations.
+/// The data about execution: agents' intents, what the device granted itself, and the agents' own
+/// names for their conversations.
 extension ClientStore {
   func write(_ changes: IntentChanges, to database: Database) throws {
     if let order = changes.begun {
@@ -59,7 +59,7 @@ extension ClientStore {
     }
   }
 
-  /// The agent's own id of a session's conversation; nil where it named none, or another agent did.
+  /// The agent's own id of a session's conversation; nil if it named none, or another agent did.
   package func conversation(
     of session: SessionID, with agent: String
   ) throws(StoreError) -> String? {
@@ -74,7 +74,7 @@ extension ClientStore {
     }
   }
 
-  /// What is kept of a session under the names of all agents.
+  /// The stored values of a session under the names of all agents.
   ///
   /// Complexity: a lookup; the first time for a session it is read from the file.
   package func conversations(of session: SessionID) throws(StoreError) -> [String: String] {
@@ -88,7 +88,7 @@ extension ClientStore {
         {
           kept[row[0]] = row[1] as String
         }
-        // On the connection's own queue, as the changes are.
+        // On the connection's own queue, like the changes.
         agentNotes.withLock { notes in
           if notes.count >= ClientStore.agentNotesMax { notes = [:] }
           notes[session] = kept
@@ -100,7 +100,7 @@ extension ClientStore {
     }
   }
 
-  /// Remembers it in the place of the one before.
+  /// Stores it, replacing the previous one.
   package func keep(
     conversation: String, of session: SessionID, with agent: String
   ) throws(StoreError) {
@@ -114,7 +114,7 @@ extension ClientStore {
         agentNotes.withLock { $0[session]?[agent] = conversation }
       }
     } catch {
-      // The commit may be what failed: it is read again.
+      // The commit may have failed: it is read again.
       agentNotes.withLock { $0[session] = nil }
       throw StoreError(error)
     }
@@ -122,10 +122,10 @@ extension ClientStore {
 }
 
 extension ClientStore {
-  /// What stands in the place of an agent's name where a session's choice of one is kept.
+  /// The stand-in for an agent's name under which a session's choice of an agent is stored.
   package static let choiceName = ""
 
-  /// What a person at this device says of a session.
+  /// Stores a choice of a user at this device about a session.
   func write(_ choice: SessionChoice, to database: Database) throws {
     switch choice {
     case .consent(let session, let isGiven):
@@ -155,7 +155,7 @@ func fetchConsents(_ database: Database) throws -> Set<SessionID> {
   return Set(names.compactMap { try? SessionID($0) })
 }
 
-/// The names of the agents of sessions that have one of their own.
+/// The names of the agents of sessions with their own agent.
 func fetchAgentChoices(_ database: Database) throws -> [SessionID: String] {
   var agents: [SessionID: String] = [:]
   for row in try Row.fetchAll(
@@ -214,7 +214,7 @@ func fetchAuthority(_ database: Database) throws -> AuthorityRecords {
     leases: leases, dispatches: dispatches, verdicts: try fetchVerdicts(database))
 }
 
-/// An id from a column that anybody could have written.
+/// An id from a column, which may contain anything.
 private func identifier<Identifier: UniqueIdentifier>(
   _ column: String
 ) throws(StoreError) -> Identifier {

@@ -40,7 +40,7 @@ extension ClientStore {
       let decoder = JSONDecoder()
       return rows.compactMap { row in
         let data: Data = row[2]
-        // What cannot be read hides nothing else.
+        // An unreadable entry does not hide the others.
         guard let event = try? decoder.decode(HistoryEntry.self, from: data) else { return nil }
         return JournalEntry(
           position: HistoryPosition(entry: row[0], index: row[1]), event: event)

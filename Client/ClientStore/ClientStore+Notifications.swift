@@ -5,13 +5,13 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What came from the server's inbox.
+/// Notifications from the server's inbox.
 extension ClientStore {
   func write(_ changes: NotificationChanges, to database: Database) throws {
     for item in changes.received { try insert(item, isStanding: true, into: database) }
     for item in changes.receivedOver { try insert(item, isStanding: false, into: database) }
     for name in changes.ended {
-      // The name stays known; what it said is nobody's business any more.
+      // The name stays known; the text is deleted for privacy.
       try database.cachedStatement(
         sql: """
           UPDATE notifications SET is_standing = 0, title = x'', body = x''
@@ -57,7 +57,7 @@ func fetchNotifications(_ database: Database) throws -> LoadedNotifications {
     let name = OperationID(
       replica: ReplicaID(column: row["replica"]), seq: UInt32(clamping: row["seq"] as Int64))
     loaded.names[name] = row["received_at"]
-    // What cannot be read is not shown: a notification must not keep a store from opening.
+    // An unreadable notification is not shown: it must not keep a store from opening.
     guard row["is_standing"], let session = try? SessionID(row["session"] as String) else {
       continue
     }

@@ -3,23 +3,24 @@ import Foundation
 import GRDB
 package import QueueModel
 
-/// Messages on their way out, in boxes with numbers of their own.
+/// Outgoing messages, in boxes with their own numbers.
 extension ClientStore {
-  /// What a box holds.
+  /// The contents of a box.
   package struct Box: Sendable {
-    /// By number; what cannot be read is left out.
+    /// By number; unreadable ones are left out.
     package var messages: [QueuedMessage]
     package var lastSequence: UInt64
   }
 
-  /// The name of the box of what the sync brings to the server.
+  /// The name of the box of messages that the sync sends to the server.
   package static let syncBox = ""
-  /// The name of the box of what an app sends to a server of its own.
+  /// The name of the box of messages that an app sends to its own server.
   package static let ownBox = "own"
-  /// Messages of that box that are kept, delivered ones too, besides up to a hundred more.
+  /// The number of kept messages in that box, delivered ones included; up to a hundred more may
+  /// stay.
   package static let syncBoxMax = 1_000
 
-  /// Everything in a box.
+  /// All messages in a box.
   package func outgoing(in box: String) throws(StoreError) -> Box {
     do {
       return try read { database in
@@ -39,7 +40,7 @@ extension ClientStore {
     }
   }
 
-  /// Makes a box hold what a queue holds; durable when it returns.
+  /// Makes a box match a queue; durable when it returns.
   package func keep(
     _ changes: OutgoingQueue.Changes, lastSequence: UInt64, in box: String
   ) throws(StoreError) {
@@ -81,7 +82,7 @@ extension ClientStore {
       QueueStatus.queued.rawValue, milliseconds,
     ])
     guard sequence % 100 == 0 else { return }
-    // What the server does not have is in the log whether it stands here or not.
+    // Messages that the server lacks are in the log, with or without a row here.
     try database.execute(
       sql: "DELETE FROM outgoing WHERE box = ? AND sequence <= ?",
       arguments: [box, sequence - Int64(ClientStore.syncBoxMax)])

@@ -2,7 +2,7 @@ package import ClientCore
 import GRDB
 
 extension ClientStore {
-  /// Removes the entries that a new base stands for.
+  /// Removes the entries that a new base represents.
   func prune(through entry: Int64?, in database: Database) throws {
     guard let entry else { return }
     try database.execute(
@@ -10,7 +10,7 @@ extension ClientStore {
     try database.execute(sql: "DELETE FROM entries WHERE id <= ?", arguments: [entry])
   }
 
-  /// How many entries the log holds, and their bytes.
+  /// The number of entries in the log, and their bytes.
   package func logSize() throws(StoreError) -> (entries: Int, bytes: Int) {
     do {
       return try read { database in

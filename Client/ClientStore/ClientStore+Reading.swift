@@ -78,7 +78,7 @@ extension ClientStore {
     }
   }
 
-  /// Everything that is needed to take up where the store left off.
+  /// All data to continue where the store left off.
   static func load(_ database: Database) throws -> LoadedReplica {
     let state = try fetchState(database)
     var loaded = LoadedReplica(
@@ -104,8 +104,8 @@ extension ClientStore {
   }
 }
 
-/// The state that the entries behind it are added to. A cache that cannot be read is no loss: the
-/// base and the entries hold everything.
+/// The state to which later entries are added. An unreadable cache is no loss: the base and the
+/// entries hold everything.
 private func fetchState(_ database: Database) throws -> (workspace: Workspace, entry: Int64)? {
   if let cache = try fetchSnapshot(database, kind: "cache"),
     let workspace = try? PackedSnapshot.open(cache.bytes)
@@ -144,7 +144,7 @@ private func fetchSnapshot(
   return (Array(snapshot), row[1])
 }
 
-/// A sequence number from a column that anybody could have written.
+/// A sequence number from a column, which may contain anything.
 func sequence(_ column: Int64) throws(StoreError) -> UInt32 {
   guard let value = UInt32(exactly: column) else {
     throw StoreError(code: .corrupt, message: "\(column) is no sequence number")

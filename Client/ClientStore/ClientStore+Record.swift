@@ -17,7 +17,7 @@ enum RecordField: String {
 }
 
 extension ClientStore {
-  /// Writes what differs from what is stored: every commit comes by here.
+  /// Writes the differences from the stored record: every commit uses this.
   func write(_ record: ReplicaRecord, before: ReplicaRecord?, to database: Database) throws {
     func note<Value: Equatable>(
       _ name: RecordField, _ value: Value, _ old: Value?, _ text: (Value) -> String
@@ -51,7 +51,7 @@ extension ClientStore {
     }
   }
 
-  /// The record of a store that was written before; nil in a new one.
+  /// The record of an existing store; nil in a new one.
   static func fetchRecord(_ database: Database) throws -> ReplicaRecord? {
     guard let text = try database.setting(.store) else { return nil }
     guard let store = UInt64(text),

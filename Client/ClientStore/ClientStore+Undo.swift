@@ -3,7 +3,7 @@ import Foundation
 import GRDB
 import QueueModel
 
-/// What can be undone, one row a command, in the form of `UndoEntry.bytes`.
+/// The undo history, one row a command, in the form of `UndoEntry.bytes`.
 extension ClientStore {
   func write(_ changes: UndoHistory.Changes, to database: Database) throws {
     guard !changes.isEmpty else { return }
@@ -17,14 +17,14 @@ extension ClientStore {
     }
   }
 
-  /// Nothing at all where one row cannot be read: what is undone must follow on what was done.
+  /// Empty if one row is unreadable: the history must have no gaps.
   static func fetchUndo(_ database: Database) throws -> [UndoHistory.Entry] {
     let rows = try Row.fetchCursor(
       database, sql: "SELECT number, is_undone, steps FROM undo ORDER BY number")
     var entries: [UndoHistory.Entry] = []
     while let row = try rows.next() {
       let steps = Array(row[2] as Data)
-      // What cannot be read is not damage to the queues: they open, without an undo.
+      // An unreadable history is not damage to the queues: they open, without an undo.
       guard let change = try? UndoEntry(bytes: steps) else { return [] }
       entries.append(UndoHistory.Entry(number: row[0], isUndone: row[1], change: change))
     }

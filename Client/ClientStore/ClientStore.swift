@@ -6,11 +6,11 @@ import SequenceCRDT
 import Synchronization
 import WireProtocol
 
-/// A device's queues in one SQLite file, `cospool.sqlite`, in WAL mode with full synchronisation.
+/// A device's queues in one SQLite file, `cospool.sqlite`, in WAL mode with full synchronization.
 ///
-/// Not everything is waited for: see `StoreTransaction.waitsForDisk`.
+/// Some commits do not wait for the disk: see `StoreTransaction.waitsForDisk`.
 ///
-/// One connection, one short transaction for each invariant. Calls block; they belong on a queue of
+/// One connection, one short transaction for each invariant. Calls block; make them on a queue of
 /// their own.
 package final class ClientStore: ReplicaStore, Sendable {
   /// The name of the file in the data directory.
@@ -20,14 +20,14 @@ package final class ClientStore: ReplicaStore, Sendable {
   package enum OpenError: Error, Hashable, Sendable {
     /// Another process has the data directory.
     case locked(path: String)
-    /// It was damaged and lies at `keptAt` now; opening again starts fresh.
+    /// It was damaged and is at `keptAt` now; opening again starts with an empty store.
     case corrupt(path: String, keptAt: String)
     /// A newer version wrote it; it was not touched.
     case newer(path: String, found: Int, supported: Int)
     case storage(StoreError)
   }
 
-  /// An open store and what it held.
+  /// An open store and its contents.
   package struct Opened: Sendable {
     package var store: ClientStore
     package var loaded: LoadedReplica
@@ -36,14 +36,14 @@ package final class ClientStore: ReplicaStore, Sendable {
   let database: DatabaseQueue
   /// The record as stored last, so that only differences are written.
   let stored: Mutex<ReplicaRecord?>
-  /// Whether the disk was waited for since the latest commit. What an earlier process left may not
-  /// be there yet.
+  /// Whether the disk was waited for since the latest commit. An earlier process's commits may not
+  /// be on it yet.
   let isSynced = Mutex(false)
   /// Whether SQLite waits for the disk at the end of a transaction, as it does after the opening.
   let waits = Mutex(true)
-  /// What was read of sessions' agents, which every start asks for.
+  /// Cached values of sessions' agents, which every start needs.
   let agentNotes = Mutex<[SessionID: [String: String]]>([:])
-  /// Sessions that are remembered; beyond that all are read again.
+  /// The maximum number of cached sessions; beyond it all are read again.
   static let agentNotesMax = 1_024
   /// Receipts stored since the table was shortened; nil: not since the opening.
   let receiptsWritten = Mutex<Int?>(nil)
@@ -56,18 +56,18 @@ package final class ClientStore: ReplicaStore, Sendable {
     self.path = path
   }
 
-  /// Opens or creates the store of a data directory, and reads what it holds.
+  /// Opens or creates the store of a data directory, and reads its contents.
   package static func open(directory: String) throws(OpenError) -> Opened {
     let path = directory + "/" + fileName
     do {
-      // Before anybody opens it: SQLite gives its companions the permissions of the file.
+      // Before SQLite opens it: its companions get the permissions of the file.
       try FileAccess.makePrivate(path)
       try inspect(path)
       let database = try connect(to: path)
       try database.write(Schema.create)
       let loaded = try database.read(load)
       if loaded.undo.isEmpty {
-        // Changes that could not be read must not mix with those that come now.
+        // Unreadable changes must not mix with new ones.
         try database.write { try $0.execute(sql: "DELETE FROM undo") }
       }
       let store = ClientStore(database: database, record: loaded.record, path: path)
@@ -81,8 +81,8 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// Whether the store of a data directory could be opened. Nothing is changed, nor set aside; another
-  /// process may have it open.
+  /// Checks whether the store of a data directory can be opened. It changes nothing and sets
+  /// nothing aside; another process may have the store open.
   package static func check(directory: String) throws(OpenError) {
     let path = directory + "/" + fileName
     do {
@@ -107,8 +107,8 @@ package final class ClientStore: ReplicaStore, Sendable {
     return try DatabaseQueue(path: path, configuration: configuration)
   }
 
-  /// Looks at version and soundness through a connection that cannot write: neither a newer file
-  /// nor the evidence of damage is touched.
+  /// Checks version and soundness through a read-only connection: it changes neither a newer file
+  /// nor the evidence of damage.
   private static func inspect(_ path: String) throws {
     guard FileAccess.exists(path), FileAccess.size(path) != 0 else { return }
     var configuration = Configuration()
@@ -128,16 +128,16 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// Renames a damaged file and its companions, under a name that is free: all of them, or none.
-  /// Nothing is ever deleted.
+  /// Moves a damaged file and its companions to an unused name: all of them, or none. Nothing is
+  /// ever deleted.
   ///
-  /// - Returns: where the file lies now.
+  /// - Returns: the new path of the file.
   package static func setAside(_ path: String) throws(OpenError) -> String {
     try setAside(path) { from, to throws(StoreError) in try FileAccess.rename(from, to: to) }
   }
 
-  /// The companions go first: SQLite removes a log that it finds beside an empty database, and a
-  /// process that ends between two moves must not leave it that.
+  /// The companions go first: SQLite removes a log beside an empty database, and a process that
+  /// ends between two moves must not leave that state.
   static func setAside(
     _ path: String, move: (_ from: String, _ to: String) throws(StoreError) -> Void
   ) throws(OpenError) -> String {
@@ -154,15 +154,15 @@ package final class ClientStore: ReplicaStore, Sendable {
         moved.append(suffix)
       }
     } catch {
-      // Where this fails too, the companions lie beside it, under the new name.
+      // If this fails too, the companions are beside it, under the new name.
       for suffix in moved { try? move(kept + suffix, path + suffix) }
       throw .storage(error)
     }
     return kept
   }
 
-  /// Reads. Whoever comes after the store was closed, as files' own queue may, gets an error: GRDB's
-  /// own reading would ask SQLite of a connection that is no more, and die.
+  /// Reads. After the store was closed, callers such as the files' queue get an error: GRDB's own
+  /// read would use the closed connection, and crash.
   func read<Value>(_ body: (Database) throws -> Value) throws -> Value {
     try database.writeWithoutTransaction { connection in
       guard !isClosed.withLock({ $0 }) else {
@@ -186,7 +186,7 @@ package final class ClientStore: ReplicaStore, Sendable {
     }
   }
 
-  /// Lets the file grow to so many pages and no further: stands in for a full disk.
+  /// Limits the number of pages of the file: simulates a full disk.
   package func limitPages(to count: Int) throws(StoreError) {
     do {
       try database.writeWithoutTransaction {
@@ -208,7 +208,7 @@ package final class ClientStore: ReplicaStore, Sendable {
 }
 
 extension StoreError {
-  /// Sorts what SQLite and the file system report.
+  /// Classifies errors of SQLite and the file system.
   init(_ error: any Error) {
     switch error {
     case let error as StoreError:

@@ -1,7 +1,7 @@
 package import ClientCore
 import Foundation
 
-/// The clocks of a device and its chance, which the core does not look at itself.
+/// The clocks and random numbers of a device, which the core does not read itself.
 package struct DeviceClock: Sendable {
   private let origin = ContinuousClock.now
 

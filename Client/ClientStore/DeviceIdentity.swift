@@ -6,7 +6,7 @@ package import QueueModel
 package enum DeviceIdentity {
   package static let fileName = "device"
 
-  /// Reads the id, or keeps `fresh` where there is none yet.
+  /// Reads the id, or stores `fresh` if there is none yet.
   package static func load(
     directory: String, fresh: DeviceID
   ) throws(StoreError) -> DeviceID {

@@ -8,7 +8,7 @@ package import ClientCore
   import Darwin
 #endif
 
-/// The few calls to the file system that need more than a path and bytes.
+/// File system calls that need more than a path and bytes.
 package enum FileAccess {
   package static func exists(_ path: String) -> Bool {
     access(path, F_OK) == 0
@@ -23,8 +23,8 @@ package enum FileAccess {
     guard renameFile(path, target) == 0 else { throw failure("rename", path) }
   }
 
-  /// Makes a file that only its owner may read, or takes one that is there from all others. One
-  /// that is there is not opened: closing it would end the locks that this process has on it.
+  /// Makes a file that only its owner may read, or restricts an existing one to its owner. An
+  /// existing file is not opened: closing it would release this process's locks on it.
   static func makePrivate(_ path: String) throws(StoreError) {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     if file >= 0 {
@@ -36,7 +36,7 @@ package enum FileAccess {
     }
   }
 
-  /// Reads a small file; nil where there is none.
+  /// Reads a small file; nil if there is none.
   package static func read(_ path: String) throws(StoreError) -> String? {
     let file = open(path, O_RDONLY | O_CLOEXEC)
     if file < 0 {
@@ -55,12 +55,12 @@ package enum FileAccess {
     }
   }
 
-  /// Replaces a file by another in one step, durable and readable by its owner alone.
+  /// Replaces a file in one step, durably, readable only by its owner.
   package static func replace(_ path: String, with text: String) throws(StoreError) {
     try replace(path, with: Array(text.utf8))
   }
 
-  /// Replaces a file by another in one step, durable and readable by its owner alone.
+  /// Replaces a file in one step, durably, readable only by its owner.
   package static func replace(_ path: String, with bytes: [UInt8]) throws(StoreError) {
     let fresh = path + ".new"
     unlink(fresh)
@@ -71,7 +71,7 @@ package enum FileAccess {
       try write(bytes, to: file, path: fresh)
       try synchronize(file, path: fresh)
     } catch {
-      // On a full disk half a file would take the room that others need.
+      // On a full disk half a file would take room that others need.
       unlink(fresh)
       throw error
     }
@@ -87,11 +87,11 @@ package enum FileAccess {
     try synchronize(handle, path: directory)
   }
 
-  /// Waits until the disk has what was written, and not the disk's own memory alone where the platform
-  /// tells the two apart: fsync(2) of macOS, "F_FULLFSYNC".
+  /// Waits until the disk has the data, beyond the disk's own memory if the platform can: fsync(2)
+  /// of macOS, "F_FULLFSYNC".
   private static func synchronize(_ file: Int32, path: String) throws(StoreError) {
     #if canImport(Darwin)
-      // File systems that do not know it take the ordinary way.
+      // File systems without it use fsync.
       if fcntl(file, F_FULLFSYNC) == 0 { return }
     #endif
     guard fsync(file) == 0 else { throw failure("fsync", path) }

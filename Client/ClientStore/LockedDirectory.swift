@@ -2,13 +2,13 @@ import ClientCore
 import Foundation
 import ProcessResources
 
-/// The data directory of one process: it makes the directory, readable by its owner alone, where there
-/// is none, and holds its lock.
+/// The data directory of one process: makes the directory if there is none, readable only by its
+/// owner, and holds its lock.
 package final class LockedDirectory: Sendable {
   package let path: String
   private let lock: DirectoryLock
 
-  /// Takes the lock at once or not at all.
+  /// Takes the lock at once or fails.
   ///
   /// - Throws: `.locked`, `.storage`.
   package init(path: String) throws(ClientStore.OpenError) {
@@ -36,6 +36,6 @@ package final class LockedDirectory: Sendable {
     }
   }
 
-  /// Lets others in; idempotent.
+  /// Releases the lock; idempotent.
   package func release() { lock.release() }
 }

@@ -12,7 +12,7 @@ enum Schema {
     try database.execute(sql: "PRAGMA user_version = \(version)")
   }
 
-  /// The log, and what sync remembers of it.
+  /// The log, and the data of sync.
   private static let queues = """
     -- What was stored together, in order of arrival: a packed delta each.
     CREATE TABLE entries (
@@ -48,7 +48,7 @@ enum Schema {
     CREATE TABLE settings (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
     """
 
-  /// What belongs to this device alone.
+  /// Data of this device alone.
   private static let device = """
     -- What this device can undo and redo, by rising number. Bounded.
     CREATE TABLE undo (
@@ -79,7 +79,7 @@ enum Schema {
     CREATE TABLE boxes (box TEXT PRIMARY KEY, last_sequence INTEGER NOT NULL) STRICT;
     """
 
-  /// What executing has to remember.
+  /// Data about execution.
   private static let execution = """
     -- Prompts that agents here got and of which nobody said what became of them.
     CREATE TABLE intents (

@@ -3,7 +3,7 @@ package import Foundation
 import GRDB
 package import QueueModel
 
-/// A file of an attachment as it lies on this device.
+/// An attachment's file on this device.
 package struct StoredAttachment: Hashable, Sendable {
   package var hash: ContentHash
   package var size: Int
@@ -20,8 +20,8 @@ package struct StoredAttachment: Hashable, Sendable {
   }
 }
 
-/// The files of attachments, in the folder `attachments` beside the database, which knows what
-/// became of each. A file has its name only when all of it is on the disk; calls block.
+/// The files of attachments, in the folder `attachments` beside the database, which has the state
+/// of each. A file only gets its name when all of it is on the disk; calls block.
 package final class StoredAttachments: Sendable {
   private let store: ClientStore
   private let folder: String
@@ -32,13 +32,13 @@ package final class StoredAttachments: Sendable {
     folder = directory + "/attachments"
   }
 
-  /// Brings folder and table together: a file that a crash left without its row gets one, a row
-  /// whose file is gone goes too. A folder that cannot be read is not an empty one: rows stay.
+  /// Makes folder and table agree: adds a row for a file that a crash left without one, and removes
+  /// rows without a file. An unreadable folder does not count as empty: rows stay.
   package func reconcile() throws(StoreError) {
     let names = try fileNames()
     let files = Set(names.compactMap { ContentHash($0) })
     for name in names where name.hasSuffix(".new") {
-      // Half a file; its writer never said that it is there.
+      // Half a file, which was never reported as stored.
       try? FileManager.default.removeItem(atPath: folder + "/" + name)
     }
     let rows = Set(try all().map(\.hash))
@@ -81,10 +81,10 @@ package final class StoredAttachments: Sendable {
     }
   }
 
-  /// Whether the bytes of a file are here.
+  /// Whether the bytes of a file are on this device.
   package func has(_ hash: ContentHash) -> Bool { FileAccess.exists(path(hash)) }
 
-  /// The bytes of a file; nil where it is not here. Whoever wants to be sure checks the hash.
+  /// The bytes of a file; nil if it is not on this device. The caller checks the hash if needed.
   package func bytes(of hash: ContentHash) throws(StoreError) -> Data? {
     guard has(hash) else { return nil }
     do {
@@ -94,7 +94,7 @@ package final class StoredAttachments: Sendable {
     }
   }
 
-  /// Keeps a file whose hash the caller has computed; on disk when the call returns.
+  /// Stores a file whose hash the caller has computed; on disk when the call returns.
   package func keep(
     _ bytes: Data, as hash: ContentHash, isUploaded: Bool, isRequest: Bool = false
   ) throws(StoreError) {
@@ -112,31 +112,31 @@ package final class StoredAttachments: Sendable {
     try keepRow(stored)
   }
 
-  /// A file that is here is attached once more: it is needed, and the server may have removed it since.
+  /// A file on this device is attached again: it is needed, and the server may have removed it
+  /// since.
   package func keepAgain(_ hash: ContentHash) throws(StoreError) {
     try keepRow(StoredAttachment(hash: hash, size: FileAccess.size(path(hash)) ?? 0))
   }
 
-  /// Remembers that the server has a file.
+  /// Records that the server has a file.
   package func uploaded(_ hash: ContentHash) throws(StoreError) {
     try write(
       "UPDATE attachments SET is_uploaded = 1 WHERE hash = ?", [hash.description])
   }
 
-  /// Remembers that the server may have a file no longer.
+  /// Records that the server may no longer have a file.
   package func missing(_ hash: ContentHash) throws(StoreError) {
     try write(
       "UPDATE attachments SET is_uploaded = 0 WHERE hash = ?", [hash.description])
   }
 
-  /// Remembers since when nothing needs a file; nil: something does.
+  /// Records since when a file has not been needed; nil: it is needed.
   package func unneeded(_ hash: ContentHash, since: Int64?) throws(StoreError) {
     try write(
       "UPDATE attachments SET unneeded_since = ? WHERE hash = ?", [since, hash.description])
   }
 
-  /// Removes a file that nothing has needed since then; it stays where it was attached again
-  /// meanwhile.
+  /// Removes a file that was not needed since then; it stays if it was attached again meanwhile.
   package func remove(_ hash: ContentHash, unneededSince: Int64) throws(StoreError) {
     guard try all().contains(where: { $0.hash == hash && $0.unneededSince == unneededSince })
     else { return }

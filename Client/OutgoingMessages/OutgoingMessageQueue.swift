@@ -5,36 +5,36 @@ public import Logging
 public import QueueModel
 import Synchronization
 
-/// Who sends what an outgoing queue holds, and is told what became of it.
+/// Sends the messages of an outgoing queue, and is notified of their results.
 public protocol MessageQueueDelegate: AnyObject, Sendable {
-  /// Send it; then say `markSent`, and `confirmDelivery` or `handleSendFailure` later (S3-13).
+  /// Send it; then call `markSent`, and `confirmDelivery` or `handleSendFailure` later (S3-13).
   ///
-  /// Calls come one after another, in the order of the numbers. The receiver has to tell
-  /// repetitions by the message's id: what was sent and not confirmed is sent again.
+  /// Calls come one after another, in the order of the numbers. The receiver must recognize
+  /// repetitions by the message's id: messages that were sent and not confirmed are sent again.
   func messageQueue(_ queue: OutgoingMessageQueue, shouldSend delivery: OutgoingDelivery) async
   /// The receiver confirmed it (S3-14).
   func messageQueue(_ queue: OutgoingMessageQueue, didDeliver id: MessageID)
-  /// It was given up (S3-15); it is kept, and `retryFailed` starts it over.
+  /// It was given up (S3-15); it is kept, and `retryFailed` restarts it.
   func messageQueue(
     _ queue: OutgoingMessageQueue, didFail id: MessageID, error: MessageQueueError)
 }
 
 /// One attempt to send a message.
 public struct OutgoingDelivery: Hashable, Sendable {
-  /// What to send.
+  /// The message to send.
   public var message: OutgoingMessage
   /// The message's number in its queue (S3-56).
   public var sequence: UInt64
-  /// Counts this message's attempts since the queue was opened, from 1. Given back with what became
-  /// of the attempt, it keeps a late answer from being taken for that of a later attempt.
+  /// The number of this message's attempt since the queue was opened, from 1. Passed back with the
+  /// result, it keeps a late result from being taken for that of a later attempt.
   public var attempt: Int
 }
 
-/// Messages that an app sends to a server of its own, with delivery tracked: stored before `enqueue`
-/// returns, tried again with growing waits, confirmed by the receiver.
+/// Messages that an app sends to its own server, with delivery tracked: stored before `enqueue`
+/// returns, retried with growing waits, confirmed by the receiver.
 ///
-/// What goes to a Cospool server needs none of this: a command is stored in the log, and the sync
-/// brings it to the server however long that takes; `ClientQueues.outgoingMessages` of `SyncClient`
+/// Messages to a Cospool server do not need this: a command is stored in the log, and the sync
+/// sends it to the server however long that takes. `ClientQueues.outgoingMessages` of `SyncClient`
 /// shows it in the same terms.
 ///
 /// ```swift
@@ -45,27 +45,27 @@ public struct OutgoingDelivery: Hashable, Sendable {
 /// for await messages in queue.updates() { show(messages) }
 /// ```
 ///
-/// Events run one at a time on a thread of its own, where storing may block.
+/// Events run one at a time on their own thread, where storing may block.
 public final class OutgoingMessageQueue: Sendable {
   private struct State {
     var queue: OutgoingQueue
     var watchers: [UInt64: AsyncStream<[QueuedMessage]>.Continuation] = [:]
     var lastWatcher: UInt64 = 0
     var wake: AsyncStream<Void>.Continuation?
-    /// Taken out and not handed to the delegate yet.
+    /// Attempts that were taken out and not passed to the delegate yet.
     var taken: [OutgoingDelivery] = []
     var isClosed = false
     weak var delegate: (any MessageQueueDelegate)?
   }
 
-  /// The longest `run` sleeps before it looks at the time again, in milliseconds.
+  /// The longest sleep of `run` before it checks the time again, in milliseconds.
   private static let sleepMax: Int64 = 60_000
 
   private let directory: LockedDirectory
   private let store: ClientStore
   private let logger: Logger
   private let clock = DeviceClock()
-  /// Where events run.
+  /// The queue of the events.
   private let events = DispatchQueue(label: "cospool.outgoing")
   private let state: Mutex<State>
 
@@ -78,11 +78,11 @@ public final class OutgoingMessageQueue: Sendable {
     state = Mutex(State(queue: queue))
   }
 
-  /// Opens the queue of a directory of its own, or makes it: one process at a time, and no data
-  /// directory of a `QueueClient`.
+  /// Opens or makes the queue of a directory. Only one process at a time may use the directory, and
+  /// it must not be the data directory of a `QueueClient`.
   ///
-  /// - Throws: `persistenceFailed`, which says what is wrong and what to do. A damaged file was set
-  ///   aside then; opening again starts with an empty queue.
+  /// - Throws: `persistenceFailed`, with the reason and what to do. A damaged file was set aside
+  ///   then; opening again starts with an empty queue.
   public static func open(
     directory path: String, config: MessageQueueConfig = .default, logger: Logger
   ) async throws(MessageQueueError) -> OutgoingMessageQueue {
@@ -101,10 +101,10 @@ public final class OutgoingMessageQueue: Sendable {
     }
   }
 
-  /// What it tries how often.
+  /// The limits of attempts and waits.
   public var config: MessageQueueConfig { state.withLock { $0.queue.config } }
 
-  /// Says who sends; it is not kept alive (S3-20).
+  /// Sets the sender, which the queue does not retain (S3-20).
   public func setDelegate(_ delegate: (any MessageQueueDelegate)?) {
     state.withLock {
       $0.delegate = delegate
@@ -112,7 +112,7 @@ public final class OutgoingMessageQueue: Sendable {
     }
   }
 
-  /// Sends what is due and watches the times, until the task is cancelled or the queue is closed.
+  /// Sends due messages and watches the times, until the task is cancelled or the queue is closed.
   /// One task at a time.
   public func run() async {
     let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -126,13 +126,13 @@ public final class OutgoingMessageQueue: Sendable {
     let (handovers, handover) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     await withTaskCancellationHandler {
       await withDiscardingTaskGroup { group in
-        // Beside the clock: a delegate that does not return must not hold the timeouts.
+        // Beside the clock: a delegate that does not return must not delay the timeouts.
         group.addTask {
           for await _ in handovers {
             while let next = self.takeOut() { await self.hand(over: next) }
           }
         }
-        // One that sleeps until then is enough.
+        // One sleep until then is enough.
         var scheduled = Int64.min
         for await _ in wakes {
           await step()
@@ -144,7 +144,7 @@ public final class OutgoingMessageQueue: Sendable {
           let delay = min(max(1, deadline - now), OutgoingMessageQueue.sleepMax)
           scheduled = now + delay
           group.addTask {
-            // A cancelled sleep wakes nobody who still listens.
+            // A cancelled sleep wakes a task that no longer listens.
             try? await Task.sleep(for: .milliseconds(delay))
             wake.yield()
           }
@@ -157,15 +157,15 @@ public final class OutgoingMessageQueue: Sendable {
     state.withLock { $0.wake = nil }
   }
 
-  /// One look at what is due.
+  /// Processes due messages once.
   private func step() async {
     let context = clock.context
-    // Where the store refuses, everything is as it was before; a later step tries again.
+    // If the store refuses, nothing changes; a later step tries again.
     let actions =
       (try? await change { queue in
         queue.timePassed(at: context) + queue.takeDue(at: context)
       }) ?? []
-    // Attempts that were given up meanwhile go, so there is one for each message at most.
+    // Removes abandoned attempts, so that there is at most one for each message.
     state.withLock { state in
       for case .send(let message, let sequence, let attempt) in actions {
         state.taken.append(
@@ -188,7 +188,7 @@ public final class OutgoingMessageQueue: Sendable {
 
   private func hand(over delivery: OutgoingDelivery) async {
     guard let delegate = state.withLock({ $0.delegate }) else {
-      // Where the store refuses, its time runs out and it is tried again.
+      // If the store refuses, the attempt times out and is tried again.
       _ = try? await change { queue in
         queue.notHandedOver(delivery.message.id, attempt: delivery.attempt)
         return []
@@ -198,7 +198,7 @@ public final class OutgoingMessageQueue: Sendable {
     await delegate.messageQueue(self, shouldSend: delivery)
   }
 
-  /// Runs an event, stores what changed, and tells everybody; nothing changes where it throws.
+  /// Runs an event, stores the changes, and notifies observers; nothing changes if it throws.
   @discardableResult
   private func change(
     _ event:
@@ -257,10 +257,10 @@ public final class OutgoingMessageQueue: Sendable {
   private func wake() { state.withLock { _ = $0.wake?.yield() } }
 }
 
-// What an app does with it.
+// The methods for an app.
 extension OutgoingMessageQueue {
-  /// Puts a message in; it is on disk when the call returns (S3-22, S3-49). One that is in already
-  /// is left as it is.
+  /// Adds a message; it is on disk when the call returns (S3-22, S3-49). A known message is not
+  /// changed.
   ///
   /// - Returns: the message with its number.
   /// - Throws: `queueFull`, `alreadyDelivered`, `messageIDTaken`, `persistenceFailed`, `closed`.
@@ -278,7 +278,7 @@ extension OutgoingMessageQueue {
     return queued
   }
 
-  /// The transport took it (S3-25). An id that is not known is passed over.
+  /// The transport accepted it (S3-25). An unknown id is ignored.
   public func markSent(
     _ id: MessageID, attempt: Int? = nil
   ) async throws(MessageQueueError) {
@@ -291,8 +291,8 @@ extension OutgoingMessageQueue {
     wake()
   }
 
-  /// The receiver has it (S3-26). It counts whatever the message's state is; it is never sent again
-  /// (S3-55). An id that is not known is passed over.
+  /// The receiver has it (S3-26). This counts in every state of the message; it is never sent again
+  /// (S3-55). An unknown id is ignored.
   public func confirmDelivery(_ id: MessageID) async throws(MessageQueueError) {
     let context = clock.context
     try await change { queue in queue.confirmDelivery(id, at: context) }
@@ -301,7 +301,7 @@ extension OutgoingMessageQueue {
   /// An attempt failed (S3-27).
   ///
   /// - Parameters:
-  ///   - attempt: which one; a failure of an earlier attempt has no effect (S3-52).
+  ///   - attempt: the attempt; a failure of an earlier one has no effect (S3-52).
   ///   - isPermanent: whether trying again is pointless (S3-58).
   public func handleSendFailure(
     _ id: MessageID, attempt: Int? = nil, error: (any Error)?, isPermanent: Bool = false
@@ -315,8 +315,8 @@ extension OutgoingMessageQueue {
     wake()
   }
 
-  /// The way to the receiver broke: what was under way is sent again, and that counts as no failure.
-  /// Nothing is ever dropped by a disconnection (S3-54).
+  /// The connection to the receiver broke: open messages are sent again, which does not count as a
+  /// failure. A disconnection never drops messages (S3-54).
   public func connectionLost() async throws(MessageQueueError) {
     try await change { queue in
       queue.connectionLost()
@@ -325,7 +325,7 @@ extension OutgoingMessageQueue {
     wake()
   }
 
-  /// Starts every failed message over (S3-36).
+  /// Restarts every failed message (S3-36).
   public func retryFailed() async throws(MessageQueueError) {
     try await change { queue in
       queue.retryFailed()
@@ -334,7 +334,7 @@ extension OutgoingMessageQueue {
     wake()
   }
 
-  /// Forgets every message that is not delivered, with its waits (S3-35, S3-54). Receipts stay.
+  /// Removes every message that is not delivered, with its waits (S3-35, S3-54). Receipts stay.
   public func clear() async throws(MessageQueueError) {
     try await change { queue in
       queue.clear()
@@ -342,13 +342,13 @@ extension OutgoingMessageQueue {
     }
   }
 
-  /// Everything, receipts of delivered messages too, by number (S3-30, S3-59).
+  /// All messages, receipts of delivered ones included, by number (S3-30, S3-59).
   public func allMessages() -> [QueuedMessage] { state.withLock { $0.queue.allMessages } }
 
-  /// What is neither delivered nor failed (S3-31).
+  /// Messages that are neither delivered nor failed (S3-31).
   public func pendingMessages() -> [QueuedMessage] { state.withLock { $0.queue.pendingMessages } }
 
-  /// How many those are (S3-33).
+  /// The number of these messages (S3-33).
   public func pendingCount() -> Int { state.withLock { $0.queue.pendingCount } }
 
   /// One message (S3-32).
@@ -356,8 +356,8 @@ extension OutgoingMessageQueue {
     state.withLock { $0.queue.message(for: id) }
   }
 
-  /// Everything, now and after every change (S3-21); only the newest value is kept for a slow
-  /// reader. Ends when the queue is closed.
+  /// All messages, now and after every change (S3-21); a slow reader only gets the newest value.
+  /// Ends when the queue is closed.
   public func updates() -> AsyncStream<[QueuedMessage]> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1)) { continuation in
       let id = state.withLock { state -> UInt64? in
@@ -379,7 +379,7 @@ extension OutgoingMessageQueue {
 
   /// Returns when the receiver has it.
   ///
-  /// - Throws: `messageNotFound`, `maxRetriesExceeded` or `refused` where it was given up, `closed`.
+  /// - Throws: `messageNotFound`, `maxRetriesExceeded` or `refused` if it was given up, `closed`.
   public func waitForDelivery(of id: MessageID) async throws(MessageQueueError) {
     for await messages in updates() {
       guard let message = messages.first(where: { $0.id == id }) else {
@@ -400,7 +400,7 @@ extension OutgoingMessageQueue {
 
   /// Ends streams and `run`, and releases the directory; idempotent.
   ///
-  /// - Throws: `persistenceFailed` where the file cannot be closed; nothing is lost.
+  /// - Throws: `persistenceFailed` if the file cannot be closed; nothing is lost.
   public func close() async throws(MessageQueueError) {
     let (watchers, wake) = state.withLock { state in
       state.isClosed = true
@@ -409,7 +409,7 @@ extension OutgoingMessageQueue {
     }
     wake?.finish()
     for watcher in watchers.values { watcher.finish() }
-    // Behind what is being stored.
+    // After pending stores.
     let problem: StoreError? = await withCheckedContinuation { continuation in
       events.async {
         do throws(StoreError) {

@@ -6,20 +6,20 @@ import Foundation
 import QueueModel
 import Synchronization
 
-/// The files of attachments on this device, behind a queue of their own: writing ten megabytes must
-/// not keep a command waiting.
+/// The files of attachments on this device, on their own queue: writing ten megabytes must not
+/// delay a command.
 final class AttachmentStore: Sendable {
   private let files: StoredAttachments
   private let queue = DispatchQueue(label: "cospool.attachments")
-  /// Texts of requests that agents here wait for, by how many of them ask for the same.
+  /// Texts of requests that agents here wait for, with the number of requests for each.
   private let held = Mutex<[ContentHash: Int]>([:])
-  /// Texts of other devices' requests that were fetched last.
+  /// The last fetched texts of other devices' requests.
   private let fetched = Mutex<[(hash: ContentHash, text: Data)]>([])
 
-  /// Texts of other devices' requests that are kept at hand.
+  /// The number of cached texts of other devices' requests.
   private static let fetchedMax = 8
 
-  /// How often the files are tended where nothing else asks for it.
+  /// How often the files are synced without another reason.
   static let tendingSeconds: Double = 60
 
   init(store: ClientStore) throws(StoreError) {
@@ -31,15 +31,15 @@ final class AttachmentStore: Sendable {
     ContentHash(bytes: Array(SHA256.hash(data: bytes)))
   }
 
-  /// Everything that is here.
+  /// All files on this device.
   func all() async throws(ClientError) -> [StoredAttachment] {
     try await run { files throws(StoreError) in try files.all() }
   }
 
   func has(_ hash: ContentHash) -> Bool { files.has(hash) }
 
-  /// The bytes of a file, checked; nil where it is not here. A damaged one is removed, so that it is
-  /// fetched again.
+  /// The bytes of a file, checked; nil if it is not on this device. A damaged one is removed, so
+  /// that it is fetched again.
   func bytes(of hash: ContentHash) async throws(ClientError) -> Data? {
     try await run { files throws(StoreError) in
       guard let bytes = try files.bytes(of: hash) else { return nil }
@@ -51,9 +51,9 @@ final class AttachmentStore: Sendable {
     }
   }
 
-  /// Keeps a file, within the quota.
+  /// Stores a file, within the quota.
   ///
-  /// - Parameter quotaMegabytes: what all files may take.
+  /// - Parameter quotaMegabytes: the limit for all files.
   func keep(
     _ bytes: Data, as hash: ContentHash, isUploaded: Bool, quotaMegabytes: Int
   ) async throws(ClientError) {
@@ -81,7 +81,7 @@ final class AttachmentStore: Sendable {
     }
   }
 
-  /// One request less waits with that text; it is removed with the next tending.
+  /// One request fewer needs that text; it is removed with the next sync of the files.
   func release(_ hash: ContentHash) {
     held.withLock { held in
       let left = (held[hash] ?? 0) - 1
@@ -89,7 +89,7 @@ final class AttachmentStore: Sendable {
     }
   }
 
-  /// Keeps the text of another device's request at hand.
+  /// Caches the text of another device's request.
   func noteFetched(_ text: Data, as hash: ContentHash) {
     fetched.withLock { fetched in
       fetched.append((hash, text))
@@ -97,7 +97,7 @@ final class AttachmentStore: Sendable {
     }
   }
 
-  /// The text of a request that was fetched before; nil if it is not at hand any more.
+  /// The text of a request that was fetched before; nil if it is no longer cached.
   func text(of hash: ContentHash) -> Data? {
     fetched.withLock { $0.last { $0.hash == hash }?.text }
   }

@@ -16,24 +16,24 @@ struct BlobExchange: Sendable {
   var certificateFile: String?
   var token: [UInt8]
 
-  /// How long the requests of one connection may take while nothing goes over: less than the server
-  /// waits, so that it is this side that ends.
+  /// How long the requests of one connection may take without progress: less than the server's
+  /// limit, so that this side ends them.
   private static let graceMilliseconds = Int64(WireLimits.blobSecondsMax - 10) * 1_000
-  /// Bytes of a file that are written at once.
+  /// Bytes of a file that are written at a time.
   private static let partBytes = 64 << 10
-  /// Bytes that the system may take ahead of the network. What is there counts as gone over.
+  /// Bytes that the system may buffer ahead of the network. Buffered bytes count as progress.
   private static let sendBufferBytes = 256 << 10
 
   enum Failure: Error, Hashable {
-    /// The server's words and status.
+    /// The server's text and status.
     case refused(status: Int, String)
-    /// No connection comes about.
+    /// The connection cannot be established.
     case unreachable(String)
-    /// A connection ended, or nothing went over it any more. Another file may have more luck.
+    /// The connection ended or stalled. Another file may succeed.
     case brokenOff(String)
   }
 
-  /// How far the requests of a connection are.
+  /// The progress of the requests of a connection.
   private final class Progress: Sendable {
     private let clock = DeviceClock()
     private let pace = Mutex(
@@ -41,7 +41,7 @@ struct BlobExchange: Sendable {
 
     func moved(_ count: Int) { pace.withLock { $0.moved(count, at: clock.now) } }
 
-    /// Returns when the time is over.
+    /// Returns when the time is up.
     func run() async throws {
       while true {
         let left = pace.withLock { $0.deadline } - clock.now
@@ -55,7 +55,7 @@ struct BlobExchange: Sendable {
   private typealias Inbound = NIOAsyncChannelInboundStream<HTTPClientResponsePart>
   private typealias Outbound = NIOAsyncChannelOutboundWriter<HTTPClientRequestPart>
 
-  /// Offers a file: asks whether it is there, and sends it where it is not.
+  /// Offers a file: asks whether the server has it, and sends it if it does not.
   func offer(_ bytes: [UInt8], as hash: ContentHash) async throws(Failure) {
     try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
@@ -67,7 +67,7 @@ struct BlobExchange: Sendable {
     }
   }
 
-  /// Fetches a file; nil where the server does not have it. The caller checks the bytes.
+  /// Fetches a file; nil if the server does not have it. The caller checks the bytes.
   func fetch(_ hash: ContentHash) async throws(Failure) -> [UInt8]? {
     try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
@@ -80,7 +80,7 @@ struct BlobExchange: Sendable {
     }
   }
 
-  /// Removes a file from the server, where it is there.
+  /// Removes a file from the server, if it is there.
   func remove(_ hash: ContentHash) async throws(Failure) {
     try await converse { inbound, outbound, progress in
       var replies = inbound.makeAsyncIterator()
@@ -130,7 +130,7 @@ struct BlobExchange: Sendable {
     throw Failure.brokenOff("\(address.url) closed the connection")
   }
 
-  /// Opens a connection, talks, and closes it, within the time there is.
+  /// Opens a connection, exchanges data, and closes it, within the time limit.
   private func converse<Value: Sendable>(
     _ body: @escaping @Sendable (Inbound, Outbound, Progress) async throws -> Value
   ) async throws(Failure) -> Value {
@@ -173,7 +173,8 @@ struct BlobExchange: Sendable {
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
           if let security {
-            // A server name is for names alone; addresses are checked against the peer.
+            // Only host names may be server names; certificates of addresses are checked against
+            // the peer.
             let isAddress = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
             try pipeline.addHandler(
               NIOSSLClientHandler(

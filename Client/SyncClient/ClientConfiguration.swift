@@ -1,21 +1,21 @@
 import Foundation
 import QueueModel
 
-/// How a device keeps its queues.
+/// The configuration of a device's queues.
 public struct ClientConfiguration: Sendable {
-  /// Holds `cospool.sqlite`, `credentials.json`, the device's id, and the lock;
-  /// made, readable by its owner alone, where it does not exist.
+  /// The directory of `cospool.sqlite`, `credentials.json`, the device's id, and the lock; if it
+  /// does not exist, it is made, readable only by its owner.
   public var dataDirectory: String
-  /// What a person calls the device.
+  /// The device's name for users.
   public var deviceName: String
-  /// How the queues behave on this device.
+  /// The settings of the queues on this device.
   public var settings: DeviceSettings
   /// A PEM file with roots to trust besides the system's, for `wss`.
   public var certificateFile: String?
 
-  /// Puts the settings together.
+  /// Makes a configuration.
   ///
-  /// - Parameter deviceName: the host's name where nil.
+  /// - Parameter deviceName: the host's name if nil.
   public init(
     dataDirectory: String, deviceName: String? = nil, settings: DeviceSettings = .init(),
     certificateFile: String? = nil
@@ -32,8 +32,8 @@ public struct ClientConfiguration: Sendable {
     return first.isEmpty ? "device" : String(first)
   }
 
-  /// The name as an announcement may carry it: trimmed, not empty, within the limit, without control
-  /// characters.
+  /// The name in the form that an announcement allows: trimmed, not empty, within the limit,
+  /// without control characters.
   var deviceNameClamped: String {
     var name = String(
       String.UnicodeScalarView(

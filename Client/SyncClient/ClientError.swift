@@ -1,43 +1,44 @@
 import Basics
 public import QueueModel
 
-/// Why the client library could not do what was asked; what to do is in `description`.
+/// Why the client library failed; `description` also has what to do.
 public enum ClientError: Error, Hashable, Sendable {
-  /// The queues refused the command, or the disk did (`persistenceFailed`); nothing changed.
+  /// The queues refused the command, or the disk failed (`persistenceFailed`); nothing changed.
   case queue(QueueError)
   /// Another process uses the data directory.
   case locked(path: String)
-  /// The store was damaged and has been set aside; opening again starts fresh.
+  /// The store was damaged and has been set aside; opening again starts with an empty one.
   case corruptStore(path: String, keptAt: String)
   /// The store is from a newer version; it was not touched.
   case newerStore(path: String, found: Int, supported: Int)
   /// The data directory cannot be used: its files cannot be opened, read or written.
   case storage(message: String, isFull: Bool)
-  /// The command was done, and may be with the server already; the disk did not confirm it.
+  /// The command was performed, and may have reached the server already; the disk did not confirm
+  /// it.
   case diskUnconfirmed(message: String)
   /// No server is paired.
   case notPaired
   /// The device is paired with another server.
   case alreadyPaired(server: String)
-  /// The code is for another workspace than the one that the queues belong to.
+  /// The code is for another workspace than the queues' own.
   case otherWorkspace(name: String, own: WorkspaceID)
   /// Sync was turned off on this device.
   case syncDisabled
-  /// The server does not know the device any more.
+  /// The server no longer knows the device.
   case authentication(message: String)
   /// The server refused, with its code.
   case refused(code: String, message: String)
-  /// The server cannot be reached, or does not answer as one.
+  /// The server cannot be reached, or does not answer as a Cospool server.
   case unreachable(message: String)
   /// The address is not `ws://host:port` or `wss://host:port`.
   case invalidServerURL(String)
   /// The server is beyond a private network, and the connection would not be encrypted.
   case notEncrypted(server: String)
-  /// The log does not tell what was asked.
+  /// The log does not reach the requested time.
   case history(HistoryError)
-  /// The bytes of an attachment are neither here nor at the server.
+  /// Neither this device nor the server has the bytes of an attachment.
   case attachmentMissing(hash: ContentHash, isPaired: Bool)
-  /// What was to be imported is no document of this kind and version, or is damaged.
+  /// The import is not a document of this kind and version, or is damaged.
   case invalidDocument(message: String)
   /// The server does not push to that address.
   case pushTargetRefused(message: String)
@@ -73,8 +74,8 @@ public enum ClientError: Error, Hashable, Sendable {
     }
   }
 
-  /// What a command-line tool exits with: 1 failed, 2 usage, 3 authentication, 4 unreachable,
-  /// 5 conflict, 6 corrupt data, 7 disk, 75 try again later.
+  /// The exit code of a command-line tool: 1 failed, 2 usage, 3 authentication, 4 unreachable, 5
+  /// conflict, 6 corrupt data, 7 disk, 75 try again later.
   public var exitCode: Int32 {
     switch self {
     case .queue(.messageIDTaken): ExitStatus.conflict

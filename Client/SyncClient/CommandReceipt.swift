@@ -1,18 +1,18 @@
 public import QueueModel
 public import SequenceCRDT
 
-/// What a command did on this device.
+/// The result of a command on this device.
 public struct CommandReceipt: Hashable, Sendable {
-  /// What to tell the person.
+  /// A notice for the user.
   public var notice: CommandOutcome.Notice
-  /// The operations it made, for `QueueClient.changeState`; nil where it changed nothing.
+  /// The operations it made, for `QueueClient.changeState`; nil if it changed nothing.
   public var operations: OperationRange?
-  /// The number of the change, for `QueueClient.undo(change:skip:)`; of an undo, for `redo(change:)`. Nil if
-  /// there is nothing to take back.
+  /// The number of the change, for `QueueClient.undo(change:skip:)`; after an undo, for
+  /// `redo(change:)`. Nil if there is nothing to undo.
   public var change: Int64?
 }
 
-/// How far a change has come.
+/// How far a change has been synced.
 public enum ChangeState: Hashable, Sendable {
   /// It is durable here.
   case onThisDevice

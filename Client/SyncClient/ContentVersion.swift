@@ -3,12 +3,12 @@ import Foundation
 public import QueueModel
 import SequenceCRDT
 
-/// What a message's content was when an editor opened it: a few bytes to give back when it saves,
-/// instead of the text. Good over restarts, and as far back as the device's log reaches.
+/// The version of a message's content when an editor opened it: a few bytes to pass back on saving,
+/// instead of the text. Valid across restarts, as far back as the device's log reaches.
 public struct ContentVersion: Hashable, Sendable, LosslessStringConvertible {
   /// The version of the whole workspace.
   let vector: VersionVector
-  /// Tells whether the content found again is the one that was seen.
+  /// Shows whether the content found again is the one that was seen.
   let digest: UInt64
 
   private static let formatByte: UInt8 = 1
@@ -36,7 +36,7 @@ public struct ContentVersion: Hashable, Sendable, LosslessStringConvertible {
     return digest
   }
 
-  /// Reads what `description` wrote; nil where it is something else.
+  /// Parses a `description`; nil for other texts.
   public init?(_ description: String) {
     let standard = description.replacing("-", with: "+").replacing("_", with: "/")
     let padding = String(repeating: "=", count: (4 - standard.utf8.count % 4) % 4)
@@ -74,7 +74,7 @@ public struct ContentVersion: Hashable, Sendable, LosslessStringConvertible {
 }
 
 extension QueueClient {
-  /// What a message's content is now, to be given to `editBase` when an editor saves.
+  /// The version of a message's present content, to be passed to `editBase` when an editor saves.
   ///
   /// - Throws: `.queue(.messageNotFound)`.
   public func contentVersion(of id: MessageID) throws(ClientError) -> ContentVersion {
@@ -86,16 +86,16 @@ extension QueueClient {
     }
   }
 
-  /// What an editor saw, as `Command.edit` takes it.
+  /// The content that an editor saw, in the form for `Command.edit`.
   ///
-  /// - Throws: `.history` where the log does not reach back so far, or never had this version;
+  /// - Throws: `.history` if the log does not reach back so far, or never had this version;
   ///   `.queue(.messageNotFound)`; else as `workspace(at:)`.
   public func editBase(
     of id: MessageID, at version: ContentVersion
   ) async throws(ClientError) -> EditBase {
     do {
       let present = try workspace().editBase(id)
-      // As a rule nobody else edited meanwhile.
+      // Usually there was no other edit meanwhile.
       if ContentVersion.digest(of: present) == version.digest {
         return present.seen(at: version.vector)
       }

@@ -4,7 +4,7 @@ import ClientStore
 import Foundation
 import QueueModel
 
-/// The file with the device token, readable by its owner alone and outside the database, so that a
+/// The file with the device token, readable only by its owner and outside the database, so that a
 /// lost database can be fetched again.
 struct CredentialsFile: Sendable {
   let path: String
@@ -20,7 +20,7 @@ struct CredentialsFile: Sendable {
     var token: String
   }
 
-  /// The credentials; nil where the device is not paired.
+  /// The credentials; nil if the device is not paired.
   func load() throws(ClientError) -> Credentials? {
     let text: String?
     do {
@@ -58,7 +58,7 @@ struct CredentialsFile: Sendable {
     }
   }
 
-  /// Removes the file; one that is not there is gone already.
+  /// Removes the file; a missing file counts as removed.
   func remove() throws(ClientError) {
     guard unlink(path) != 0, errno != ENOENT else { return }
     throw .storage(message: "\(path): \(String(cString: strerror(errno)))", isFull: false)

@@ -2,45 +2,45 @@ import ClientCore
 public import QueueModel
 import Synchronization
 
-/// What happens on this device alone, besides the changes of the queues.
+/// Events of this device, besides the changes of the queues.
 public enum DeviceEvent: Hashable, Sendable {
-  /// What a session's agent does changed (S0-4, S0-5, S0-21).
+  /// The activity of a session's agent changed (S0-4, S0-5, S0-21).
   case activity(SessionActivity)
   /// A session's draft was written, removed or sent (S2-44).
   case draft(SessionID, exists: Bool)
-  /// What became of an answer that was given here and had to wait; `tooLate` and the like give the
-  /// author his text back.
+  /// The result of an answer that was given here and had to wait; if it was not accepted, its
+  /// author gets the text back.
   case answer(TaskAnswer, AnswerEvent)
-  /// The settings are these now.
+  /// The settings changed to these.
   case settings(DeviceSettings)
-  /// Something that the person of this device should see; once for each.
+  /// A notification for this device's user; once for each.
   case notification(NotificationView)
-  /// It is not to be shown any more; once for each.
+  /// A notification must no longer be shown; once for each.
   case notificationRetracted(String, NotificationRetraction)
   /// Something runs, or waits to be sent or answered, and there has been no connection for 30
   /// seconds: since this time, in milliseconds since 1970 (N-9).
   case waitingForConnection(since: Int64)
 }
 
-/// The state of the device that is not in its queues: settings, and who listens.
+/// The state of the device outside its queues: settings, and listeners.
 final class DeviceState: Sendable {
   private struct Content {
     var settings: DeviceSettings
-    /// Of sessions that are busy, or whose agent failed.
+    /// Activities of sessions that are busy, or whose agent failed.
     var activities: [SessionID: SessionActivity] = [:]
-    /// Of sessions that are busy, by who says so.
+    /// Busy states by session and source.
     var busy: [SessionID: [SignalSource: BusyState]] = [:]
     /// The sessions that have a draft.
     var drafts: Set<SessionID> = []
     var listeners: [UInt64: AsyncStream<DeviceEvent>.Continuation] = [:]
     var lastListener: UInt64 = 0
-    /// Whoever tends the files waits here.
+    /// The waiting task that syncs the files.
     var tending: AsyncStream<Void>.Continuation?
-    /// Whether the server is to be asked again for what it had.
+    /// Whether to ask the server again for files that it had.
     var asksAgain = false
   }
 
-  /// Events that may wait for one reader; one further behind sees its stream end.
+  /// Events that may wait for one reader; the stream of one further behind ends.
   static let eventsMax = 1_024
 
   private let content: Mutex<Content>
@@ -51,7 +51,7 @@ final class DeviceState: Sendable {
     content = Mutex(Content(settings: settings, drafts: drafts))
   }
 
-  /// A draft was written, or is gone; `isNews` where its text changed.
+  /// A draft was written or removed; `isNews` if its text changed.
   func noteDraft(of session: SessionID, exists: Bool, isNews: Bool = false) {
     let changed = content.withLock { content in
       exists
@@ -80,14 +80,14 @@ final class DeviceState: Sendable {
     content.withLock { $0.activities.values.sorted { $0.session < $1.session } }
   }
 
-  /// Whether a person's agent works in a session, as its hooks say.
+  /// Whether a user's agent works in a session, as its hooks report.
   func isLiveBusy(_ session: SessionID) -> Bool {
     content.withLock { $0.busy[session]?[.hooks]?.isBusy ?? false }
   }
 
-  /// Takes a signal in and tells the listeners what changed.
+  /// Records a signal and notifies the listeners of changes.
   ///
-  /// - Returns: the activity, and whether a person's agent began or ceased to work with it.
+  /// - Returns: the activity, and whether a user's agent started or stopped working.
   @discardableResult
   func receive(
     _ signal: AgentSignal, in session: SessionID, from source: SignalSource
@@ -101,10 +101,10 @@ final class DeviceState: Sendable {
       busy[source, default: BusyState()].receive(signal)
       busy = busy.filter { $0.value != BusyState() }
       content.busy[session] = busy.isEmpty ? nil : busy
-      // The end of the one turn is not that of the other.
+      // The end of one turn does not end the other.
       activity.busy = busy.values.reduce(BusyState()) { $0.union($1) }
       let isIdle = activity == SessionActivity(session: session)
-      // As many sessions as a workspace holds; those of which there is nothing to say take none.
+      // At most as many sessions as a workspace has; idle ones are not stored.
       content.activities[session] = isIdle ? nil : activity
       return (activity, activity != before, wasLive != busy[.hooks]?.isBusy ?? false)
     }
@@ -123,7 +123,7 @@ final class DeviceState: Sendable {
     for listener in overrun.values { listener.finish() }
   }
 
-  /// Wakes whoever tends the files.
+  /// Wakes the task that syncs the files.
   func wakeTending(asksAgain: Bool = false) {
     let tending = content.withLock { content in
       if asksAgain { content.asksAgain = true }
@@ -132,7 +132,7 @@ final class DeviceState: Sendable {
     tending?.yield()
   }
 
-  /// Whether the server is to be asked again; once for each time it was said.
+  /// Whether to ask the server again; true once for each request.
   func takeAsksAgain() -> Bool {
     content.withLock { content in
       defer { content.asksAgain = false }
@@ -140,14 +140,14 @@ final class DeviceState: Sendable {
     }
   }
 
-  /// When to tend the files; several reasons are one.
+  /// When to sync the files; several reasons are joined.
   func tendingWakes() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
     content.withLock { $0.tending = continuation }
     return stream
   }
 
-  /// Everything that happens from now on.
+  /// All events from now on.
   func events() -> AsyncStream<DeviceEvent> {
     AsyncStream(bufferingPolicy: .bufferingOldest(DeviceState.eventsMax)) { continuation in
       let id = content.withLock { content in
@@ -173,27 +173,27 @@ final class DeviceState: Sendable {
 }
 
 extension QueueClient {
-  /// What this device is set to.
+  /// The settings of this device.
   public var settings: DeviceSettings { device.settings }
 
-  /// Changes what this device is set to, for commands from now on. Whoever wants it to last keeps
-  /// it: see `SettingsFile`.
+  /// Changes the settings of this device, for commands from now on. To make them permanent, store
+  /// them: see `SettingsFile`.
   public func apply(_ settings: DeviceSettings) {
     device.apply(settings)
     engine.soon { [device] in $0.settingsChanged(device) }
   }
 
-  /// What happens on this device, from now on. The stream of a reader that falls a thousand events
-  /// behind ends.
+  /// Events of this device, from now on. The stream of a reader that falls a thousand events behind
+  /// ends.
   public func deviceEvents() -> AsyncStream<DeviceEvent> {
     device.events()
   }
 }
 
-/// Who reports what a session's agent does.
+/// The source of a report about a session's agent.
 enum SignalSource: Hashable, Sendable {
-  /// The executor, of the turn that it runs.
+  /// The executor, about the turn that it runs.
   case turn
-  /// Hooks and others, of an agent that a person works with.
+  /// Hooks and others, about an agent that a user works with.
   case hooks
 }

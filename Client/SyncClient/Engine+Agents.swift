@@ -1,17 +1,17 @@
 import ClientCore
 import ClientStore
 
-/// Whoever runs agents here, and its orders.
+/// The code that runs agents here, and its orders.
 extension Engine {
   struct Agents {
     var orders: AsyncStream<TurnOrder>.Continuation
-    /// Whether they run as the device is set, also after it is set anew.
+    /// Whether they follow the device's settings, including later changes.
     var areAsSet: Bool
   }
 
-  /// Lets somebody run agents; nil where somebody does already.
+  /// Registers the code that runs agents; nil if there is one already.
   ///
-  /// - Parameter isSetOnce: whether a change of the device's settings leaves that as it is.
+  /// - Parameter isSetOnce: whether later changes of the device's settings do not apply.
   func beginExecuting(
     isSetOnce: Bool, _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) -> AsyncStream<TurnOrder>? {
@@ -22,8 +22,8 @@ extension Engine {
     return stream
   }
 
-  /// The device was set anew. What it is set to is read in the turn that takes it in: several may set it
-  /// side by side, and the latest counts.
+  /// The device's settings changed. They are read in the turn that processes the change: there may
+  /// be several changes side by side, and the latest counts.
   func settingsChanged(_ device: DeviceState) {
     note { [areAsSet = state.agents?.areAsSet == true] core, context, store in
       let settings = device.settings

@@ -4,8 +4,8 @@ import WireProtocol
 
 /// Questions about this device's notifications.
 extension Engine {
-  /// Asks the server something about this device's notifications; `.unavailable` where it cannot be
-  /// asked, or does not answer in time.
+  /// Sends the server a question about this device's notifications; `.unavailable` if that is
+  /// impossible, or there is no answer in time.
   func inquire(_ request: InboxRequest, within limit: Duration) async -> InboxAnswer {
     let id = DeviceClock.randomValue()
     guard !state.isClosed, let actions = state.core.inboxQuestionAsked(request, id: id)
@@ -14,7 +14,7 @@ extension Engine {
       await withCheckedContinuation { continuation in
         state.inquiries[id] = continuation
         settle(actions)
-        // Behind the question: a limit that is over at once has to find it.
+        // After the question: an immediate time limit has to find it.
         soon(after: DeviceClock.milliseconds(limit)) { $0.giveUp(id) }
       }
     } onCancel: {

@@ -1,14 +1,14 @@
 import ClientCore
 import ProcessResources
 
-/// Packing what nobody touches, so that memory follows from what waits and not from what was.
+/// Packs unused sessions, so that memory depends on what waits and not on the past.
 extension Engine {
-  /// Sessions are packed once nothing has changed for so long.
+  /// Sessions are packed after this time without changes.
   private static let restMilliseconds: Int64 = 10_000
-  /// The same where something always changes.
+  /// The same if there are always changes.
   private static let unrestMilliseconds: Int64 = 60_000
 
-  /// What is unpacked is packed once nothing has changed for a while.
+  /// Packs unpacked sessions after a while without changes.
   func packLater() {
     state.changedAt = now
     if state.unpackedSince != nil { return }

@@ -6,15 +6,15 @@ import SequenceCRDT
 import Synchronization
 import WireProtocol
 
-/// Drives the core: one event at a time, on a queue of its own, because storing blocks.
+/// Drives the core: one event at a time, on its own queue, because storing blocks.
 ///
 /// ```text
 /// event ─▶ core ─▶ store ─▶ sockets, agents ─▶ readers, observers
 ///                                         └─▶ disk, once for all who wait for it ─▶ their callers
 /// ```
 ///
-/// The actions of an event are run in its turn, so that they reach the sockets in the order of the
-/// events. None of them blocks; the disk is waited for between two turns.
+/// The actions of an event are performed in its turn, so that they reach the sockets in the order
+/// of the events. None of them blocks; waits for the disk happen between two turns.
 actor Engine {
   typealias Action = ClientCore.Action
 
@@ -22,43 +22,44 @@ actor Engine {
     var core: ClientCore
     var observers: Observers
     var transports: [TransportID: Transport] = [:]
-    /// Where connection requests go while somebody runs the sync.
+    /// The receiver of connection requests while the sync runs.
     var runner: AsyncStream<TransportID>.Continuation?
     var scheduled: Int64?
-    /// When the queues changed last, and since when something may be unpacked.
+    /// When the queues last changed, and since when sessions may be unpacked.
     var changedAt: Int64 = 0
     var unpackedSince: Int64?
     var isClosed = false
-    /// What the stored image holds.
+    /// The vector of the stored image.
     var imageVector: VersionVector
-    /// Where orders for agents go while somebody runs them.
+    /// The receiver of orders for agents, if there is one.
     var agents: Agents?
-    /// Who waits for the disk to have what was stored.
+    /// Callers that wait until stored changes are on the disk.
     var storing: [CheckedContinuation<StoreError?, Never>] = []
-    /// Who waits for an answer of the authority.
+    /// Callers that wait for an answer of the authority.
     var questions: [UInt64: CheckedContinuation<AuthorityAnswer, Never>] = [:]
     var waiters = Waiters()
-    /// What the log says of the connection: whether there is one, and what is wrong.
+    /// The last logged state of the connection: whether there is one, and its problem.
     var logged = (isConnected: false, problem: String?.none)
-    /// Who waits for an answer about notifications.
+    /// Callers that wait for an answer about notifications.
     var inquiries: [UInt64: CheckedContinuation<InboxAnswer, Never>] = [:]
 
-    /// Operations behind the stored image.
+    /// Operations after the stored image.
     var tailCount: Int {
       core.replica.workspace.vector.operationCount(missingFrom: imageVector)
     }
   }
 
-  /// Operations replayed at an opening at most; the image is stored again after so many.
+  /// The maximum number of operations to replay at an opening; after this many the image is stored
+  /// again.
   private static let tailMax = 32_768
-  /// A closing stores the image where so many operations came since.
+  /// Closing stores the image if this many operations came since.
   private static let tailWorthKeeping = 512
 
   nonisolated let store: ClientStore
   /// The events that readers fetch.
   let feedLog: FeedLog
   let logger: Logger
-  /// Where is told what happens on this device alone.
+  /// The receiver of the device's own events.
   private let tellsDevice: @Sendable (DeviceEvent) -> Void
   private let directory: LockedDirectory
   let queue: EngineQueue
@@ -88,15 +89,15 @@ actor Engine {
 
   nonisolated func context() -> EventContext { clock.context }
 
-  /// A consistent picture of the latest event's outcome.
+  /// A consistent snapshot after the latest event.
   nonisolated var latest: Published { published.withLock { $0 } }
 
   nonisolated var path: String { directory.path }
 
-  /// Runs an event and the actions that follow from it.
+  /// Runs an event and its actions.
   ///
-  /// - Parameter synchronizes: whether what the event stored is on the disk when this returns.
-  /// - Throws: `.closed`, what the event throws, or `.diskUnconfirmed` where the disk does not take it.
+  /// - Parameter synchronizes: whether the stored changes are on the disk when this returns.
+  /// - Throws: `.closed`, the event's error, or `.diskUnconfirmed` if the disk fails.
   func submit<Value: Sendable>(
     synchronizes: Bool = false,
     _ event:
@@ -119,7 +120,7 @@ actor Engine {
     return value
   }
 
-  /// Reads or writes what the store holds beside the queues, in a turn of its own.
+  /// Reads or writes data of the store beside the queues, in a turn of its own.
   ///
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
   func withStore<Value: Sendable>(
@@ -130,7 +131,7 @@ actor Engine {
     }
   }
 
-  /// Waits until the disk has what was stored so far. Events whose turn comes before that wait
+  /// Waits until everything stored so far is on the disk. Events with a turn before that wait
   /// together.
   private func untilStored() async -> StoreError? {
     await withCheckedContinuation { continuation in
@@ -149,26 +150,26 @@ actor Engine {
     for continuation in waiting { continuation.resume(returning: problem) }
   }
 
-  /// An event whose failures the core deals with itself.
+  /// An event whose failures the core handles itself.
   func note(
     _ event: @Sendable (inout ClientCore, EventContext, ClientStore) -> [Action]
   ) {
-    // A closed engine has nothing to note.
+    // A closed engine records nothing.
     guard !state.isClosed else { return }
     settle(event(&state.core, context(), store))
   }
 
-  /// What the core says that is not published.
+  /// Values of the core that are not published.
   func read<Value: Sendable>(_ body: @Sendable (ClientCore) -> Value) -> Value {
     body(state.core)
   }
 
-  /// Does something behind what was asked for before, without waiting for it.
+  /// Does something after earlier requests, without waiting for it.
   nonisolated func soon(_ body: @escaping @Sendable (isolated Engine) -> Void) {
     queue.turns.runBehind { self.assumeIsolated(body) }
   }
 
-  /// The same after a time, in milliseconds; nothing where the engine is gone by then.
+  /// The same after a time, in milliseconds; nothing if the engine is gone by then.
   nonisolated func soon(
     after milliseconds: Int64, _ body: @escaping @Sendable (isolated Engine) -> Void
   ) {
@@ -176,8 +177,7 @@ actor Engine {
   }
 
   func settle(_ actions: [Action]) {
-    // What others wait for goes first, before anything else is even looked at; observers look at the
-    // same state a moment later.
+    // Actions that others wait for go first; observers see the same state a moment later.
     var local: [Action] = []
     func send(_ actions: [Action]) {
       for action in actions {
@@ -218,7 +218,7 @@ actor Engine {
         state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
       packLater()
     case .report(let problem):
-      // Each try of a night without a server says the same.
+      // During a night without a server, each attempt reports the same.
       let isNews = state.logged.problem != problem.message
       logger.log(level: isNews ? .warning : .debug, "\(problem.message)")
       state.logged.problem = problem.message
@@ -244,7 +244,7 @@ actor Engine {
     }
   }
 
-  /// Says when the connection comes and when it ends.
+  /// Logs the beginning and the end of the connection.
   private func log(_ status: SyncStatus) {
     let isConnected = status.state == .connected
     guard isConnected != state.logged.isConnected else { return }
@@ -281,7 +281,7 @@ actor Engine {
 }
 
 extension Engine {
-  /// Takes connection requests; nil where somebody else runs the sync already.
+  /// Returns the stream of connection requests; nil if the sync runs already.
   func beginRunning() -> AsyncStream<TransportID>? {
     let (stream, continuation) = AsyncStream<TransportID>.makeStream(bufferingPolicy: .unbounded)
     guard !state.isClosed else {
@@ -301,7 +301,7 @@ extension Engine {
     state.runner = nil
   }
 
-  /// Of the connection's peer, in seconds since 1970; nil without one, or TLS.
+  /// The expiry of the peer's certificate, in seconds since 1970; nil without a connection, or TLS.
   var certificateEnd: Int64? { state.transports.values.lazy.compactMap(\.certificateEnd).first }
 
   /// Registers a transport before it is opened, so that the core can give it up at any time.
@@ -335,7 +335,7 @@ extension Engine {
     directory.release()
   }
 
-  /// A stream that starts with what `add` shows and ends with the engine.
+  /// A stream that starts with the present value, from `add`, and ends with the engine.
   nonisolated func observe<Value: Sendable>(
     _ policy: AsyncStream<Value>.Continuation.BufferingPolicy,
     _ add:
@@ -345,7 +345,7 @@ extension Engine {
   ) -> AsyncStream<Value> {
     AsyncStream(bufferingPolicy: policy) { continuation in
       let id = DeviceClock.randomValue()
-      // Before it is added: a reader may be gone by then, and its removal comes behind.
+      // Before it is added: a reader may be gone by then, and its removal comes afterwards.
       continuation.onTermination = { [weak self] _ in
         self?.soon { $0.state.observers.remove(id) }
       }
@@ -357,7 +357,7 @@ extension Engine {
     }
   }
 
-  /// A feed of events behind a cursor, or from the present on.
+  /// A feed of events after a cursor, or from the present on.
   ///
   /// - Throws: `.closed`.
   func openFeed(after cursor: FeedCursor?) throws(ClientError) -> EventFeed {
@@ -366,8 +366,8 @@ extension Engine {
       after: cursor, state.core.replica.workspace, latest.status)
   }
 
-  /// Asks the authority, behind everything that was done before; `.unavailable` where there is none
-  /// now, or none that answers in time.
+  /// Asks the authority, after all earlier changes; `.unavailable` if there is none now, or none
+  /// that answers in time.
   func ask(_ request: AuthorityRequest, within limit: Duration) async -> AuthorityAnswer {
     let id = DeviceClock.randomValue()
     guard !state.isClosed,
@@ -376,14 +376,14 @@ extension Engine {
     return await withCheckedContinuation { continuation in
       state.questions[id] = continuation
       settle(actions)
-      // Behind the question: a limit that is over at once has to find it.
+      // After the question: an immediate time limit has to find it.
       soon(after: DeviceClock.milliseconds(limit)) {
         $0.state.questions.removeValue(forKey: id)?.resume(returning: .unavailable)
       }
     }
   }
 
-  /// Raises a request and waits for its decision; withdrawn where the caller is cancelled.
+  /// Raises a request and waits for its decision; withdraws it if the caller is cancelled.
   func raise(_ ask: Ask) async throws(ClientError) -> AskAnswer {
     let result = await withTaskCancellationHandler {
       await withCheckedContinuation { (agent: Waiters.Agent) in
@@ -405,7 +405,7 @@ extension Engine {
     return try result.get()
   }
 
-  /// Gives an answer and waits for its end, `.waiting` where the authority cannot be asked or takes
+  /// Gives an answer and waits for its result, `.waiting` if the authority cannot be asked or takes
   /// longer than the limit.
   func give(
     _ answer: AnswerRequest, within limit: Duration
@@ -424,13 +424,13 @@ extension Engine {
       } catch {
         state.waiters.tell(answer, .failure(ClientError(error)))
       }
-      // Behind the answer: a limit that is over at once has to find it.
+      // After the answer: an immediate time limit has to find it.
       soon(after: DeviceClock.milliseconds(limit)) {
         _ = $0.state.waiters.tell(answer, .success(.waiting))
       }
     }
     let event = try result.get()
-    // Nobody but this device has it: acknowledged means on its disk.
+    // Only this device has it: acknowledged means on its disk.
     if event == .waiting, let problem = await untilStored() {
       throw .diskUnconfirmed(message: problem.message)
     }
@@ -439,8 +439,8 @@ extension Engine {
 }
 
 extension ClientCore.Action {
-  /// Whether the server or an agent waits for it, as opposed to observers and callers here. Whoever
-  /// connects looks at what is published first.
+  /// Whether the server or an agent waits for it, as opposed to observers and callers here. A connect
+  /// comes later, since it reads the published state first.
   fileprivate var isOutbound: Bool {
     switch self {
     case .send, .ping, .close, .agent: true

@@ -4,7 +4,7 @@ import Dispatch
 protocol TurnQueue: AnyObject, Sendable {
   /// Runs a turn of an engine or of a task, in an order that the queue chooses.
   func run(_ turn: @escaping @Sendable () -> Void)
-  /// Does something behind what was handed over before.
+  /// Runs `body` after earlier turns.
   func runBehind(_ body: @escaping @Sendable () -> Void)
   /// The same after a time, in milliseconds.
   func run(after milliseconds: Int64, _ body: @escaping @Sendable () -> Void)
@@ -12,7 +12,7 @@ protocol TurnQueue: AnyObject, Sendable {
   func checkIsTurn()
 }
 
-/// Turns in the order in which they come.
+/// Turns in the order of their arrival.
 final class DispatchTurns: TurnQueue {
   private let queue = DispatchQueue(label: "cospool.client")
 
@@ -28,8 +28,8 @@ final class DispatchTurns: TurnQueue {
   func checkIsTurn() { dispatchPrecondition(condition: .onQueue(queue)) }
 }
 
-/// The one thread of control of an engine, since storing blocks: runs the engine itself, and tasks that
-/// hand events to it, which then need no other thread to wake.
+/// The single thread of an engine, since storing blocks. It runs the engine, and tasks that pass
+/// events to it, so that no other thread has to wake.
 final class EngineQueue: SerialExecutor, TaskExecutor {
   let turns: any TurnQueue
 

@@ -2,13 +2,13 @@ public import QueueModel
 
 /// Events as they happen, from a cursor on or from the present; for one reader.
 ///
-/// The first is `resumed`. After a gap follow the events that build the state from nothing, and
-/// then `present`. A reader takes events at its own pace and holds nobody up; the client keeps the
-/// latest 4,096 events, and no more than about 8 MiB of texts in them. A reader that falls behind
-/// all of these is cut off: its feed ends, and asking again with its cursor tells a gap. The feed
-/// ends with the client, too.
+/// The first is `resumed`. After a gap, the events that build the state from nothing follow, and
+/// then `present`. A reader takes events at its own pace and delays nothing. The client keeps the
+/// latest 4,096 events, and at most about 8 MiB of texts in them. The feed of a reader that falls
+/// behind all of these ends, and a new feed from its cursor reports a gap. The feed also ends with
+/// the client.
 public final class EventFeed: AsyncSequence, Sendable {
-  /// An event and the place behind it.
+  /// An event and the place after it.
   public typealias Element = FeedItem
 
   private let log: FeedLog
@@ -29,8 +29,8 @@ public final class EventFeed: AsyncSequence, Sendable {
 
   deinit { log.remove(reader) }
 
-  /// Returns once the feed can give nothing more, be it because its reader was cut off; also while
-  /// the reader is busy with an earlier event. Cancelling ends the wait.
+  /// Returns once the feed has no more events, for example because its reader was cut off; also
+  /// while the reader is busy with an earlier event. Cancellation ends the wait.
   public func waitUntilEnded() async {
     for await _ in ending {}
   }
@@ -49,13 +49,13 @@ public final class EventFeed: AsyncSequence, Sendable {
     /// The next event if it is here already; nil at once if it is not.
     public mutating func nextAtHand() -> FeedItem? { waiting.popFirst() }
 
-    /// The next event; nil where the feed ended or the task was cancelled.
+    /// The next event; nil if the feed ended or the task was cancelled.
     public mutating func next() async -> FeedItem? {
       while true {
         if let item = waiting.popFirst() { return item }
         guard case .items(let items) = feed.log.take(feed.reader) else { return nil }
         waiting = items[...]
-        // A ring that came between is kept: it is heard at once.
+        // A signal that came in between is kept and read at once.
         if items.isEmpty, await bell.next(isolation: #isolation) == nil { return nil }
       }
     }
@@ -81,7 +81,7 @@ public struct WorkspaceChanges: AsyncSequence, Sendable {
       self.engine = engine
     }
 
-    /// The next change; nil where the client closed, the reader fell far behind or the task was
+    /// The next change; nil if the client closed, the reader fell far behind or the task was
     /// cancelled.
     public mutating func next() async -> WorkspaceChange? {
       var items: EventFeed.AsyncIterator

@@ -1,11 +1,11 @@
 public import QueueModel
 
-/// A place in the event feed of one opening of a store; opaque to everybody but the client that
-/// made it. What comes behind it can be asked for while the feed still holds it.
+/// A place in the event feed of one opening of a store; opaque to everything except the client that
+/// made it. Later events are available while the feed still holds them.
 public struct FeedCursor: Hashable, Sendable, LosslessStringConvertible {
   /// The opening of the store that numbered the events.
   let opening: UInt64
-  /// How many events come before this place.
+  /// The number of events before this place.
   let position: UInt64
 
   init(opening: UInt64, position: UInt64) {
@@ -13,7 +13,7 @@ public struct FeedCursor: Hashable, Sendable, LosslessStringConvertible {
     self.position = position
   }
 
-  /// Reads what `description` wrote; nil where it is something else.
+  /// Parses a `description`; nil for other texts.
   public init?(_ description: String) {
     let parts = description.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 2, parts.allSatisfy({ (1...16).contains($0.utf8.count) }),
@@ -34,61 +34,61 @@ public struct FeedCursor: Hashable, Sendable, LosslessStringConvertible {
   }
 }
 
-/// Whether a feed goes on where its reader had stopped.
+/// Whether a feed continues where its reader stopped.
 public enum FeedResumption: Hashable, Sendable {
-  /// Nothing is missing; what follows comes behind the cursor.
+  /// Nothing is missing; the events after the cursor follow.
   case ok
-  /// The reader drops what it mirrored: the whole state follows, ended by `present`.
+  /// The reader must drop its copy: the whole state follows, ended by `present`.
   case gap(FeedGap)
 }
 
-/// Why a feed cannot go on where its reader had stopped.
+/// Why a feed cannot continue where its reader stopped.
 public enum FeedGap: String, Hashable, Sendable, CaseIterable {
   /// The reader gave no cursor.
   case start
   /// The store was opened again since.
   case restarted
-  /// More happened since than the feed holds.
+  /// There were more events since than the feed holds.
   case overrun
-  /// The cursor is not one of this feed.
+  /// The cursor does not belong to this feed.
   case unknown
 }
 
-/// What happened to the queues and around them.
+/// An event of the queues or around them.
 ///
-/// Kinds are only ever added; a reader passes over those it does not know.
+/// Kinds are only ever added; readers ignore unknown ones.
 public enum FeedEvent: Hashable, Sendable {
-  /// The first event: whether the feed goes on where its reader stopped.
+  /// The first event: whether the feed continues where its reader stopped.
   case resumed(FeedResumption)
-  /// Something of the workspace changed.
+  /// The workspace changed.
   case changed(WorkspaceChange)
-  /// Where sync stands now.
+  /// The present state of sync.
   case sync(SyncStatus)
   /// A queue grew to 80 % of this device's cap, or further (C-7).
   case warning(QueueWarning)
-  /// A thread needs its person again (S2-95).
+  /// A thread needs its user again (S2-95).
   case threadReady(ThreadView)
-  /// Something happened that is of this device alone.
+  /// An event of this device alone.
   case device(DeviceEvent)
-  /// The state that followed a gap is whole; from here on changes follow.
+  /// The state after a gap is complete; from here on changes follow.
   case present
 }
 
-/// A queue that is nearly or quite full.
+/// A queue that is almost or completely full.
 public struct QueueWarning: Hashable, Sendable {
   /// The session.
   public var session: SessionID
-  /// How many messages wait.
+  /// The number of waiting messages.
   public var count: Int
-  /// How many may wait for this device to take another one.
+  /// The maximum number of waiting messages for a further one on this device.
   public var max: Int
 }
 
-/// An event with the place behind it.
+/// An event with the place after it.
 public struct FeedItem: Hashable, Sendable {
-  /// Where to go on after this event; nil where a reader cannot: before `present` after a gap, and
-  /// where nothing came behind the cursor that it gave.
+  /// The place at which to continue after this event. nil if that is impossible: before `present`
+  /// after a gap, and if no event came after the reader's cursor.
   public var cursor: FeedCursor?
-  /// What happened.
+  /// The event.
   public var event: FeedEvent
 }

@@ -1,15 +1,15 @@
 import QueueModel
 import Synchronization
 
-/// The latest events, for any number of readers at paces of their own.
+/// The latest events, for any number of readers at their own pace.
 ///
-/// Readers pull: an event is held once, however many read it, and memory is bounded by the log
-/// alone. A reader that falls behind the oldest event held is cut off.
+/// Readers pull: an event is held once, however many read it, and only the log limits the memory. A
+/// reader that falls behind the oldest held event is cut off.
 final class FeedLog: Sendable {
-  /// What a log holds at most; the oldest events go first.
+  /// The limits of a log; the oldest events go first.
   struct Limits {
     var eventsMax = 4_096
-    /// About the bytes of texts in the events.
+    /// The approximate bytes of texts in the events.
     var bytesMax = 8 << 20
   }
 
@@ -26,17 +26,17 @@ final class FeedLog: Sendable {
 
   private struct Reader {
     var position: UInt64
-    /// Rung where something came.
+    /// Signals new events.
     var bell: AsyncStream<Void>.Continuation
-    /// Finished where the reader was cut off or the log closed.
+    /// Finished if the reader was cut off or the log closed.
     var end: AsyncStream<Never>.Continuation
   }
 
   private struct State {
-    /// The events behind position `start`; those before `head` are gone already.
+    /// The events after position `start`; those before `head` are removed already.
     var entries: [Entry] = []
     var head = 0
-    /// The events that are not held any more.
+    /// The number of events that are no longer held.
     var start: UInt64 = 0
     var bytes = 0
     var readers: [UInt64: Reader] = [:]
@@ -46,7 +46,7 @@ final class FeedLog: Sendable {
     var end: UInt64 { start + UInt64(entries.count - head) }
   }
 
-  /// The most events that one reading takes.
+  /// The maximum number of events of one read.
   private static let takenMax = 64
 
   let opening: UInt64
@@ -58,12 +58,12 @@ final class FeedLog: Sendable {
     self.limits = limits
   }
 
-  /// Behind the latest event.
+  /// The place after the latest event.
   var cursor: FeedCursor {
     FeedCursor(opening: opening, position: state.withLock { $0.end })
   }
 
-  /// Whether everything behind the cursor is held, and why not.
+  /// The gap after the cursor; nil if all later events are held.
   func gap(after cursor: FeedCursor) -> FeedGap? {
     guard cursor.opening == opening else { return .restarted }
     return state.withLock { state in
@@ -72,8 +72,8 @@ final class FeedLog: Sendable {
     }
   }
 
-  /// Adds a reader of what comes behind a cursor. One whose events are not held any more, since
-  /// `gap` was asked, is cut off at once.
+  /// Adds a reader of the events after a cursor. If they are no longer held, since `gap` was
+  /// called, the reader is cut off at once.
   func register(
     after cursor: FeedCursor, bell: AsyncStream<Void>.Continuation,
     end: AsyncStream<Never>.Continuation
@@ -123,7 +123,7 @@ final class FeedLog: Sendable {
       state.head += 1
       state.start += 1
     }
-    // Moving the rest costs less than what was dropped since the last time.
+    // Moving the rest costs less than the dropped events did since the last time.
     if state.head * 2 > state.entries.count {
       state.entries.removeFirst(state.head)
       state.head = 0
@@ -135,7 +135,7 @@ final class FeedLog: Sendable {
     reader.end.finish()
   }
 
-  /// The next events of a reader; none where it has all.
+  /// The next events of a reader; none if it has all.
   func take(_ reader: UInt64) -> Taken {
     state.withLock { state in
       guard let position = state.readers[reader]?.position else { return .ended }
@@ -163,14 +163,14 @@ final class FeedLog: Sendable {
 }
 
 extension FeedEvent {
-  /// About what an event keeps in memory: its texts, and a little for the rest.
+  /// The approximate memory of an event: its texts, and a little for the rest.
   fileprivate var byteEstimate: Int {
     switch self {
     case .changed(.messages(_, let steps)):
       128 + steps.reduce(0) { $0 + FeedEvent.bytes(of: $1) }
     case .changed(.threads(let steps)): 128 + steps.count * 256
     case .changed(.session), .threadReady: 256
-    // A task has at most so much of its agent's words.
+    // The maximum size of a task's texts from its agent.
     case .changed(.task(let task)): 1_280 + 6_144 * task.requests.count
     case .device(.activity(let activity)): 256 + activity.busy.runningTools.count * 64
     case .device: 128

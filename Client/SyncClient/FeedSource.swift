@@ -1,7 +1,7 @@
 import QueueModel
 
-/// Turns what changes in the workspace into the events of the feed; used on the engine's queue
-/// alone. Idle, and holding nothing, until somebody reads.
+/// Turns changes of the workspace into the events of the feed; used only on the engine's queue.
+/// Idle, and empty, until there is a reader.
 struct FeedSource {
   let log: FeedLog
 
@@ -18,7 +18,7 @@ struct FeedSource {
     self.log = log
   }
 
-  /// A feed that goes on behind the cursor, or tells why it cannot and begins with the present.
+  /// A feed that continues after the cursor, or reports why it cannot and begins with the present.
   mutating func open(
     after cursor: FeedCursor?, _ workspace: Workspace, _ status: SyncStatus
   ) -> EventFeed {
@@ -50,7 +50,8 @@ struct FeedSource {
       changes.map { .changed($0) } + notices(of: changes, queueSizeMax: queueSizeMax))
   }
 
-  /// A later time of the last sync alone is no event: it would be one for each message of another.
+  /// A new time of the last sync alone is not an event: it would be one for each message of another
+  /// device.
   mutating func show(_ status: SyncStatus) {
     guard var shown = mirror?.status else { return }
     shown.lastSyncedAt = status.lastSyncedAt
@@ -59,8 +60,8 @@ struct FeedSource {
     log.append([.sync(status)])
   }
 
-  /// What changes mean for the person: queues that grow full (nil: not asked), threads that became
-  /// ready.
+  /// The events for users that follow from changes: queues that grow full (nil: not requested),
+  /// threads that became ready.
   private mutating func notices(
     of changes: [WorkspaceChange], queueSizeMax: Int?
   ) -> [FeedEvent] {

@@ -1,8 +1,8 @@
 import NIOCore
 import NIOWebSocket
 
-/// The end of the pipeline: hands whole messages over, those of one reading together, answers pings
-/// and closing, and reads from the socket only while the consumer keeps up.
+/// The end of the pipeline: delivers whole messages, those of one read together, answers pings and
+/// closing, and reads from the socket only while the consumer keeps up.
 final class FrameInbox: ChannelInboundHandler {
   typealias InboundIn = WebSocketFrame
   typealias OutboundOut = WebSocketFrame
@@ -11,7 +11,7 @@ final class FrameInbox: ChannelInboundHandler {
   private let finish: (String) -> Void
   private var reason = "the connection ended"
   private var isEnding = false
-  /// What this reading brought so far.
+  /// The messages of this read so far.
   private var read: [Transport.Incoming] = []
   private var unconsumed = 0
   private var context: ChannelHandlerContext?
@@ -74,7 +74,7 @@ final class FrameInbox: ChannelInboundHandler {
     read = []
   }
 
-  /// The consumer is done with one delivery.
+  /// The consumer has processed one delivery.
   func consumed() {
     unconsumed -= 1
     if unconsumed == 0 { context?.read() }
@@ -87,7 +87,8 @@ final class FrameInbox: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // TLS calls an end without its goodbye an error; what was said before tells more.
+    // TLS reports an end without its closing handshake as an error; an earlier reason is more
+    // useful.
     if !isEnding { reason = "\(error)" }
     context.close(promise: nil)
   }

@@ -3,46 +3,46 @@ public import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Something that the person of this device should see.
+/// A notification for this device's user.
 public struct NotificationView: Hashable, Sendable, Identifiable {
-  /// What it is about.
+  /// Its subject.
   public enum Category: String, Hashable, Sendable, CaseIterable, Codable {
-    /// An agent waits to be allowed something.
+    /// An agent waits for permission.
     case approvalRequest = "APPROVAL_REQUEST"
     /// An agent waits for an answer.
     case questionAsked = "QUESTION_ASKED"
-    /// A task ended well.
+    /// A task succeeded.
     case taskComplete = "TASK_COMPLETE"
     /// A task failed.
     case taskError = "TASK_ERROR"
-    /// A thread needs its person again.
+    /// A thread needs its user again.
     case threadReady = "THREAD_READY"
-    /// Something that this version does not know; title and body say what.
+    /// A category that this version does not know; title and body describe it.
     case other = "OTHER"
   }
 
-  /// Its name, the same on every device.
+  /// Its id, the same on every device.
   public var id: String
-  /// What it is about.
+  /// Its subject.
   public var category: Category
   /// The session.
   public var session: SessionID
-  /// The approval or question that can be answered; nil where nothing is asked.
+  /// The approval or question that can be answered; nil if nothing is asked.
   public var request: RequestID?
-  /// When it came about, milliseconds since 1970.
+  /// When it happened, milliseconds since 1970.
   public var createdAt: Int64
-  /// When it came to this device, milliseconds since 1970.
+  /// When it reached this device, milliseconds since 1970.
   public var receivedAt: Int64
-  /// In a few words.
+  /// A short title.
   public var title: String
-  /// What exactly, in the agent's own words where it has some.
+  /// The text, in the agent's own words if it gave some.
   public var body: String
-  /// It came about while the device was not connected.
+  /// Whether it happened while the device was not connected.
   public var isMissed: Bool
-  /// A program of this device showed it already.
+  /// Whether a program of this device showed it already.
   public var isAnnounced: Bool
 
-  /// Puts the parts together.
+  /// Makes a notification.
   public init(
     id: String, category: Category, session: SessionID, request: RequestID?, createdAt: Int64,
     receivedAt: Int64, title: String, body: String, isMissed: Bool = false,
@@ -74,10 +74,10 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
     String(name.replica.rawValue, radix: 16) + "-" + String(name.seq)
   }
 
-  /// Whether this can be a notification's id, one that was put aside before too.
+  /// Whether this can be a notification's id, also of one that was dismissed.
   package static func isID(_ text: String) -> Bool { name(of: text) != nil }
 
-  /// Reads what `id(of:)` wrote; nil where it is something else.
+  /// Parses the result of `id(of:)`; nil for other texts.
   static func name(of id: String) -> OperationID? {
     let parts = id.split(separator: "-", omittingEmptySubsequences: false)
     guard parts.count == 2, let replica = UInt64(parts[0], radix: 16), let seq = UInt32(parts[1])
@@ -87,31 +87,31 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   }
 }
 
-/// Why a notification is not to be shown any more.
+/// Why a notification is no longer shown.
 public enum NotificationRetraction: String, Hashable, Sendable, CaseIterable, Codable {
-  /// Nobody awaits the request any more: it was answered, expired or given up.
+  /// The request is no longer awaited: it was answered, expired or was given up.
   case settled
-  /// The person put it aside on this device.
+  /// The user dismissed it on this device.
   case dismissed
-  /// Newer ones needed its room.
+  /// Newer ones needed its place.
   case crowdedOut
 }
 
-/// What this device wants to be notified of, and how.
+/// Which notifications this device wants, and how.
 public struct NotificationSettings: Hashable, Sendable {
-  /// Of these nothing comes.
+  /// Categories that are turned off.
   public var off: Set<NotificationView.Category>
-  /// What leaves this device's own programs tells more than what kind of thing happened (N-6).
+  /// Whether texts that leave this device's own programs show more than the category (N-6).
   public var showsDetails: Bool
-  /// The state of running tasks goes to targets that show it.
+  /// Whether the state of running tasks goes to targets that show it.
   public var showsLiveStatus: Bool
-  /// For how many seconds nobody has looked at any device before the person's push targets are told,
-  /// where this device set them last.
+  /// How many seconds no device must have been looked at before the user's push targets are
+  /// notified, if this device set them last.
   public var personDelaySeconds: Int
-  /// Runs for every notification while nobody looks at the device; nil: nothing does.
+  /// The command that runs for every notification while no user looks at the device; nil: none.
   public var command: String?
 
-  /// Puts the settings together.
+  /// Makes settings.
   public init(
     off: Set<NotificationView.Category> = [], showsDetails: Bool = false,
     showsLiveStatus: Bool = true,
@@ -132,22 +132,22 @@ public struct NotificationSettings: Hashable, Sendable {
   }
 }
 
-/// Where notifications of a device, or of its person, are pushed to, as the server knows it.
+/// A push address of a device, or of its user, as the server knows it.
 public struct PushTargetView: Hashable, Sendable, Identifiable {
-  /// Made by the device.
+  /// Drawn by the device.
   public var id: PushTargetID
   /// `apns`, `ntfy` or `webhook`.
   public var kind: String
   /// The address without its secrets.
   public var address: String
-  /// Whether the provider takes what is sent there.
+  /// Whether the provider accepts pushes to it.
   public var isValid: Bool
-  /// Why it does not, or what went wrong last; empty for nothing.
+  /// Why it does not, or the latest failure; empty if there is none.
   public var reason: String
-  /// When the provider last took a push, milliseconds since 1970; nil for not yet.
+  /// When the provider last accepted a push, milliseconds since 1970; nil if it never did.
   public var deliveredAt: Int64?
-  /// It is told of all devices' notifications whenever nobody looks at any of them, and not of this
-  /// device's alone.
+  /// Whether it belongs to the user: it gets the notifications of all devices while no device is
+  /// being looked at, instead of only this device's.
   public var isPersons: Bool
 
   init(_ state: PushTargetState) {
@@ -174,7 +174,7 @@ extension NotificationView.Category {
       }
   }
 
-  /// The wire's; nil for `other`, which is many.
+  /// The category's number on the wire; nil for `other`, which has several.
   var number: NotificationCategory? {
     switch self {
     case .approvalRequest: .approvalRequest

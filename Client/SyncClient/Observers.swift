@@ -1,8 +1,8 @@
 import QueueModel
 
-/// Who watches what; used on the engine's queue alone.
+/// The observers and what they watch; used only on the engine's queue.
 ///
-/// State views keep the newest value alone. Events are held by the feed's log, where their readers
+/// State views keep only the newest value. The feed's log holds the events, where their readers
 /// fetch them.
 struct Observers {
   private struct Watcher<Value: Hashable & Sendable> {
@@ -21,7 +21,7 @@ struct Observers {
   private var statuses: [UInt64: Watcher<SyncStatus>] = [:]
   private var feed: FeedSource
 
-  /// How many state views are watched.
+  /// The number of observed state views.
   var viewCount: Int { threads.count + messages.count + statuses.count }
 
   init(log: FeedLog) {
@@ -93,7 +93,7 @@ struct Observers {
     self = Observers(log: feed.log)
   }
 
-  /// A session that does not exist has no view; one that was deleted shows as empty.
+  /// A session that does not exist has no view; a deleted one shows as empty.
   private static func show(
     _ session: SessionID, of workspace: Workspace, to watcher: inout Watcher<MessageQueueView>
   ) {

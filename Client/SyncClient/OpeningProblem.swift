@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// Says in words why a connection could not be opened, and what to do about it.
+/// Explains why a connection could not be opened, and what to do about it.
 struct OpeningProblem {
   var address: ServerAddress
 

@@ -1,14 +1,14 @@
 import ClientCore
 import QueueModel
 
-/// What readers see without waiting for the store: the outcome of the latest event.
+/// The state for readers that do not wait for the store: after the latest event.
 ///
-/// Small besides the workspace, which shares what does not change: none of the core's own tables is in
-/// it, which the next event would have to copy.
+/// Small apart from the workspace, which shares unchanged parts: it has none of the core's own
+/// tables, which the next event would have to copy.
 struct Published: Sendable {
   var workspace: Workspace
   var status: SyncStatus
-  /// The server's clock as it was read last.
+  /// The latest reading of the server's clock.
   var clock: ServerClock?
 
   /// - Parameter now: milliseconds on the clock of the core's contexts.

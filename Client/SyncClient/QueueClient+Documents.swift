@@ -4,12 +4,12 @@ public import Foundation
 public import QueueModel
 
 extension QueueClient {
-  /// Bytes of a document that an import reads at most.
+  /// The maximum size of an imported document, in bytes.
   public static let documentBytesMax = 256 << 20
 
   /// The whole workspace as JSON: the form of `WorkspaceDocument`, with sorted keys and indented.
   ///
-  /// - Throws: `.invalidDocument` where a text cannot be written, which does not happen.
+  /// - Throws: `.invalidDocument` if a text cannot be written, which does not happen.
   public func exportJSON() throws(ClientError) -> Data {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -20,12 +20,12 @@ extension QueueClient {
     }
   }
 
-  /// Makes what a document holds and this workspace does not, by the ids of messages and sessions.
+  /// Adds the parts of a document that this workspace lacks, by the ids of messages and sessions.
   ///
-  /// The document is checked as a whole first. It is then done in parts, each durable and each one
-  /// undo; should the disk refuse in between, importing again goes on where it stopped.
+  /// The document is checked as a whole first. It is then imported in parts, each durable and each
+  /// one undo. If the disk fails in between, importing again continues where it stopped.
   ///
-  /// - Parameter isTrial: says what would be brought and changes nothing.
+  /// - Parameter isTrial: reports what would be imported and changes nothing.
   /// - Throws: `.invalidDocument` with the line or field; else as `perform(_:)`.
   public func importJSON(
     _ data: Data, isTrial: Bool = false
@@ -35,7 +35,7 @@ extension QueueClient {
     return try await bring(document)
   }
 
-  /// Does a document that was checked, in parts of which each is durable and one undo.
+  /// Imports a checked document, in parts that are each durable and one undo.
   func bring(_ document: WorkspaceDocument) async throws(ClientError) -> ImportCounts {
     var total = ImportCounts()
     let known = workspace().counts(of: document).known
@@ -45,7 +45,7 @@ extension QueueClient {
       }
       total += counts
     }
-    // A part that brings nothing answers nothing.
+    // A part without changes has no receipt.
     total.known = known
     return total
   }
@@ -88,7 +88,7 @@ private struct DocumentHead: Decodable {
 }
 
 extension DecodingError {
-  /// What is wrong and where, by field, or by line where it is no JSON at all.
+  /// The place of the fault, by field, or by line if the text is not JSON.
   func place(in data: Data) -> String {
     switch self {
     case .keyNotFound(let key, let context):

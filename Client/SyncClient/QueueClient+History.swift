@@ -4,13 +4,13 @@ public import SequenceCRDT
 
 /// What this device can undo and redo.
 public struct UndoState: Hashable, Sendable {
-  /// What the next undo takes back, or why it does not; nil if nothing is left.
+  /// What the next undo reverses, or why it cannot; nil if nothing is left.
   public var undo: UndoNext?
-  /// What the next redo does again; nil if nothing was undone since the latest change.
+  /// What the next redo repeats; nil if nothing was undone since the latest change.
   public var redo: UndoNext?
-  /// How many changes can be undone.
+  /// The number of changes that can be undone.
   public var undoCount: Int
-  /// How many can be redone.
+  /// The number of changes that can be redone.
   public var redoCount: Int
 }
 
@@ -26,20 +26,22 @@ extension UndoState {
 }
 
 extension QueueClient {
-  /// Takes back this device's latest change that is not taken back yet, as far as nobody else has
-  /// changed it since. What an agent has got, or has had, is left alone, and a session with history
-  /// stays. What could start by it stands in a session that the same change pauses; on a device that the
-  /// server does not answer, that is every session where anything could.
+  /// Undoes this device's latest change that is not undone yet, except where other devices have
+  /// changed it since. Messages that an agent has received are not changed, and a session with
+  /// history stays. If messages could start by the undo, the same change pauses their session; on a
+  /// device without an answer from the server, that is every session in which something could
+  /// start.
   ///
-  /// The receipt's notice is `undone`, with the sessions that were paused, the parts that were left
-  /// alone and the messages that the authority did not answer for; or `skipped`.
+  /// The receipt's notice is `undone`, with the paused sessions, the parts that were not changed
+  /// and the messages that the authority did not answer for; or `skipped`.
   ///
   /// - Parameters:
-  ///   - change: the change to take back, as a receipt or `undoState` named it, the latest or not; nil
-  ///     takes back the latest.
-  ///   - skip: leaves the change as it is and forgets it.
-  /// - Throws: `.queue(.nothingToUndo)`; `.queue(.notUndoable)`, which says why and how to reverse the change;
-  ///   `.queue(.changeUnknown)` if this device can undo no change of that number; else as `perform(_:)`.
+  ///   - change: the number in a receipt or `undoState`, whether the latest or not; nil is the
+  ///     latest.
+  ///   - skip: leaves the change as it is and forgets how to undo it.
+  /// - Throws: `.queue(.nothingToUndo)`; `.queue(.notUndoable)`, with the reason and how to reverse
+  ///   the change; `.queue(.changeUnknown)` if this device can undo no change with that number;
+  ///   else as `perform(_:)`.
   @discardableResult
   public func undo(
     change: Int64? = nil, skip: Bool = false
@@ -49,19 +51,20 @@ extension QueueClient {
     return try await turn(command)
   }
 
-  /// Does again what the latest undo took back. What could start by it stands in a session that the same
-  /// change pauses.
+  /// Repeats the change that was undone last. If messages could start by it, the same change pauses
+  /// their session.
   ///
-  /// - Parameter change: the change to do again, as the receipt of its undo named it; nil takes the latest.
-  /// - Throws: `.queue(.nothingToRedo)`; `.queue(.notUndoable)`, which says why; `.queue(.changeUnknown)` if
-  ///   this device can redo no change of that number; else as `perform(_:)`.
+  /// - Parameter change: the number in the receipt of its undo; nil is the latest.
+  /// - Throws: `.queue(.nothingToRedo)`; `.queue(.notUndoable)`, with the reason;
+  ///   `.queue(.changeUnknown)` if this device can redo no change with that number; else as
+  ///   `perform(_:)`.
   @discardableResult
   public func redo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
     try await turn(.redo(change: change))
   }
 
-  /// Undoes or redoes, with the authority's word before and behind it: what an agent has got by now is not
-  /// taken back, and without an answer the device counts as apart.
+  /// Undoes or redoes, and asks the authority before and after: messages that an agent has received
+  /// by now are not changed, and without an answer the device counts as apart.
   private func turn(_ command: Command) async throws(ClientError) -> CommandReceipt {
     var races = await engine.read { UndoRaces(of: command, in: $0) }
     let endings = await queues.endings(of: races.all)
@@ -92,15 +95,16 @@ extension QueueClient {
     return receipt
   }
 
-  /// Whether a server that this device seems to be connected to has not answered.
+  /// Whether a server that seems to be connected has not answered.
   private func isSilent(by endings: [MessageID: StartRace.Ending]) async -> Bool {
     guard endings.values.contains(.unconfirmed) else { return false }
     return await engine.read { $0.hasServer }
   }
 
-  /// Says in a receipt what the authority said behind an undo or a redo.
+  /// Adds the authority's answers after an undo or a redo to a receipt.
   ///
-  /// - Throws: `.queue(.notUndoable)` if agents had got all of it, which was not known before it was written.
+  /// - Throws: `.queue(.notUndoable)` if agents had received all of it, which was unknown before it
+  ///   was written.
   private func tell(
     _ endings: [MessageID: StartRace.Ending], of races: UndoRaces, apart: Apartness?, isApart: Bool,
     in receipt: inout CommandReceipt
@@ -125,9 +129,9 @@ extension QueueClient {
     }
   }
 
-  /// Notes something that a person did here and undo cannot take back, so that undo names what reverses it.
+  /// Records an act of a user here that undo cannot reverse, so that undo names its reversal.
   ///
-  /// - Parameter former: what it was before; nil if nothing had set it.
+  /// - Parameter former: the former value; nil if it had not been set.
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
   package func note(_ label: UndoLabel, former: String?) async throws(ClientError) {
     try await engine.submit { core, context, store throws(Replica.Fault) in
@@ -141,7 +145,7 @@ extension QueueClient {
     get async { await engine.read { UndoState(of: $0) } }
   }
 
-  /// What an undo and a redo would do now. As these do, it asks the server first, for at most
+  /// What an undo and a redo would do now. Like these, it asks the server first, for at most
   /// `ClientQueues.raceAnswerLimit`.
   public var confirmedUndoState: UndoState {
     get async {
@@ -151,13 +155,13 @@ extension QueueClient {
     }
   }
 
-  /// Who changed what and when, the newest first, as far back as this device's log reaches.
+  /// The changes and their authors, the newest first, as far back as this device's log reaches.
   ///
   /// - Parameters:
-  ///   - before: the `next` of the page before; nil begins at the newest.
-  ///   - limit: entries to give at most, 1 to 1,000. A page may have fewer, or none, and still a
-  ///     `next`: one call looks at a limited part of the log.
-  /// - Throws: `.queue(.persistenceFailed)` where the log cannot be read, `.closed`.
+  ///   - before: the `next` of the previous page; nil begins at the newest.
+  ///   - limit: the maximum number of entries, 1 to 1,000. A page may have fewer, or none, and
+  ///     still a `next`: one call examines a limited part of the log.
+  /// - Throws: `.queue(.persistenceFailed)` if the log cannot be read, `.closed`.
   public func history(
     of subject: HistorySubject = .workspace, before: HistoryPosition? = nil, limit: Int = 100
   ) async throws(ClientError) -> HistoryPage {
@@ -167,20 +171,20 @@ extension QueueClient {
     }
   }
 
-  /// The version of the workspace now, to come back to.
+  /// The present version of the workspace, to return to.
   public var version: VersionVector { engine.latest.workspace.vector }
 
-  /// The workspace as it was at a version.
+  /// The workspace at a version.
   ///
-  /// - Throws: `.history` where the log does not tell it, `.queue(.persistenceFailed)` where it cannot be
-  ///   read, `.storage` where it contradicts itself, `.closed`.
+  /// - Throws: `.history` if the log does not reach it, `.queue(.persistenceFailed)` if it cannot
+  ///   be read, `.storage` if it contradicts itself, `.closed`.
   public func workspace(at version: VersionVector) async throws(ClientError) -> Workspace {
     try await engine.submit { core, _, store throws(Replica.Fault) in
       (try core.replica.workspace(at: version, store: store), [])
     }
   }
 
-  /// The fewest steps that lead from one version to another, whichever is older.
+  /// The fewest steps from one version to another, whichever is older.
   ///
   /// - Throws: as `workspace(at:)`.
   public func changes(

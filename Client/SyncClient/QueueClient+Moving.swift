@@ -3,17 +3,17 @@ public import QueueModel
 import WireProtocol
 
 extension QueueClient {
-  /// Follows a server that has another address now: another name, port, machine, or TLS in front of it.
-  /// Token, workspace, and all that waits to be sent stay as they are.
+  /// Changes the address of a server that has moved: to another name, port or machine, or behind
+  /// TLS. Token, workspace, and all unsent changes stay.
   ///
-  /// The server at the new address is asked first. One that does not know this device's token is not the
-  /// one that moved, nor a copy of it; nothing is changed then. The token goes there to be known again:
-  /// name an address only where the server's owner says that it moved.
+  /// The server at the new address is asked first. If it does not know this device's token, it is
+  /// neither the moved server nor a copy of it; then nothing changes. The token is sent there: use
+  /// only an address that the server's owner has confirmed.
   ///
-  /// - Parameter allowsInsecure: whether a server beyond a private network may be asked without
+  /// - Parameter allowsInsecure: whether a server beyond a private network may be used without
   ///   encryption.
-  /// - Throws: `.notPaired`, `.invalidServerURL`, `.notEncrypted`, `.unreachable`, `.authentication` or
-  ///   `.refused` by the server at the new address, `.storage`.
+  /// - Throws: `.notPaired`, `.invalidServerURL`, `.notEncrypted`, `.unreachable`,
+  ///   `.authentication` or `.refused` by the server at the new address, `.storage`.
   public func moveServer(
     to server: String, allowsInsecure: Bool = false
   ) async throws(ClientError) -> PairingResult {
@@ -39,7 +39,7 @@ extension QueueClient {
     let fresh = moved
     let outcome: Result<Void, ClientError> = try await engine.submit {
       core, context, store throws(Replica.Fault) in
-      // It may have been paired anew or unpaired while this one asked.
+      // The device may have been paired again or unpaired meanwhile.
       guard core.server == known.server else { return (.failure(.notPaired), []) }
       do throws(ClientError) {
         try file.save(fresh)
@@ -54,10 +54,10 @@ extension QueueClient {
       server: address.url)
   }
 
-  /// Forgets the server and the token. The queues stay, and everything that is not sent waits; the device
-  /// works alone until it is paired again, with a server of the same workspace, under any address.
+  /// Forgets the server and the token. The queues stay, and unsent changes wait. The device works
+  /// alone until it is paired again, with a server of the same workspace, at any address.
   ///
-  /// The server goes on knowing the device: its owner revokes it there.
+  /// The server still knows the device: its owner can revoke it there.
   ///
   /// - Throws: `.notPaired`, `.storage`.
   public func unpair() async throws(ClientError) {

@@ -6,11 +6,11 @@ import WireProtocol
 extension QueueClient {
   private static let pairingSeconds = 20
 
-  /// Trades a one-time code for credentials and stores them; `run()` connects at once.
+  /// Exchanges a one-time code for credentials and stores them; `run()` connects at once.
   ///
   /// Pairing with the same server again renews the token.
   ///
-  /// - Parameter allowsInsecure: whether a server beyond a private network may be asked without
+  /// - Parameter allowsInsecure: whether a server beyond a private network may be used without
   ///   encryption.
   /// - Throws: `.invalidServerURL`, `.notEncrypted`, `.alreadyPaired`, `.otherWorkspace`,
   ///   `.unreachable`, `.refused`, `.storage`.
@@ -25,7 +25,7 @@ extension QueueClient {
       versions: ProtocolVersion.spoken, code: code, device: record.device,
       deviceName: record.deviceName)
     let grant = try await trade(request, at: address)
-    // Queues that belong to one workspace must not end up in another.
+    // Queues of one workspace must not end up in another.
     if let bound = record.workspace, bound != grant.workspace {
       throw .otherWorkspace(name: grant.workspaceName, own: bound)
     }
@@ -35,7 +35,7 @@ extension QueueClient {
     let file = credentialsFile
     let outcome: Result<Void, ClientError> = try await engine.submit {
       core, context, store throws(Replica.Fault) in
-      // Another pairing may have ended while this one asked.
+      // Another pairing may have succeeded meanwhile.
       if let server = core.server, server != address.url {
         return (.failure(.alreadyPaired(server: server)), [])
       }
@@ -55,11 +55,11 @@ extension QueueClient {
       server: address.url)
   }
 
-  /// A one-time code that lets a new device into this device's workspace, where the server's owner lets
-  /// devices do that.
+  /// A one-time code that lets a new device into this device's workspace, if the server's owner
+  /// allows devices to do that.
   ///
   /// - Parameters:
-  ///   - role: what it may do.
+  ///   - role: its role.
   ///   - accessMilliseconds: how long its access lasts; nil: as long as this device's.
   /// - Throws: `.notPaired`, `.refused` with the reason, `.unreachable`.
   public func pairingCode(
@@ -91,7 +91,7 @@ extension QueueClient {
 
   /// One short connection: question, answer, close.
   ///
-  /// - Parameter read: what a frame answers; nil for one that has nothing to do with it.
+  /// - Parameter read: the answer in a frame; nil for unrelated frames.
   func exchange<Value: Sendable>(
     _ question: Frame, at address: ServerAddress,
     read: @escaping @Sendable (Frame) -> Result<Value, ClientError>?
@@ -138,17 +138,17 @@ extension QueueClient {
 
 /// A one-time code with which a new device pairs.
 public struct PairingInvitation: Hashable, Sendable {
-  /// What is typed there: letters in two groups.
+  /// The code to type: letters in two groups.
   public var code: String
   /// The server's address, as this device knows it.
   public var server: String
-  /// What the new device may do.
+  /// The role of the new device.
   public var role: DeviceRole
-  /// When the code ends, milliseconds since 1970.
+  /// When the code expires, milliseconds since 1970.
   public var expiresAt: Int64
   /// The command to type on the new device.
   public var command: String
-  /// Why the command may not do there as it is; nil where it does.
+  /// Why the command may fail there as it is; nil if it works.
   public var hint: String?
 
   init(code: String, server: ServerAddress, role: DeviceRole, expiresAt: Int64) {

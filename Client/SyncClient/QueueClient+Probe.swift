@@ -4,9 +4,9 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What a person who looks after a device asks of its connection.
+/// Diagnostics of the device's connection.
 extension QueueClient {
-  /// What became of a large frame.
+  /// The result of a large frame.
   package enum ProbeOutcome: Hashable, Sendable {
     case returned
     /// The connection ended while it was on its way.
@@ -14,13 +14,13 @@ extension QueueClient {
     case late
   }
 
-  /// How many bytes a probe sends, and has back: a frame of the greatest size.
+  /// The size of a probe and of its answer, in bytes: a frame of the greatest size.
   package static let probeBytes = WireLimits.frameBytesMax
 
-  /// Sends the server a frame of the greatest size over the connection that there is, and has it back:
-  /// proxies on the way may end connections that carry such frames.
+  /// Sends the server a frame of the greatest size over the present connection, and receives it
+  /// back: proxies in between may end connections that carry such frames.
   ///
-  /// - Throws: `.unreachable` where there is no connection, or the server is of an earlier version.
+  /// - Throws: `.unreachable` if there is no connection, or the server is of an earlier version.
   package func probe(within limit: Duration) async throws(ClientError) -> ProbeOutcome {
     let before = syncStatus()
     guard before.state == .connected else {
@@ -33,7 +33,7 @@ extension QueueClient {
       group.addTask { await self.engine.inquire(.echo(bytes), within: limit) }
       group.addTask {
         for await status in statuses where !status.isSameConnection(as: before) { return nil }
-        // It was cancelled: the answer is there.
+        // It was cancelled: the answer has arrived.
         return nil
       }
       let first = await group.next() ?? nil
@@ -51,17 +51,17 @@ extension QueueClient {
     }
   }
 
-  /// When the certificate ends under which the server answers, in milliseconds since 1970; nil without a
-  /// connection, or TLS.
+  /// When the server's certificate expires, in milliseconds since 1970; nil without a connection,
+  /// or TLS.
   package func serverCertificateEnd() async -> Int64? {
     await engine.certificateEnd.map { $0 * 1_000 }
   }
 
-  /// When the oldest change was made that the server is not known to have, in milliseconds since 1970; nil
-  /// where there is none, or it does not say.
+  /// When the oldest change was made that the server is not known to have, in milliseconds since
+  /// 1970; nil if there is none, or it has no time.
   package func oldestUnsent() async -> Int64? {
     guard syncStatus().outgoing > 0 else { return nil }
-    // A store that cannot be read says so elsewhere.
+    // An unreadable store is reported elsewhere.
     return try? await engine.submit { core, _, store throws(Replica.Fault) in
       do throws(StoreError) {
         let ranges = core.replica.record.outbox.ranges

@@ -3,11 +3,11 @@ import QueueModel
 import WireProtocol
 
 extension QueueClient {
-  /// Keeps the connection to the server, with reconnections, until the task is cancelled or the
+  /// Maintains the connection to the server, with reconnections, until the task is cancelled or the
   /// client closed; then it closes the connection cleanly and returns. Without credentials it waits
   /// for pairing.
   ///
-  /// - Throws: `ClientError.locked` where another task runs it already.
+  /// - Throws: `ClientError.locked` if another task runs it already.
   public func run() async throws {
     guard let requests = await engine.beginRunning() else {
       throw ClientError.locked(path: engine.path)
@@ -18,7 +18,7 @@ extension QueueClient {
         group.addTask { await self.serve(id) }
       }
       await engine.endRunning()
-      // The connections are told to close; what tends the files would go on.
+      // The connections are told to close; the sync of the files would continue.
       group.cancelAll()
     }
   }
@@ -63,8 +63,8 @@ extension QueueClient {
     await transport.waitUntilClosed()
   }
 
-  /// What came together is dealt with in one turn: a message and the word that it may start wait for
-  /// no observer between them.
+  /// Frames that arrived together are processed in one turn: no observer delays a message from the
+  /// permission to start it.
   private func receive(
     _ incoming: [Transport.Incoming], on id: TransportID, from transport: Transport
   ) async {
@@ -90,21 +90,21 @@ extension QueueClient {
     }
   }
 
-  /// Turns sync on or off on this device; kept over restarts. Off closes the connection.
+  /// Turns sync on or off on this device, also for later runs. Off closes the connection.
   public func setSyncEnabled(_ isOn: Bool) async throws(ClientError) {
     try await engine.submit { core, context, store throws(Replica.Fault) in
       ((), try core.syncSwitched(isOn, at: context, store: store))
     }
   }
 
-  /// Connects at once where the client waits before the next try, was refused, or is at a try that
-  /// takes long.
+  /// Connects at once if the client waits before its next attempt, was refused, or has an attempt
+  /// that takes long.
   public func syncNow() async {
     await engine.note { core, context, _ in core.syncRequested(at: context) }
   }
 
-  /// Returns once the server has everything of this device, and this device all that the server
-  /// is known to have.
+  /// Returns once the server has everything from this device, and this device everything that the
+  /// server is known to have.
   ///
   /// - Throws: `.timeout`, `.notPaired`, `.syncDisabled`, `.authentication`, `.refused`, `.closed`.
   public func waitUntilSynced(timeout: Duration) async throws(ClientError) {

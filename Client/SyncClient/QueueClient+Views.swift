@@ -6,13 +6,13 @@ extension QueueClient {
   /// The message queues of all sessions.
   public var queues: ClientQueues { ClientQueues(client: self) }
 
-  /// The queue of threads that need their person.
+  /// The queue of threads that need their user.
   public var threads: ClientThreads { ClientThreads(client: self) }
 
-  /// What agents do, what they ask, and who answers.
+  /// The agents' work, their requests, and the answers.
   public var tasks: ClientTasks { ClientTasks(client: self) }
 
-  /// What a person is told of on this device, and where it is pushed.
+  /// The notifications of this device, and their push addresses.
   public var notifications: ClientNotifications { ClientNotifications(client: self) }
 
   /// Running messages on this device.
@@ -24,37 +24,37 @@ extension QueueClient {
   /// The whole model: a consistent value of its own.
   public func workspace() -> Workspace { engine.latest.workspace }
 
-  /// The best known time, in milliseconds since 1970: the server's where this device's clock is
-  /// wrong. The ends of holds are compared with that.
+  /// The best known time, in milliseconds since 1970: the server's if this device's clock is wrong.
+  /// Use it to compare the ends of holds.
   public var time: Int64 {
     let context = engine.context()
     return engine.latest.clock?.time(at: context) ?? context.wall
   }
 
-  /// Minimal changes: first those that lead from nothing to the present, then every further one,
-  /// local or remote. None is left out; the sequence of a reader that falls thousands behind ends,
-  /// and the reader starts over with a new one. `EventFeed` has the limits.
+  /// Minimal changes: first those from nothing to the present, then every further one, local or
+  /// remote. None is left out. The sequence of a reader that falls thousands behind ends, and the
+  /// reader starts again with a new one. `EventFeed` has the limits.
   public func changes() -> WorkspaceChanges { WorkspaceChanges(engine: engine) }
 
-  /// Everything that happens, with cursors: behind the one given where the feed still holds what
-  /// came since, else from the present on. The feed's first event says which.
+  /// All events, with cursors: after the given one if the feed still holds the later events, else
+  /// from the present on. The feed's first event reports which.
   ///
   /// - Throws: `.closed`.
   public func events(after cursor: FeedCursor? = nil) async throws(ClientError) -> EventFeed {
     try await engine.openFeed(after: cursor)
   }
 
-  /// Where sync stands.
+  /// The state of sync.
   public func syncStatus() -> SyncStatus { engine.latest.status }
 
-  /// Where sync stands: now, then after every change; only the newest value is kept.
+  /// The state of sync: now, then after every change; only the newest value is kept.
   public func syncStatusUpdates() -> AsyncStream<SyncStatus> {
     engine.observe(.bufferingNewest(1)) { observers, continuation, id, _, status in
       observers.addStatus(continuation, as: id, status)
     }
   }
 
-  /// How far the operations of a command have come.
+  /// How far the operations of a command have been synced.
   public func changeState(_ range: OperationRange) async -> ChangeState {
     await engine.read { core in
       switch core.progress(of: range) {

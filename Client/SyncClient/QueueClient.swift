@@ -18,14 +18,14 @@ import WireProtocol
 /// for await view in client.queues.updates(of: session) { show(view) }
 /// ```
 public final class QueueClient: Sendable {
-  /// The device's id, as sessions name their host.
+  /// The device's id, by which sessions name their host.
   public let deviceID: DeviceID
   let engine: Engine
   let device: DeviceState
   let keeper: AttachmentStore
   let configuration: ClientConfiguration
   let credentialsFile: CredentialsFile
-  /// What the store held of executing when it was opened.
+  /// The store's data about execution when it was opened.
   let loadedExecution: LoadedReplica.Execution
 
   private init(
@@ -105,7 +105,7 @@ public final class QueueClient: Sendable {
     _ = core.notificationPreferencesChanged(
       configuration.settings.notifications.preferences, at: context)
     core.retentionChanged(toDays: configuration.settings.retention, at: context)
-    // A number of its own for every opening: cursors of an earlier one are told apart.
+    // A number for every opening: it distinguishes cursors of earlier ones.
     let feed = FeedLog(opening: DeviceClock.randomValue())
     let state = DeviceState(
       settings: configuration.settings, drafts: Set(drafts.map(\.session)), feed: feed)
@@ -119,9 +119,9 @@ public final class QueueClient: Sendable {
       execution: opened.loaded.execution)
   }
 
-  /// Looks whether the store of a data directory is sound, whoever has it open.
+  /// Checks whether the store of a data directory is sound, even if another process has it open.
   ///
-  /// - Throws: `.corruptStore` (and leaves it where it is), `.newerStore`, `.storage`.
+  /// - Throws: `.corruptStore` (and leaves it in place), `.newerStore`, `.storage`.
   package static func checkStore(dataDirectory: String) throws(ClientError) {
     do {
       try ClientStore.check(directory: dataDirectory)
@@ -130,7 +130,7 @@ public final class QueueClient: Sendable {
     }
   }
 
-  /// Operations that can be read but do not fit together are damage too.
+  /// Readable operations that do not fit together are damage too.
   private static func setAside(_ store: ClientStore) -> ClientError {
     do {
       try store.close()
@@ -146,20 +146,20 @@ public final class QueueClient: Sendable {
     device.finish()
   }
 
-  /// Does a command; its operations are on disk when the call returns.
+  /// Performs a command; its operations are on disk when the call returns.
   ///
-  /// - Throws: `.queue` where the queues refuse it or the disk does (`persistenceFailed`), `.closed`;
-  ///   nothing changed then. `.diskUnconfirmed` where the disk failed between writing and confirming:
-  ///   the command is done.
+  /// - Throws: `.queue` if the queues refuse it or the disk fails (`persistenceFailed`), `.closed`;
+  ///   nothing changed then. `.diskUnconfirmed` if the disk failed between writing and confirming:
+  ///   the command was performed.
   @discardableResult
   public func perform(_ command: Command) async throws(ClientError) -> CommandReceipt {
     try await perform(command, isOfPerson: true)
   }
 
-  /// Does a command as `perform(_:)` does.
+  /// Performs a command like `perform(_:)`.
   ///
   /// - Parameters:
-  ///   - isOfPerson: whether undo takes it back; what an agent reports is nobody's to undo.
+  ///   - isOfPerson: whether undo includes it; reports of agents cannot be undone.
   @discardableResult
   package func perform(
     _ command: Command, isOfPerson: Bool
@@ -178,7 +178,7 @@ public final class QueueClient: Sendable {
         change: outcome.change)
       var hasDraft = false
       if case .send(let send) = command, device.hasDraft(send.session) {
-        // One that cannot be read counts as there.
+        // An unreadable draft counts as present.
         hasDraft = (try? store.draft(of: send.session) != nil) ?? true
       }
       return ((receipt, hasDraft), actions)
@@ -191,12 +191,12 @@ public final class QueueClient: Sendable {
     return receipt
   }
 
-  /// Whether a command would be done now; nothing changes.
+  /// Checks whether a command would be performed now; changes nothing.
   ///
-  /// - Throws: as `perform`, where the queues refuse it.
+  /// - Throws: as `perform`, if the queues refuse it.
   public func check(_ command: Command) throws(ClientError) {
     var workspace = engine.latest.workspace
-    // Nothing is authored, so anybody may be the author.
+    // Nothing is authored, so any author will do.
     let context = CommandContext(
       replica: ReplicaID(rawValue: .max), stamp: workspace.latestStamp,
       queueSizeMax: device.settings.maxQueueSize, recordsUndo: false)

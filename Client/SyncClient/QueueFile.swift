@@ -2,8 +2,8 @@ import Basics
 import Foundation
 import QueueModel
 
-/// One session's queue as a file of its own, `queue-{sessionId}.json`: what apps wrote before there
-/// was a daemon (S0-43 … S0-56). Read as the object with its version, or as the bare list.
+/// One session's queue as a file, `queue-{sessionId}.json`: the format of apps before there was a
+/// daemon (S0-43 … S0-56). Read as the object with its version, or as the list alone.
 struct QueueFile: Codable {
   static let version = 1
 
@@ -11,7 +11,7 @@ struct QueueFile: Codable {
   var sessionId: String
   var messages: [Message]
 
-  /// A message; `attachments` and `editions` are this program's additions, which others pass over.
+  /// A message; `attachments` and `editions` are this program's additions, which others ignore.
   struct Message: Codable {
     var id: String
     var content: String
@@ -24,7 +24,7 @@ struct QueueFile: Codable {
     var attempts: Int?
     var lastError: String?
     var attachments: [File]?
-    /// The texts of which `content` was merged, until somebody has looked at it.
+    /// The texts from which `content` was merged, until it is checked.
     var editions: [WorkspaceDocument.Edition]?
 
     func encode(to encoder: any Encoder) throws {
@@ -35,7 +35,7 @@ struct QueueFile: Codable {
       try container.encode(sessionId ?? "", forKey: .sessionId)
       try container.encode(priority ?? "normal", forKey: .priority)
       try container.encode(createdAt, forKey: .createdAt)
-      // Null where there is none, as the format has it.
+      // Null if there is none, as the format has it.
       try container.encode(imageData, forKey: .imageData)
       try container.encode(attempts ?? 0, forKey: .attempts)
       try container.encode(lastError, forKey: .lastError)
@@ -44,7 +44,7 @@ struct QueueFile: Codable {
     }
   }
 
-  /// A file of a message; its bytes are `data`, or the message's `imageData` where that is left out.
+  /// A file of a message; its bytes are `data`, or the message's `imageData` if that is left out.
   struct File: Codable {
     var name: String
     var mediaType: String
@@ -84,7 +84,7 @@ struct QueueFile: Codable {
   }
 }
 
-/// Times of queue files: ISO 8601 in UTC, with milliseconds where there are any.
+/// Times of queue files: ISO 8601 in UTC, with milliseconds if there are any.
 enum QueueFileTime {
   static func text(_ milliseconds: Int64) -> String {
     ISOTime.shortText(milliseconds: milliseconds)

@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import NetworkAddresses
 
-/// Where a server listens.
+/// The address of a server.
 struct ServerAddress: Hashable, Sendable {
   var isSecure: Bool
   var host: String
@@ -22,13 +22,13 @@ struct ServerAddress: Hashable, Sendable {
     port = parts.port ?? (isSecure ? 443 : 80)
   }
 
-  /// The host as it stands in addresses and in the `Host` field.
+  /// The host as written in addresses and in the `Host` field.
   private var bracketedHost: String { host.contains(":") ? "[\(host)]" : host }
 
   var hostField: String { "\(bracketedHost):\(port)" }
 
-  /// Whether what is sent there can be read on the way: not encrypted, and farther than this machine
-  /// or a private network. Of a name only a few say where they lead.
+  /// Whether data could be read on the way: it is not encrypted, and goes beyond this machine or a
+  /// private network. Only a few names show where they lead.
   var isExposed: Bool {
     guard !isSecure else { return false }
     if let address = InternetAddress(host) {
@@ -39,7 +39,7 @@ struct ServerAddress: Hashable, Sendable {
       && ![".localhost", ".local", ".internal", ".home.arpa"].contains { name.hasSuffix($0) }
   }
 
-  /// Whether no other machine reaches it there.
+  /// Whether other machines cannot reach it there.
   var isOfThisMachine: Bool {
     InternetAddress(host)?.reach == .loopback
       || ["localhost", "localhost."].contains(host.lowercased())

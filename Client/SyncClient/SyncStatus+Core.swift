@@ -4,7 +4,7 @@ import SequenceCRDT
 import WireProtocol
 
 extension SyncStatus {
-  /// - Parameter now: milliseconds on the clock of the core's occasions.
+  /// - Parameter now: milliseconds on the clock of the core's contexts.
   init(of core: ClientCore, now: Int64) {
     let record = core.replica.record
     let (state, retryAfter, since) = SyncStatus.connection(of: core, now: now)

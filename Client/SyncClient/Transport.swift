@@ -9,10 +9,10 @@ import WireProtocol
 
 /// One WebSocket connection to a server. Opened once, closed once; may be closed at any moment.
 final class Transport: Sendable {
-  /// What comes in.
+  /// Incoming data.
   enum Incoming: Sendable {
     case message([UInt8])
-    /// A ping or pong: the server lives.
+    /// A ping or pong: the server is alive.
     case heard
   }
 
@@ -26,19 +26,19 @@ final class Transport: Sendable {
     /// Every channel that was tried for a name with several addresses, until one has won.
     var tried: [any Channel] = []
     var inbox: NIOLoopBound<FrameInbox>?
-    /// When the peer's certificate ends, seconds since 1970.
+    /// When the peer's certificate expires, seconds since 1970.
     var certificateEnd: Int64?
     var isClosed = false
     var reason = "the connection ended"
   }
 
   private static let closeMilliseconds: Int64 = 500
-  /// How long what was sent before a goodbye has to go out.
+  /// How long data that was sent before a goodbye has to be written.
   private static let goodbyeMilliseconds: Int64 = 2_000
-  /// Empty or tiny fragments are a way to make a receiver work; no honest server sends them.
+  /// Empty or tiny fragments can overload a receiver; honest servers do not send them.
   private static let fragmentsMax = 1_024
 
-  /// What comes in, as it was read together.
+  /// Incoming data, grouped by reads.
   let incoming: AsyncStream<[Incoming]>
   private let continuation: AsyncStream<[Incoming]>.Continuation
   private let address: ServerAddress
@@ -54,10 +54,10 @@ final class Transport: Sendable {
   /// Why the connection ended, once `incoming` has ended.
   var reason: String { state.withLock { $0.reason } }
 
-  /// When the server's certificate ends, seconds since 1970; nil without TLS.
+  /// When the server's certificate expires, seconds since 1970; nil without TLS.
   var certificateEnd: Int64? { state.withLock { $0.certificateEnd } }
 
-  /// Connects and upgrades; the caller sees to it that this does not take for ever.
+  /// Connects and upgrades; the caller limits the time.
   func open() async throws(Failure) {
     do {
       let security = try Transport.makeSecurity(for: address, certificateFile: certificateFile)
@@ -82,7 +82,7 @@ final class Transport: Sendable {
     }
   }
 
-  /// What TLS needs; nil for an address without.
+  /// The TLS context; nil for an address without TLS.
   static func makeSecurity(
     for address: ServerAddress, certificateFile: String?
   ) throws -> NIOSSLContext? {
@@ -110,13 +110,14 @@ final class Transport: Sendable {
     if isClosed { channel.close(promise: nil) }
   }
 
-  /// Runs on the channel's event loop; the future it returns ends with the upgrade.
+  /// Runs on the channel's event loop; the future it returns completes with the upgrade.
   private func configure(
     _ channel: any Channel, security: NIOSSLContext?
   ) throws -> EventLoopFuture<Void> {
     let pipeline = channel.pipeline.syncOperations
     if let security {
-      // A server name is for names alone; certificates for addresses are checked against the peer.
+      // Only host names may be server names; certificates of addresses are checked against the
+      // peer.
       let isAddress = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
       try pipeline.addHandler(
         NIOSSLClientHandler(context: security, serverHostname: isAddress ? nil : address.host))
@@ -160,7 +161,7 @@ final class Transport: Sendable {
     let certificateEnd = (security?.peerCertificate?.notValidAfter).map { Int64($0) }
     let isClosed = state.withLock { state in
       state.certificateEnd = certificateEnd
-      // A name with several addresses can have several channels that were tried; this one won.
+      // A name with several addresses can have several tried channels; this one won.
       state.channel = channel
       state.tried = []
       state.inbox = NIOLoopBound(inbox, eventLoop: channel.eventLoop)
@@ -176,7 +177,7 @@ final class Transport: Sendable {
     try pipeline.addHandler(inbox)
   }
 
-  /// The consumer has dealt with one element of `incoming`, and more may be read.
+  /// The consumer has processed one element of `incoming`, and more may be read.
   func consumed() {
     let (channel, inbox) = state.withLock { ($0.channel, $0.inbox) }
     guard let channel, let inbox else { return }
@@ -197,7 +198,7 @@ final class Transport: Sendable {
       WebSocketFrame(fin: true, opcode: opcode, maskKey: .random(), data: data), promise: nil)
   }
 
-  /// Says goodbye and closes; what was sent before still goes out.
+  /// Says goodbye and closes; data that was sent before is still written.
   func close() {
     let (channel, tried) = state.withLock { state in
       let isOpen = !state.isClosed && state.inbox != nil
@@ -215,18 +216,18 @@ final class Transport: Sendable {
     channel.writeAndFlush(
       WebSocketFrame(fin: true, opcode: .connectionClose, maskKey: .random(), data: code)
     ).whenComplete { _ in
-      // The server answers with its own closing; a silent one is not waited for.
+      // The server answers with its own close frame; a silent one is not waited for.
       channel.eventLoop.scheduleTask(in: .milliseconds(Transport.closeMilliseconds)) {
         channel.close(promise: nil)
       }
     }
-    // One that takes nothing any more never gets so far.
+    // A peer that reads nothing never gets so far.
     channel.eventLoop.scheduleTask(in: .milliseconds(Transport.goodbyeMilliseconds)) {
       channel.close(promise: nil)
     }
   }
 
-  /// Gives up a connection that is not open yet; an open one is left alone.
+  /// Gives up a connection that is not open yet; an open one is not affected.
   func abandonOpening() {
     let tried = state.withLock { state -> [any Channel] in
       guard state.inbox == nil else { return [] }

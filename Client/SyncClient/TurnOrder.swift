@@ -1,21 +1,21 @@
 import ClientCore
 public import QueueModel
 
-/// A prompt that an agent is to get, exactly this once.
+/// A prompt to hand to an agent, exactly once.
 public struct TurnStart: Hashable, Sendable {
-  /// Whose queue it stood in.
+  /// The session of its queue.
   public var session: SessionID
   /// The message.
   public var message: MessageID
-  /// Which attempt it is, from 1.
+  /// The number of the attempt, from 1.
   public var attempt: UInt16
-  /// The prompt, exactly as it was let out.
+  /// The prompt, exactly as it was granted.
   public var prompt: String
   /// The message's own project, else the session's.
   public var project: String?
   /// The message's files, by name.
   public var attachments: [Attachment]
-  /// What is kept of the session's agents; nil where it cannot be read.
+  /// The stored data about the session's agents; nil if it cannot be read.
   public var memory: AgentMemory?
 
   init(_ order: StartOrder, in workspace: Workspace, memory: AgentMemory?) {
@@ -28,25 +28,25 @@ public struct TurnStart: Hashable, Sendable {
   }
 }
 
-/// What this device keeps of a session's agents.
+/// This device's stored data about a session's agents.
 public struct AgentMemory: Hashable, Sendable {
-  /// The session's own agent; nil where it is the device's.
+  /// The session's own agent; nil if it is the device's.
   public var kind: AgentKind?
   /// The agents' own ids of the session's conversation.
   public var conversations: [AgentKind: String]
 }
 
-/// What whoever runs agents has to do.
+/// An order to the code that runs agents.
 public enum TurnOrder: Hashable, Sendable {
-  /// Hand the prompt to the session's agent, and say with `ClientExecution.ended` what became of it. That it
-  /// starts is on the disk.
+  /// Hand the prompt to the session's agent, and report its result with `ClientExecution.ended`.
+  /// The start is recorded on the disk.
   case start(TurnStart)
-  /// Stop the agent at work on this attempt, and say that it ended: `notStarted` where it had not begun.
+  /// Stop the agent at work on this attempt, and report its end: `notStarted` if it had not begun.
   case stop(SessionID, attempt: UInt16)
   /// Ask, on all devices, whether the session may run here.
   case askConsent(SessionID)
-  /// Ask no more: it may, or it is no longer to run here.
+  /// Stop asking: the session may run here, or is no longer to run here.
   case consentSettled(SessionID)
-  /// Nothing runs any more, and nothing will begin.
+  /// Nothing runs any more, and nothing will start.
   case drained
 }

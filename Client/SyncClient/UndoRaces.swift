@@ -6,11 +6,11 @@ import SequenceCRDT
 struct UndoRaces: Sendable {
   /// The workspace before the undo.
   let before: Workspace
-  /// What is undone, if it was looked up.
+  /// The change to undo, if it was looked up.
   let label: UndoLabel?
-  /// What to ask for each message that it withdraws, or gives another text.
+  /// The question for each message that it withdraws, or gives another text.
   private(set) var races: [MessageID: StartRace] = [:]
-  /// Whether it would be done at all, as far as this device knows.
+  /// Whether it would be performed at all, as far as this device knows.
   private(set) var isPossible = true
 
   init(
@@ -25,7 +25,7 @@ struct UndoRaces: Sendable {
     }
   }
 
-  /// Those of a command that was not given yet.
+  /// The races of a command that was not given yet.
   init(of command: Command, in core: ClientCore) {
     let replica = core.replica
     let trial = UndoTrial(
@@ -36,24 +36,26 @@ struct UndoRaces: Sendable {
     isPossible = trial != nil
   }
 
-  /// The same, or a question that shows whether the authority is there; nothing if there is nothing to do.
+  /// The same, or a question that shows whether the authority answers; empty if there is nothing to
+  /// do.
   var all: [MessageID: StartRace] {
     guard isPossible, races.isEmpty else { return races }
     return Self.presence(in: before)
   }
 
-  /// A question that shows whether the authority is there.
+  /// A question that shows whether the authority answers.
   static func presence(in workspace: Workspace) -> [MessageID: StartRace] {
     let unknown = MessageID.random()
     return [unknown: StartRace(withdrawing: unknown, in: workspace)]
   }
 
-  /// Why nothing is left to be taken back: agents have got all that would be withdrawn or edited.
+  /// Why nothing can be undone: agents have received all messages that would be withdrawn or
+  /// edited.
   func obstacle(by endings: [MessageID: StartRace.Ending]) -> UndoObstacle? {
     guard !races.isEmpty, races.keys.allSatisfy({ endings[$0] == .tooLate }) else { return nil }
     return races.keys.min().flatMap(started)
   }
 
-  /// That an agent has got a message.
+  /// The obstacle that an agent has received a message.
   func started(_ id: MessageID) -> UndoObstacle? { .start(of: id, in: before) }
 }

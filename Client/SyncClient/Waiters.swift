@@ -2,19 +2,19 @@ import ClientCore
 import QueueModel
 import WireProtocol
 
-/// Who waits for a decision or for the end of an answer.
+/// Callers that wait for a decision or for the result of an answer.
 struct Waiters: Sendable {
   typealias Agent = CheckedContinuation<Result<AskAnswer, ClientError>, Never>
   typealias Person = CheckedContinuation<Result<AnswerEvent, ClientError>, Never>
 
-  /// Agents that asked, by request; each is told once.
+  /// Agents that asked, by request; each gets one decision.
   private var agents: [RequestID: Agent] = [:]
-  /// People that answered, by request, with the answers they gave.
+  /// Users that answered, by request, with their answers.
   private var people: [RequestID: [(answer: AnswerRequest, person: Person)]] = [:]
 
-  /// An agent waits from now on.
+  /// Adds an agent that waits.
   ///
-  /// - Returns: false where another one waits under this id; the agent is told then.
+  /// - Returns: false if another one waits under this id; then the agent is notified of that.
   mutating func add(_ agent: Agent, for request: RequestID) -> Bool {
     guard agents[request] == nil else {
       agent.resume(returning: .failure(.queue(.messageIDTaken(id: request.description))))
@@ -29,19 +29,19 @@ struct Waiters: Sendable {
     agents[request] != nil
   }
 
-  /// Hands the decision over, once.
+  /// Hands over the decision, once.
   mutating func tell(_ request: RequestID, _ decision: Result<AskAnswer, ClientError>) {
     agents.removeValue(forKey: request)?.resume(returning: decision)
   }
 
-  /// A person waits for the end of an answer.
+  /// Adds a user who waits for the result of an answer.
   mutating func add(_ person: Person, for answer: AnswerRequest) {
     people[answer.request, default: []].append((answer, person))
   }
 
-  /// Tells those who gave the answer what became of it.
+  /// Reports the result to the users who gave the answer.
   ///
-  /// - Returns: whether anybody waited.
+  /// - Returns: whether anyone waited.
   @discardableResult
   mutating func tell(_ answer: AnswerRequest, _ event: Result<AnswerEvent, ClientError>) -> Bool {
     let waiting = people[answer.request] ?? []

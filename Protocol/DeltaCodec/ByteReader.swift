@@ -1,6 +1,6 @@
 package import QueueModel
 
-/// Takes fields from bytes that come from outside; never reads past its end.
+/// Reads fields from untrusted bytes; never reads past the end.
 package struct ByteReader: Sendable {
   package let bytes: [UInt8]
   /// The next byte's offset.
@@ -79,7 +79,7 @@ package struct ByteReader: Sendable {
     Int(try number(max: UInt(max), what()))
   }
 
-  /// A count of things of which each takes at least `bytesEach` bytes of what is left.
+  /// A count of items that take at least `bytesEach` bytes each of what is left.
   package mutating func count(
     ofAtLeast bytesEach: Int, max: Int, _ what: @autoclosure () -> String
   ) throws(DecodingFault) -> Int {
@@ -154,7 +154,7 @@ package struct ByteReader: Sendable {
     var left = count
     while left > 0 {
       guard scan < end else { throw truncated() }
-      // What follows the text may look like its continuation, so the first byte alone decides.
+      // The bytes after the text may look like its continuation, so only the first byte decides.
       if bytes[scan] < 0x80 {
         scan += 1
       } else {
@@ -176,7 +176,7 @@ package struct ByteReader: Sendable {
     return String(decoding: bytes[start..<scan], as: UTF8.self)
   }
 
-  /// How many bytes a scalar has that begins with a byte above 0x7F; nil where none does.
+  /// The number of bytes of a scalar that begins with a byte above 0x7F; nil if no scalar does.
   private static func scalarLength(first: UInt8) -> Int? {
     switch first {
     case 0xC2..<0xE0: 2
@@ -186,8 +186,8 @@ package struct ByteReader: Sendable {
     }
   }
 
-  /// Whether the bytes behind the first one of a scalar are what they must be: no overlong form,
-  /// no surrogate, nothing above U+10FFFF. Source: Unicode Standard, table 3-7.
+  /// Whether the bytes after a scalar's first one are valid: no overlong form, no surrogate,
+  /// nothing above U+10FFFF. Source: Unicode Standard, table 3-7.
   private func continues(at first: Int, length: Int) -> Bool {
     let allowed: ClosedRange<UInt8> =
       switch bytes[first] {

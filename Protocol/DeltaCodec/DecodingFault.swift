@@ -1,4 +1,4 @@
-/// Why bytes from outside are not what they claim to be: what, where, and in words.
+/// Why untrusted bytes are invalid: the kind of fault, its place, and a text.
 package struct DecodingFault: Error, Hashable, Sendable {
   /// The kinds of faults.
   package enum Code: String, Hashable, Sendable, CaseIterable {
@@ -6,17 +6,17 @@ package struct DecodingFault: Error, Hashable, Sendable {
     case truncated
     /// A number is not in its shortest form, or does not fit 64 bits.
     case overlongNumber
-    /// A field holds a value it must not hold.
+    /// A field holds a forbidden value.
     case invalidValue
     /// Text is not UTF-8.
     case invalidText
     /// A row kind, form or column that this version does not know: update the reader.
     case unsupported
-    /// A documented maximum of the model is passed.
+    /// A documented maximum of the model is exceeded.
     case limitExceeded
-    /// Decoding would take more than the budget allows.
+    /// Decoding would use more than the budget allows.
     case budgetExceeded
-    /// Something follows where the bytes must end.
+    /// Extra bytes follow the expected end.
     case trailingBytes
   }
 
@@ -36,7 +36,7 @@ extension DecodingFault: CustomStringConvertible {
   package var description: String { "\(code.rawValue) at byte \(offset): \(message)" }
 }
 
-/// What one call of a decoder may take; checked before anything is reserved.
+/// The maximum use of one call of a decoder; checked before any memory is reserved.
 package struct DecodingBudget: Hashable, Sendable {
   /// Rows of a delta, or records of a snapshot.
   package var rowsMax: Int
@@ -47,7 +47,7 @@ package struct DecodingBudget: Hashable, Sendable {
   /// Entries of the replica table.
   package var replicasMax: Int
 
-  /// - Parameter operationsMax: `itemsMax` where it is nil.
+  /// - Parameter operationsMax: `itemsMax` if it is nil.
   package init(rowsMax: Int, itemsMax: Int, operationsMax: Int? = nil, replicasMax: Int) {
     self.rowsMax = rowsMax
     self.itemsMax = itemsMax
@@ -58,16 +58,16 @@ package struct DecodingBudget: Hashable, Sendable {
   /// For one delta from this device's own disk.
   package static let standard = DecodingBudget(
     rowsMax: 1_200_000, itemsMax: 1_200_000, replicasMax: 65_536)
-  /// For a whole workspace; of a short snapshot less, see `limited`.
+  /// For a whole workspace; a short snapshot gets less, see `limited`.
   package static let snapshot = DecodingBudget(
     rowsMax: 64_000_000, itemsMax: 256_000_000, replicasMax: 1_000_000)
 
-  /// Hidden scalars and dead slots take no bytes in a snapshot, but memory in a workspace: so many
-  /// are taken on trust, and so many more for each byte.
+  /// Hidden scalars and dead slots take no bytes in a snapshot, but memory in a workspace. This
+  /// many are accepted in any snapshot, and a further number for each byte.
   package static let claimedItemsMax: Int64 = 1 << 25
   package static let claimedItemsPerByte: Int64 = 1_000
 
-  /// The budget for a snapshot of so many bytes.
+  /// The budget for a snapshot of this many bytes.
   func limited(toSnapshotOf byteCount: Int) -> DecodingBudget {
     var limited = self
     let claimed =

@@ -1,17 +1,17 @@
 package import QueueModel
 
-/// Operations as bytes and back; SPECIFICATION.md, section "Delta".
+/// Encodes operations as bytes, and decodes them; SPECIFICATION.md, section "Delta".
 ///
-/// Operations that continue each other become one row. Decoding gives text as long runs and every
-/// placement as an operation of its own: the same units with the same ids in the same order.
-/// Encoding what was decoded gives the same bytes.
+/// Operations that continue each other become one row. Decoding returns text as long runs and every
+/// placement as its own operation: the same units with the same ids in the same order. Encoding
+/// decoded operations gives the same bytes.
 package enum DeltaCodec {
   /// - Precondition: every operation has at least one unit, and no id or reference is 0.
   package static func encode(_ operations: [Operation]) -> [UInt8] {
     encodeParts(operations).bytes
   }
 
-  /// The same, with the ends of the parts that are alike inside.
+  /// The same, with the ends of parts that have similar content.
   package static func encodeParts(_ operations: [Operation]) -> EncodedBody {
     DeltaEncoder.encode(DeltaRow.rows(of: operations))
   }
@@ -23,10 +23,10 @@ package enum DeltaCodec {
   }
 }
 
-/// Encoded bytes, and where a compressor does well to start anew.
+/// Encoded bytes, and the offsets at which a compressor should start a new block.
 package struct EncodedBody: Hashable, Sendable {
   package var bytes: [UInt8]
-  /// Offsets behind columns or streams, ascending.
+  /// Offsets after columns or streams, ascending.
   package var partEnds: [Int]
 
   package init(bytes: [UInt8], partEnds: [Int]) {

@@ -12,7 +12,7 @@ struct DeltaDecoder: ~Copyable {
   private var operations: [Operation] = []
   private let budget: DecodingBudget
   private var itemsLeft: Int
-  /// Of these, what may be something else than units of text.
+  /// Of these, units of operations other than insertText and deleteText.
   private var operationsLeft: Int
 
   static func decode(
@@ -163,7 +163,7 @@ struct DeltaDecoder: ~Copyable {
     }
   }
 
-  /// A count of at least two, which is written less two.
+  /// A count of at least two, written as the count minus two.
   mutating func readRepetitions(_ what: String) throws(DecodingFault) -> Int {
     let most = min(DeltaFormat.sequenceMax, Int64(Int.max))
     return try source[.counts].count(max: Int(most) - 2, what) + 2

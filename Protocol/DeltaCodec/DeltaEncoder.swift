@@ -11,7 +11,7 @@ struct DeltaEncoder {
   private var streams: [ByteWriter]
   private var context: DeltaFormat.Context
 
-  /// Goes through the rows twice: for the table of replicas, and to write.
+  /// Visits the rows twice: to build the table of replicas, and to write.
   static func encode(_ rows: [DeltaRow]) -> EncodedBody {
     var encoder = DeltaEncoder(
       ReplicaTable(of: rows), usesColumns: rows.count > DeltaFormat.rowsInRowFormMax)
@@ -47,7 +47,7 @@ struct DeltaEncoder {
     return EncodedBody(bytes: writer.bytes, partEnds: partEnds)
   }
 
-  /// Writes what comes before the head of a row that takes `length` ids.
+  /// Writes the fields before the head of a row that takes `length` ids.
   private mutating func begin(_ id: OperationID, length: Int) -> LocalID {
     let id = table.local(id)
     if id.replica != context.author {
@@ -81,7 +81,7 @@ extension DeltaEncoder {
     }
   }
 
-  /// Says how far the time of the row's slots is from their stamp, if it is not as far as it was.
+  /// Writes the difference between the time of the row's slots and their stamp, if it changed.
   private mutating func writeTimeDifference(of row: Operation) {
     guard let time = row.origins?.time, let stamp = row.stamp else { return }
     let difference = time &- stamp.milliseconds
@@ -302,7 +302,7 @@ extension DeltaEncoder {
 
 // Fields
 extension DeltaEncoder {
-  /// Where a row inserts, with the tags that say so.
+  /// The place at which a row inserts, with its tags.
   private struct Place {
     var focus: DeltaFormat.Focus
     var left: LocalID?

@@ -2,20 +2,21 @@ import QueueModel
 
 /// The numbers of the delta format; SPECIFICATION.md, section "Delta".
 ///
-/// Sequence numbers are counted in 64 bits: what is reckoned on the way may lie past the last one, which an
-/// `Int` of 32 bits does not even hold.
+/// Sequence numbers are computed in 64 bits: intermediate results may exceed the maximum, which an
+/// `Int` of 32 bits could not hold.
 enum DeltaFormat {
-  /// Up to so many rows the fields of each row stand together; above, each field has its column.
+  /// Up to this many rows, the fields of each row are written together; above, each field has its
+  /// column.
   static let rowsInRowFormMax = 24
   /// 2024-01-01T00:00:00Z in milliseconds since 1970: where stamps of a delta count from.
   static let epochMilliseconds: Int64 = 1_704_067_200_000
-  /// The first stamp's five bytes when it does not fit them.
+  /// The first stamp's five bytes if the stamp does not fit them.
   static let longStamp: UInt64 = (1 << 40) - 1
-  /// The sequence number of the session that is meant before any was named.
+  /// The sequence number of the default session, before a row names one.
   static let firstSession: Int64 = 2
   /// The last sequence number that can be named.
   static let sequenceMax = Int64(Limits.sequenceMax)
-  /// Columns from here on may be skipped by readers that do not know them.
+  /// Readers may skip unknown columns from this number on.
   static let optionalColumnsFrom: UInt8 = 64
 
   /// The first byte of a row; ranges hold tags in their low bits.
@@ -48,7 +49,7 @@ enum DeltaFormat {
   enum RightTag {
     static let end: UInt8 = 0
     static let besideLeft: UInt8 = 1
-    /// Further on than that, in the left origin's replica.
+    /// Further ahead than that, in the left origin's replica.
     static let ahead: UInt8 = 2
     static let explicit: UInt8 = 3
   }
@@ -56,7 +57,7 @@ enum DeltaFormat {
   /// Which tags a row clears: two bits of a mode byte.
   enum ClearsTag {
     static let none: UInt8 = 0
-    /// One: the left origin, or the element where the row has no origins.
+    /// One: the left origin, or the element if the row has no origins.
     static let neighbour: UInt8 = 1
     /// One: the session; or, for `locked`, the same list as for `queued`.
     static let same: UInt8 = 2
@@ -88,10 +89,10 @@ enum DeltaFormat {
   struct Context {
     /// One for each focus of the first replica, then of the second, and so on.
     private var focuses: [Int64]
-    /// The sequence number each replica's next row has unless it says otherwise.
+    /// The default sequence number of each replica's next row.
     var nextSequences: [Int64]
     var author = 0
-    /// The content that text rows speak of.
+    /// The message of the text rows.
     var message: LocalID?
     var session = LocalID(replica: 0, seq: DeltaFormat.firstSession)
     /// Milliseconds since 1970.

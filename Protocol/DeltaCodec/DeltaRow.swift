@@ -5,11 +5,11 @@ import SequenceCRDT
 struct DeltaRow {
   private(set) var id: OperationID
   private(set) var body: Operation.Body
-  /// How many ids the row takes.
+  /// The number of ids that the row takes.
   private(set) var length: Int
   /// The text of an insertion, kept apart from `body` so that it grows in place.
   private(set) var text = ""
-  /// What a run of placements moves after the first.
+  /// The later items of a run of placements.
   private(set) var furtherTargets: [OperationID] = []
 
   /// - Precondition: the operation is not empty and its ids exist.
@@ -43,7 +43,7 @@ struct DeltaRow {
     return rows
   }
 
-  /// Takes `next` in where it continues the row; otherwise leaves the row as it is.
+  /// Adds `next` if it continues the row; otherwise leaves the row unchanged.
   private mutating func absorb(_ next: Operation) -> Bool {
     guard next.id.replica == id.replica, Int64(next.id.seq) == Int64(id.seq) + Int64(length) else {
       return false
@@ -88,15 +88,15 @@ struct DeltaRow {
 }
 
 extension Operation.Origins {
-  /// Whether a slot that goes here goes on a run of slots whose last one is `last`.
+  /// Whether a slot at these origins continues a run of slots whose last one is `last`.
   fileprivate func continues(_ run: Operation.Origins, behind last: OperationID) -> Bool {
     left == last && right == run.right && time == run.time
   }
 }
 
 extension Operation.DeleteText {
-  /// This deletion and the next as one where the second, which has the ids behind, goes on in the
-  /// same direction; else nil.
+  /// This deletion and the next as one, if the next has the following ids and continues in the same
+  /// direction; else nil.
   fileprivate func joined(with next: Operation.DeleteText) -> Operation.DeleteText? {
     guard message == next.message, first.replica == next.first.replica, next.count >= 1,
       Int.max - count >= next.count

@@ -1,14 +1,14 @@
-/// The streams that the fields of rows come from: one, or one per column.
+/// The streams from which the fields of rows are read: one, or one for each column.
 struct DeltaSource: ~Copyable {
   private typealias Column = DeltaFormat.Column
 
-  /// One for all columns, or one for each. They are reached for every field of every row, which
-  /// an array would check for uniqueness each time. Only this file touches the pointer: it is
-  /// allocated by the initializer, freed with the source, and indexed below `count`.
+  /// One for all columns, or one for each. Every field of every row uses them, and an array would
+  /// check for unique ownership each time. Only this file touches the pointer: the initializer
+  /// allocates it, the source frees it, and every index is below `count`.
   private let readers: UnsafeMutablePointer<ByteReader>
   private let count: Int
 
-  /// - Throws: `DecodingFault` where columns are out of order, empty, cut or unknown.
+  /// - Throws: `DecodingFault` if columns are out of order, empty, cut or unknown.
   init(rest: ByteReader, usesColumns: Bool = true) throws(DecodingFault) {
     self.init(usesColumns ? try DeltaSource.columns(of: rest) : [rest])
   }
@@ -52,7 +52,7 @@ struct DeltaSource: ~Copyable {
   }
 
   subscript(column: DeltaFormat.Column) -> ByteReader {
-    // The number of a column is below the count where there is more than one stream.
+    // With more than one stream, every column's number is below the count.
     unsafeAddress { UnsafePointer(readers + (count > 1 ? column.rawValue : 0)) }
     unsafeMutableAddress { readers + (count > 1 ? column.rawValue : 0) }
   }

@@ -1,7 +1,7 @@
 import QueueModel
 import SequenceCRDT
 
-/// The replicas that a delta's rows name, in the order in which they first do, each with the
+/// The replicas of a delta's rows, in the order in which the rows first name them, each with the
 /// sequence number from which its references are counted.
 struct ReplicaTable {
   private(set) var replicas: [ReplicaID] = []
@@ -27,8 +27,8 @@ struct ReplicaTable {
     return DeltaFormat.LocalID(replica: index, seq: Int64(id.seq))
   }
 
-  /// The start of a delta. One replica, as in nearly every delta that a person's keystroke makes,
-  /// takes no count.
+  /// The start of a delta. A single replica, as in nearly every delta of one keystroke, takes no
+  /// count.
   func write(to writer: inout ByteWriter, usesColumns: Bool) {
     let form: UInt64 = usesColumns ? 1 : 0
     if replicas.count == 1 {

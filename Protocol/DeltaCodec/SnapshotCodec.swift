@@ -1,29 +1,30 @@
 package import QueueModel
 
-/// A workspace's state as bytes and back; SPECIFICATION.md, section "Snapshot".
+/// Encodes a workspace's state as bytes, and decodes it; SPECIFICATION.md, section "Snapshot".
 ///
 /// Equal images give equal bytes.
 package enum SnapshotCodec {
-  /// - Precondition: messages stand at slots of their session, in order.
+  /// - Precondition: messages are at slots of their session, in order.
   package static func encode(_ image: WorkspaceImage) -> [UInt8] {
     encodeParts(image).bytes
   }
 
-  /// The same, with the ends of the parts that are alike inside.
+  /// The same, with the ends of parts that have similar content.
   package static func encodeParts(_ image: WorkspaceImage) -> EncodedBody {
     SnapshotEncoder.encode(image)
   }
 
-  /// The snapshot of a workspace; what nothing touched since it was opened is written as it was.
+  /// The snapshot of a workspace; the bytes of sessions that are unchanged since it was opened are
+  /// copied.
   package static func encodeParts(_ workspace: Workspace) -> EncodedBody {
     SnapshotEncoder.encode(workspace)
   }
 
-  /// Opens a snapshot that this program wrote: sessions stay packed until something touches them.
+  /// Opens a snapshot that this program wrote: sessions stay packed until they are used.
   ///
-  /// Everything but their runs is checked now.
+  /// Everything except their runs is checked now.
   ///
-  /// - Parameter reader: stands at the number of the layout.
+  /// - Parameter reader: at the number of the layout.
   package static func open(
     _ reader: ByteReader, budget: DecodingBudget = .snapshot
   ) throws(DecodingFault) -> Workspace {
@@ -45,7 +46,7 @@ package enum SnapshotCodec {
     }
   }
 
-  /// Packs the sessions of a workspace that are not, as if it were written and opened again.
+  /// Packs the unpacked sessions of a workspace, as if it were written and opened again.
   ///
   /// - Complexity: O(state), a copy of the bytes for what is packed already.
   package static func pack(_ workspace: inout Workspace) {
@@ -58,7 +59,7 @@ package enum SnapshotCodec {
       let sessions = SnapshotSessions(snapshot, known: workspace.imageReplicas)
       try workspace.pack(into: sessions, summaries: try sessions.summaries())
     } catch {
-      // A state that no snapshot may hold, since it passes a limit, stays as it is.
+      // A state that exceeds a limit of snapshots stays unpacked.
     }
   }
 
@@ -68,7 +69,7 @@ package enum SnapshotCodec {
 
   /// Reads a snapshot.
   ///
-  /// Checks form, order and indexes; whether the state makes sense is the workspace's matter.
+  /// Checks form, order and indexes; the workspace checks the meaning.
   package static func decode(
     _ bytes: [UInt8], budget: DecodingBudget = .snapshot
   ) throws(DecodingFault) -> WorkspaceImage {

@@ -5,13 +5,13 @@ import SequenceCRDT
 struct SnapshotDecoder {
   let bytes: [UInt8]
   private var budget: SnapshotBudget
-  /// Where the parts stand in each stream: part *k* from entry *k* to entry *k* + 1.
+  /// The bounds of the parts in each stream: part *k* from entry *k* to entry *k* + 1.
   private var ends: [[Int]] = []
   let sessionCount: Int
 
   /// Reads the directory.
   ///
-  /// - Parameter reader: stands behind the number of the layout.
+  /// - Parameter reader: after the number of the layout.
   init(_ reader: ByteReader, budget: DecodingBudget) throws(DecodingFault) {
     var reader = reader
     bytes = reader.bytes
@@ -46,7 +46,7 @@ struct SnapshotDecoder {
     }
   }
 
-  /// Where a part stands in a stream; part 0 is the workspace's.
+  /// The range of a part in a stream; part 0 is the workspace's.
   func range(of part: Int, in stream: SnapshotFormat.Stream) -> Range<Int> {
     ends[stream.rawValue][part]..<ends[stream.rawValue][part + 1]
   }

@@ -3,8 +3,9 @@ import SequenceCRDT
 
 /// Writes a workspace's state; SPECIFICATION.md, section "Snapshot".
 ///
-/// Every session is a part of its own, which refers to no other. What a part writes goes to four
-/// streams, in which the parts follow each other, so that compression finds alike beside alike.
+/// Every session is a part of its own, without references to other parts. The fields of a part go
+/// to four streams, in which the parts follow each other, so that similar data is adjacent and
+/// compresses well.
 enum SnapshotEncoder {
   static func encode(_ image: WorkspaceImage) -> EncodedBody {
     var parts = [SnapshotPartEncoder.encode(image.replicas, threadSlots: image.threadSlots)]
@@ -15,7 +16,7 @@ enum SnapshotEncoder {
     return join(parts)
   }
 
-  /// Untouched sessions of an opened snapshot are copied as they stand there.
+  /// The bytes of unused sessions of an opened snapshot are copied.
   static func encode(_ workspace: Workspace) -> EncodedBody {
     var parts = [
       SnapshotPartEncoder.encode(
@@ -52,7 +53,7 @@ enum SnapshotEncoder {
   }
 }
 
-/// What one part adds to each stream.
+/// The bytes that one part adds to each stream.
 struct EncodedPart {
   private var streams: [ArraySlice<UInt8>]
 

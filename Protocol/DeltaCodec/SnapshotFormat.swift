@@ -3,10 +3,11 @@ import SequenceCRDT
 
 /// The numbers of the snapshot format; SPECIFICATION.md, section "Snapshot".
 enum SnapshotFormat {
-  /// The first field: another layout has another number.
+  /// The first field, the number of the layout.
   static let layout: UInt64 = 1
 
-  /// The streams, in the order in which they stand and in which the directory gives their parts.
+  /// The streams, in the order in which they are written and in which the directory lists their
+  /// parts.
   enum Stream: Int, CaseIterable {
     case numbers, runs, identifiers, texts
   }
@@ -19,7 +20,7 @@ enum SnapshotFormat {
   /// Bits 0 and 1 of a run's shape.
   enum LeftTag {
     static let start: UInt8 = 0
-    /// The last unit of the run before.
+    /// The last unit of the previous run.
     static let runBefore: UInt8 = 1
     static let explicit: UInt8 = 2
   }
@@ -27,10 +28,10 @@ enum SnapshotFormat {
   /// Bits 2 and 3 of a run's shape.
   enum RightTag {
     static let end: UInt8 = 0
-    /// The first unit of the run behind.
+    /// The first unit of the next run.
     static let runBehind: UInt8 = 1
     static let explicit: UInt8 = 2
-    /// The right origin of the run before.
+    /// The right origin of the previous run.
     static let previous: UInt8 = 3
   }
 
@@ -43,12 +44,12 @@ enum SnapshotFormat {
     static let enqueued: UInt8 = 2
     /// The latest `enqueueThread` is the thread's position.
     static let enqueuedThere: UInt8 = 4
-    /// Every slot is the one its message was added at, at the time of its stamp, behind the one
-    /// before; none is dead.
+    /// Every slot is the one at which its message was added, at the time of its stamp, after the
+    /// previous one; none is dead.
     static let plainSlots: UInt8 = 8
   }
 
-  /// How a message differs from one that was just added, in one byte.
+  /// How a message differs from a newly added one, in one byte.
   enum MessageForm {
     static let tags: UInt8 = 0x03
     static let noTags: UInt8 = 0
@@ -65,7 +66,7 @@ enum SnapshotFormat {
     /// Dead slots before its own, and a stamp other than the first addition's.
     static let explicitPosition: UInt8 = 0x10
     static let severalAdditions: UInt8 = 0x20
-    /// How far the first addition's text form is shifted.
+    /// The bit at which the first addition's text form begins.
     static let textShift: UInt8 = 6
   }
 
@@ -74,7 +75,7 @@ enum SnapshotFormat {
     /// The kinds of the first replica, of the second, and so on.
     private var focuses: [Int64] = []
     private var lastReplicas = [Int](repeating: 0, count: Kind.allCases.count)
-    /// The highest sequence number named of each replica; 0 where none was.
+    /// The highest sequence number named of each replica; 0 if none was.
     private(set) var highest: [Int64] = []
     /// Milliseconds since 1970.
     var milliseconds = DeltaFormat.epochMilliseconds
@@ -96,7 +97,7 @@ enum SnapshotFormat {
       lastReplicas[kind.rawValue]
     }
 
-    /// Takes note of a reference. The first one to a replica counts for all kinds.
+    /// Records a reference. The first one to a replica counts for all kinds.
     mutating func note(_ kind: Kind, _ replica: Int, _ seq: Int64) {
       expect(kind, replica, seq)
       if highest[replica] == 0 {
@@ -105,12 +106,12 @@ enum SnapshotFormat {
       cover(replica, seq)
     }
 
-    /// Takes note of an id that is implied.
+    /// Records an id that is implied.
     mutating func cover(_ replica: Int, _ seq: Int64) {
       highest[replica] = max(highest[replica], seq)
     }
 
-    /// Lets the next reference of a kind count from an id that needs no mention.
+    /// Makes the next reference of a kind count from an implied id.
     mutating func expect(_ kind: Kind, _ replica: Int, _ seq: Int64) {
       lastReplicas[kind.rawValue] = replica
       focuses[replica * Context.kindCount + kind.rawValue] = seq

@@ -1,7 +1,7 @@
 import QueueModel
 import SequenceCRDT
 
-/// A session's part without its runs: all that a view needs. Texts are places in the stream.
+/// A session's part without its runs: all that a view needs. Texts are ranges of the stream.
 struct SnapshotOutline {
   var key: SessionID
   var references: [OperationID] = []
@@ -27,7 +27,7 @@ struct SnapshotOutline {
     /// Almost always empty.
     var others: [Addition] = []
     var deadSlotsBefore = 0
-    /// Of the position.
+    /// The position's stamp.
     var stamp: Stamp
     var explicitTags: [WorkspaceImage.Tags] = []
     var explicitRegisters: [WorkspaceImage.Register] = []

@@ -12,7 +12,7 @@ struct SnapshotPartEncoder {
   private var indexes: [ReplicaID: Int] = [:]
   private var context = SnapshotFormat.Context()
 
-  /// The workspace's part: what is known of replicas, and the slots of the thread queue.
+  /// The workspace's part: the known replicas, and the slots of the thread queue.
   static func encode(
     _ replicas: [WorkspaceImage.Replica], threadSlots: [WorkspaceImage.SlotRun]
   ) -> EncodedPart {
@@ -22,7 +22,7 @@ struct SnapshotPartEncoder {
     return encoder.part
   }
 
-  /// - Precondition: the messages stand at slots of the session, in their order.
+  /// - Precondition: the messages are at slots of the session, in their order.
   static func encode(_ whole: SessionToWrite) -> EncodedPart {
     var encoder = SnapshotPartEncoder()
     encoder.write(whole)
@@ -39,11 +39,11 @@ struct SnapshotPartEncoder {
       identifiers: identifiersWithTable.bytes + identifiers.bytes, texts: texts.bytes)
   }
 
-  /// Devices, each with a name, stand once, however many replicas announced them.
+  /// Each device and name is written once, however many replicas announced them.
   private mutating func write(_ list: [WorkspaceImage.Replica]) {
     struct Device: Hashable {
       var id: DeviceID
-      // As UTF-8, since names that look alike are different ones.
+      // As UTF-8, since canonically equivalent names are different names.
       var name: [UInt8]
     }
     var known: [Device: Int] = [:]
@@ -191,7 +191,7 @@ struct SnapshotPartEncoder {
 
 // Runs and references
 extension SnapshotPartEncoder {
-  /// The slots of a queue, and behind them their times.
+  /// The slots of a queue, then their times.
   private mutating func writeSlots(_ list: [WorkspaceImage.SlotRun]) {
     writeRuns(list, visible: nil)
     var last = context.milliseconds
@@ -268,9 +268,9 @@ extension SnapshotPartEncoder {
     context.note(kind, replica, Int64(seq))
   }
 
-  /// The place in the part's table, where the replica is put if it is new.
+  /// The index in the part's table; adds the replica if it is new.
   private mutating func index(of replica: ReplicaID) -> Int {
-    // Mostly it is the last one again.
+    // It is usually the last one again.
     if replicas.last == replica { return replicas.count - 1 }
     if let index = indexes[replica] { return index }
     indexes[replica] = replicas.count

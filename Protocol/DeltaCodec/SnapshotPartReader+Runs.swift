@@ -3,7 +3,7 @@ import SequenceCRDT
 
 // Whole sessions
 extension SnapshotPartReader {
-  /// A session's part with all it holds.
+  /// A complete part of a session.
   mutating func readSession() throws(DecodingFault) -> WorkspaceImage.Session {
     let outline = try readOutline()
     var session = WorkspaceImage.Session(key: outline.key)
@@ -72,7 +72,7 @@ extension SnapshotPartReader {
     return addition
   }
 
-  /// A stretch of the stream of texts.
+  /// A range of the stream of texts.
   private func text(_ range: Range<Int>) throws(DecodingFault) -> String {
     guard let text = String(validating: texts.bytes[range], as: UTF8.self) else {
       throw DecodingFault(.invalidText, at: range.lowerBound, "content is not UTF-8")
@@ -95,7 +95,7 @@ private struct SlotCursor {
     self.runs = runs
   }
 
-  /// The slot behind so many others.
+  /// The slot after a number of others.
   mutating func next(behind skipped: Int) -> OperationID? {
     var left = skipped
     while run < runs.count {

@@ -1,9 +1,9 @@
 import QueueModel
 import SequenceCRDT
 
-/// Reads the shapes of a list of runs and the origins that they spell out.
+/// Reads the shapes of a list of runs and their explicit origins.
 extension SnapshotPartReader {
-  /// Puts together the runs whose ids and lengths were read.
+  /// Combines the runs whose ids and lengths were read.
   mutating func readRuns(
     ids: [OperationID], lengths: [Int], areText: Bool
   ) throws(DecodingFault) -> [WorkspaceImage.TextRun] {

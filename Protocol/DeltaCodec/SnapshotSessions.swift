@@ -1,10 +1,10 @@
 package import QueueModel
 import SequenceCRDT
 
-/// The sessions of an opened snapshot as they stand in its bytes.
+/// The sessions of an opened snapshot, as its bytes.
 package final class SnapshotSessions: PackedSessions {
   let snapshot: SnapshotDecoder
-  /// How far each replica is known; nothing may name more.
+  /// The last known number of each replica; references may not exceed it.
   private let known: [ReplicaID: UInt32]
 
   init(_ snapshot: SnapshotDecoder, known: [WorkspaceImage.Replica]) {
@@ -14,10 +14,9 @@ package final class SnapshotSessions: PackedSessions {
 
   package var count: Int { snapshot.sessionCount }
 
-  /// Reads everything but the runs.
+  /// Reads everything except the runs.
   ///
-  /// - Throws: `DecodingFault` where a part cannot be read, names what nobody wrote, or stands out
-  ///   of order.
+  /// - Throws: `DecodingFault` if a part cannot be read, names an unknown id, or is out of order.
   func summaries() throws(DecodingFault) -> [SessionSummary] {
     var summaries: [SessionSummary] = []
     summaries.reserveCapacity(count)
@@ -35,7 +34,7 @@ package final class SnapshotSessions: PackedSessions {
     return summaries
   }
 
-  /// Checks that all ids read so far were written by somebody.
+  /// Checks that the snapshot knows all ids that were read so far.
   func checkKnown(_ part: SnapshotPartReader) throws(DecodingFault) {
     for (replica, highest) in zip(part.replicas, part.context.highest)
     where highest > Int64(known[replica] ?? 0) {
@@ -44,7 +43,7 @@ package final class SnapshotSessions: PackedSessions {
     }
   }
 
-  /// Names were read as they came; what is left are the contents.
+  /// Names were checked when they were read; this checks the contents.
   private func check(
     _ outline: SnapshotOutline, _ texts: ByteReader
   ) throws(DecodingFault) {
@@ -87,7 +86,7 @@ package final class SnapshotSessions: PackedSessions {
     }
   }
 
-  /// Reads again what was read when the snapshot was opened.
+  /// Reads bytes again that were checked when the snapshot was opened.
   private func read(
     _ index: Int,
     _ body: (inout SnapshotPartReader) throws(DecodingFault) -> WorkspaceImage.Session
@@ -100,7 +99,7 @@ package final class SnapshotSessions: PackedSessions {
     }
   }
 
-  /// What a session's part adds to a stream.
+  /// The bytes of a session's part in a stream.
   func bytes(of index: Int, in stream: SnapshotFormat.Stream) -> ArraySlice<UInt8> {
     snapshot.bytes[snapshot.range(of: index + 1, in: stream)]
   }
@@ -165,7 +164,7 @@ extension WorkspaceImage.Session {
 }
 
 extension WorkspaceImage.Message {
-  /// A message without runs, at the slot it was added at.
+  /// A message without runs, at the slot at which it was added.
   fileprivate init(_ outline: SnapshotOutline.Message, in bytes: [UInt8]) {
     self.init(
       id: outline.id,

@@ -1,17 +1,17 @@
 import QueueModel
 import SequenceCRDT
 
-/// What an image need not say because the usual course of things implies it.
+/// Parts of an image that need not be written because they follow from the usual case.
 extension SessionToWrite {
-  /// Whether each slot is the one its message was added at, at the time of its stamp, behind the one
-  /// before it.
+  /// Whether each slot is the one at which its message was added, at the time of its stamp, after
+  /// the previous one.
   var hasPlainSlots: Bool {
     guard places.allSatisfy({ $0.slot == $0.addition }) else { return false }
     return session.slots
       == WorkspaceImage.SlotRun.plain(places.map { ($0.slot, $0.stamp.milliseconds) })
   }
 
-  /// For each message, how many dead slots stand between the message before it and its own slot.
+  /// For each message, the number of dead slots between the previous message and its own slot.
   var deadSlotsBeforeMessages: [Int] {
     var gaps: [Int] = []
     var gap = 0
@@ -34,10 +34,10 @@ extension SessionToWrite {
 }
 
 extension WorkspaceImage.SlotRun {
-  /// The id of the last unit; nil where it would leave the range of sequence numbers.
+  /// The id of the last unit; nil if it would leave the range of sequence numbers.
   var lastID: OperationID? { id.advanced(by: length - 1) }
 
-  /// Slots of which each was put behind the one before it, at the end of the list.
+  /// Slots that were each added after the previous one, at the end of the list.
   static func plain(_ slots: [(id: OperationID, time: Int64)]) -> [WorkspaceImage.SlotRun] {
     var runs: [WorkspaceImage.SlotRun] = []
     for (id, time) in slots {
@@ -94,11 +94,11 @@ extension WorkspaceImage.Register {
 }
 
 extension WorkspaceImage.Addition {
-  /// What the content is made of.
+  /// How the content came about.
   enum Form: UInt8 {
-    /// Nothing was ever typed.
+    /// No text was ever inserted.
     case none
-    /// The text came with the message and nobody edited it.
+    /// The text came with the message and was never edited.
     case added
     case explicit
   }

@@ -1,19 +1,19 @@
 package import Basics
 
 /// A request or an answer of the local API, or a part of one. Names of fields are a contract, and
-/// fields are only added. What JSON Schema says of the type is derived from how it is decoded
-/// (`SchemaCatalog`), with what `notes` add.
+/// fields are only added. The JSON Schema of the type is derived from its decoding
+/// (`SchemaCatalog`) and from `notes`.
 package protocol APIValue: Codable, Equatable, Sendable {
-  /// What is said of fields besides their types, by their names in JSON.
+  /// Notes on fields, beside their types, by their names in JSON.
   static var notes: [String: Note] { get }
-  /// What the description calls the type; nil: where it is used it is written out.
+  /// The name of the type in the description; nil: it is written out where it is used.
   static var schemaName: String? { get }
 }
 
 extension APIValue {
   package static var notes: [String: Note] { [:] }
 
-  /// The type's name without `Answer`; types inside of others have none.
+  /// The type's name without `Answer`; nested types have none.
   package static var schemaName: String? {
     let parts = String(reflecting: Self.self).split(separator: ".")
     guard parts.count == 2, let name = parts.last else { return nil }
@@ -21,20 +21,20 @@ extension APIValue {
   }
 }
 
-/// What is said of a field besides its type.
+/// A note on a field, beside its type.
 package struct Note: Sendable {
-  /// Members of its JSON Schema, in place of those that its type gives.
+  /// Members of its JSON Schema that replace those of its type.
   var members: [String: JSONValue]
-  /// It is there even where it has no value, as null.
+  /// Whether it is present, as null, even without a value.
   var isAlwaysThere = false
-  /// What it may be instead of what its type says, whatever that is.
+  /// Another schema that the field may have instead of its type's.
   var alternative: JSONValue?
 
   private init(_ members: [String: JSONValue]) {
     self.members = members
   }
 
-  /// What is said of a text.
+  /// The schema of a text.
   var schema: JSONValue { .object(members.merging(["type": "string"]) { first, _ in first }) }
 
   /// The same with a description.
@@ -54,21 +54,21 @@ package struct Note: Sendable {
     Note(["minimum": .integer(range.lowerBound), "maximum": .integer(range.upperBound)])
   }
 
-  /// A list of 1 to so many things, each as a note says.
+  /// A list of 1 to `countMax` items, each described by a note.
   package static func list(of items: Note, upTo countMax: Int) -> Note {
     Note([
       "items": items.schema, "minItems": 1, "maxItems": .integer(countMax),
     ])
   }
 
-  /// Also null, where a field is always there or files of others may have it so.
+  /// Null is allowed too: a field that is always present, or one of files from elsewhere.
   package static func nullable(_ type: String, isAlwaysThere: Bool = false) -> Note {
     var note = Note(["type": [.string(type), "null"]])
     note.isAlwaysThere = isAlwaysThere
     return note
   }
 
-  /// For readers of answers it is what its type says; in a request nobody reads it, so anything does.
+  /// An answer has its type; in a request the field is ignored, so any value is allowed.
   package static let unread: Note = {
     var note = Note([:])
     note.alternative = ["description": "Ignored in an import."]

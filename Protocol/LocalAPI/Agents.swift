@@ -1,6 +1,6 @@
 package import QueueModel
 
-/// What this device runs, and ran since the daemon began.
+/// What this device runs, and has run since the daemon started.
 package struct ExecutionAnswer: APIValue {
   package struct Running: APIValue {
     package var session: SessionID
@@ -17,7 +17,7 @@ package struct ExecutionAnswer: APIValue {
     package var session: SessionID
     /// The name of the reason.
     package var reason: String
-    /// The reason in words, and what mends it.
+    /// The reason in words, and the remedy.
     package var note: String?
 
     package init(session: SessionID, reason: String, note: String?) {
@@ -30,9 +30,9 @@ package struct ExecutionAnswer: APIValue {
   package var agent: String
   package var counts: ExecutionCounts
   package var running: [Running]
-  /// Of the sessions that run here; without those whose queue itself says why it stands.
+  /// Of the sessions that run here; without those whose queue itself shows why it is stopped.
   package var waiting: [Waiting]
-  /// Sessions that another device gave this one to run, and that nobody here has let it.
+  /// Sessions that another device assigned to this one, and that no user here has allowed.
   package var unconsented: [SessionID]
 
   package init(
@@ -61,7 +61,7 @@ package struct AgentRequest: APIValue {
 package struct AgentAnswer: APIValue {
   package var session: SessionID
   package var agent: String
-  /// Whether the session has one of its own; else it is the device's.
+  /// Whether the session has its own agent; else it uses the device's.
   package var own: Bool
 
   package init(session: SessionID, agent: String, own: Bool) {
@@ -71,7 +71,7 @@ package struct AgentAnswer: APIValue {
   }
 }
 
-/// Where a live agent is.
+/// The place of a live agent.
 package struct FeedRequest: APIValue {
   package enum Event: String, CaseIterable, Sendable {
     case turnEnded = "turn_end"
@@ -85,20 +85,20 @@ package struct FeedRequest: APIValue {
   package var waitSeconds: Double?
   /// What the agent said at the end of its turn.
   package var summary: String?
-  /// Whether the turn that ends began by a hook, as the agent says.
+  /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
-  /// The agent drops what hooks tell it after so many times in a row.
+  /// How many times in a row the agent obeys its hooks before it ignores them.
   package var blocksMax: Int?
-  /// The agent's process, and when it began, in clock ticks since the system did.
+  /// The agent's process, and when it started, in clock ticks since boot.
   package var agentProcess: Int?
   package var agentStart: UInt64?
-  /// When the hook began, the same way.
+  /// When the hook started, in the same unit.
   package var hookStart: UInt64?
 
   package init(_ event: Event) { type = event.rawValue }
 }
 
-/// The next prompt; nothing where there is none.
+/// The next prompt; absent if there is none.
 package struct FeedAnswer: APIValue {
   package var text: String?
 
@@ -108,7 +108,7 @@ package struct FeedAnswer: APIValue {
 /// What an agent or its hook reports.
 package struct SignalRequest: APIValue {
   /// The names of the agents' own events (S0-35 … S0-40), `turn_start` for their beginning, and
-  /// `idle` where an agent waits for its person, however its turn ended.
+  /// `idle` if an agent waits for its user, however its turn ended.
   package enum Kind: String, CaseIterable, Sendable {
     case turnStart = "turn_start"
     case toolUse = "tool_use"
@@ -127,7 +127,7 @@ package struct SignalRequest: APIValue {
   package var id: String?
   /// The tool's name, for `tool_use`.
   package var name: String?
-  /// What went wrong, for `error`.
+  /// The failure, for `error`.
   package var message: String?
 
   package init(type: String, id: String? = nil, name: String? = nil, message: String? = nil) {
@@ -146,9 +146,9 @@ package struct ActivityAnswer: APIValue {
   /// The ids of the tools that run, sorted.
   package var runningTools: [String]
   package var isPendingApproval: Bool
-  /// The failure that nobody dealt with yet; left out where there is none.
+  /// The failure that no user has handled yet; left out if there is none.
   package var currentError: RefusalAnswer.Details?
-  /// What its host says that it does; where one session is asked for.
+  /// The status reported by its host, if one session is requested.
   package var task: TaskState?
 
   package init(_ activity: SessionActivity, currentError: RefusalAnswer.Details?) {

@@ -1,7 +1,7 @@
 import Basics
 package import QueueModel
 
-/// A file for a message: its bytes as base64, or where it lies on this machine.
+/// A file for a message: its bytes as base64, or its path on this machine.
 package struct AttachmentRequest: APIValue {
   package static let notes: [String: Note] = [
     "data": .text("Base64; needs a name. At most 10 MiB."),
@@ -10,9 +10,9 @@ package struct AttachmentRequest: APIValue {
 
   package var data: String?
   package var path: String?
-  /// The last part of the path where it is left out.
+  /// By default the last part of the path.
   package var name: String?
-  /// Told from the bytes where it is left out.
+  /// By default derived from the bytes.
   package var mediaType: String?
 
   package init(
@@ -31,7 +31,7 @@ package struct AttachedFileAnswer: APIValue {
   package var name: String
   package var mediaType: String
   package var size: Int
-  /// Whether the bytes are on this device; they are fetched when somebody asks for them.
+  /// Whether the bytes are on this device; otherwise they are fetched on request.
   package var here: Bool
 
   package init(_ attachment: Attachment, isHere: Bool) {
@@ -52,7 +52,7 @@ package struct AttachmentsAnswer: APIValue {
 
 package struct AttachedAnswer: APIValue {
   package var attachment: Attachment
-  /// Whether the message did not have it yet.
+  /// Whether the message did not have the file yet.
   package var isNew: Bool
   /// The message that has it now.
   package var message: ReceiptAnswer.Message?

@@ -17,7 +17,7 @@ package struct DaemonAnswer: APIValue {
   package var diskFree: Int64?
   package var socket: String
   package var page: String?
-  /// Whether the thread queue is on on this device.
+  /// Whether the thread queue is turned on on this device.
   package var threadQueue: Bool
   package var queueSizeMax: Int
 
@@ -35,7 +35,7 @@ package struct DaemonAnswer: APIValue {
   }
 }
 
-/// The daemon, sync, and how much there is.
+/// The state of the daemon and of sync, and counts.
 package struct StatusAnswer: APIValue {
   package struct Counts: APIValue {
     package var sessions: Int
@@ -43,12 +43,12 @@ package struct StatusAnswer: APIValue {
     package var threads: Int
     /// Threads that are not locked.
     package var threadsReady: Int
-    /// Requests that wait for somebody's answer.
+    /// Requests that wait for an answer.
     package var awaited: Int
-    /// Sessions whose messages wait, and that no device runs; left out where there are none.
+    /// Sessions whose messages wait, and that no device runs; left out if there are none.
     package var unhosted: [SessionID]?
-    /// Sessions whose messages wait, and that this device is to run, which has no agent; left out where
-    /// there are none.
+    /// Sessions whose messages wait, and that this device is to run, but it has no agent; left out
+    /// if there are none.
     package var agentless: [SessionID]?
   }
 
@@ -60,13 +60,13 @@ package struct StatusAnswer: APIValue {
   package var sync: SyncStatus
   /// When the oldest change was made that the server is not known to have.
   package var oldestUnsentAt: Int64?
-  /// When the certificate ends under which the connected server answers; nil without TLS.
+  /// When the certificate of the connected server expires; nil without TLS.
   package var certificateEndsAt: Int64?
   package var queues: Counts
-  /// Sessions that another device gave this one to run, and that nobody here has let it.
+  /// Sessions that another device assigned to this one, and that no user here has allowed.
   package var unconsented: [SessionID]
-  /// What is wrong with the settings file as it is on disk: it does not hold, and the next start of the
-  /// daemon fails. Left out where nothing is.
+  /// The fault in the settings file on disk: it is not in effect, and the next start of the daemon
+  /// would fail. Left out if there is none.
   package var settingsFault: String?
 
   package init(
@@ -86,7 +86,7 @@ package struct StatusAnswer: APIValue {
       unhosted: unhosted.isEmpty ? nil : unhosted, agentless: agentless.isEmpty ? nil : agentless)
   }
 
-  /// The same without the sessions that are not to be named.
+  /// The same without the sessions that must not be named.
   package func naming(_ isNamed: (SessionID) -> Bool) -> StatusAnswer {
     var answer = self
     func kept(_ names: [SessionID]?) -> [SessionID]? {
@@ -118,7 +118,7 @@ package struct PairServerRequest: APIValue {
 
   package var server: String
   package var code: String
-  /// The server may be asked without encryption, wherever it is; no where absent.
+  /// Whether the server may be reached without encryption, at any address; false if absent.
   package var insecure: Bool?
 
   package init(server: String, code: String, insecure: Bool? = nil) {
@@ -130,7 +130,7 @@ package struct PairServerRequest: APIValue {
 
 package struct MoveServerRequest: APIValue {
   package var server: String
-  /// The server may be asked without encryption, wherever it is; no where absent.
+  /// Whether the server may be reached without encryption, at any address; false if absent.
   package var insecure: Bool?
 
   package init(server: String, insecure: Bool? = nil) {
@@ -146,9 +146,9 @@ package struct PairingCodeRequest: APIValue {
   /// A hundred years.
   package static let accessSecondsMax = 36_500 * 86_400
 
-  /// What the new device may do; host where nothing is said.
+  /// The role of the new device; host by default.
   package var role: String?
-  /// How long its access lasts; as long as this device's where nothing is said.
+  /// How long its access lasts; by default as long as this device's.
   package var accessSeconds: Int?
 
   package init(role: String? = nil, accessSeconds: Int? = nil) {
@@ -166,9 +166,9 @@ package struct PairingCodeAnswer: APIValue {
   package var code: String
   package var server: String
   package var role: String
-  /// What is typed on the new device.
+  /// The command to type on the new device.
   package var command: String
-  /// Why the command may not do there as it is; missing where it does.
+  /// Why the command may fail there as it is; absent if it works.
   package var hint: String?
   package var qr: [String]?
   package var expiresAt: String
@@ -202,20 +202,20 @@ package struct WaitRequest: APIValue {
   package init(timeoutSeconds: Double) { self.timeoutSeconds = timeoutSeconds }
 }
 
-/// What became of a frame of the greatest size that was sent to the server, to have it back.
+/// The result of a frame of the greatest size that was sent to the server, to be sent back.
 package struct ProbeAnswer: APIValue {
   package enum Outcome: String, Codable, CaseIterable, Hashable, Sendable {
     case returned
     /// The connection ended meanwhile.
     case connectionEnded
-    /// It is still on its way.
+    /// It has not come back yet.
     case late
   }
 
   package static let notes: [String: Note] = ["outcome": .choice(Outcome.allCases.map(\.rawValue))]
 
   package var outcome: Outcome
-  /// The size of the frame, and how long it was waited for.
+  /// The size of the frame, and how long the client waited for it.
   package var bytes: Int
   package var milliseconds: Int
 
@@ -264,7 +264,7 @@ package struct RefusalAnswer: APIValue {
   package init(error: Details) { self.error = error }
 }
 
-/// The state that stands against a request: what is fitting for the refusal, and nothing else.
+/// The state that conflicts with a request: only the fields that the refusal needs.
 package struct CurrentAnswer: APIValue {
   package var queue: QueueAnswer?
   package var message: MessageAnswer?

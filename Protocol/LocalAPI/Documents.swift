@@ -71,7 +71,7 @@ package struct QueueFileDocument: APIValue {
       var name: String
       var mediaType: String
       var sha256: ContentHash
-      /// Base64; the message's `imageData` where it is left out.
+      /// Base64; by default the message's `imageData`.
       var data: String?
     }
 
@@ -85,7 +85,7 @@ package struct QueueFileDocument: APIValue {
     var attempts: Int?
     var lastError: String?
     var attachments: [File]?
-    /// The texts of which the content was merged.
+    /// The texts from which the content was merged.
     var editions: [WorkspaceDocument.Edition]?
   }
 
@@ -95,7 +95,7 @@ package struct QueueFileDocument: APIValue {
 }
 
 extension SchemaCatalog {
-  /// The schema of what may be imported: a queue file may also be the bare list of its messages.
+  /// The schema of imports: a queue file may also be only the list of its messages.
   func document(_ type: any APIValue.Type) -> JSONValue {
     guard type == QueueFileDocument.self else { return schema(of: type) }
     return ["anyOf": [schema(of: type), schema(of: [QueueFileDocument.Message].self)]]

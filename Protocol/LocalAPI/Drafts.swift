@@ -2,7 +2,7 @@ import Basics
 package import QueueModel
 
 package struct DraftRequest: APIValue {
-  /// What was typed so far; an empty one removes the draft.
+  /// The text typed so far; an empty one removes the draft.
   package var text: String
 
   package init(text: String) { self.text = text }
@@ -20,7 +20,7 @@ package struct DraftSendRequest: APIValue {
   }
 }
 
-/// A session's draft; without a time where there is none any more.
+/// A session's draft; without a time if there is none.
 package struct DraftAnswer: APIValue {
   package static let notes = ["updatedAt": Note.time]
 

@@ -1,12 +1,12 @@
 import Basics
 package import QueueModel
 
-/// Which change an undo is about.
+/// The change to undo.
 package struct UndoRequest: APIValue {
-  /// As the answer that made it told: that change alone, the latest or not. Without it, the latest change
-  /// of this device.
+  /// The number in the answer that made the change: only that change, whether it is the latest or
+  /// not. Without it, the latest change of this device.
   package var change: Int64?
-  /// Leaves the change as it is and forgets it.
+  /// Leaves the change as it is, and forgets how to undo it.
   package var skip: Bool?
 
   package init(change: Int64? = nil, skip: Bool? = nil) {
@@ -15,15 +15,15 @@ package struct UndoRequest: APIValue {
   }
 }
 
-/// Which change a redo is about.
+/// The change to redo.
 package struct RedoRequest: APIValue {
-  /// As the answer of its undo told. Without it, what was undone last.
+  /// The number in the answer of its undo. Without it, the latest undone change.
   package var change: Int64?
 
   package init(change: Int64? = nil) { self.change = change }
 }
 
-/// Why a change, or a part of it, is not taken back.
+/// Why a change, or a part of it, is not undone.
 package struct UndoObstacleAnswer: APIValue {
   package static let notes: [String: Note] = [
     "reason": .choice([
@@ -46,26 +46,26 @@ package struct UndoObstacleAnswer: APIValue {
 
 /// What an undo and a redo would do, in words.
 package struct UndoAnswer: APIValue {
-  /// One of both.
+  /// The next undo or the next redo.
   package struct Next: APIValue {
     package static let notes = ["at": Note.time]
 
-    /// For `change`.
+    /// The value for `change`.
     package var change: Int64
-    /// What was done: "sending …".
+    /// The description of the change: "sending …".
     package var what: String
     /// The beginning of the message's text, if the change is about one.
     package var text: String?
     package var session: SessionID?
     /// When it was done.
     package var at: String
-    /// Whether somebody else has worked on its messages since.
+    /// Whether another device has worked on its messages since.
     package var shared: Bool
-    /// Why it is not undone; left out if nothing is in the way.
+    /// Why it cannot be undone; left out if it can.
     package var obstacle: UndoObstacleAnswer?
     /// Sessions that it would pause, so that nothing starts; left out if there are none.
     package var pausing: [SessionID]?
-    /// Parts that it would leave as they are; left out if there are none.
+    /// Parts that it would not change; left out if there are none.
     package var leaving: [UndoObstacleAnswer]?
 
     package init(_ next: UndoNext) {
@@ -94,18 +94,18 @@ package struct UndoAnswer: APIValue {
   }
 }
 
-/// Who changed what, the newest first.
+/// Changes and their authors, the newest first.
 package struct HistoryAnswer: APIValue {
   package struct Entry: APIValue {
     package static let notes = ["at": Note.time]
 
-    /// When, on the author's clock; left out where nothing tells.
+    /// When, on the author's clock; left out if unknown.
     package var at: String?
-    /// The name of the device; left out where it is not known yet.
+    /// The name of the device; left out if it is not known yet.
     package var device: String?
-    /// A stable name of what happened.
+    /// A stable name of the event.
     package var action: String
-    /// What happened, in words.
+    /// The event in words.
     package var what: String
     package var session: SessionID?
     package var message: MessageID?
@@ -115,14 +115,14 @@ package struct HistoryAnswer: APIValue {
     package var last: UInt32
   }
 
-  /// What the latest attempt wrote, where the agent ran here and one message was asked for.
+  /// The output of the latest attempt, if the agent ran here and one message was requested.
   package var output: OutputAnswer?
-  /// The device that has what its attempts wrote, where that is another one.
+  /// The device that has the output of its attempts, if it is another one.
   package var outputDevice: String?
-  /// The message as it is now, where one was asked for: known longer than the log reaches back.
+  /// The message now, if one was requested: known even if the log does not reach back so far.
   package var message: MessageAnswer?
   package var entries: [Entry]
-  /// What to give as `before` for what is older; left out at the end of the log.
+  /// The value of `before` for older entries; left out at the end of the log.
   package var next: String?
 
   package init(_ page: HistoryPage) {
@@ -141,7 +141,7 @@ package struct HistoryAnswer: APIValue {
 package struct ImportedAnswer: APIValue {
   package var sessions: Int
   package var messages: Int
-  /// Messages that were here already.
+  /// Messages that existed already.
   package var known: Int
   package var threads: Int
   /// Whether it was only checked.

@@ -7,13 +7,13 @@ package struct SendRequest: APIValue {
   ]
 
   package var text: String
-  /// One's own, so that it may be sent again.
+  /// An id of your own, so that the request can be repeated.
   package var id: String?
   package var priority: String?
   package var project: String?
   /// Files that go with it.
   package var attachments: [AttachmentRequest]?
-  /// Whether an agent says it: every device shows that.
+  /// Whether an agent sends it: every device shows that.
   package var byAgent: Bool?
 
   package init(
@@ -36,7 +36,7 @@ package struct SentAnswer: APIValue {
   package var status: MessageStatus
   package var position: Int
   package var count: Int
-  /// For the person, from 80 % of the cap on.
+  /// For the user, from 80 % of the cap on.
   package var warning: String?
 
   package init(
@@ -65,14 +65,14 @@ package struct EditRequest: APIValue {
   }
 }
 
-/// Which of the texts of a merged message counts.
+/// The text of a merged message that counts.
 package struct ResolveRequest: APIValue {
   package static let notes: [String: Note] = [
     "take": .text("The number of one of its `editions`, from 1, or `merged`."), "base": .base,
   ]
 
   package var take: String
-  /// The `base` of the message whose `editions` were looked at; those that came later go on waiting.
+  /// The `base` of the message whose `editions` were shown; later editions keep waiting.
   package var base: String?
 
   package init(take: String, base: String? = nil) {
@@ -125,13 +125,13 @@ package struct HoldRequest: APIValue {
   package init(seconds: Int? = nil) { self.seconds = seconds }
 }
 
-/// A text that was saved for a merged message apart from the others.
+/// A text of a merged message that was saved independently of the others.
 package struct EditionAnswer: APIValue {
   package static let notes: [String: Note] = [
     "device": .nullable("string", isAlwaysThere: true), "savedAt": .time,
   ]
 
-  /// Left out of one that is longer than 64 KiB, which cannot be taken.
+  /// Left out if it is longer than 64 KiB; such a text cannot be taken.
   package var text: String?
   package var bytes: Int
   /// The name of the device that saved it; null if it is not known yet.
@@ -154,7 +154,7 @@ package struct EditionAnswer: APIValue {
   }
 }
 
-/// One message; `session` where the surrounding answer does not say it.
+/// One message; with `session` unless the surrounding answer names it.
 package struct MessageAnswer: APIValue {
   package static let notes: [String: Note] = [
     "priority": .priority, "createdAt": .time, "notBefore": .time, "heldUntil": .time,
@@ -170,27 +170,27 @@ package struct MessageAnswer: APIValue {
   package var createdAt: String
   /// The name of the device that queued it; null if it is not known yet.
   package var device: String?
-  /// What a message has besides, where it has it: its own project, attempts, error and files.
+  /// Optional properties of a message: its own project, attempts, error and files.
   package var project: String?
   package var attempts: Int?
   package var lastError: String?
-  /// When it may start at the earliest, where it has to wait for a time.
+  /// The earliest time of its start, if it has to wait for a time.
   package var notBefore: String?
-  /// Until when somebody keeps it from starting; the time may be over.
+  /// Until when it is held back; the time may have passed.
   package var heldUntil: String?
   package var attachments: [Attachment]?
-  /// Whether an agent queued it; left out where its person did.
+  /// Whether an agent queued it; left out if a user did.
   package var byAgent: Bool?
-  /// Whether `content` was merged of texts that were saved apart: the message waits until somebody takes
-  /// one, or edits it. Left out where it was not.
+  /// Whether `content` was merged from independently saved texts: the message waits until a user
+  /// takes one, or edits it. Left out if not.
   package var merged: Bool?
   /// These texts, the earliest first.
   package var editions: [EditionAnswer]?
-  /// How far it came on its way to the server; left out where the server has it, where there is none,
+  /// How far it has been sent to the server; left out if the server has it, if there is no server,
   /// and in events.
   package var delivery: Delivery?
-  /// For an edit against this content; where one message is asked for alone, and of a merged one in
-  /// the queue of its session.
+  /// For an edit based on this content; present if one message is requested, and for merged
+  /// messages in a session's queue.
   package var base: String?
 
   package init(_ view: MessageView, namesSession: Bool) {
@@ -222,7 +222,7 @@ package struct MessageAnswer: APIValue {
     try container.encode(status, forKey: .status)
     try container.encode(position, forKey: .position)
     try container.encode(createdAt, forKey: .createdAt)
-    // Always there, so that a script can rely on the field.
+    // Always present, so that a script can rely on the field.
     try container.encode(device, forKey: .device)
     try container.encodeIfPresent(project, forKey: .project)
     try container.encodeIfPresent(attempts, forKey: .attempts)
@@ -238,11 +238,11 @@ package struct MessageAnswer: APIValue {
   }
 }
 
-/// How far a message of this device came that the server is not known to have.
+/// How far a message of this device was sent that the server is not known to have.
 package enum Delivery: String, Codable, CaseIterable, Sendable {
-  /// It is on this device alone, and waits for a connection.
+  /// It is only on this device, and waits for a connection.
   case here
-  /// It is on its way, or the server did not confirm it yet.
+  /// It is being sent, or the server has not confirmed it yet.
   case sending
   /// The server refused it; it is tried again with the next connection.
   case refused
@@ -268,7 +268,7 @@ package struct UnsentAnswer: APIValue {
   package init(messages: [Message]) { self.messages = messages }
 }
 
-/// The messages that stand in a queue, session by session.
+/// The queued messages, session by session.
 package struct MessageIDsAnswer: APIValue {
   package var ids: [MessageID]
 
@@ -281,14 +281,15 @@ package struct QueueAnswer: APIValue {
   package var paused: Bool
   package var pauseReasons: [String]
   package var messages: [MessageAnswer]
-  /// Why it stands still until a person decides; left out where it does not (S0-65).
+  /// Why it is stopped until a user decides; left out if it is not (S0-65).
   package var currentError: String?
-  /// Why nothing of it starts, where nobody would see that: no host, no agent, a host that is away.
+  /// Why nothing of it starts, for reasons that are not visible otherwise: no host, no agent, a
+  /// host that is away.
   package var note: String?
-  /// Where the next page begins; left out on the last one.
+  /// The beginning of the next page; left out on the last page.
   package var next: String?
 
-  /// - Parameter page: those of its messages that are told, and what follows them.
+  /// - Parameter page: the messages of this page, and the rest that follows them.
   package init(
     _ view: MessageQueueView, page: (items: [MessageView], next: String?)? = nil
   ) {
@@ -308,7 +309,7 @@ package struct QueuesAnswer: APIValue {
   package init(queues: [QueueAnswer]) { self.queues = queues }
 }
 
-/// What an attempt wrote.
+/// The output of an attempt.
 package struct OutputAnswer: APIValue {
   package var attempt: Int
   package var text: String

@@ -2,14 +2,14 @@ import Basics
 package import QueueModel
 
 package struct DismissRequest: APIValue {
-  /// Which; left out for all that ask nothing.
+  /// The ids; by default all that ask nothing.
   package var ids: [String]?
 
   package init(ids: [String]?) { self.ids = ids }
 }
 
 package struct VisibilityRequest: APIValue {
-  /// Counts for so long where nothing is said.
+  /// How long it counts by default.
   package static let secondsDefault = 60
   package static let notes = [
     "forSeconds": Note.text(
@@ -51,12 +51,12 @@ package struct PushTargetRequest: APIValue {
   }
 }
 
-/// Something that the person of this device should see.
+/// An event to show to this device's user.
 package struct NotificationAnswer: APIValue {
   package static let notes: [String: Note] = [
     "category": .choice(categories), "createdAt": .time, "receivedAt": .time,
   ]
-  /// The names that `category` may have.
+  /// The possible values of `category`.
   package static let categories = [
     "APPROVAL_REQUEST", "QUESTION_ASKED", "TASK_COMPLETE", "TASK_ERROR", "THREAD_READY", "OTHER",
   ]
@@ -64,7 +64,7 @@ package struct NotificationAnswer: APIValue {
   package var id: String
   package var category: String
   package var session: SessionID
-  /// The approval or question that can be answered; left out where nothing is asked.
+  /// The approval or question that can be answered; left out if nothing is asked.
   package var request: QueueModel.RequestID?
   package var createdAt: String
   package var receivedAt: String
@@ -88,14 +88,14 @@ package struct NotificationAnswer: APIValue {
   }
 }
 
-/// What this device's person should see, in the order it came about.
+/// The notifications for this device's user, in order.
 package struct NotificationsAnswer: APIValue {
   package var notifications: [NotificationAnswer]
 
   package init(notifications: [NotificationAnswer]) { self.notifications = notifications }
 }
 
-/// Where notifications of this device, or of its person, are pushed to.
+/// A push address of this device, or of its user.
 package struct PushTargetAnswer: APIValue {
   package static let notes = [
     "address": Note.text("The address, without its secrets."), "deliveredAt": .time,
@@ -105,11 +105,12 @@ package struct PushTargetAnswer: APIValue {
   package var kind: String
   package var address: String
   package var valid: Bool
-  /// Why it is not valid; empty for nothing.
+  /// Why it is not valid; empty if it is valid.
   package var reason: String
-  /// When its provider last took a push; missing for not yet.
+  /// When its provider last accepted a push; absent if it never did.
   package var deliveredAt: String?
-  /// It is told whenever nobody looks at any device, and not for this device alone.
+  /// Whether it belongs to the user instead of this device: it is notified whenever no device is
+  /// being looked at.
   package var person: Bool
 
   package init(

@@ -1,21 +1,22 @@
-/// What a turn of an agent may ask the daemon that started it: all else is its person's.
+/// What an agent's turn may request from the daemon that started it; everything else is reserved
+/// for the user.
 extension Route {
   package enum AgentAccess: Hashable, Sendable {
-    /// Nothing of it.
+    /// Never.
     case refused
-    /// It tells nothing of sessions, or the handler leaves out what it would tell of others.
+    /// Always: the answer says nothing of sessions, or the handler leaves out other sessions.
     case free
-    /// In the agent's own session; in others too where `agentMessages` is `any`.
+    /// In the agent's own session; in others too if `agentMessages` is `any`.
     case session
-    /// In the agent's own session, whatever is set: it speaks for the agent.
+    /// Only in the agent's own session, whatever the settings are: it speaks for the agent.
     case ownSession
-    /// Messages of these sessions, read.
+    /// Reads of messages in these sessions.
     case message
-    /// Messages that agents queued in them, changed.
+    /// Changes of messages that agents queued in them.
     case agentsMessage
-    /// The handler looks at what is named, by the same rules.
+    /// The handler checks what is named, by the same rules.
     case body
-    /// Where `agentMessages` is `any`: it tells of all sessions.
+    /// If `agentMessages` is `any`: the answer is about all sessions.
     case everywhere
   }
 

@@ -1,15 +1,16 @@
-/// What a browser that was let in may ask over the page's listener: all else is done at the machine.
+/// What a paired browser may request over the page's listener; everything else needs access to the
+/// machine.
 extension Route {
   package enum BrowserAccess: Hashable, Sendable {
-    /// Nothing of it.
+    /// Never.
     case refused
-    /// As its person.
+    /// As the user.
     case allowed
     /// Without a key, too: the browser has none yet, or does not show it yet.
     case keyless
-    /// As its person, with files that the request brings: it names none of the machine.
+    /// As the user, with files that the request contains: it may name no file of the machine.
     case ownFiles
-    /// With one of the agents that the machine's person lets browsers choose.
+    /// With one of the agents that the machine's user lets browsers choose.
     case agent
   }
 
@@ -21,7 +22,7 @@ extension Route {
     "setAgent": .agent, "unsetAgent": .agent,
   ].merging(read.union(changed).map { ($0, BrowserAccess.allowed) }) { $1 }
 
-  /// What tells, and changes nothing.
+  /// Routes that only read.
   private static let read: Set<String> = [
     "describe", "readStatus", "readEvents", "readEventsShortly", "readOverview", "listQueues",
     "listSessions", "readSession", "listQueue", "listMessages", "listUnsentMessages", "readMessage",
@@ -31,8 +32,9 @@ extension Route {
     "listNotifications", "listPushTargets", "readWeb",
   ]
 
-  /// What changes queues, threads, drafts and notifications; which device runs a session; the connection to the
-  /// server; and who may come in, which ends with the browser or is named when that is revoked.
+  /// Routes that change queues, threads, drafts and notifications; the device that runs a session;
+  /// the connection to the server; and access, which ends with the browser or is listed when that
+  /// is revoked.
   private static let changed: Set<String> = [
     "addSession", "renameSession", "deleteSession", "clearQueue", "pause", "resume",
     "edit", "resolve", "setPriority", "restore", "retry", "skip", "cancel", "move", "hold",

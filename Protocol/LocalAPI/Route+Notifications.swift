@@ -1,4 +1,4 @@
-/// Notifications of the device, and where they are pushed to.
+/// Notifications of the device, and their push addresses.
 extension Route {
   static let notificationRoutes = [
     Route(

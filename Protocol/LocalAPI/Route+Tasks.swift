@@ -1,6 +1,6 @@
 import QueueModel
 
-/// Tasks, and what they wait for.
+/// Tasks, and their requests.
 extension Route {
   static let taskRoutes = [
     Route(

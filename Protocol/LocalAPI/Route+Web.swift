@@ -1,6 +1,6 @@
 import Basics
 
-/// The page, and who may use it.
+/// The page, and its access.
 extension Route {
   static let webRoutes = [
     Route(

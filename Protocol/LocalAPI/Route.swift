@@ -1,6 +1,6 @@
 package import Basics
 
-/// One route: what it takes and answers. `all` is the local API.
+/// One route: its request and its answer. `all` is the local API.
 package struct Route: Sendable {
   package struct Parameter: Sendable {
     package var name: String
@@ -9,11 +9,11 @@ package struct Route: Sendable {
     package var isHeader = false
   }
 
-  /// A message of the largest size still fits when every byte of it has to be escaped.
+  /// A message of the largest size fits even if every byte of it is escaped.
   package static let bodyBytesMax = 8 << 20
-  /// A file of the largest size still fits when it comes as base64.
+  /// A file of the largest size fits as base64.
   package static let attachmentBodyBytesMax = 15 << 20
-  /// Who sends it has no key yet.
+  /// The sender has no key yet.
   package static let ticketBytesMax = 4 << 10
   /// Documents and queue files.
   package static let documentBytesMax = 256 << 20
@@ -29,7 +29,7 @@ package struct Route: Sendable {
 
   package enum Answer: Sendable {
     case json(any APIValue.Type)
-    /// What `APIDescription` says.
+    /// The text that `APIDescription` shows.
     case description
     case events
     case bytes(mediaType: String)
@@ -38,7 +38,7 @@ package struct Route: Sendable {
   package var method: String
   /// As OpenAPI writes it: `/v1/messages/{message}`.
   package var path: String
-  /// A name for programs that are made from the description.
+  /// A name for generated client code.
   package var id: String
   package var summary: String
   package var parameters: [Parameter] = []
@@ -48,7 +48,7 @@ package struct Route: Sendable {
   /// Refusals besides those that every route may give.
   package var refusals: Set<Int> = []
 
-  /// `PARAMETER` for each one in the path.
+  /// `PARAMETER` for each parameter of the path.
   package var pathParameters: [String] {
     path.split(separator: "/").compactMap { part in
       part.hasPrefix("{") ? String(part.dropFirst().dropLast()) : nil
@@ -57,8 +57,8 @@ package struct Route: Sendable {
 
   package var queryNames: [String] { parameters.filter { !$0.isHeader }.map(\.name) }
 
-  /// The statuses of all refusals: the daemon's problem and who asks may meet any route, a wrong
-  /// parameter those that take some, and a body brings its own.
+  /// The statuses of all refusals. Every route may fail by a fault of the daemon or by missing
+  /// access; routes with parameters refuse wrong ones, and a body adds its own.
   package var refusalStatuses: Set<Int> {
     var statuses = refusals.union([400, 401, 403, 500, 503])
     if body != nil { statuses.formUnion([413, 415]) }
@@ -68,7 +68,7 @@ package struct Route: Sendable {
     return statuses
   }
 
-  /// Whether a path is one of this template's, by its parts.
+  /// Whether a path matches this template, given its parts.
   package func matches(_ path: String) -> Bool {
     let parts = path.split(separator: "/")
     let template = self.path.split(separator: "/")
@@ -76,7 +76,7 @@ package struct Route: Sendable {
       && zip(parts, template).allSatisfy { $1.hasPrefix("{") || $0 == $1 }
   }
 
-  /// The table.
+  /// All routes.
   package static let all: [Route] =
     deviceRoutes + sessionRoutes + messageRoutes + threadRoutes + historyRoutes + settingsRoutes
     + activityRoutes + draftRoutes + attachmentRoutes + queueFileRoutes + executionRoutes
@@ -86,12 +86,12 @@ package struct Route: Sendable {
     first
   }
 
-  /// A route by its method and template; nil where there is none.
+  /// A route by its method and template; nil if there is none.
   package static func named(_ method: String, _ template: String) -> Route? {
     byPath["\(method) \(template)"]
   }
 
-  /// The methods that a path has, for answers to those it has not.
+  /// The methods of a path, for answers to other methods.
   package static func methods(of path: String) -> [String] {
     all.filter { $0.matches(path) }.map(\.method).sorted()
   }

@@ -1,26 +1,27 @@
 package import Basics
 import QueueModel
 
-/// JSON Schemas, as OpenAPI 3.1 takes them, of the types that a decoder reads: it is handed to a
-/// type's `init(from:)`, writes down which keys the type asks for, and makes values up.
+/// JSON Schemas, as OpenAPI 3.1 uses them, of the types that a decoder reads. The catalog runs a
+/// type's `init(from:)` with made-up values, and records the keys that it requests.
 package final class SchemaCatalog {
   /// The schemas that have a name.
   package private(set) var components: [String: JSONValue] = [:]
 
   package init() {}
 
-  /// The schema of a type, or a reference to it where it has a name.
+  /// The schema of a type, or a reference to it if it has a name.
   package func schema<Value: Decodable>(of type: Value.Type) -> JSONValue { entry(type).schema }
 
   /// The names that an object of the type may have, sorted.
   package static func fieldNames<Value: Decodable>(of type: Value.Type) -> [String] {
     let recorder = FieldRecorder(catalog: SchemaCatalog(), notes: [:])
-    // It reads to the end of what it asks for; that the made up values do not fit is no matter.
+    // The type reads everything that it requests; it does not matter that the made-up values do not
+    // fit.
     _ = try? Value(from: recorder)
     return recorder.properties.keys.sorted()
   }
 
-  /// A schema, and a value that a decoder may be given meanwhile; nil where none could be made.
+  /// A schema, and a value that a decoder can use meanwhile; nil if none could be made.
   fileprivate func entry<Value: Decodable>(_ type: Value.Type) -> (schema: JSONValue, value: Value?)
   {
     if let (schema, value) = SchemaCatalog.plain(type) { return (schema, value as? Value) }
@@ -73,12 +74,12 @@ protocol SchemaGiven: SchemaExample {
   static var schema: JSONValue { get }
 }
 
-/// A type that refuses made up values, and has one that it takes.
+/// A type that refuses made-up values, and has an example that it accepts.
 protocol SchemaExample: Decodable {
   static var example: Self? { get }
 }
 
-/// A type whose fields follow from a value of one of them: another type shows them all.
+/// A type whose fields follow from one of its values: another type that shows them all.
 protocol SchemaShown {
   static var shown: any APIValue.Type { get }
 }
@@ -93,7 +94,7 @@ extension Array: ListType where Element: Decodable {
   }
 }
 
-/// The decoder that writes down what it is asked for.
+/// The decoder that records requested keys.
 private final class FieldRecorder: Decoder {
   let catalog: SchemaCatalog
   let notes: [String: Note]
@@ -136,7 +137,7 @@ private final class FieldRecorder: Decoder {
   func singleValueContainer() throws -> any SingleValueDecodingContainer { throw NoSchema() }
 }
 
-/// A type that is no object needs `SchemaGiven`.
+/// A type that is not an object needs `SchemaGiven`.
 private struct NoSchema: Error {}
 
 private struct FieldContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
@@ -160,7 +161,7 @@ private struct FieldContainer<Key: CodingKey>: KeyedDecodingContainerProtocol {
     optional(type, key)
   }
 
-  // The protocol has its own of these, which would ask whether the field is there.
+  // The protocol's own versions of these would ask whether the field is present.
   func decodeIfPresent(_ type: Bool.Type, forKey key: Key) -> Bool? { optional(type, key) }
   func decodeIfPresent(_ type: String.Type, forKey key: Key) -> String? { optional(type, key) }
   func decodeIfPresent(_ type: Double.Type, forKey key: Key) -> Double? { optional(type, key) }

@@ -6,8 +6,8 @@ package struct SessionRequest: APIValue {
   package var id: String
   package var name: String?
   package var project: String?
-  /// Whether an agent says that it works there: what the session has stays as it is, and nobody
-  /// undoes it.
+  /// Whether an agent reports that it works there: the session's properties stay unchanged, and
+  /// undo skips it.
   package var byAgent: Bool?
 
   package init(id: String, name: String? = nil, project: String? = nil, byAgent: Bool? = nil) {
@@ -37,42 +37,42 @@ package struct SessionAnswer: APIValue {
   package var project: String
   package var paused: Bool
   package var waiting: Int
-  /// Place in the thread queue; left out where it is not in it.
+  /// Place in the thread queue; left out if it is not in it.
   package var threadPosition: Int?
   package var locked: Bool
-  /// The device where its agent runs; left out where none was named.
+  /// The device on which its agent runs; left out if none was named.
   package var host: DeviceID?
-  /// That device's name, where one session or the overview is asked for, as all that follows.
+  /// That device's name, if one session or the overview is requested, like all that follows.
   package var hostName: String?
-  /// What its host does with an agent at work when its server does not answer.
+  /// What its host does with an agent at work while its server does not answer.
   package var onLostServer: LostServerPolicy
-  /// Whether its messages start whose text was merged of several that were saved apart.
+  /// Whether its messages start if their text was merged from independent saves.
   package var onMerge: MergePolicy
-  /// What runs its messages, where this device is the host: `none` where nothing does.
+  /// The agent of its messages, if this device is the host: `none` if there is none.
   package var agent: String?
-  /// How many of the messages that wait were merged of texts that were saved apart, and wait for a look;
-  /// left out if none was.
+  /// How many of the waiting messages were merged from independent saves, and need a check; left
+  /// out if none was.
   package var merged: Int?
-  /// Where it stands.
+  /// The state of the session.
   package var standing: Standing?
-  /// What that means, in words: what is asked, why nothing starts, what is done.
+  /// The state in words: the question, the obstacle, or the current work.
   package var note: String?
 
-  /// Where a session stands: the first that holds.
+  /// The state of a session: the first that applies.
   package enum Standing: String, Codable, CaseIterable, Sendable {
-    /// Its agent asks its person.
+    /// Its agent asks its user.
     case asks
-    /// It stands still until a person decides.
+    /// It is stopped until a user decides.
     case stopped
     case working
     case paused
     /// Messages wait, and no device runs them.
     case unhosted
-    /// Messages wait, and no person at this device, their host, lets it run the session.
+    /// Messages wait, and this device, their host, has no permission to run the session.
     case unconsented
     /// Messages wait, and their host has no agent.
     case agentless
-    /// Its next message was merged of texts that were saved apart, and waits for a look.
+    /// Its next message was merged from independent saves, and needs a check.
     case merged
     /// Messages wait, and their host is not connected.
     case hostAway
@@ -97,7 +97,7 @@ package struct SessionAnswer: APIValue {
 /// Every session that exists.
 package struct SessionsAnswer: APIValue {
   package var sessions: [SessionAnswer]
-  /// Where the next page begins; left out on the last one.
+  /// The beginning of the next page; left out on the last page.
   package var next: String?
 
   package init(sessions: [SessionAnswer], next: String? = nil) {
@@ -124,17 +124,17 @@ package struct HostRequest: APIValue {
   package init(device: String?) { self.device = device }
 }
 
-/// Where a session's agent runs now.
+/// The device on which a session's agent runs now.
 package struct HostAnswer: APIValue {
   package var session: SessionID
   package var host: DeviceID?
   package var name: String?
-  /// Who it was before, where that was another device.
+  /// The former host, if it was another device.
   package var previous: DeviceID?
-  /// What taking it over means.
+  /// A warning about the consequences of taking it over.
   package var warning: String?
-  /// Whether it runs there only if that device lets it: its person has to say so there, unless its setting
-  /// `hosts` is `any`.
+  /// Whether it runs there only if that device allows it: a user has to confirm it there, unless
+  /// its setting `hosts` is `any`.
   package var asksThere: Bool?
 
   package init(session: SessionID, host: DeviceID?, name: String?) {
@@ -144,14 +144,14 @@ package struct HostAnswer: APIValue {
   }
 }
 
-/// What its host does with an agent at work when its server does not answer.
+/// What its host does with an agent at work while its server does not answer.
 package struct LostServerRequest: APIValue {
   package var onLostServer: LostServerPolicy
 
   package init(onLostServer: LostServerPolicy) { self.onLostServer = onLostServer }
 }
 
-/// Whether messages of a session start whose text was merged of several that were saved apart.
+/// Whether messages of a session start if their text was merged from independent saves.
 package struct MergeRequest: APIValue {
   package var onMerge: MergePolicy
 
@@ -161,9 +161,10 @@ package struct MergeRequest: APIValue {
 /// Whether an agent is at work, and is being stopped.
 package struct StopAnswer: APIValue {
   package var stopped: Bool
-  /// The device where it is at work, where that is another one.
+  /// The device where it is at work, if it is another one.
   package var device: String?
-  /// Since when that device is away, in milliseconds since 1970: it stops the agent when it is back.
+  /// Since when that device has been away, in milliseconds since 1970: it stops the agent when it
+  /// is back.
   package var awaySince: Int64?
 
   package init(stopped: Bool, device: String? = nil, awaySince: Int64? = nil) {
@@ -192,17 +193,16 @@ package struct ReceiptAnswer: APIValue {
     }
   }
 
-  /// A message that was changed, as a person knows it.
+  /// A changed message, as users know it.
   package struct Message: APIValue {
-    /// So many bytes of a text are told at most.
+    /// The maximum number of bytes of a text in a receipt.
     static let textBytesMax = 120
 
     package var id: MessageID
     package var session: SessionID
-    /// The beginning of its text, of one line.
+    /// The beginning of its text, as one line.
     package var text: String
-    /// Whether it waits for a look at texts that were saved apart, also after this; left out if it
-    /// does not.
+    /// Whether it needs a check of independently saved texts, also after this; left out if not.
     package var merged: Bool?
 
     package init(_ view: MessageView) {
@@ -216,23 +216,25 @@ package struct ReceiptAnswer: APIValue {
   }
 
   package var result: Result
-  /// The effective position of the (first) message or thread, where it was moved or queued.
+  /// The effective position of the (first) message or thread, if it was moved or queued.
   package var position: Int?
   /// How many items were affected, or wait in the queue now.
   package var count: Int?
-  /// What was undone, redone or left as it is, in words.
+  /// What was undone, redone or not changed, in words.
   package var what: String?
-  /// Of an undo or a redo: sessions that it paused, so that nothing starts.
+  /// For an undo or a redo: sessions that it paused, so that nothing starts.
   package var paused: [SessionID]?
-  /// Of an undo or a redo: parts that were left as they are.
+  /// For an undo or a redo: parts that were not changed.
   package var left: [UndoObstacleAnswer]?
-  /// The messages that were named to be changed, in that order.
+  /// The messages named in the request, in that order.
   package var messages: [Message]?
-  /// The number of the change, for `undo`; of an undo, for `redo`. Left out if there is nothing to take back.
+  /// The number of the change, for `undo`; after an undo, for `redo`. Left out if there is nothing
+  /// to undo.
   package var change: Int64?
-  /// Of messages that were cancelled: whether that was in time.
+  /// For cancelled messages: whether the cancellation was in time.
   package var outcomes: [Outcome]?
-  /// Of an edit, an undo or a redo: the authority did not say whether it was in time; left out where it did.
+  /// For an edit, an undo or a redo: the authority did not confirm that it was in time; left out if
+  /// it did.
   package var unconfirmed: Bool?
 
   package init(_ notice: CommandOutcome.Notice, change: Int64? = nil) {

@@ -8,7 +8,7 @@ package struct SettingRequest: APIValue {
   package init(value: JSONValue) { self.value = value }
 }
 
-/// What the device is set to.
+/// The settings of the device.
 package struct SettingsAnswer: APIValue {
   /// Where the settings are kept.
   package var file: String
@@ -20,7 +20,7 @@ package struct SettingsAnswer: APIValue {
   }
 }
 
-/// One setting: what holds, and why. Values are numbers, switches or text.
+/// One setting: its value in effect, and its origin. Values are numbers, switches or text.
 package struct SettingAnswer: APIValue {
   package static let valueNote = Note.text("A whole number, a switch or a text.")
   package static let notes: [String: Note] = [
@@ -29,21 +29,21 @@ package struct SettingAnswer: APIValue {
   ]
 
   package var name: String
-  /// Left out where nothing is said and the system decides.
+  /// Left out if nothing is set and the system decides.
   package var value: JSONValue?
   /// `flag`, `environment`, `file` or `default`.
   package var origin: String
-  /// The line of the file that says it, where it does.
+  /// The line of the file that sets it, if there is one.
   package var line: Int?
-  /// What the file says, where a flag or variable comes before it.
+  /// The file's value, if a flag or variable overrides it.
   package var overridden: JSONValue?
-  /// What holds where nothing is said.
+  /// The default value.
   package var standard: JSONValue?
   package var environmentVariable: String
-  /// Whether a change shows without a start of the daemon.
+  /// Whether a change takes effect without a restart of the daemon.
   package var appliesAtOnce: Bool
   package var summary: String
-  /// Why what was set could not be used now; left out where nothing speaks against it.
+  /// Why the value cannot be used now; left out if it can.
   package var warning: String?
 
   package enum CodingKeys: String, CodingKey {
@@ -68,13 +68,13 @@ package struct SettingAnswer: APIValue {
   }
 }
 
-/// All that is wrong with a file of settings.
+/// All faults of a settings file.
 package struct SettingsCheckAnswer: APIValue {
   package struct Fault: APIValue {
     package var line: Int?
     package var setting: String?
     package var reason: String
-    /// All of it in one sentence.
+    /// All faults in one sentence.
     package var message: String
 
     package init(line: Int?, setting: String?, reason: String, message: String) {

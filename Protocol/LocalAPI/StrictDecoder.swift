@@ -1,19 +1,19 @@
 package import Basics
 
-/// Reads requests from JSON. What a type does not have is refused, and so are nulls, keys that
-/// occur twice and everything after the value; each with its place.
+/// Reads requests from JSON. It refuses unknown fields, nulls, duplicate keys and anything after
+/// the value, each with its place.
 package enum StrictDecoder {
-  /// Why a text is not what a type is made of.
+  /// Why a text does not decode as a type.
   package enum Fault: Error, Equatable {
-    /// It is no JSON from a place on.
+    /// The text is not JSON, from a place on.
     case malformed(JSONFault)
     /// It has a field that the type does not have.
     case unknownField(String, known: [String])
-    /// The whole of it, or a field, is something else.
+    /// The value, or a field, is of another kind.
     case unfit(String)
   }
 
-  /// - Throws: `Fault`, or what the type throws of its values.
+  /// - Throws: `Fault`, or the type's own error about its values.
   package static func decode<Value: Decodable>(
     _ type: Value.Type, from bytes: [UInt8]
   ) throws -> Value {
@@ -38,11 +38,11 @@ package enum StrictDecoder {
   }
 }
 
-/// A decoder over a tree that was read.
+/// A decoder over a parsed tree.
 private struct TreeDecoder: Decoder {
   var json: PositionedJSON
   var codingPath: [any CodingKey]
-  /// What is being read.
+  /// The type being read.
   var type: (any Decodable.Type)?
 
   var userInfo: [CodingUserInfoKey: Any] { [:] }
@@ -111,7 +111,7 @@ extension TreeDecoder: SingleValueDecodingContainer {
       value = flag
     case is Double.Type: value = try number(Double.self, "a number")
     case is Float.Type: value = try number(Float.self, "a number")
-    // Their own decoding would ask for them here again, without an end.
+    // Their own decoding would call this function again, without end.
     case let whole as any FixedWidthInteger.Type:
       value = try number(whole, whole.isSigned ? "a whole number" : "a whole number from 0 on")
     default: return try decoded(type)

@@ -8,7 +8,7 @@ package struct TasksAnswer: APIValue {
   package init(tasks: [TaskState]) { self.tasks = tasks }
 }
 
-/// How far an agent is.
+/// The progress of an agent.
 package struct ProgressRequest: APIValue {
   package var completed: Int
   package var total: Int
@@ -21,7 +21,7 @@ package struct ProgressRequest: APIValue {
   }
 }
 
-/// What an agent asks its person.
+/// A question of an agent to its user.
 package struct AskRequest: APIValue {
   package static let patienceSecondsMax = 3_600
   package static let notes = PromptRequest.notes.merging([
@@ -38,7 +38,7 @@ package struct AskRequest: APIValue {
   package var details: String?
   package var question: String?
   package var options: [String]?
-  /// After so many seconds nobody can answer any more; none: what the device is set to.
+  /// After this many seconds the request expires; by default the device's setting.
   package var patienceSeconds: Double?
   package var promptsItself: Bool?
 
@@ -55,7 +55,7 @@ package struct AskRequest: APIValue {
   }
 }
 
-/// The agent asks its person at its own prompt.
+/// The agent asks its user at its own prompt.
 package struct PromptRequest: APIValue {
   package static let notes: [String: Note] = [
     "kind": .choice(["approval", "question"]),
@@ -76,14 +76,14 @@ package struct PromptRequest: APIValue {
   package init(kind: String) { self.kind = kind }
 }
 
-/// What became of a request.
+/// The outcome of a request.
 package struct DecisionAnswer: APIValue {
   package var session: SessionID
   package var ending: AskOutcome.Ending
-  /// The device that answered, and its name; left out where none did.
+  /// The device that answered, and its name; left out if none did.
   package var device: DeviceID?
   package var deviceName: String?
-  /// The answer, or a remark; left out where there is none.
+  /// The answer, or a remark; left out if there is none.
   package var text: String?
 
   package init(
@@ -98,7 +98,7 @@ package struct DecisionAnswer: APIValue {
   }
 }
 
-/// What a person decides.
+/// The decision of a user.
 package struct DecisionRequest: APIValue {
   package static let notes = [
     "verdict": Note.choice(Verdict.allCases.filter { $0 != .closed }.map(\.name)),
@@ -127,7 +127,7 @@ package struct AnsweredAnswer: APIValue {
   package var session: SessionID
   package var request: QueueModel.RequestID
   package var verdict: String
-  /// What was asked.
+  /// The request.
   package var about: String
 
   package init(
@@ -142,7 +142,7 @@ package struct AnsweredAnswer: APIValue {
   }
 }
 
-/// A task's fields as JSON has them: which there are follows from the status.
+/// A task's fields as JSON has them: the status determines which are present.
 private struct TaskFields: APIValue {
   static let notes: [String: Note] = [
     "startTime": .milliseconds, "lastUpdateTime": .milliseconds,

@@ -49,12 +49,12 @@ package struct ThreadAnswer: APIValue {
   package var position: Int
   package var queuedAt: String
   package var locked: Bool
-  /// `approval` or `answer`, where its task waits for one; left out where it does not, and in steps.
+  /// `approval` or `answer`, if its task waits for one; left out if it does not, and in steps.
   package var awaits: String?
-  /// Why it shows though it is locked: nobody can be at work in it. Left out in steps.
+  /// Why it shows although it is locked: no agent can be at work in it. Left out in steps.
   package var lifted: String?
-  /// How many of its session's messages were merged of texts that were saved apart, and wait for a look;
-  /// in the list alone, and left out if none was.
+  /// How many of its session's messages were merged from independent saves, and need a check; only
+  /// in the list, and left out if none was.
   package var merged: Int?
 
   package init(_ view: ThreadView) {
@@ -67,11 +67,11 @@ package struct ThreadAnswer: APIValue {
   }
 }
 
-/// The thread queue, locked threads included; empty and `enabled: false` where it is off.
+/// The thread queue, locked threads included; empty and `enabled: false` if it is off.
 package struct ThreadsAnswer: APIValue {
   package var enabled: Bool
   package var threads: [ThreadAnswer]
-  /// Where the next page begins; left out on the last one.
+  /// The beginning of the next page; left out on the last page.
   package var next: String?
 
   package init(enabled: Bool, threads: [ThreadAnswer], next: String? = nil) {
@@ -81,13 +81,13 @@ package struct ThreadsAnswer: APIValue {
   }
 }
 
-/// A thread that somebody looked at.
+/// A thread that was looked at.
 package struct ThreadVisitAnswer: APIValue {
-  /// Left out where no thread needs its person.
+  /// Left out if no thread needs its user.
   package var thread: ThreadAnswer?
   /// How many messages wait in its session.
   package var waiting: Int
-  /// Whether looking at it took it out of the thread queue.
+  /// Whether looking at it removed it from the thread queue.
   package var removed: Bool
 
   package init(thread: ThreadAnswer?, waiting: Int, removed: Bool) {
@@ -105,11 +105,11 @@ package struct ThreadStatisticsAnswer: APIValue {
   package var count: Int
   package var ready: Int
   package var locked: Int
-  /// When the ready thread that waits longest was queued; left out where none is ready.
+  /// When the ready thread that waits longest was queued; left out if none is ready.
   package var oldestQueuedAt: String?
-  /// How long a thread takes, judged by `reviews` earlier ones; left out where there are too few.
+  /// How long a thread takes, estimated from `reviews` earlier ones; left out if there are too few.
   package var reviewSeconds: Int64?
-  /// How long those that are ready will take.
+  /// How long the ready threads will take.
   package var estimateSeconds: Int64?
   package var reviews: Int
 

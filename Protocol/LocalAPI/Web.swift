@@ -1,6 +1,6 @@
 import Basics
 
-/// Where and how the page is to be served; what is left out stays.
+/// The address and mode of the page; omitted fields stay unchanged.
 package struct WebRequest: APIValue {
   package static let notes: [String: Note] = [
     "port": .range(0...65_535).saying("0 lets the system choose."),
@@ -29,7 +29,7 @@ package struct WebRequest: APIValue {
 
 package struct WebKeyRequest: APIValue {
   package var ticket: String
-  /// What people call the browser.
+  /// The browser's name for users.
   package var name: String?
 
   package init(ticket: String, name: String? = nil) {
@@ -38,7 +38,7 @@ package struct WebKeyRequest: APIValue {
   }
 }
 
-/// Where the page is served, and the browsers that have a key.
+/// The address of the page, and the browsers that have a key.
 package struct WebAnswer: APIValue {
   package struct Browser: APIValue {
     package static let notes: [String: Note] = [
@@ -50,9 +50,9 @@ package struct WebAnswer: APIValue {
     package var createdAt: String
     package var lastUsedAt: String
     package var expiresAt: String
-    /// Whether it is the one that asks.
+    /// Whether it is the browser that sent the request.
     package var current: Bool?
-    /// The browser that let it in, where one did; revoking that one revokes it.
+    /// The browser that let it in, if there is one; revoking that one revokes it.
     package var letInBy: String?
 
     package init(
@@ -69,7 +69,7 @@ package struct WebAnswer: APIValue {
     }
   }
 
-  /// A pairing code that a revoked browser made: the device that came in by it stays.
+  /// A pairing code that a revoked browser made: the device that joined with it stays.
   package struct Code: APIValue {
     package static let notes: [String: Note] = ["createdAt": .time]
 
@@ -84,12 +84,12 @@ package struct WebAnswer: APIValue {
 
   package var listening: Bool
   package var address: String?
-  /// Where browsers of other devices find it; missing where it is for this machine alone.
+  /// The address for browsers of other devices; absent if the page is only for this machine.
   package var elsewhere: String?
   /// Why the page is not served although it should be.
   package var problem: String?
   package var browsers: [Browser]
-  /// When a browser was revoked: the pairing codes that it made, and those that it let in did.
+  /// After a revocation: the pairing codes made by the browser and by those that it let in.
   package var codes: [Code]?
 
   package init(address: String?, elsewhere: String?, problem: String?, browsers: [Browser]) {
@@ -101,7 +101,7 @@ package struct WebAnswer: APIValue {
   }
 }
 
-/// Where a browser gets its key, once.
+/// The address at which a browser gets its key, once.
 package struct WebTicketAnswer: APIValue {
   package static let notes: [String: Note] = [
     "url": .text("The link, with the ticket in its fragment; valid for a minute."),
@@ -127,7 +127,7 @@ package struct WebTicketAnswer: APIValue {
   }
 }
 
-/// A browser's key; it is told once.
+/// A browser's key; it is shown once.
 package struct WebKeyAnswer: APIValue {
   package static let notes: [String: Note] = [
     "key": .text("For `Authorization: Bearer`; sent only once."), "expiresAt": .time,
@@ -146,7 +146,8 @@ package struct WebKeyAnswer: APIValue {
   }
 }
 
-/// What only who has the list of browsers can compute: one proof for each browser, in no order that means something.
+/// What only a holder of the list of browsers can compute: one proof for each browser, in no
+/// meaningful order.
 package struct WebProofAnswer: APIValue {
   package static let notes: [String: Note] = [
     "proofs": .text(

@@ -1,7 +1,7 @@
-/// What a Live Activity of a task is about, as the server's pushes begin it. An app says
-/// `extension CospoolTaskAttributes: ActivityAttributes {}`.
+/// The task of a Live Activity, as the server's first push describes it. An app declares `extension
+/// CospoolTaskAttributes: ActivityAttributes {}`.
 public struct CospoolTaskAttributes: Hashable, Sendable {
-  /// What changes while it is shown.
+  /// The part that changes while it is shown.
   public typealias ContentState = ActivityContent
 
   /// The session whose task it is.
@@ -13,8 +13,8 @@ public struct CospoolTaskAttributes: Hashable, Sendable {
   }
 }
 
-/// The state of one task, as a Live Activity shows it. Elapsed time is derived from `startedAt`
-/// where it is shown.
+/// The state of one task, as a Live Activity shows it. The device computes the elapsed time from
+/// `startedAt`.
 public struct ActivityContent: Hashable, Sendable {
   /// What the agent does.
   public enum Status: String, Hashable, Sendable, CaseIterable {
@@ -22,11 +22,11 @@ public struct ActivityContent: Hashable, Sendable {
     case idle
     /// It works.
     case processing
-    /// It waits until somebody allows or denies something.
+    /// It waits until a user allows or denies something.
     case awaitingApproval
-    /// It waits until somebody answers a question.
+    /// It waits until a user answers a question.
     case awaitingAnswer
-    /// It came to an end.
+    /// It has ended.
     case completed
     /// It stopped without an end.
     case error
@@ -34,24 +34,24 @@ public struct ActivityContent: Hashable, Sendable {
 
   /// How a task ended.
   public enum Outcome: String, Hashable, Sendable, CaseIterable {
-    /// It did what it was asked.
+    /// It did what was requested.
     case success
     /// It failed.
     case failure
-    /// A person stopped it.
+    /// A user stopped it.
     case cancelled
   }
 
-  /// How far it is.
+  /// The progress of a task.
   public struct Progress: Hashable, Sendable {
-    /// Steps that are done.
+    /// Completed steps.
     public var completed: Int
     /// All steps.
     public var total: Int
-    /// What it is at; left out with details off.
+    /// The current step; left out with details off.
     public var currentTask: String?
 
-    /// Puts the parts together.
+    /// Makes a progress.
     public init(completed: Int, total: Int, currentTask: String? = nil) {
       self.completed = completed
       self.total = total
@@ -61,24 +61,25 @@ public struct ActivityContent: Hashable, Sendable {
 
   /// What the agent does.
   public var status: Status
-  /// What it is at, in a few words; left out with details off.
+  /// The current work, in a few words; left out with details off.
   public var operation: String?
-  /// How far it is, where it says so.
+  /// The progress, if the agent reports it.
   public var progress: Progress?
-  /// When it began, in milliseconds since 1970: a number, so that no strategy for dates matters.
+  /// When it began, in milliseconds since 1970: a number, so that decoders need no strategy for
+  /// dates.
   public var startedAt: Int64
-  /// How it ended, where it has.
+  /// The outcome, if it has ended.
   public var outcome: Outcome?
-  /// What it waits for: the name to answer by.
+  /// The request that it waits for, by the name to use in an answer.
   public var requestId: String?
-  /// The tool that it asks leave for; left out with details off.
+  /// The tool that needs permission; left out with details off.
   public var tool: String?
-  /// What it asks, or what the tool is for; left out with details off.
+  /// The question, or the purpose of the tool; left out with details off.
   public var question: String?
   /// Answers to choose from; left out with details off.
   public var options: [String]?
 
-  /// Puts the parts together.
+  /// Makes a content.
   public init(
     status: Status, operation: String? = nil, progress: Progress? = nil, startedAt: Int64,
     outcome: Outcome? = nil, requestId: String? = nil, tool: String? = nil,
@@ -96,7 +97,7 @@ public struct ActivityContent: Hashable, Sendable {
   }
 }
 
-/// What an app finds in a push beside `aps`: a notice, or that one is to be taken down.
+/// The fields of a push beside `aps`: a notice, or the removal of one.
 public struct PushPayload: Hashable, Sendable {
   /// The notice's name, the same in every push of it.
   public var noticeId: String?
@@ -104,15 +105,15 @@ public struct PushPayload: Hashable, Sendable {
   public var sessionId: String?
   /// The request that waits for an answer.
   public var requestId: String?
-  /// What to open: `cospool://…`.
+  /// The link to open: `cospool://…`.
   public var link: String?
-  /// More than the body has; left out with details off.
+  /// More text than the body; left out with details off.
   public var details: String?
   /// When it was made, in milliseconds since 1970.
   public var createdAt: Int64?
-  /// From when on nobody can answer, in milliseconds since 1970.
+  /// When the request expires, in milliseconds since 1970.
   public var expiresAt: Int64?
-  /// The notice that is to be taken down: somebody saw to it.
+  /// The notice to remove: it was handled.
   public var clearApprovalId: String?
 }
 

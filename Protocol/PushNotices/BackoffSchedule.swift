@@ -1,19 +1,19 @@
-/// When a push that failed is tried again, and when it is given up.
+/// When a failed push is tried again, and when it is given up.
 ///
 /// Exponential with full jitter: the wait is drawn evenly between nothing and a bound that doubles,
-/// so that many pushes which failed together do not come back together. What a provider asked for
-/// is waited for first.
+/// so that pushes that failed together do not return together. The wait that a provider requested
+/// comes first.
 package struct BackoffSchedule: Hashable, Sendable {
   /// The bound of the first wait, milliseconds.
   package var firstMilliseconds: Int64
-  /// The bound that it stops growing at, milliseconds.
+  /// The bound at which it stops growing, milliseconds.
   package var longestMilliseconds: Int64
   package var attemptsMax: Int
-  /// How long after the first attempt the last one may be, milliseconds.
+  /// The longest time from the first attempt to the last, milliseconds.
   package var spanMilliseconds: Int64
 
-  /// Two seconds to an hour, 24 attempts, one day: six and a half hours on average, so that a network
-  /// or a provider may be away for that long.
+  /// Two seconds to an hour, 24 attempts, one day. An outage of a network or a provider may last
+  /// six and a half hours on average.
   package static let standard = BackoffSchedule(
     firstMilliseconds: 2_000, longestMilliseconds: 3_600_000, attemptsMax: 24,
     spanMilliseconds: 86_400_000)
@@ -33,18 +33,18 @@ package struct BackoffSchedule: Hashable, Sendable {
   package enum Next: Hashable, Sendable {
     /// Milliseconds since 1970.
     case again(at: Int64)
-    /// It is a dead letter now; the caller keeps it as one.
+    /// It is a dead letter now; the caller stores it.
     case deadLetter(reason: String)
   }
 
-  /// What follows an attempt that failed for a while only.
+  /// The step after an attempt that failed temporarily.
   ///
   /// - Parameters:
-  ///   - attempts: how many were made, the failed one included.
-  ///   - firstAttemptAt, now, expiresAt: milliseconds since 1970; after `expiresAt` the notice is of
-  ///     no use.
-  ///   - retryAfter: what the provider asked for.
-  ///   - random: any 64 bits, drawn anew for each call.
+  ///   - attempts: the number of attempts, the failed one included.
+  ///   - firstAttemptAt, now, expiresAt: milliseconds since 1970; after `expiresAt` the notice is
+  ///     useless.
+  ///   - retryAfter: the wait that the provider requested.
+  ///   - random: any 64 bits, new for each call.
   package func next(
     attempts: Int, firstAttemptAt: Int64, now: Int64, retryAfter: Duration? = nil,
     expiresAt: Int64? = nil, random: UInt64
@@ -54,7 +54,7 @@ package struct BackoffSchedule: Hashable, Sendable {
     }
     let asked = retryAfter.map(\.wholeMilliseconds) ?? 0
     let jitter = Int64(random % UInt64(bound(after: attempts) + 1))
-    // Both are bounded by what an Int64 of milliseconds holds many times over.
+    // Both are far below the maximum of an Int64 of milliseconds.
     let at = now.addingClamped(max(asked, 0)).addingClamped(jitter)
     if let expiresAt, at > expiresAt { return .deadLetter(reason: "expired") }
     guard at <= firstAttemptAt.addingClamped(spanMilliseconds) else {
@@ -63,7 +63,7 @@ package struct BackoffSchedule: Hashable, Sendable {
     return .again(at: at)
   }
 
-  /// The longest wait after so many failed attempts, milliseconds.
+  /// The longest wait after this many failed attempts, milliseconds.
   package func bound(after attempts: Int) -> Int64 {
     let doublings = min(max(attempts - 1, 0), 40)
     let (grown, overflow) = firstMilliseconds.multipliedReportingOverflow(by: 1 << doublings)
@@ -72,7 +72,7 @@ package struct BackoffSchedule: Hashable, Sendable {
 }
 
 extension Duration {
-  /// Rounded up, so that a wait is never cut short; bounded to what fits.
+  /// Rounded up, so that a wait is never cut short; clamped to the type's range.
   package var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000)
@@ -83,7 +83,7 @@ extension Duration {
 }
 
 extension Int64 {
-  /// The sum, or the nearest number there is.
+  /// The sum, or the nearest representable number.
   package func addingClamped(_ other: Int64) -> Int64 {
     let (sum, overflow) = addingReportingOverflow(other)
     return overflow ? (other < 0 ? .min : .max) : sum

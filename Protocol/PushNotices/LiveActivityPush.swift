@@ -1,21 +1,22 @@
 /// What a Live Activity shows, or another provider's message that is updated in place.
 package struct LiveActivityPush: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
-    /// Shows it. APNs needs the name of the app's attributes type for that.
+    /// Shows it. For that, APNs needs the name of the app's attributes type.
     case start(attributesType: String)
     case update
-    /// Takes it down; it stays visible until `dismissalAt` where one is given.
+    /// Removes it; it stays visible until `dismissalAt` if given.
     case end(dismissalAt: Int64?)
   }
 
-  /// The name that all pushes of one activity share.
+  /// The name shared by all pushes of one activity.
   package var id: PushNoticeID
   package var event: Event
   package var sessionID: String
   package var content: ActivityContent
-  /// Milliseconds since 1970 at which this was so. A device drops an older one that comes later.
+  /// The time of this state, in milliseconds since 1970. A device drops an older state that arrives
+  /// later.
   package var timestamp: Int64
-  /// Milliseconds since 1970 after which the content counts as out of date.
+  /// Milliseconds since 1970 after which the content is out of date.
   package var staleAt: Int64?
 
   package init(

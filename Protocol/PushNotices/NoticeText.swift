@@ -1,12 +1,12 @@
-/// What a notice says below its title. Bodies tell nothing of the work unless the person switched
-/// details on.
+/// The text of a notice below its title. Bodies reveal nothing about the work unless the user
+/// turned details on.
 package struct NoticeText: Hashable, Sendable {
   package var body: String
   package var details: String?
-  /// Whether body and details say all of what happened: nothing is left out, cut or taken out.
+  /// Whether body and details are complete: nothing was left out, cut or redacted.
   package private(set) var isWhole = false
 
-  /// What happened, in the agent's own words where it has some.
+  /// The event, in the agent's own words if it gave some.
   package enum Event: Hashable, Sendable {
     case approval(tool: String, summary: String, details: String?)
     case question(String, options: [String])
@@ -26,10 +26,10 @@ package struct NoticeText: Hashable, Sendable {
   }
 
   package static let detailsCharactersMax = 1_000
-  /// The body of a request that is answered at the agent's own prompt alone, where it tells nothing.
+  /// The body, without details, of a request that can only be answered at the agent's own prompt.
   package static let atHost = "An agent waits at its own device for an answer."
 
-  /// - Parameter showsDetails: the person's setting; off unless it was switched on.
+  /// - Parameter showsDetails: the user's setting; off by default.
   package init(_ event: Event, showsDetails: Bool = false) {
     self = Self.plain(event.category)
     guard showsDetails else { return }
@@ -43,7 +43,7 @@ package struct NoticeText: Hashable, Sendable {
     }
   }
 
-  /// A body that tells nothing but the category.
+  /// A body that reveals only the category.
   package static func plain(_ category: PushNotice.Category) -> NoticeText {
     switch category {
     case .approvalRequest: NoticeText(body: "An agent needs permission to continue.")

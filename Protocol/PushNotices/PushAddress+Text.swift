@@ -12,7 +12,7 @@ import Basics
 extension PushAddress {
   /// Reads the text form.
   ///
-  /// - Throws: what is wrong with it and how to put it right, without quoting it.
+  /// - Throws: the fault and its correction, without quoting the text.
   package init(text: String) throws(PushAddressError) {
     guard text.utf8.count <= PushLimits.addressBytesMax else { throw PushAddressError(.tooLong) }
     if text.hasPrefix("apns://") {
@@ -45,7 +45,7 @@ extension PushAddress {
 }
 
 extension PushAddress: CustomStringConvertible {
-  /// Which address it is, for a person, without what would let anybody else send there or read.
+  /// A description for users, without the parts that would let others send to it or read from it.
   package var description: String {
     switch self {
     case .apns(let address):
@@ -92,7 +92,7 @@ extension APNsAddress {
       default: throw PushAddressError(.badEnvironment)
       }
     }
-    // Never guessed: each of Apple's two services takes the other's tokens for broken ones.
+    // Never guessed: each of Apple's two services reports the other's tokens as broken.
     guard let environment else { throw PushAddressError(.badEnvironment) }
     guard session == nil || purpose == .liveActivity else { throw PushAddressError(.badSession) }
     self.init(

@@ -1,6 +1,6 @@
-/// Why a text is no address of a push target, in words for the person who wrote it.
+/// Why a text is not the address of a push target, for the user who wrote it.
 ///
-/// It never quotes what stands in the text: a slip of the pen may have put a secret anywhere.
+/// It never quotes the text: a typing error may have put a secret anywhere.
 package struct PushAddressError: Error, Hashable, Sendable, CustomStringConvertible {
   package enum Code: Hashable, Sendable, CaseIterable {
     case tooLong

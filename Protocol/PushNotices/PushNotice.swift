@@ -1,12 +1,12 @@
 import Basics
 
-/// What is to be pushed.
+/// A push to send.
 package enum Push: Hashable, Sendable {
-  /// Something a person should see.
+  /// An event to show to a user.
   case alert(PushNotice)
-  /// The notice of this id was answered or has expired: it should vanish where it is shown.
+  /// The notice with this id was answered or has expired: devices should remove it.
   case retract(PushNoticeID)
-  /// The state of a running task, shown in place.
+  /// The state of a running task, updated in place.
   case liveActivity(LiveActivityPush)
 
   /// The name under which a provider replaces or drops an earlier one.
@@ -27,7 +27,7 @@ package struct PushNoticeID: Hashable, Sendable, CustomStringConvertible {
 
   package let text: String
 
-  /// Fails on other characters, on none and on too many.
+  /// nil for other characters, an empty text, and a text that is too long.
   package init?(_ text: String) {
     guard (1...Self.bytesMax).contains(text.utf8.count),
       text.utf8.allSatisfy(ASCII.isIdentifier)
@@ -35,7 +35,7 @@ package struct PushNoticeID: Hashable, Sendable, CustomStringConvertible {
     self.text = text
   }
 
-  /// A name made of any text: the digest (FNV-1a) of its bytes.
+  /// A name derived from any text: the digest (FNV-1a) of its bytes.
   package init(digest text: String) {
     let hash = text.utf8.reduce(UInt64(0xcbf2_9ce4_8422_2325)) { hash, byte in
       (hash ^ UInt64(byte)) &* 0x100_0000_01b3
@@ -46,7 +46,7 @@ package struct PushNoticeID: Hashable, Sendable, CustomStringConvertible {
   package var description: String { text }
 }
 
-/// One notification as a person sees it.
+/// One notification as a user sees it.
 package struct PushNotice: Hashable, Sendable {
   package enum Category: String, Hashable, Sendable, CaseIterable {
     case approvalRequest = "APPROVAL_REQUEST"
@@ -60,23 +60,23 @@ package struct PushNotice: Hashable, Sendable {
   package var category: Category
   package var title: String
   package var body: String
-  /// More than the body, shown where the person opens the notice.
+  /// More text than the body, shown if the user opens the notice.
   package var details: String?
   package var sessionID: String
   /// The approval or question that can be answered.
   package var requestID: String?
-  /// What a yes has to name, if the body and the details show all that is asked for; else nobody says
-  /// yes by a button of the notice.
+  /// The digest that an approval must name, if the body and the details show the complete request;
+  /// otherwise no button of the notice approves it.
   package var digest: String?
-  /// Where a tap leads; `DeepLink`.
+  /// The link that a tap opens; `DeepLink`.
   package var link: String
   /// Milliseconds since 1970.
   package var createdAt: Int64
-  /// Milliseconds since 1970 after which nobody needs to see it; nil: it stays of use.
+  /// Milliseconds since 1970 after which it is useless; nil: it stays useful.
   package var expiresAt: Int64?
-  /// Breaks through a focus mode that allows it.
+  /// Whether it breaks through a focus mode that allows it.
   package var isTimeSensitive: Bool
-  /// Whose inbox it is from; nil for a test by the operator.
+  /// The device from whose inbox it is; nil for a test by the operator.
   package var addressee: Addressee?
 
   /// The device that a notice is for, in the text forms of ids.

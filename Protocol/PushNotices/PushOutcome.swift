@@ -1,17 +1,18 @@
-/// What became of one attempt to push. The caller keeps count of the attempts.
+/// The outcome of one attempt to push. The caller counts the attempts.
 package enum PushOutcome: Hashable, Sendable {
-  /// The provider has it, under this name of its own where it gives one.
+  /// The provider accepted it, under this id of its own if it gave one.
   case delivered(providerID: String?)
-  /// Not now. `after` is what the provider asked for; nil leaves it to the caller's schedule.
+  /// Not now. `after` is the wait that the provider requested; nil leaves it to the caller's
+  /// schedule.
   case retry(after: Duration?, reason: String)
-  /// The address is no more; never send to it again. `since` in milliseconds since 1970 where the
-  /// provider named a time.
+  /// The address no longer exists; never send to it again. `since` in milliseconds since 1970 if
+  /// the provider named a time.
   case invalidTarget(reason: String, since: Int64?)
-  /// The server's own set-up is wrong: nothing of this kind can be sent until it is changed.
+  /// The server's own setup is wrong: nothing of this kind can be sent until it is changed.
   case configurationError(reason: String)
-  /// What is wrong is this target's own: its address, access token or topic. It may be put right
-  /// without being registered anew, so what waits for it may still be sent.
+  /// The fault is in this target: its address, access token or topic. It can be corrected without a
+  /// new registration, so its waiting pushes may still be sent.
   case targetError(reason: String)
-  /// This one notice is not taken; others may be. It is not tried again.
+  /// The provider refuses this one notice; it may accept others. The notice is not tried again.
   case rejected(reason: String)
 }

@@ -1,17 +1,17 @@
-/// Where the pushes of one device go, as the server keeps it.
+/// The push address of one device, as the server stores it.
 package struct PushTarget: Hashable, Sendable {
   /// The server's name for it, a UUID in text.
   package var id: String
   package var address: PushAddress
-  /// Milliseconds since 1970 at which the device last said that this address is its own. A
-  /// provider's word that the address was given up earlier does not count.
+  /// Milliseconds since 1970 at which the device last registered this address. A provider's report
+  /// that the address ended before that does not count.
   package var registeredAt: Int64
-  /// Whether it may be sent to, and why not.
+  /// Whether pushes may be sent to it, and why not.
   package var validity: Validity
 
   package enum Validity: Hashable, Sendable {
     case valid
-    /// The provider said so, in its own word; `since` in milliseconds where it named a time.
+    /// The provider reported it, in its own words; `since` in milliseconds if it named a time.
     case invalid(reason: String, since: Int64?)
   }
 
@@ -36,8 +36,8 @@ package enum PushKind: String, Hashable, Sendable, CaseIterable {
 
 /// The address of a push target.
 ///
-/// The text form that a device registers and the server stores is `text`, which holds the address's
-/// secrets; `description` says which address it is without them. PushAddress+Text.swift has both.
+/// A device registers, and the server stores, the text form `text`, which contains the address's
+/// secrets; `description` identifies the address without them. PushAddress+Text.swift has both.
 package enum PushAddress: Hashable, Sendable {
   case apns(APNsAddress)
   case ntfy(NtfyAddress)
@@ -54,17 +54,17 @@ package enum PushAddress: Hashable, Sendable {
 
 /// A device (or one Live Activity of it) with Apple's push service.
 package struct APNsAddress: Hashable, Sendable {
-  /// Which of the two services knows the token; they do not know each other's.
+  /// The service that knows the token; the other one does not.
   package enum Environment: String, Hashable, Sendable, CaseIterable {
     case development
     case production
   }
 
-  /// What the token is for: a token of a Live Activity takes no alerts, and the other way round.
+  /// The purpose of the token: a Live Activity's token accepts no alerts, and the reverse.
   package enum Purpose: String, Hashable, Sendable, CaseIterable {
     case alert
     case liveActivity = "live-activity"
-    /// Begins Live Activities; the app then registers each one's own token.
+    /// Starts Live Activities; the app then registers each one's own token.
     case liveActivityStart = "live-activity-start"
   }
 
@@ -89,7 +89,7 @@ package struct APNsAddress: Hashable, Sendable {
   }
 }
 
-/// A topic of an ntfy server. Whoever knows the topic can read it, so it is kept like a secret.
+/// A topic of an ntfy server. Anyone who knows the topic can read it, so it is treated as a secret.
 package struct NtfyAddress: Hashable, Sendable {
   /// The server's base address, `https://ntfy.example` with neither path nor trailing slash.
   package var server: String
@@ -103,7 +103,8 @@ package struct NtfyAddress: Hashable, Sendable {
   }
 }
 
-/// An address that takes signed posts. Its path may be a secret, as with many chat services.
+/// An address that accepts signed POST requests. Its path may be a secret, as with many chat
+/// services.
 package struct WebhookAddress: Hashable, Sendable {
   package var url: Secret
   /// The key of the signature; `WebhookSignature`.
@@ -116,7 +117,8 @@ package struct WebhookAddress: Hashable, Sendable {
 }
 
 extension APNsAddress {
-  /// Whether such a push is sent there: to the token of one activity only what is about its session.
+  /// Whether such a push is sent to this address: the token of one activity only gets pushes about
+  /// its session.
   package func takes(_ push: Push) -> Bool {
     guard purpose.takes(push) else { return false }
     guard let session, case .liveActivity(let activity) = push else { return true }
@@ -125,7 +127,7 @@ extension APNsAddress {
 }
 
 extension APNsAddress.Purpose {
-  /// Whether a token for this takes such a push.
+  /// Whether a token of this purpose accepts such a push.
   package func takes(_ push: Push) -> Bool {
     switch push {
     case .alert, .retract: self == .alert

@@ -1,15 +1,15 @@
-/// Makes a text fit for a locked screen and for other people's servers: what looks like a key, a
-/// token or a password is taken out, and the rest is cut to a length.
+/// Makes a text fit for a locked screen and for third-party servers: it removes text that looks
+/// like a key, a token or a password, and cuts the rest to a length.
 ///
-/// It errs on the side of taking out too much: a long hash or an id may go with the secrets. It is
-/// no proof against somebody who hides a secret on purpose.
+/// It prefers to remove too much: a long hash or an id may go with the secrets. It cannot find a
+/// secret that was hidden on purpose.
 package enum Redaction {
-  /// What stands where something was taken out.
+  /// The replacement of removed text.
   package static let mark = "[redacted]"
 
   /// `text` without secrets, with at most `charactersMax` characters, cut between characters.
   ///
-  /// - Complexity: O(n) for up to `PushLimits.redactedBytesMax` bytes; the rest is not looked at.
+  /// - Complexity: O(n) for up to `PushLimits.redactedBytesMax` bytes; the rest is ignored.
   package static func shown(
     _ text: String, charactersMax: Int = PushLimits.shownCharactersMax
   ) -> String {
@@ -18,7 +18,7 @@ package enum Redaction {
     return redacted.prefix(max(charactersMax - 1, 0)) + "…"
   }
 
-  /// `text` with `mark` in the place of everything that looks like a secret.
+  /// `text` with everything that looks like a secret replaced by `mark`.
   package static func redacted(_ text: String) -> String {
     var scanner = SecretScanner(text)
     let found = scanner.secrets()
@@ -36,7 +36,7 @@ package enum Redaction {
 }
 
 extension StringProtocol {
-  /// As many whole characters from the beginning as fit into so many bytes of UTF-8.
+  /// The longest prefix of whole characters that fits into this many bytes of UTF-8.
   package func prefixWithin(bytes limit: Int) -> String {
     guard utf8.count > limit else { return String(self) }
     var taken = 0

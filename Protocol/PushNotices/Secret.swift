@@ -1,7 +1,8 @@
 /// A text that must not be shown: a key, a token, a shared secret.
 ///
-/// It has no text form of its own: in descriptions, dumps, reflections and logs it reads `‹secret›`.
-/// What sends it asks for `reveal()`, so that every such place can be found by that word.
+/// It has no text form of its own: in descriptions, dumps, reflections and logs it reads
+/// `‹secret›`. Code that sends it calls `reveal()`, so that every such place can be found by that
+/// word.
 package struct Secret: Hashable, Sendable {
   private let hidden: String
 
@@ -14,7 +15,7 @@ package struct Secret: Hashable, Sendable {
 
   package var isEmpty: Bool { hidden.isEmpty }
 
-  /// What stands in its place.
+  /// The text that is shown instead.
   package static let placeholder = "‹secret›"
 }
 

@@ -1,10 +1,10 @@
 import Basics
 
-/// Finds what looks like a secret in a text.
+/// Finds text that looks like a secret.
 ///
-/// Five rules, each by the form and not by a list of services alone: blocks of PEM; what follows a
-/// name such as `password` or `Bearer`; the user and password of a URL; words with a prefix that only
-/// keys have; and long words that look drawn at random.
+/// Five rules, each by the form and not only by a list of services: blocks of PEM; the text after a
+/// name such as `password` or `Bearer`; the user and password of a URL; words with a prefix that
+/// only keys have; and long words that look random.
 struct SecretScanner {
   let bytes: [UInt8]
   private var found: [Range<Int>] = []
@@ -13,8 +13,8 @@ struct SecretScanner {
     bytes = Array(text.utf8)
   }
 
-  /// The places to take out, in order and apart from each other. They begin and end between
-  /// characters of ASCII, so that the rest is UTF-8 again.
+  /// The ranges to remove, in order and disjoint. They begin and end between ASCII characters, so
+  /// that the rest is valid UTF-8.
   mutating func secrets() -> [Range<Int>] {
     findPEM()
     findCredentialsOfURLs()
@@ -36,7 +36,7 @@ struct SecretScanner {
 
   // MARK: Words
 
-  /// Letters, digits and what base64 and keys are written with.
+  /// Letters, digits, and the other characters of base64 and keys.
   private static func isWordByte(_ byte: UInt8) -> Bool {
     ASCII.isIdentifier(byte) || byte == 0x2B || byte == 0x2F || byte == 0x2E || byte == 0x7E
   }
@@ -67,7 +67,7 @@ struct SecretScanner {
     let closing = Array("-----END ".utf8)
     var index = 0
     while let start = position(of: opening, from: index) {
-      // Without an end the text was cut within the key.
+      // Without an end marker, the text was cut inside the key.
       guard let end = position(of: closing, from: start) else {
         found.append(start..<bytes.count)
         return
@@ -88,7 +88,7 @@ struct SecretScanner {
 
   // MARK: URLs
 
-  /// What stands between `://` and the last `@` before the path.
+  /// Finds the text between `://` and the last `@` before the path.
   private mutating func findCredentialsOfURLs() {
     var index = 0
     while let start = position(of: [0x3A, 0x2F, 0x2F], from: index) {
@@ -113,33 +113,33 @@ struct SecretScanner {
     "cookie", "signature", "sessionid",
   ]
 
-  /// Whether a word says that a secret follows it.
+  /// Whether a word announces a secret.
   private static func namesSecret(_ name: String) -> Bool {
-    // `pass` alone, or behind a separator: `DB_PASS`; it ends other words, too.
+    // `pass` only as the whole name or after a separator (`DB_PASS`): other words end in it, too.
     if name == "pass" || name.hasSuffix("_pass") || name.hasSuffix("-pass") { return true }
     let bare = name.filter { $0 != "-" && $0 != "_" && $0 != "." }
     return names.contains(where: bare.hasSuffix)
   }
 
-  /// What follows a word that says that a secret follows.
+  /// Finds the text after a word that announces a secret.
   private mutating func findAfterName(_ word: Range<Int>) {
     guard word.count <= 64 else { return }
     let name = text(word).lowercased()
     if Self.schemes.contains(name) {
-      // `Basic` and `Digest` are also words of English: what follows must not be one.
+      // `Basic` and `Digest` are also English words: the text after them must not be a word.
       let value = value(from: skipSpaces(from: word.upperBound))
       if name == "bearer" || value.count >= 12 { found.append(value) }
       return
     }
     guard Self.namesSecret(name) else { return }
     var next = word.upperBound
-    // `"password": "…"`, and `\"password\": \"…\"` where that stands in a text of JSON itself.
+    // `"password": "…"`, and `\"password\": \"…\"` inside a JSON text.
     let quote = skipBackslashes(from: next)
     if quote < bytes.count, Self.isQuote(bytes[quote]) { next = quote + 1 }
     next = skipSpaces(from: next)
     if next < bytes.count, bytes[next] == 0x3D || bytes[next] == 0x3A {
       next = skipSpaces(from: next + 1)
-      // `Authorization: Bearer …` hides the scheme with the rest of the line's two words.
+      // `Authorization: Bearer …` hides the scheme and the next word of the line.
       let first = value(from: next)
       found.append(first)
       if Self.schemes.contains(text(first).lowercased()) {
@@ -167,7 +167,7 @@ struct SecretScanner {
     return index
   }
 
-  /// A quoted text, or what comes before the next space or comma.
+  /// A quoted text, or the text before the next space or comma.
   private func value(from start: Int) -> Range<Int> {
     guard start < bytes.count else { return start..<start }
     if Self.isQuote(bytes[start]) {
@@ -188,7 +188,7 @@ struct SecretScanner {
     return start..<index
   }
 
-  /// What stands behind an escaped quote: up to the next one that is escaped no deeper.
+  /// The text after an escaped quote: up to the next one that is escaped no deeper.
   private func escapedValue(from quote: Int, escapes: Int) -> Range<Int> {
     var index = quote + 1
     while index < bytes.count {
@@ -221,8 +221,8 @@ struct SecretScanner {
   private static let randomBytesMin = 20
   private static let hexDigitsMin = 32
 
-  /// Random letters and digits change between small, capital and digit far more often than words
-  /// and paths do.
+  /// Random letters and digits switch between small letters, capitals and digits far more often
+  /// than words and paths do.
   private func looksRandom(_ word: Range<Int>) -> Bool {
     guard word.count >= Self.randomBytesMin else { return false }
     var changes = 0
@@ -239,7 +239,7 @@ struct SecretScanner {
       if let last, last != kind { changes += 1 }
       last = kind
     }
-    // Only separators: a rule drawn with dashes.
+    // Only separators: a line of dashes.
     guard counted >= Self.randomBytesMin else { return false }
     if hex == counted, hex >= Self.hexDigitsMin, digits > 0 { return true }
     return changes * (digits > 0 ? 5 : 3) >= counted

@@ -3,15 +3,15 @@ import Basics
 /// The parts of an http or https URL (RFC 3986) without user name and fragment.
 package struct WebParts: Hashable, Sendable {
   package var scheme: String
-  /// In small letters; an address of IPv6 with its brackets.
+  /// In lower case; an IPv6 address with its brackets.
   package var host: String
   package var port: Int?
   /// Empty, or from the first slash on.
   package var path: String
-  /// What follows the question mark.
+  /// The text after the question mark.
   package var query: String?
 
-  /// Fails on anything else than such a URL, with characters that stand for themselves.
+  /// nil for anything except such a URL with plain characters.
   package init?(_ text: String) {
     guard let scheme = ["https", "http"].first(where: { text.hasPrefix($0 + "://") }) else {
       return nil
@@ -63,8 +63,8 @@ package struct WebParts: Hashable, Sendable {
     return (host, port)
   }
 
-  /// Whether a path or a query has only characters that may stand in one: unreserved ones,
-  /// delimiters, and bytes as `%XX`.
+  /// Whether a path or a query has only allowed characters: unreserved ones, delimiters, and bytes
+  /// as `%XX`.
   private static func isPlain(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     var index = 0

@@ -5,11 +5,11 @@ package import QueueModel
 package struct AnswerRequest: Hashable, Sendable {
   package var session: SessionID
   package var request: RequestID
-  /// Not `closed`.
+  /// Never `closed`.
   package var verdict: Verdict
   /// At most `Limits.answerBytesMax` bytes.
   package var text: String
-  /// Of a yes, what its author was shown: `ApprovalRequest.digest`.
+  /// For an approval, the digest of the text that its author saw: `ApprovalRequest.digest`.
   package var digest: ContentHash?
 
   package init(
@@ -25,18 +25,18 @@ package struct AnswerRequest: Hashable, Sendable {
 }
 
 extension AnswerRequest {
-  /// The verdict that it is if the authority takes it.
+  /// The verdict that results if the authority accepts this answer.
   package func given(by device: DeviceID) -> GivenVerdict {
     GivenVerdict(
       verdict: verdict, device: device, text: text, digest: verdict == .allowed ? digest : nil)
   }
 }
 
-/// A host's question what became of a request.
+/// A host's request for the verdict on a request.
 package struct VerdictRequest: Hashable, Sendable {
   package var session: SessionID
   package var request: RequestID
-  /// Nobody is to answer any more.
+  /// Whether the host closes the request, so that no further answer counts.
   package var closes: Bool
 
   package init(session: SessionID, request: RequestID, closes: Bool) {
@@ -46,7 +46,7 @@ package struct VerdictRequest: Hashable, Sendable {
   }
 }
 
-/// What the server tells all but the device that answered.
+/// Sent by the server to all devices except the one that answered.
 package struct AnsweredNotice: Hashable, Sendable {
   package var session: SessionID
   package var request: RequestID
@@ -140,7 +140,7 @@ extension ByteReader {
     return verdict
   }
 
-  /// nil where it is empty.
+  /// nil if it is empty.
   private mutating func digest() throws(DecodingFault) -> ContentHash? {
     let offset = position
     let bytes = try blob(max: 32, "a digest")

@@ -2,31 +2,31 @@ import DeltaCodec
 package import QueueModel
 package import SequenceCRDT
 
-/// A question to the authority that leases sessions and lets prompts out; SPECIFICATION.md,
+/// A question to the authority, which leases sessions and grants attempts; SPECIFICATION.md,
 /// section "Leases and dispatch".
 package enum AuthorityRequest: Hashable, Sendable {
-  /// To be the one who runs a session's messages: the first time with token 0, then with the
-  /// token that was granted.
+  /// Asks for the permission to run a session's messages: first with token 0, then with the granted
+  /// token.
   case lease(session: SessionID, token: UInt64)
-  /// To give that back.
+  /// Releases that permission.
   case release(session: SessionID, token: UInt64)
-  /// To hand a message to the agent.
+  /// Asks to hand a message to the agent.
   case dispatch(DispatchRequest)
-  /// To be given the session's first message as soon as it may start, without asking for it.
+  /// Asks for the session's first message as soon as it may start.
   case next(session: SessionID, token: UInt64)
-  /// To take that back.
+  /// Withdraws that request.
   case withdraw(SessionID)
-  /// Whether a message was ever let out.
+  /// Asks whether an attempt of a message was ever granted.
   case outcome(MessageID)
-  /// To be the one who answers a request that a task awaits.
+  /// Answers a request that a task awaits.
   case answer(AnswerRequest)
-  /// What became of such a request.
+  /// Asks for the verdict on such a request.
   case verdict(VerdictRequest)
-  /// Whether another store runs a message, whatever session it is in by now.
+  /// Asks whether another store runs a message, whichever session it is in now.
   case whereabouts(MessageID)
-  /// To have an attempt stopped, on whatever device it is at work.
+  /// Asks to stop an attempt, on whichever device it is at work.
   case stop(AttemptName)
-  /// To give an attempt up whose host is away.
+  /// Gives up an attempt whose host is away.
   case takeOver(AttemptName)
 
   /// The number on the wire.
@@ -50,7 +50,7 @@ package enum AuthorityRequest: Hashable, Sendable {
 /// One attempt at a message.
 package struct AttemptName: Hashable, Sendable {
   package var message: MessageID
-  /// From 1.
+  /// Counts from 1.
   package var number: UInt16
 
   package init(message: MessageID, number: UInt16) {
@@ -62,7 +62,7 @@ package struct AttemptName: Hashable, Sendable {
 /// An attempt that may be at work on another device.
 package struct AttemptAtWork: Hashable, Sendable {
   package var attempt: AttemptName
-  /// Since when that device has had no connection, in milliseconds since 1970; nil where it has one.
+  /// Since when that device has had no connection, in milliseconds since 1970; nil if it has one.
   package var awaySince: Int64?
 
   package init(attempt: AttemptName, awaySince: Int64?) {
@@ -71,7 +71,7 @@ package struct AttemptAtWork: Hashable, Sendable {
   }
 }
 
-/// Everything the authority compares before it lets a prompt out.
+/// Everything that the authority compares before it grants an attempt.
 package struct DispatchRequest: Hashable, Sendable {
   package var session: SessionID
   package var message: MessageID
@@ -96,71 +96,71 @@ package struct DispatchRequest: Hashable, Sendable {
     self.content = content
   }
 
-  /// FNV-1a, 64 bits, of the UTF-8 bytes: tells versions of a text apart.
+  /// FNV-1a, 64 bits, of the UTF-8 bytes: distinguishes versions of a text.
   ///
-  /// Source: draft-eastlake-fnv. It detects edits; it is no protection against forgery.
+  /// Source: draft-eastlake-fnv. It detects edits; it does not protect against forgery.
   package static func contentDigest(_ text: String) -> UInt64 { Edition.digest(of: text) }
 }
 
 /// The authority's answer.
 package enum AuthorityAnswer: Hashable, Sendable {
-  /// The lease holds for so long from now; the attempt that is at work under it is to be stopped, where
-  /// one is named.
+  /// The lease holds for this long from now. If an attempt is named, it must be stopped.
   case leased(token: UInt64, milliseconds: UInt32, stops: AttemptName? = nil)
-  /// Given back, or not held any more.
+  /// Released, or no longer held.
   case released
-  /// The prompt may go out, this once.
+  /// The prompt may be handed out, once.
   case go
-  /// The prompt of this message may go out, this once, where its text has this digest.
+  /// The prompt of this message may be handed out, once, if its text has this digest.
   case letOut(message: MessageID, attempt: UInt16, content: UInt64)
-  /// Nothing stands any more.
+  /// The `next` of the session is withdrawn.
   case withdrawn
-  /// This attempt, or none (0), was let out last, with a text of this digest.
+  /// The attempt that was granted last, or 0 for none, with its lease's token and the digest of its
+  /// text.
   case outcome(attempt: UInt16, token: UInt64, content: UInt64)
   /// No other store runs the message.
   case runsNowhereElse
-  /// The answer, or the taking over, counts.
+  /// The answer, or the takeover, counts.
   case taken
-  /// The attempt is stopped by this device: now, or when it is back, where it is away since a time.
+  /// The device stops the attempt: now, or when it is back if it has been away since a time.
   case stopping(on: DeviceID, awaySince: Int64?)
   /// No such attempt is at work.
   case notAtWork
-  /// Somebody took this attempt over: the next host writes `unknown` under its own lease, and a person
-  /// decides.
+  /// A device took this attempt over: the next host writes `unknown` under its own lease, and a
+  /// user decides.
   case takenOver(attempt: UInt16)
-  /// What became of the request; nil: nothing yet.
+  /// The verdict on the request; nil: none yet.
   case verdict(GivenVerdict?)
   /// Another answer came first.
   case answeredAlready(Verdict, by: DeviceID)
-  /// Nobody waits for such an answer: it expired, was closed or withdrawn, or was never asked for.
+  /// The answer is not awaited: the request expired, was closed or withdrawn, or never existed.
   case notAwaited
-  /// Another store holds the session's lease, or an attempt of its may be at work; to be asked again after
-  /// so long.
+  /// Another store holds the session's lease, or its attempt may be at work; ask again after this
+  /// time.
   case held(by: DeviceID, milliseconds: UInt32, AttemptAtWork? = nil)
-  /// Another device is the session's host; nil where none is.
+  /// Another device is the session's host; nil if none is.
   case otherHost(DeviceID?)
   /// The session does not exist.
   case noSession
   /// The token is not that of the lease.
   case fenced
-  /// The message was cancelled, is done, or was never there: it must not go out.
+  /// The message was cancelled, is done, or never existed: it must not be handed out.
   case cancelled
   /// The authority knows another version of the message: read it again.
   case stale
   /// The queue is paused, waits for a decision, or another message is in flight.
   case paused
-  /// This attempt was let out already, under this token, and nobody said what became of it.
+  /// This attempt was granted already, under this token, and its outcome was not reported.
   case duplicate(attempt: UInt16, token: UInt64)
   /// The message must not start before this time, in milliseconds since 1970.
   case notYet(Int64)
   /// The authority cannot store now: ask again.
   case unavailable
-  /// A newer authority said something that this version does not know.
+  /// A newer authority gave an answer that this version does not know.
   case unknown(status: UInt16)
 }
 
 extension AuthorityRequest {
-  /// The frame that asks.
+  /// The request's frame.
   package func request(id: UInt64) -> Request {
     var writer = ByteWriter()
     switch self {
@@ -195,8 +195,8 @@ extension AuthorityRequest {
 
   /// Reads a request.
   ///
-  /// - Returns: nil where the kind is unknown.
-  /// - Throws: `WireError` where the payload breaks the specification.
+  /// - Returns: nil if the kind is unknown.
+  /// - Throws: `WireError` if the payload breaks the specification.
   package init?(_ request: Request) throws(WireError) {
     var reader = ByteReader(request.payload)
     do throws(DecodingFault) {
@@ -234,7 +234,7 @@ extension AuthorityRequest {
 }
 
 extension AuthorityAnswer {
-  /// The frame that answers.
+  /// The answer's frame.
   package func response(id: UInt64) -> Response {
     var writer = ByteWriter()
     switch self {
@@ -309,7 +309,7 @@ extension AuthorityAnswer {
 
   /// Reads the answer to a request.
   ///
-  /// - Throws: `WireError` where the payload breaks the specification.
+  /// - Throws: `WireError` if the payload breaks the specification.
   package init(_ response: Response, to request: AuthorityRequest) throws(WireError) {
     var reader = ByteReader(response.payload)
     do throws(DecodingFault) {
@@ -379,7 +379,7 @@ extension ByteWriter {
     number(UInt64(attempt.number))
   }
 
-  /// 0 is a device that is connected.
+  /// 0 for a connected device.
   fileprivate mutating func write(awaySince milliseconds: Int64?) {
     number(milliseconds.map { UInt64(max(1, $0)) } ?? 0)
   }
@@ -407,7 +407,7 @@ extension ByteReader {
     AttemptAtWork(attempt: try attemptName(), awaySince: try awaySince())
   }
 
-  /// Milliseconds since 1970, or 0 for a device that is connected.
+  /// Milliseconds since 1970, or 0 for a connected device.
   fileprivate mutating func awaySince() throws(DecodingFault) -> Int64? {
     let milliseconds = Int64(clamping: try number())
     return milliseconds == 0 ? nil : milliseconds

@@ -1,15 +1,15 @@
 import DeltaCodec
 
-/// What deltas and snapshots are wrapped in; SPECIFICATION.md, section "Envelope".
+/// The envelope of deltas and snapshots; SPECIFICATION.md, section "Envelope".
 ///
 /// ```
 /// byte 0      bits 7–4 magic, bits 3–1 version, bit 0 deflated
-/// [number]    the body's length after inflation, where it is deflated
+/// [number]    the body's length after inflation, if it is deflated
 /// body
-/// checksum    version 1: 2 bytes where the whole has at most 256, else 4; version 2: 8 bytes
+/// checksum    version 1: 2 bytes if the whole has at most 256, else 4; version 2: 8 bytes
 /// ```
 struct Envelope {
-  /// What the body is.
+  /// The kind of the body.
   enum Kind: UInt8 {
     case delta = 0xC
     case snapshot = 0xD
@@ -17,11 +17,11 @@ struct Envelope {
 
   /// The version with checksums of 2 or 4 bytes.
   static let firstVersion: UInt8 = 1
-  /// The version with a checksum of 8 bytes, for snapshots alone.
+  /// The version with a checksum of 8 bytes, for snapshots only.
   static let stripedVersion: UInt8 = 2
   /// Bodies below this length are never worth compressing.
   static let deflateBytesMin = 32
-  /// Codes of a block's own are worth their description from about here on.
+  /// From about this length on, a block's own codes save more than their description costs.
   static let blockBytesMin = 1_024
   /// The longest envelope with a short checksum.
   static let shortBytesMax = 256
@@ -33,12 +33,12 @@ struct Envelope {
   static let delta = Envelope(kind: .delta, inflateBytesMax: WireLimits.inflateBytesMax)
   static let snapshot = Envelope(kind: .snapshot, inflateBytesMax: WireLimits.snapshotBytesMax)
 
-  /// What is written; a reader of snapshots takes version 1 too.
+  /// The version that is written; readers of snapshots accept version 1 too.
   private var version: UInt8 {
     kind == .snapshot ? Envelope.stripedVersion : Envelope.firstVersion
   }
 
-  /// The body as it is: longer, but there without inflation.
+  /// Wraps the body raw: longer, but readable without inflation.
   func wrapRaw(_ body: [UInt8]) -> [UInt8] {
     assemble(body, inflatedLength: nil)
   }
@@ -53,7 +53,7 @@ struct Envelope {
     return packed.count < plain.count ? packed : plain
   }
 
-  /// Where deflate starts a new block, so that each large part gets codes of its own.
+  /// The offsets at which deflate starts a new block, so that each large part gets its own codes.
   private func blockEnds(of body: EncodedBody) -> [Int] {
     var ends: [Int] = []
     var start = 0
@@ -87,7 +87,7 @@ struct Envelope {
       ? body.bytes : Array(body.bytes[body.position..<body.end])
   }
 
-  /// The body where it is; a raw one is not copied.
+  /// Checks and returns the body; a raw one is not copied.
   func openBody(of bytes: [UInt8]) throws(WireError) -> ByteReader {
     guard let head = bytes.first else { throw WireError(.truncated, at: 0, "there is nothing") }
     guard head >> 4 == kind.rawValue else {
@@ -115,7 +115,7 @@ struct Envelope {
 
   /// Checks a checksum of 8 bytes.
   ///
-  /// - Returns: where the body ends.
+  /// - Returns: the end of the body.
   private func stripedEnd(of bytes: [UInt8], isDeflated: Bool) throws(WireError) -> Int {
     let end = bytes.count - 8
     guard end >= 1 else { throw WireError(.truncated, at: bytes.count, "no room for a checksum") }
@@ -129,7 +129,7 @@ struct Envelope {
 
   /// Checks a checksum of 2 or 4 bytes.
   ///
-  /// - Returns: where the body ends.
+  /// - Returns: the end of the body.
   private func checkedEnd(of bytes: [UInt8], isDeflated: Bool) throws(WireError) -> Int {
     let isShort = bytes.count <= Envelope.shortBytesMax
     let end = bytes.count - (isShort ? 2 : 4)
@@ -176,7 +176,8 @@ struct Envelope {
     }
   }
 
-  /// Deflated bodies mean something only with their dictionary, so its checksum goes in first.
+  /// A deflated body is only readable with its dictionary, so the dictionary's checksum goes in
+  /// first.
   private func checksum(
     _ bytes: ArraySlice<UInt8>, isDeflated: Bool, isShort: Bool
   ) -> UInt32 {

@@ -2,15 +2,15 @@ package import QueueModel
 
 /// One message on the wire, in either direction; SPECIFICATION.md, section "Frames".
 package enum Frame: Hashable, Sendable {
-  /// Client: trade a one-time code for a device token. Allowed before authentication.
+  /// Client: exchange a one-time code for a device token. Allowed before authentication.
   case pair(PairRequest)
   /// Server: the answer to `pair`.
   case paired(PairGrant)
-  /// Client: who I am and what I know. The first frame of every other connection.
+  /// Client: its token, store and known prefix. The first frame of every other connection.
   case hello(Hello)
   /// Server: the answer to `hello`.
   case welcome(Welcome)
-  /// Server: the connection or the frame named in it is refused; the server closes after it
+  /// Server: the connection, or the named batch, is refused. The server closes the connection
   /// unless the code says otherwise.
   case refused(Refusal)
   /// Both: operations.
@@ -28,27 +28,27 @@ package enum Frame: Hashable, Sendable {
   case presence([DevicePresence])
   /// Server: it stops soon; reconnect after the given time, spread at random.
   case goAway(GoAway)
-  /// Both: the sender cannot go on with this connection.
+  /// Both: the sender cannot continue this connection.
   case error(ProtocolFault)
-  /// Server: what became of a request that a task awaits.
+  /// Server: the verdict on a request that a task awaits.
   case answered(AnsweredNotice)
-  /// Server: something that the person of this device should see.
+  /// Server: an event to show to this device's user.
   case notification(InboxNotification)
   /// Client: everything in its inbox up to this position is stored on the device.
   case notified(UInt64)
-  /// A frame type that this version does not know and the sender marked optional.
+  /// A frame type that this version does not know and that the sender marked optional.
   case unknownOptional(type: UInt8)
 }
 
-/// Trades a one-time code for a token.
+/// Exchanges a one-time code for a token.
 package struct PairRequest: Hashable, Sendable {
   /// Lowest and highest protocol version the client speaks.
   package var versions: ClosedRange<UInt16>
-  /// The code as typed; case and separators are normalised by the server.
+  /// The code as typed; the server normalizes case and separators.
   package var code: String
-  /// The device that asks; made by the client once and kept.
+  /// The asking device; the client draws the id once and keeps it.
   package var device: DeviceID
-  /// What a person calls the device.
+  /// The device's name, chosen by its user.
   package var deviceName: String
 
   package init(
@@ -77,14 +77,14 @@ package struct PairGrant: Hashable, Sendable {
   }
 }
 
-/// Opens a session.
+/// Starts a connection.
 package struct Hello: Hashable, Sendable {
   package var versions: ClosedRange<UInt16>
   /// 32 bytes.
   package var token: [UInt8]
   package var workspace: WorkspaceID
   package var device: DeviceID
-  /// The store that the client works on; leases hang on it.
+  /// The store that the client works on; leases belong to it.
   package var store: StoreID
   package var deviceName: String
   /// The prefix of the server's log that the client has stored.
@@ -104,19 +104,19 @@ package struct Hello: Hashable, Sendable {
   }
 }
 
-/// Accepts a session.
+/// Accepts a connection.
 package struct Welcome: Hashable, Sendable {
   /// The chosen protocol version.
   package var version: UInt16
-  /// The server's whole log. Where it is not what the client has, what is missing follows at once.
+  /// The server's whole log. If the client's differs, the missing entries follow at once.
   package var head: LogPrefix
-  /// Random; goes into the replica ids that the client draws, so that two copies of one machine that
-  /// draw the same random numbers draw different ids.
+  /// Random; part of the replica ids that the client draws. So two copies of one machine draw
+  /// different ids even if they draw the same random numbers.
   package var nonce: UInt64
   /// The server's wall clock, milliseconds since 1970.
   package var serverMilliseconds: Int64
   package var pingSeconds: UInt16
-  /// Least backoff before a reconnection, milliseconds.
+  /// The shortest wait before a reconnection, milliseconds.
   package var backoffMillisecondsMin: UInt32
 
   package init(
@@ -136,9 +136,9 @@ package struct Welcome: Hashable, Sendable {
 package struct Refusal: Hashable, Sendable {
   package var code: RefusalCode
   package var message: String
-  /// The `batch` of the `changes` that was refused, 0 where the refusal is not about one.
+  /// The `batch` of the `changes` that was refused, 0 if the refusal is not about one.
   package var batch: UInt64
-  /// Milliseconds to wait before trying again, nil where trying again is pointless.
+  /// Milliseconds to wait before trying again, nil if trying again is pointless.
   package var retryAfterMilliseconds: UInt32?
   /// The server's wall clock, so that a refused clock can be corrected.
   package var serverMilliseconds: Int64
@@ -155,7 +155,7 @@ package struct Refusal: Hashable, Sendable {
   }
 }
 
-/// The codes of refusals; raw values are the wire's, unknown ones are kept.
+/// The codes of refusals; raw values are those of the wire, unknown ones are kept.
 package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt16
 
@@ -169,14 +169,14 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package static let unauthorized = RefusalCode(rawValue: 2)
   /// The token was revoked.
   package static let revoked = RefusalCode(rawValue: 3)
-  /// The token is another workspace's.
+  /// The token belongs to another workspace.
   package static let wrongWorkspace = RefusalCode(rawValue: 4)
   /// The pairing code is wrong, used, or expired.
   package static let wrongCode = RefusalCode(rawValue: 5)
   /// Too many wrong codes; this code is dead or the server pauses pairing.
   package static let tooManyAttempts = RefusalCode(rawValue: 6)
-  /// A delta or a state is invalid; the message says where. Connection stays open where `batch` is
-  /// not 0.
+  /// A delta or a state is invalid; the message names the place. The connection stays open if
+  /// `batch` is not 0.
   package static let invalidChanges = RefusalCode(rawValue: 7)
   /// A limit of the workspace or connection is reached.
   package static let limitReached = RefusalCode(rawValue: 8)
@@ -190,21 +190,22 @@ package struct RefusalCode: RawRepresentable, Hashable, Sendable {
   package static let authenticationBudget = RefusalCode(rawValue: 12)
   /// The connection sends more than its share, or the device draws replica ids too fast.
   package static let rateLimited = RefusalCode(rawValue: 13)
-  /// A batch follows on operations that are not here, such as those of one that was refused: send it
-  /// again behind them. Connection stays open.
+  /// The batch depends on operations that the server does not have, for example those of a refused
+  /// batch: send it again after them. The connection stays open.
   package static let outOfOrder = RefusalCode(rawValue: 14)
-  /// The device's role does not include it, or it writes as another device. Connection stays open.
+  /// The device's role does not allow it, or it writes as another device. The connection stays
+  /// open.
   package static let notAllowed = RefusalCode(rawValue: 15)
 }
 
 /// Operations, encoded once for all receivers.
 package struct Changes: Hashable, Sendable {
   /// Client → server: the sender's number of this batch, from 1, answered by `ack`, `changes` or
-  /// `refused`. Server → client: 0, or the client's batch, where it was logged with other stamps than
-  /// the client gave it.
+  /// `refused`. Server → client: 0, or the client's batch, if it was logged with other stamps than
+  /// the client's.
   package var batch: UInt64
-  /// Server → client: the client has this prefix once it has stored these operations and all that
-  /// came before them; client → server: empty.
+  /// Server → client: the prefix that the client has after it has stored these operations and all
+  /// earlier ones. Client → server: empty.
   package var prefix: LogPrefix
   /// An encoded delta; SPECIFICATION.md, section "Delta".
   package var delta: [UInt8]
@@ -216,12 +217,12 @@ package struct Changes: Hashable, Sendable {
   }
 }
 
-/// Says what is durable.
+/// Reports what is durable.
 package struct Ack: Hashable, Sendable {
   /// Server → client: the acknowledged batch. Client → server: 0.
   package var batch: UInt64
-  /// Server → client: the client has this prefix, with the batch and all that came before it.
-  /// Client → server: this prefix is stored on the device.
+  /// Server → client: the prefix with the batch and everything before it. Client → server: the
+  /// prefix that is stored on the device.
   package var prefix: LogPrefix
 
   package init(batch: UInt64, prefix: LogPrefix) {
@@ -234,7 +235,7 @@ package struct Ack: Hashable, Sendable {
 package struct SnapshotPart: Hashable, Sendable {
   /// Server → client: the prefix whose state the snapshot holds. Client → server: empty.
   package var prefix: LogPrefix
-  /// From 0.
+  /// Counts from 0.
   package var index: UInt32
   package var count: UInt32
   package var bytes: [UInt8]
@@ -248,7 +249,7 @@ package struct SnapshotPart: Hashable, Sendable {
 }
 
 extension SnapshotPart {
-  /// A packed snapshot in parts of at most so many bytes, one at least.
+  /// A packed snapshot in parts of at most this many bytes, at least one part.
   package static func parts(
     of bytes: [UInt8], prefix: LogPrefix = .empty, bytesMax: Int
   ) -> [SnapshotPart] {
@@ -261,9 +262,9 @@ extension SnapshotPart {
   }
 }
 
-/// A question; kinds are numbered in the specification, their payloads belong to the kind.
+/// A question. The specification numbers the kinds; each kind has its own payload.
 package struct Request: Hashable, Sendable {
-  /// Made by the client; the same id gets the same answer.
+  /// Chosen by the client; the same id gets the same answer.
   package var id: UInt64
   package var kind: UInt16
   package var payload: [UInt8]
@@ -278,7 +279,7 @@ package struct Request: Hashable, Sendable {
 /// An answer.
 package struct Response: Hashable, Sendable {
   package var id: UInt64
-  /// 0 is success; others are of the request's kind.
+  /// 0 is success; others depend on the request's kind.
   package var status: UInt16
   package var payload: [UInt8]
 
@@ -289,15 +290,15 @@ package struct Response: Hashable, Sendable {
   }
 }
 
-/// One device and how far it has come.
+/// One device and how much of the log it has.
 package struct DevicePresence: Hashable, Sendable {
   package var device: DeviceID
   package var name: String
   package var isConnected: Bool
   /// Everything up to here is stored on that device.
   package var seenLogPosition: UInt64
-  /// When it was there last, where it is not connected: milliseconds since 1970 on the server's clock, 0
-  /// where the server does not know.
+  /// When it was last connected, if it is not connected now: milliseconds since 1970 on the
+  /// server's clock, 0 if the server does not know.
   package var lastSeenAt: Int64
 
   package init(

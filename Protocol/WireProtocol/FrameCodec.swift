@@ -2,9 +2,9 @@ import DeltaCodec
 import QueueModel
 import SequenceCRDT
 
-/// Frames as the messages of a WebSocket and back; SPECIFICATION.md, section "Frames".
+/// Encodes frames as messages of a WebSocket, and decodes them; SPECIFICATION.md, section "Frames".
 package enum FrameCodec {
-  /// - Precondition: names and tokens are within their limits. Messages for people are cut to
+  /// - Precondition: names and tokens are within their limits. Messages for users are cut to
   ///   `WireLimits.messageBytesMax` bytes.
   package static func encode(_ frame: Frame) -> [UInt8] {
     var writer = ByteWriter()
@@ -81,7 +81,7 @@ extension ByteWriter {
     byte(type.head)
   }
 
-  /// Text for people, cut where it is too long.
+  /// Text for users, cut if it is too long.
   mutating func message(_ value: String) {
     var cut = value.unicodeScalars[...]
     while String(cut).utf8.count > WireLimits.messageBytesMax {

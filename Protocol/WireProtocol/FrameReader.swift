@@ -40,7 +40,7 @@ extension ByteReader {
     }
   }
 
-  /// All that is left.
+  /// All remaining bytes.
   private mutating func rest() -> [UInt8] {
     let slice = try? raw(remaining)
     return Array(slice ?? [])

@@ -17,10 +17,10 @@ enum FrameType: UInt8, CaseIterable {
   case notification = 15
   case notified = 16
 
-  /// Set in the first byte of frames that a reader may skip when it does not know their number.
+  /// Set in the first byte of frames that a reader may skip if it does not know their number.
   static let optional: UInt8 = 0x80
 
-  /// Whether a reader of an earlier version does without it.
+  /// Whether a reader of an earlier version may skip it.
   var isOptional: Bool { rawValue > 13 }
 
   /// The first byte of such a frame.

@@ -5,17 +5,17 @@ package import SequenceCRDT
 /// One entry of a device's inbox as the server delivers it; SPECIFICATION.md, section
 /// "Notifications".
 package struct InboxNotification: Hashable, Sendable {
-  /// Rises with every notification of the workspace.
+  /// Increases with every notification of the workspace.
   package var position: UInt64
   /// The operation that made it: its name, the same for every device.
   package var name: OperationID
   package var category: NotificationCategory
-  /// It came while the device was not connected.
+  /// Whether it came while the device was not connected.
   package var isMissed: Bool
   package var session: SessionID
   /// The approval or question that can be answered.
   package var request: RequestID?
-  /// When it came about, milliseconds since 1970.
+  /// When it happened, milliseconds since 1970.
   package var milliseconds: Int64
   package var title: String
   package var body: String
@@ -36,7 +36,7 @@ package struct InboxNotification: Hashable, Sendable {
   }
 }
 
-/// What a notification is about; raw values are the wire's, unknown ones are kept.
+/// The subject of a notification; raw values are those of the wire, unknown ones are kept.
 package struct NotificationCategory: RawRepresentable, Hashable, Comparable, Sendable {
   package var rawValue: UInt8
 
@@ -44,15 +44,15 @@ package struct NotificationCategory: RawRepresentable, Hashable, Comparable, Sen
     self.rawValue = rawValue
   }
 
-  /// An agent waits to be allowed something.
+  /// An agent waits for permission.
   package static let approvalRequest = NotificationCategory(rawValue: 1)
   /// An agent waits for an answer.
   package static let questionAsked = NotificationCategory(rawValue: 2)
-  /// A task ended well.
+  /// A task succeeded.
   package static let taskComplete = NotificationCategory(rawValue: 3)
   /// A task failed.
   package static let taskError = NotificationCategory(rawValue: 4)
-  /// A thread needs its person again.
+  /// A thread needs its user again.
   package static let threadReady = NotificationCategory(rawValue: 5)
 
   /// The categories of this version.
@@ -64,7 +64,7 @@ package struct NotificationCategory: RawRepresentable, Hashable, Comparable, Sen
     left.rawValue < right.rawValue
   }
 
-  /// Whether somebody waits for an answer to it.
+  /// Whether it asks for an answer.
   package var isRequest: Bool { self == .approvalRequest || self == .questionAsked }
 }
 

@@ -1,21 +1,21 @@
 import DeltaCodec
 package import QueueModel
 
-/// A request of a device about itself: its notifications, whom it lets in, and its connection;
-/// SPECIFICATION.md, sections "Notifications", "Pairing" and "Transport".
+/// A request of a device about itself: its notifications, the devices that it pairs, and its
+/// connection; SPECIFICATION.md, sections "Notifications", "Pairing" and "Transport".
 package enum InboxRequest: Hashable, Sendable {
-  /// Whether the person looks at the device, as far as this connection knows.
+  /// Whether the user looks at the device, as far as this connection knows.
   case visibility(Bool)
-  /// To push to an address from now on, in the place of the one that the target had before.
+  /// Pushes to an address from now on, instead of the target's former one.
   case setTarget(PushTargetID, kind: String, address: String, owner: PushTargetOwner = .device)
   case removeTarget(PushTargetID)
   case targets
   case setPreferences(NotificationPreferences)
-  /// To push something there now, and to say what became of it.
+  /// Pushes a test now, and reports the result.
   case testTarget(PushTargetID)
   /// A pairing code for a new device.
   case code(CodeWish)
-  /// Bytes to be sent back: whether a large frame gets through both ways.
+  /// Bytes to be sent back, to check that a large frame passes in both directions.
   case echo([UInt8])
 
   /// The number on the wire.
@@ -33,10 +33,10 @@ package enum InboxRequest: Hashable, Sendable {
   }
 }
 
-/// What a new device may do that another one lets in.
+/// The role of a new device that a paired one invites.
 package struct CodeWish: Hashable, Sendable {
   package var role: DeviceRole
-  /// Milliseconds of access; nil: as long as the asking device has it.
+  /// Milliseconds of access; nil: as long as the asking device has access.
   package var accessMilliseconds: Int64?
 
   package init(role: DeviceRole, accessMilliseconds: Int64? = nil) {
@@ -45,24 +45,24 @@ package struct CodeWish: Hashable, Sendable {
   }
 }
 
-/// Whose a push target is.
+/// The owner of a push target.
 package enum PushTargetOwner: UInt8, Hashable, Sendable {
-  /// The device's that set it.
+  /// The device that set it.
   case device = 0
-  /// The person's: told whenever nobody looks at any device.
+  /// The user: notified whenever no device is being looked at.
   case person = 1
 }
 
-/// What a device wants to be notified of, and how.
+/// Which notifications a device wants, and how.
 package struct NotificationPreferences: Hashable, Sendable {
-  /// Categories of which nothing comes.
+  /// Categories that are turned off.
   package var off: Set<NotificationCategory>
-  /// What is pushed tells more than what kind of thing happened.
+  /// Whether pushes show more than the category.
   package var showsDetails: Bool
-  /// The state of running tasks is pushed to targets that show it.
+  /// Whether the state of running tasks is pushed to targets that show it.
   package var showsLiveStatus: Bool
-  /// For how many seconds nobody has looked at any device before the person's targets are told,
-  /// where this device set them.
+  /// How many seconds no device must have been looked at before the user's own targets are
+  /// notified, if this device set them.
   package var personDelaySeconds: Int
 
   package init(
@@ -76,16 +76,16 @@ package struct NotificationPreferences: Hashable, Sendable {
   }
 }
 
-/// A push target as its device is told of it.
+/// A push target, as its device sees it.
 package struct PushTargetState: Hashable, Sendable {
   package var id: PushTargetID
   package var kind: String
   /// The address without its secrets.
   package var address: String
   package var isValid: Bool
-  /// Why it is not valid, in the provider's word, or what went wrong last; empty for nothing.
+  /// Why it is not valid, in the provider's words, or the latest failure; empty if there is none.
   package var reason: String
-  /// When its provider last took a push, milliseconds since 1970; nil for not yet.
+  /// When its provider last accepted a push, milliseconds since 1970; nil if it never did.
   package var deliveredAt: Int64?
   package var owner: PushTargetOwner
 
@@ -107,19 +107,19 @@ package struct PushTargetState: Hashable, Sendable {
 package enum InboxAnswer: Hashable, Sendable {
   case done
   case targets([PushTargetState])
-  /// A pairing code as people type it, and when it ends, in milliseconds since 1970.
+  /// A pairing code as users type it, and when it expires, in milliseconds since 1970.
   case code(String, expiresAt: Int64)
   case echo([UInt8])
   /// The server cannot store now: ask again.
   case unavailable
   /// What is wrong with the request.
   case unusable(String)
-  /// The server is older, or says something that this version does not know.
+  /// The server is older, or gave an answer that this version does not know.
   case unknown(status: UInt16)
 }
 
 extension InboxRequest {
-  /// The frame that asks.
+  /// The request's frame.
   ///
   /// - Precondition: kind, address, delay and bytes are within their limits.
   package func request(id: UInt64) -> Request {
@@ -155,8 +155,8 @@ extension InboxRequest {
 
   /// Reads a request.
   ///
-  /// - Returns: nil where it is of another kind.
-  /// - Throws: `WireError` where the payload breaks the specification.
+  /// - Returns: nil if it is of another kind.
+  /// - Throws: `WireError` if the payload breaks the specification.
   package init?(_ request: Request) throws(WireError) {
     var reader = ByteReader(request.payload)
     do throws(DecodingFault) {
@@ -190,7 +190,7 @@ extension InboxRequest {
 }
 
 extension InboxAnswer {
-  /// The frame that answers.
+  /// The answer's frame.
   package func response(id: UInt64) -> Response {
     var writer = ByteWriter()
     switch self {
@@ -229,7 +229,7 @@ extension InboxAnswer {
 
   /// Reads the answer to a request.
   ///
-  /// - Throws: `WireError` where the payload breaks the specification.
+  /// - Throws: `WireError` if the payload breaks the specification.
   package init(_ response: Response, to request: InboxRequest) throws(WireError) {
     var reader = ByteReader(response.payload)
     do throws(DecodingFault) {

@@ -1,9 +1,9 @@
-/// A beginning of a workspace's log: how many entries it has, and a hash over all of them.
+/// A beginning of a workspace's log: the number of its entries, and a hash over all of them.
 ///
-/// Two logs whose first *n* entries differ have different chains there, so whoever holds a prefix can
-/// say with 16 bytes which log it is of. SPECIFICATION.md, section "Log".
+/// Two logs whose first *n* entries differ have different chains there. So a prefix identifies its
+/// log in 16 bytes. SPECIFICATION.md, section "Log".
 package struct LogPrefix: Hashable, Sendable {
-  /// The position of the last entry; entries count from 1, and 0 is nothing.
+  /// The position of the last entry; entries count from 1, and 0 is the empty prefix.
   package var position: UInt64
   /// The hash chain over all entries up to there.
   package var chain: UInt64
@@ -13,7 +13,7 @@ package struct LogPrefix: Hashable, Sendable {
     self.chain = chain
   }
 
-  /// Nothing; a prefix of every log.
+  /// The empty prefix, a prefix of every log.
   package static let empty = LogPrefix()
 
   /// The prefix that ends with one more entry.
@@ -27,10 +27,10 @@ package struct LogPrefix: Hashable, Sendable {
   }
 }
 
-/// One store of one device: drawn when the store is made, kept in it.
+/// One store of one device: drawn when the store is made, and kept in it.
 ///
-/// Leases hang on it. A copy of the files has the same one; what tells the copies apart then is the
-/// lease's token. SPECIFICATION.md, section "Leases and dispatch".
+/// Leases belong to a store. A copy of its files has the same id; then the lease's token
+/// distinguishes the copies. SPECIFICATION.md, section "Leases and dispatch".
 package struct StoreID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt64
 

@@ -1,10 +1,10 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// What happened, in the agent's own words where it has some. How a person is told is decided where
-/// it is shown.
+/// An event, in the agent's own words if it gave some. The place that shows it decides how to
+/// present it.
 package enum NotificationEvent: Hashable, Sendable {
-  /// `digest` is what a yes has to name; `isCut` if not all that is asked for is here.
+  /// `digest` must be named by an approval; `isCut` if the request is not complete here.
   case approval(
     tool: String, summary: String, details: String?, digest: ContentHash? = nil,
     isCut: Bool = false)
@@ -23,17 +23,17 @@ package enum NotificationEvent: Hashable, Sendable {
     }
   }
 
-  /// What a yes has to name.
+  /// The digest that an approval must name.
   package var digest: ContentHash? {
     if case .approval(_, _, _, let digest, _) = self { digest } else { nil }
   }
 
-  /// Whether not all that is asked for is here.
+  /// Whether the request is not complete here.
   package var isCut: Bool {
     if case .approval(_, _, _, _, let isCut) = self { isCut } else { false }
   }
 
-  /// What a notification is called, shown by a device and pushed alike, whatever agent runs.
+  /// The title of a notification, the same on devices and in pushes, whichever agent runs.
   package var title: String {
     switch self {
     case .approval: "Approval Needed"
@@ -54,7 +54,7 @@ package enum NotificationEvent: Hashable, Sendable {
   }
 }
 
-/// What a write of a task tells people: SPECIFICATION.md, section "Notifications".
+/// The events of a write of a task: SPECIFICATION.md, section "Notifications".
 extension NotificationEvent {
   package init(_ request: TaskRequest) {
     self =
@@ -67,7 +67,7 @@ extension NotificationEvent {
       }
   }
 
-  /// What a status tells, with the request that each is about.
+  /// The events of a status, each with its request.
   ///
   /// - Parameter requests: those that were not awaited before.
   package static func events(
@@ -84,10 +84,10 @@ extension NotificationEvent {
 }
 
 extension OperationID {
-  /// The name of what an operation tells.
+  /// The name of an event of an operation.
   ///
-  /// - Parameter index: its place among what the operation tells; what comes behind the first has a
-  ///   name that no operation has.
+  /// - Parameter index: its place among the operation's events; events after the first have a name
+  ///   that no operation has.
   package func naming(_ request: RequestID?, at index: Int) -> OperationID {
     guard index > 0, let request else { return self }
     return OperationID(

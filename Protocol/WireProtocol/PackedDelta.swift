@@ -2,7 +2,7 @@ import DeltaCodec
 package import QueueModel
 import SequenceCRDT
 
-/// A delta as it is stored and sent: in an envelope, compressed where that makes it shorter.
+/// A delta as it is stored and sent: in an envelope, compressed if that makes it shorter.
 package enum PackedDelta {
   package static func pack(_ operations: [Operation]) -> [UInt8] {
     Envelope.delta.wrap(DeltaCodec.encodeParts(operations))
@@ -11,10 +11,10 @@ package enum PackedDelta {
   /// Packs operations in their order into parts of at most `bytesMax` bytes, within the limits of
   /// rows, units and inflated bytes.
   ///
-  /// Parts end between commands, else between operations that do not belong to the same change of a
-  /// message, where any such place is left; else between operations. An insertion or deletion that
-  /// does not fit a part is cut. A single operation that cannot be cut is a part of its own, however
-  /// long.
+  /// Parts end between commands; if that is impossible, between operations that do not belong to
+  /// the same change of a message; otherwise between operations. An insertion or deletion that does
+  /// not fit a part is cut. A single operation that cannot be cut is a part of its own, whatever
+  /// its length.
   ///
   /// - Parameter commands: the operations of one command each.
   /// - Complexity: O(*n* log *n*).
@@ -28,7 +28,7 @@ package enum PackedDelta {
       + pack(commands: Array(commands[half...]), bytesMax: bytesMax)
   }
 
-  /// The same for operations of which nobody knows which commands they are of.
+  /// The same for operations whose commands are unknown.
   package static func pack(_ operations: [Operation], bytesMax: Int) -> [[UInt8]] {
     guard !operations.isEmpty else { return [] }
     if let part = part(of: operations, bytesMax: bytesMax) { return [part] }
@@ -36,7 +36,7 @@ package enum PackedDelta {
     return pack(first, bytesMax: bytesMax) + pack(second, bytesMax: bytesMax)
   }
 
-  /// The operations as one part; nil where they do not fit.
+  /// The operations as one part; nil if they do not fit.
   private static func part(of operations: [Operation], bytesMax: Int) -> [UInt8]? {
     guard isWithinLimits(operations) else { return nil }
     let body = DeltaCodec.encodeParts(operations)
@@ -50,7 +50,8 @@ package enum PackedDelta {
     try unpack(bytes, budget: .wire)
   }
 
-  /// Reads what this device or server stored itself, maybe by an earlier version with other limits.
+  /// Reads what this device or server stored itself, possibly by an earlier version with other
+  /// limits.
   package static func unpackStored(_ bytes: [UInt8]) throws(WireError) -> [Operation] {
     try unpack(bytes, budget: .standard)
   }
@@ -66,7 +67,7 @@ package enum PackedDelta {
     }
   }
 
-  /// Whether the limits of one delta hold; an operation takes at most a row.
+  /// Whether the limits of one delta hold; an operation takes at most one row.
   private static func isWithinLimits(_ operations: [Operation]) -> Bool {
     var (items, others) = (0, 0)
     for operation in operations {
@@ -78,7 +79,7 @@ package enum PackedDelta {
       && operations.count <= WireLimits.deltaRowsMax
   }
 
-  /// Two parts of about equal weight, neither empty; nil where there is nothing to cut.
+  /// Two parts of about equal weight, neither empty; nil if there is nothing to cut.
   private static func halves(
     of operations: [Operation]
   ) -> (first: [Operation], second: [Operation])? {
@@ -94,9 +95,9 @@ package enum PackedDelta {
     return (Array(operations[..<cut]), Array(operations[cut...]))
   }
 
-  /// The place that has about as much in front of it as behind it.
+  /// The place with about equal weight before and after it.
   ///
-  /// - Parameter places: those to choose from, in order; all where there are none.
+  /// - Parameter places: the candidates, in order; all if there are none.
   private static func cut(_ weights: [Int], at places: [Int] = []) -> Int {
     let half = weights.reduce(0, +) / 2
     var sum = 0
@@ -118,7 +119,7 @@ extension DecodingBudget {
 }
 
 extension Operation {
-  /// About how much it takes to unpack and pack it, in scalars of text.
+  /// The approximate work to unpack and pack it, in scalars of text.
   package var packingWork: Int { isOfText ? 16 + length : 16 * itemCount }
 
   /// What a decoder's budget counts.
@@ -154,7 +155,8 @@ extension Operation {
     return end.replica == id.replica && end.seq &+ 1 == id.seq
   }
 
-  /// Whether it says that a change of a message begins: what comes before it must not come alone.
+  /// Whether it marks the beginning of a change of a message: operations before it must not come
+  /// alone.
   fileprivate var marks: Bool {
     if case .addTag(_, .incomplete, _, _) = body { true } else { false }
   }
@@ -167,7 +169,7 @@ extension Operation {
     }
   }
 
-  /// The operation cut in the middle; nil where it has one unit.
+  /// The operation cut in the middle; nil if it has one unit.
   fileprivate var halves: (Operation, Operation)? {
     let cut = length / 2
     guard let first = keepingFirst(cut), let second = droppingFirst(cut), cut > 0 else {

@@ -3,12 +3,13 @@ package import QueueModel
 
 /// A snapshot as it is stored and sent, in an envelope.
 package enum PackedSnapshot {
-  /// For the wire: compressed where that makes it shorter.
+  /// For the wire: compressed if that makes it shorter.
   package static func pack(_ image: WorkspaceImage) -> [UInt8] {
     Envelope.snapshot.wrap(SnapshotCodec.encodeParts(image))
   }
 
-  /// For the wire; what nothing touched since the workspace was opened is not encoded again.
+  /// For the wire; the bytes of sessions that are unchanged since the workspace was opened are
+  /// copied.
   package static func pack(_ workspace: Workspace) -> [UInt8] {
     Envelope.snapshot.wrap(SnapshotCodec.encodeParts(workspace))
   }
@@ -18,12 +19,13 @@ package enum PackedSnapshot {
     Envelope.snapshot.wrapRaw(SnapshotCodec.encode(image))
   }
 
-  /// For a local file; what nothing touched since the workspace was opened is not encoded again.
+  /// For a local file; the bytes of sessions that are unchanged since the workspace was opened are
+  /// copied.
   package static func packRaw(_ workspace: Workspace) -> [UInt8] {
     Envelope.snapshot.wrapRaw(SnapshotCodec.encodeParts(workspace).bytes)
   }
 
-  /// Reads all of a snapshot; for those from elsewhere.
+  /// Reads a complete snapshot, from an untrusted source.
   package static func unpack(_ bytes: [UInt8]) throws(WireError) -> WorkspaceImage {
     let body = try Envelope.snapshot.unwrap(bytes)
     do {
@@ -33,9 +35,9 @@ package enum PackedSnapshot {
     }
   }
 
-  /// Opens a snapshot that this program wrote: sessions stay packed until something touches them.
+  /// Opens a snapshot that this program wrote: sessions stay packed until they are used.
   ///
-  /// Checks everything but the runs of the sessions; see `Workspace.thawed`.
+  /// Checks everything except the runs of the sessions; see `Workspace.thawed`.
   package static func open(_ bytes: [UInt8]) throws(WireError) -> Workspace {
     let body = try Envelope.snapshot.openBody(of: bytes)
     do {

@@ -1,8 +1,8 @@
-/// What compressed bodies may refer back to; normative, SPECIFICATION.md, section "Dictionary".
+/// The preset dictionary of compressed bodies; normative, SPECIFICATION.md, section "Dictionary".
 ///
-/// Prompts to coding agents repeat words more than anything else, and most deltas are too short to
-/// learn them. Rare words come first: what stands near the end is cheaper to refer to. The bytes
-/// never change within an envelope version; `TestVectors/dictionary.txt` holds the same.
+/// Prompts to coding agents mostly repeat words, and most deltas are too short to learn them. Rare
+/// words come first: references to the end are shorter. The bytes never change within an envelope
+/// version; `TestVectors/dictionary.txt` has the same bytes.
 package struct PresetDictionary: Sendable {
   package let bytes: [UInt8]
   /// The CRC-32 of the bytes, lowest byte first.

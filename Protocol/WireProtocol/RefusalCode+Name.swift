@@ -1,5 +1,5 @@
 extension RefusalCode {
-  /// The name that people and scripts see.
+  /// The name that users and scripts see.
   package var name: String {
     switch self {
     case .unsupportedVersion: "unsupportedVersion"

@@ -1,15 +1,15 @@
 /// The checksum of snapshots; SPECIFICATION.md, section "Envelope".
 ///
-/// Words are dealt to four sums in turn, which a processor works on at once: a snapshot is checked
-/// several times faster than by CRC-32, and a local one whenever it is opened.
+/// Words go to four sums in turn, which a processor computes in parallel. So a snapshot is checked
+/// several times faster than by CRC-32; a local one is checked whenever it is opened.
 enum StripedChecksum {
   private static let stripes = 4
 
-  /// - Parameter dictionary: the checksum of the dictionary, where the body needs one.
+  /// - Parameter dictionary: the checksum of the dictionary, if the body needs one.
   static func sum(_ bytes: ArraySlice<UInt8>, dictionary: UInt32?) -> UInt64 {
     var sums = SIMD4<UInt64>()
     bytes.withUnsafeBytes { buffer in
-      // Loads are of whole words within `buffer`; what is left over is taken byte by byte.
+      // Loads read whole words within `buffer`; the remainder is read byte by byte.
       let blocks = buffer.count / (8 * stripes)
       for block in 0..<blocks {
         let start = block * 8 * stripes

@@ -1,23 +1,23 @@
-/// How long a transfer of a file may go on: what goes over gives time back, so that a slow way carries
-/// a large file, and a stalled one ends. SPECIFICATION.md, section "Attachments".
+/// How long a transfer of a file may take. Progress extends the time, so a large file can pass a
+/// slow connection, and a stalled transfer ends. SPECIFICATION.md, section "Attachments".
 package struct TransferPace: Hashable, Sendable {
-  /// When it is over, in milliseconds of the clock that the times are of.
+  /// When the transfer must end, in milliseconds of the caller's clock.
   package private(set) var deadline: Int64
   private let graceMilliseconds: Int64
 
   /// - Parameters:
   ///   - start: when it began, on a clock that never steps, in milliseconds.
-  ///   - graceMilliseconds: what it may take with nothing going over.
+  ///   - graceMilliseconds: how long it may take without progress.
   package init(start: Int64, graceMilliseconds: Int64) {
     self.graceMilliseconds = graceMilliseconds
     deadline = start + graceMilliseconds
   }
 
-  /// So many bytes of the file went over.
+  /// Records that bytes of the file were transferred.
   package mutating func moved(_ count: Int, at now: Int64) {
     let bytes = min(Int64(max(0, count)), 1 << 40)
     let time = bytes * 1_000 / Int64(WireLimits.blobBytesPerSecondMin)
-    // Never later than the grace from now on: haste gives no leave to stall.
+    // Never later than the grace from now on: fast progress does not allow a later stall.
     deadline = max(deadline, min(deadline + time, now + graceMilliseconds))
   }
 }

@@ -1,12 +1,12 @@
 package import DeltaCodec
 
-/// Why bytes from the wire were refused: what, where, and in words.
+/// Why bytes from the wire were refused: the kind, the place, and a text.
 package struct WireError: Error, Hashable, Sendable {
   /// The kinds of errors.
   package enum Code: String, Hashable, Sendable, CaseIterable {
     /// The bytes end too early.
     case truncated
-    /// The bytes are something else than was asked for.
+    /// The bytes are of another kind than expected.
     case wrongMagic
     /// Written in a version that this reader does not know: update it.
     case unsupportedVersion
@@ -16,17 +16,17 @@ package struct WireError: Error, Hashable, Sendable {
     case wrongChecksum
     /// The compressed stream is broken.
     case inflateFailed
-    /// A field holds what it must not hold.
+    /// A field holds a forbidden value.
     case malformed
-    /// A documented maximum is passed.
+    /// A documented maximum is exceeded.
     case limitExceeded
-    /// Something follows where the bytes must end.
+    /// Extra bytes follow the expected end.
     case trailingBytes
   }
 
   package var code: Code
-  /// Counted from the start of the frame, or, for faults inside a delta or snapshot, of its
-  /// uncompressed bytes.
+  /// Counted from the start of the frame. For faults inside a delta or snapshot, from the start of
+  /// its uncompressed bytes.
   package var offset: Int
   package var message: String
 

@@ -1,6 +1,6 @@
 import CZlib
 
-/// The only place that calls zlib: raw deflate (RFC 1951) with a preset dictionary, and CRC-32.
+/// The only file that calls zlib: raw deflate (RFC 1951) with a preset dictionary, and CRC-32.
 enum Zlib {
   /// Why inflation failed.
   struct Failure: Error {
@@ -15,9 +15,10 @@ enum Zlib {
   /// Bytes of its window that zlib does not search (MIN_LOOKAHEAD).
   private static let lookahead = 262
 
-  /// The least window and tables that compress so many bytes behind a dictionary as the largest do:
-  /// all of both is within reach, and no block is full before its end. What zlib takes, it clears, and
-  /// 400 KiB for a prompt of one line would take longer than the compression.
+  /// The smallest window and tables that compress this many bytes after a dictionary as well as the
+  /// largest do: everything stays within reach, and no block is full before its end. zlib clears
+  /// the memory that it uses, and clearing 400 KiB for a prompt of one line would take longer than
+  /// the compression.
   private static func size(_ count: Int, behind dictionary: Int) -> (bits: Int32, memory: Int32) {
     var (bits, memory): (Int32, Int32) = (9, 4)
     while bits < windowBitsMax, 1 << bits < count + dictionary + lookahead { bits += 1 }
@@ -26,14 +27,15 @@ enum Zlib {
     return (bits, memory)
   }
 
-  /// More than one block's end can cost.
+  /// An upper bound for the cost of one block's end.
   private static let blockBytes = 64
-  /// The least that the output of an inflation takes at first; it grows by what is there already.
+  /// The smallest step by which the output of an inflation grows; it doubles with the existing
+  /// output.
   private static let stepBytes = 64 << 10
-  /// How many times longer than its stored form inflated data mostly is, at most.
+  /// The usual maximum ratio of inflated to stored length.
   private static let usualRatio = 5
 
-  /// zlib's state points back to its stream, which therefore lives at one address.
+  /// zlib's state points back to its stream, which therefore keeps one address.
   private struct Stream: ~Copyable {
     let pointer: UnsafeMutablePointer<z_stream>
 
@@ -49,13 +51,13 @@ enum Zlib {
   }
 
   static func crc32(_ bytes: UnsafeBufferPointer<UInt8>, from start: UInt32) -> UInt32 {
-    // zlib answers a null pointer with the start of a new sum.
+    // For a null pointer, zlib returns the start of a new sum.
     guard let address = bytes.baseAddress else { return start }
     return UInt32(truncatingIfNeeded: crc32_z(uLong(start), address, z_size_t(bytes.count)))
   }
 
   /// - Parameter blockEnds: offsets in `bytes`, ascending, at which a new block starts.
-  /// - Returns: nil where zlib gets no memory.
+  /// - Returns: nil if zlib gets no memory.
   static func deflate(
     _ bytes: [UInt8], blockEnds: [Int] = [], dictionary: [UInt8]
   ) -> [UInt8]? {
@@ -79,7 +81,7 @@ enum Zlib {
     var isDone = false
     let output = [UInt8](unsafeUninitializedCapacity: Int(outputMax)) { buffer, count in
       input.withUnsafeMutableBufferPointer { source in
-        // Both pointers are used within this call only, and zlib stays within the counts.
+        // Both pointers are used only within this call, and zlib stays within the counts.
         pointer.pointee.next_in = source.baseAddress
         pointer.pointee.next_out = buffer.baseAddress
         pointer.pointee.avail_out = outputMax
@@ -97,7 +99,7 @@ enum Zlib {
     return isDone ? output : nil
   }
 
-  /// Inflates to exactly `length` bytes; memory grows with what really comes out.
+  /// Inflates to exactly `length` bytes; memory grows with the actual output.
   static func inflate(
     _ bytes: ArraySlice<UInt8>, length: Int, dictionary: [UInt8]
   ) throws(Failure) -> [UInt8] {
@@ -121,7 +123,7 @@ enum Zlib {
       pointer.pointee.avail_in = inputCount
       var stepMax = max(stepBytes, bytes.count * usualRatio)
       while status == Z_OK, output.count <= length {
-        // One byte more than promised shows that the stream holds too much.
+        // One byte more than promised detects a stream that is too long.
         let room = min(stepMax, length + 1 - output.count)
         let step = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
           pointer.pointee.next_out = buffer.baseAddress

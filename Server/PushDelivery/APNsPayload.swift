@@ -5,7 +5,7 @@ import PushNotices
 enum APNsPayload {
   /// The bytes of the payload.
   ///
-  /// - Throws: `APNsPayloadTooLarge` if ids and links alone are over the limit.
+  /// - Throws: `APNsPayloadTooLarge` if ids and links alone exceed the limit.
   static func bytes(for push: Push) throws -> [UInt8] {
     switch push {
     case .alert(let notice): try alert(notice)
@@ -16,7 +16,7 @@ enum APNsPayload {
 
   private static func alert(_ notice: PushNotice) throws -> [UInt8] {
     var notice = notice
-    // Details go first, the title last.
+    // Details are cut first, the title last.
     notice.details = try fitted(notice.details) { text in
       var tried = notice
       tried.details = text
@@ -58,9 +58,9 @@ enum APNsPayload {
     return try checked(JSONText.bytes(Activity(push)))
   }
 
-  /// As much of `text` as fits, cut between characters and with an ellipsis; nil if none does.
+  /// As much of `text` as fits, cut between characters and with an ellipsis; nil if nothing fits.
   ///
-  /// A byte of text may be six of JSON, so the place is searched for.
+  /// A byte of text may take six bytes in JSON, so the cut is found by search.
   private static func fitted(
     _ text: String?, in payload: (String?) -> some Encodable
   ) throws -> String? {
@@ -104,7 +104,7 @@ private struct Alert: Encodable {
     var threadID: String
     var sound = "default"
     var interruptionLevel: String
-    /// An extension of the app may say on the device what is not pushed.
+    /// An extension of the app may add on the device what is not pushed.
     var mutableContent = 1
 
     enum CodingKeys: String, CodingKey {
@@ -168,7 +168,8 @@ private struct Activity: Encodable {
     var dismissalDate: Int64?
     var attributesType: String?
     var attributes: CospoolTaskAttributes?
-    /// The system makes a token for its updates, which the app hands on; iOS 18 does so only then.
+    /// The system makes a token for its updates, which the app forwards; iOS 18 only does so with
+    /// this field.
     var inputPushToken: Int?
     var alert: Text?
 

@@ -56,11 +56,11 @@ package enum APNsReason: String, Hashable, Sendable, CaseIterable {
   }
 
   package enum Disposition: Hashable, Sendable {
-    /// The address is no more.
+    /// The address no longer exists.
     case invalid
-    /// The address is no more if it was registered before the time that comes with it.
+    /// The address no longer exists if it was registered before the given time.
     case invalidSince
-    /// Later.
+    /// Try again later.
     case retry
     /// The provider token has to be renewed.
     case renewToken
@@ -89,7 +89,7 @@ package enum APNsReason: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// What to do about it, for the reasons that a person can do something about.
+  /// Advice for reasons that the operator can fix.
   package var advice: String? {
     switch self {
     case .badDeviceToken:
@@ -108,10 +108,10 @@ package enum APNsReason: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// What Apple answered, read.
+/// Apple's answer, parsed.
 struct APNsAnswer {
   var status: Int
-  /// The reason in Apple's word, or `status 4xx`.
+  /// Apple's name of the reason, or `status 4xx`.
   var word: String
   var reason: APNsReason?
   /// Milliseconds since 1970.
@@ -123,7 +123,7 @@ struct APNsAnswer {
     retryAfter = exchange.retryAfter
     let body = JSONBody(exchange.body)
     timestamp = body.integer("timestamp")
-    // Apple's reasons are words of letters. Whatever else came may quote the request.
+    // Apple's reasons consist of letters. Other text may quote the request.
     let word = body.text("reason").flatMap { text in
       (1...64).contains(text.utf8.count) && text.utf8.allSatisfy(ASCII.isLetter) ? text : nil
     }
@@ -131,7 +131,7 @@ struct APNsAnswer {
     reason = word.flatMap(APNsReason.init)
   }
 
-  /// What it means for a target.
+  /// The outcome for a target.
   func outcome(for target: PushTarget) -> PushOutcome {
     let said = word + (reason?.advice.map { ": \($0)" } ?? "")
     switch reason?.disposition ?? dispositionOfStatus {
@@ -145,14 +145,14 @@ struct APNsAnswer {
       let least = Duration.milliseconds(ProviderTokenCache.leastMilliseconds)
       return .retry(after: max(retryAfter ?? least, least), reason: said)
     case .retry, .renewToken: return .retry(after: retryAfter, reason: said)
-    // What Apple says with 403 concerns key and team. A wrong topic is the target's.
+    // With 403 Apple reports faults of key and team. A wrong topic is the target's fault.
     case .configuration:
       return status == 403 ? .configurationError(reason: said) : .targetError(reason: said)
     case .rejected: return .rejected(reason: said)
     }
   }
 
-  /// For reasons that came up after this was written. A status alone invalidates nothing.
+  /// For reasons that are newer than this code. A status alone invalidates nothing.
   private var dispositionOfStatus: APNsReason.Disposition {
     switch status {
     case 403: .configuration

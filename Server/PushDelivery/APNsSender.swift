@@ -9,9 +9,9 @@ import Synchronization
 
 /// Sends to Apple's devices, over one connection to each of Apple's two services.
 final class APNsSender: Sendable {
-  /// After so many requests in a row without an answer the connection counts as dead.
+  /// After this many requests in a row without an answer the connection counts as dead.
   static let deadlinesInARowMax = 2
-  /// After so long a service that stopped everything is asked once more, milliseconds.
+  /// After this time, a service that blocked everything is tried once more, milliseconds.
   static let probeMilliseconds: Int64 = 240_000
 
   private let configuration: APNsConfiguration
@@ -51,11 +51,11 @@ final class APNsSender: Sendable {
       state.isShutDown = true
       return state.client
     }
-    // Nobody uses what failed to close.
+    // A client that failed to close is not used again.
     try? await client.shutdown()
   }
 
-  /// - Parameter ignoringStop: tries even where Apple said that the set-up is wrong.
+  /// - Parameter ignoringStop: tries even if Apple reported that the setup is wrong.
   func send(
     _ push: Push, to target: PushTarget, at address: APNsAddress, ignoringStop: Bool
   ) async -> PushOutcome {
@@ -72,7 +72,8 @@ final class APNsSender: Sendable {
     return await deliver(request, to: target, at: address)
   }
 
-  /// Why nothing may be sent now; after a while one request is let through to see whether it holds.
+  /// Why nothing may be sent now; after a while one request is allowed, to check whether that still
+  /// holds.
   private func stop(of environment: APNsAddress.Environment) -> String? {
     let now = clock()
     return state.withLock { state in
@@ -90,7 +91,7 @@ final class APNsSender: Sendable {
     state.withLock { $0.token = token }
   }
 
-  /// What is wrong before anything is sent.
+  /// Faults that are known before anything is sent.
   private func refusal(of push: Push, at address: APNsAddress) -> PushOutcome? {
     guard configuration.topics.contains(address.topic) else {
       return .targetError(
@@ -109,7 +110,8 @@ final class APNsSender: Sendable {
   private func deliver(
     _ request: APNsRequest, to target: PushTarget, at address: APNsAddress
   ) async -> PushOutcome {
-    // Apple may call the token expired once; a fresh one is then tried at once, if it may be made.
+    // Apple may report the token as expired once; then a new one is tried at once, if it may be
+    // made.
     for isLast in [false, true] {
       let token: Secret
       switch providerToken() {
@@ -131,7 +133,8 @@ final class APNsSender: Sendable {
     return .retry(after: nil, reason: APNsReason.expiredProviderToken.rawValue)
   }
 
-  /// What concerns the key stops everything until it was put right; a wrong topic is the target's.
+  /// A fault of the key stops everything until it is corrected; a wrong topic is the target's
+  /// fault.
   private func note(_ answer: APNsAnswer, to target: PushTarget, at address: APNsAddress) {
     state.withLock { state in
       if answer.status == 200 {
@@ -146,7 +149,7 @@ final class APNsSender: Sendable {
     var outcome: PushOutcome
   }
 
-  /// The token to use now. Two requests that both need a new one get the same.
+  /// The current token. Two requests that both need a new one get the same.
   private func providerToken() -> Result<Secret, Waiting> {
     let now = clock()
     return state.withLock { state in
@@ -189,8 +192,8 @@ final class APNsSender: Sendable {
     }
   }
 
-  /// A connection whose other end vanished is not noticed otherwise: HTTP/2 keeps one connection, and
-  /// every further request would wait on it in vain.
+  /// A vanished peer would not be noticed otherwise: HTTP/2 keeps one connection, and every further
+  /// request would wait on it in vain.
   private func countDeadline(of client: HTTPClient) async {
     let replaced: HTTPClient? = state.withLock { state in
       guard state.client === client, !state.isShutDown else { return nil }
@@ -200,14 +203,14 @@ final class APNsSender: Sendable {
       state.client = transport.makeClient(.automatic)
       return client
     }
-    // What was under way on it ends as `.retry`.
+    // Requests on it end as `.retry`.
     try? await replaced?.shutdown()
   }
 }
 
 /// One request to Apple, without its provider token.
 struct APNsRequest: Sendable {
-  /// Apple keeps a notice that it cannot hand over yet for so long, if it names no end itself.
+  /// How long Apple keeps a notice that it cannot deliver yet, if the notice has no end of its own.
   static let keptSeconds: Int64 = 86_400
 
   var id: String
@@ -234,7 +237,7 @@ struct APNsRequest: Sendable {
       fields["apns-topic"] = address.topic
       fields["apns-priority"] = "5"
       fields["apns-expiration"] = String(now / 1_000 + Self.keptSeconds)
-      // A notice that Apple still keeps is replaced by this, and never shown.
+      // Apple replaces a notice that it still keeps by this, and never shows it.
       fields["apns-collapse-id"] = id.text
     case .liveActivity(let push):
       fields["apns-push-type"] = "liveactivity"
@@ -273,7 +276,7 @@ struct APNsRequest: Sendable {
 }
 
 extension LiveActivityPush {
-  /// A start, an end, or something that waits for the person.
+  /// A start, an end, or something that waits for the user.
   fileprivate var isUrgent: Bool {
     switch event {
     case .start, .end: true

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A JSON object that somebody else's server sent. What is missing or of another type reads as nil.
+/// A JSON object from a third-party server. Missing fields and other types read as nil.
 struct JSONBody {
   private let fields: [String: Any]
 
   init(_ bytes: [UInt8]) {
-    // A body that is no JSON says nothing; the status still does.
+    // A body that is not JSON has no fields; the status still counts.
     let read = try? JSONSerialization.jsonObject(with: Data(bytes))
     fields = read as? [String: Any] ?? [:]
   }
@@ -18,7 +18,7 @@ struct JSONBody {
   }
 }
 
-/// JSON that is sent: sorted, so that the same notice is the same bytes.
+/// JSON to send: with sorted keys, so that the same notice gives the same bytes.
 enum JSONText {
   static func bytes(_ value: some Encodable) throws -> [UInt8] {
     let encoder = JSONEncoder()

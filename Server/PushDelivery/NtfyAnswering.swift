@@ -3,8 +3,8 @@ import Crypto
 import Foundation
 package import PushNotices
 
-/// What the button of a notice may do: give one decision on one request for one device, until a
-/// time. It carries no token of the person, since it passes through the ntfy server.
+/// The permission of a notice's button: to give one decision on one request for one device, until a
+/// time. It contains no token of the user, since it passes through the ntfy server.
 package struct AnswerTicket: Hashable, Sendable {
   package enum Decision: String, Hashable, Sendable, CaseIterable {
     case approve
@@ -17,7 +17,7 @@ package struct AnswerTicket: Hashable, Sendable {
   package var sessionID: String
   package var requestID: String
   package var decision: Decision
-  /// Of an approval, what the notice showed; empty of a denial.
+  /// For an approval, the digest of the text in the notice; empty for a denial.
   package var digest: String
   /// Milliseconds since 1970.
   package var expiresAt: Int64
@@ -35,7 +35,7 @@ package struct AnswerTicket: Hashable, Sendable {
     self.expiresAt = expiresAt
   }
 
-  /// What is signed: every field with its length before it, so that no two tickets read the same.
+  /// The signed bytes: every field after its length, so that no two tickets give the same bytes.
   fileprivate var signedBytes: [UInt8] {
     let fields = [
       "cospool answer 1", workspaceID, deviceID, sessionID, requestID, decision.rawValue, digest,
@@ -45,20 +45,20 @@ package struct AnswerTicket: Hashable, Sendable {
   }
 }
 
-/// Where the buttons of an ntfy notification send an answer, and how the server knows them again:
-/// by an HMAC-SHA256 over the whole ticket with a key that only the server has.
+/// How the buttons of an ntfy notification answer. The server authenticates them by an HMAC-SHA256
+/// over the whole ticket with a key that only the server has.
 package struct NtfyAnswering: Sendable {
   /// The path of the route, below the server's public address.
   package static let path = "/v1/answers"
-  /// Where it posts, in bytes: far more than a ticket takes.
+  /// The maximum size of a post, in bytes: far more than a ticket takes.
   package static let bodyBytesMax = 4_096
 
   package let url: String
   private let key: Secret
 
   /// - Parameters:
-  ///   - server: the address under which phones reach the server, with or without a path before
-  ///     `/v1`: `https://cospool.example`.
+  ///   - server: the address at which phones reach the server, with or without a path before `/v1`:
+  ///     `https://cospool.example`.
   ///   - key: not empty.
   package init(server: String, key: Secret) throws(PushConfigurationError) {
     let base = server.hasSuffix("/") ? String(server.dropLast()) : server
@@ -70,7 +70,7 @@ package struct NtfyAnswering: Sendable {
     self.key = key
   }
 
-  /// What a button posts.
+  /// The body that a button posts.
   package func body(for ticket: AnswerTicket) throws -> String {
     let body = Body(
       workspaceId: ticket.workspaceID, deviceId: ticket.deviceID, sessionId: ticket.sessionID,
@@ -81,10 +81,10 @@ package struct NtfyAnswering: Sendable {
     return String(decoding: try JSONText.bytes(body), as: UTF8.self)
   }
 
-  /// What was posted.
+  /// The result of reading a post.
   package enum Reading: Hashable, Sendable {
     case ticket(AnswerTicket)
-    /// It was one, but its time is over.
+    /// It was valid, but its time has passed.
     case expired(AnswerTicket)
     /// It does not have the fields.
     case unreadable
@@ -92,7 +92,7 @@ package struct NtfyAnswering: Sendable {
     case forged
   }
 
-  /// Reads what a button posted. The signature is compared in constant time.
+  /// Reads a button's post. The signature is compared in constant time.
   ///
   /// - Parameter now: milliseconds since 1970.
   package func read(_ body: [UInt8], now: Int64) -> Reading {

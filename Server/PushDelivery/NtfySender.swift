@@ -26,7 +26,7 @@ struct NtfySender: Sendable {
   private func request(_ push: Push, at address: NtfyAddress) throws -> HTTPClientRequest {
     var request: HTTPClientRequest
     if case .retract(let id) = push {
-      // Marks it as read and takes it from the screen, wherever the topic is subscribed to.
+      // Marks it as read and removes it from the screen, on all subscribers of the topic.
       request = HTTPClientRequest(
         url: "\(address.server)/\(address.topic.reveal())/\(id.text)/clear")
       request.method = .PUT
@@ -55,8 +55,9 @@ struct NtfySender: Sendable {
     }
   }
 
-  /// Deny where somebody takes the answer, and approve as well if the message shows all that is allowed.
-  /// A link leads nowhere from here: an app that opens `cospool` links is told by its own service.
+  /// A denial if the server accepts answers, and an approval as well if the message shows the
+  /// complete request. Links would be useless here: an app that opens `cospool` links is notified
+  /// by its own service.
   private func actions(
     of notice: PushNotice, isWhole: Bool
   ) throws -> [NtfyMessage.Action] {
@@ -115,9 +116,9 @@ struct NtfySender: Sendable {
   }
 }
 
-/// What a provider said, fit for a person and for a log.
+/// Text from a provider, made safe for users and logs.
 enum ProviderWords {
-  /// A provider's own name for a message, if it looks like one.
+  /// A provider's own id of a message, if it looks like one.
   static func id(_ text: String?, hiding secrets: [Secret]) -> String? {
     guard let text, (1...32).contains(text.utf8.count), text.utf8.allSatisfy(ASCII.isIdentifier),
       !secrets.contains(where: { text.contains($0.reveal()) })
@@ -125,7 +126,7 @@ enum ProviderWords {
     return text
   }
 
-  /// - Parameter secrets: what an answer may quote of the request, to be taken out.
+  /// - Parameter secrets: parts of the request that an answer may quote, to be removed.
   static func said(_ status: Int, _ text: String?, hiding secrets: [Secret]) -> String {
     guard var text, !text.isEmpty else { return "status \(status)" }
     for secret in secrets where !secret.isEmpty {
@@ -152,12 +153,12 @@ struct NtfyMessage: Encodable {
   var topic: String
   var title: String?
   var message: String
-  /// 1 to 5; 3 is what ntfy takes for none.
+  /// 1 to 5; 3 is ntfy's default.
   var priority = 3
   var tags: [String] = []
   var actions: [Action]?
   var sequence: String
-  /// Whether no word had to be left out.
+  /// Whether the text is complete.
   var isWhole = true
 
   enum CodingKeys: String, CodingKey {
@@ -192,7 +193,7 @@ struct NtfyMessage: Encodable {
     if notice.isTimeSensitive { priority = 5 }
   }
 
-  /// Replaces the message before in place, without a sound.
+  /// Replaces the previous message in place, without a sound.
   init(_ push: LiveActivityPush, topic: Secret) {
     self.init(topic: topic, sequence: push.id, message: push.content.line)
     title = push.event.word == "end" ? "Task ended" : "Task running"

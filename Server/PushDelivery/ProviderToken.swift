@@ -3,27 +3,27 @@ import Crypto
 import Foundation
 package import PushNotices
 
-/// A team's signing key with Apple.
+/// A team's signing key for Apple's services.
 package struct APNsSigningKey: Sendable {
   package let keyID: String
   package let teamID: String
   private let key: P256.Signing.PrivateKey
 
-  /// Reads a key as Apple hands it out.
+  /// Reads a key in Apple's format.
   package init(pem: Secret, keyID: String, teamID: String) throws(PushConfigurationError) {
     guard Self.isIdentifier(keyID) else { throw .badKeyID }
     guard Self.isIdentifier(teamID) else { throw .badTeamID }
     do {
       key = try P256.Signing.PrivateKey(pemRepresentation: pem.reveal())
     } catch {
-      // What the library says of it may quote the file.
+      // The library's error may quote the file.
       throw .keyNotReadable
     }
     self.keyID = keyID
     self.teamID = teamID
   }
 
-  /// Whether tokens of both are the same to Apple.
+  /// Whether Apple treats the tokens of both as the same.
   func isSame(as other: APNsSigningKey) -> Bool {
     keyID == other.keyID && teamID == other.teamID
       && key.rawRepresentation == other.key.rawRepresentation
@@ -39,7 +39,7 @@ package struct APNsSigningKey: Sendable {
   ///
   /// - Parameter issuedAt: milliseconds since 1970.
   package func providerToken(issuedAt: Int64) throws -> Secret {
-    // Key and team ids have no character that JSON escapes.
+    // Key and team ids contain no character that JSON escapes.
     let header = #"{"alg":"ES256","kid":"\#(keyID)"}"#
     let claims = #"{"iss":"\#(teamID)","iat":\#(issuedAt / 1_000)}"#
     let signed = Self.base64URL(Array(header.utf8)) + "." + Self.base64URL(Array(claims.utf8))
@@ -66,13 +66,13 @@ extension APNsSigningKey: CustomStringConvertible, CustomReflectable {
   package var customMirror: Mirror { Mirror(self, children: ["keyID": keyID, "teamID": teamID]) }
 }
 
-/// Which provider token is used when.
+/// The provider token to use.
 ///
-/// Apple refuses tokens that are an hour old and counts new ones that come within 20 minutes, so a
-/// token is used for 50 minutes, and none is made sooner than 20 minutes after the one before, even
-/// where Apple calls that one expired.
+/// Apple refuses tokens that are an hour old and counts new ones that come within 20 minutes. So a
+/// token is used for 50 minutes, and a new one is made at least 20 minutes after the previous one,
+/// even if Apple reports that one as expired.
 ///
-/// A server that is started anew makes a new token; what Apple says of that is waited out.
+/// A restarted server makes a new token; if Apple objects, the server waits.
 package struct ProviderTokenCache: Sendable {
   package static let renewalMilliseconds: Int64 = 3_000_000
   package static let leastMilliseconds: Int64 = 1_200_000
@@ -88,7 +88,7 @@ package struct ProviderTokenCache: Sendable {
     case renew
     /// Use this one.
     case use(Secret)
-    /// Apple refuses the present one, and it is too early for another.
+    /// Apple refuses the current one, and it is too early for another.
     case wait(milliseconds: Int64)
   }
 
@@ -96,7 +96,7 @@ package struct ProviderTokenCache: Sendable {
   package func verdict(at now: Int64) -> Verdict {
     guard let token else { return .renew }
     let age = now.addingClamped(-issuedAt)
-    // The clock was set back: the token's time lies in the future, which Apple does not take.
+    // The clock was set back: the token's time is in the future, which Apple does not accept.
     if age < 0 { return .renew }
     if isRefused {
       return age >= Self.leastMilliseconds
@@ -111,7 +111,7 @@ package struct ProviderTokenCache: Sendable {
     isRefused = false
   }
 
-  /// Apple said that this token has expired. What it says of an earlier one changes nothing.
+  /// Apple reported that this token has expired. A report about an earlier one changes nothing.
   package mutating func refused(_ token: Secret) {
     if token == self.token { isRefused = true }
   }

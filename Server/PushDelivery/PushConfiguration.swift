@@ -8,9 +8,9 @@ package struct PushConfiguration: Sendable {
   package var apns: APNsConfiguration?
   /// Nil: notices of ntfy have no buttons that answer.
   package var answering: NtfyAnswering?
-  /// A root certificate, PEM, that counts beside the system's: a private authority's.
+  /// A root certificate, PEM, in addition to the system's: a private authority's.
   package var trustedRootFile: String?
-  /// Where ntfy and webhooks may be asked besides what is reached from everywhere.
+  /// Networks that ntfy and webhooks may use in addition to public addresses.
   package var allowedNetworks: [AddressRange]
   package var deadline: Duration
 
@@ -26,7 +26,7 @@ package struct PushConfiguration: Sendable {
     self.deadline = deadline
   }
 
-  /// Reads the root certificate, as a sender would, which takes one that has expired, too.
+  /// Reads the root certificate as a sender would; a sender accepts an expired one, too.
   ///
   /// - Parameter now: milliseconds since 1970.
   package func checkTrustedRoot(at now: Int64) throws(PushConfigurationError) {
@@ -38,12 +38,12 @@ package struct PushConfiguration: Sendable {
   }
 }
 
-/// A team with Apple, and the apps it pushes to.
+/// A team with Apple, and the apps that it pushes to.
 package struct APNsConfiguration: Sendable {
   package var key: APNsSigningKey
-  /// The bundle ids that may be pushed to.
+  /// The allowed bundle ids.
   package var topics: Set<String>
-  /// The addresses of Apple's two services, or of what stands in for them in a test.
+  /// The addresses of Apple's two services, or of a test's replacements.
   package var servers: [APNsAddress.Environment: String]
 
   package static let appleServers: [APNsAddress.Environment: String] = [

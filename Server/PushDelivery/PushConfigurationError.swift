@@ -1,4 +1,4 @@
-/// What is wrong with the set-up of a provider, in words for the server's operator. It quotes no key.
+/// A fault in the setup of a provider, in words for the server's operator. It quotes no key.
 package enum PushConfigurationError: Error, Hashable, Sendable, CustomStringConvertible {
   case keyNotReadable
   case badKeyID

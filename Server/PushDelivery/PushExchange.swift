@@ -7,30 +7,30 @@ import NIOSSL
 import NetworkAddresses
 import PushNotices
 
-/// What a provider answered.
+/// A provider's answer.
 struct HTTPAnswer: Sendable {
   var status: Int
   var headers: HTTPHeaders
-  /// At most `PushLimits.answerBytesMax` bytes; empty where there were more.
+  /// At most `PushLimits.answerBytesMax` bytes; empty if there were more.
   var body: [UInt8]
-  /// What its header `Retry-After` asks for, at most a day.
+  /// The value of its header `Retry-After`, at most a day.
   var retryAfter: Duration?
 }
 
-/// Why there is no answer, in words of our own: what libraries say may hold addresses.
+/// Why there is no answer, in our own words: libraries' texts may contain addresses.
 struct TransportFailure: Error, Hashable {
   var reason: String
-  /// The time was over.
+  /// Whether the time limit was exceeded.
   var isDeadline = false
 }
 
-/// One request with a deadline over everything, redirects refused and a bounded answer.
+/// One request with a total deadline, without redirects, and with a bounded answer.
 struct PushExchange: Sendable {
-  /// Who asks for a URL.
+  /// Returns the client for a URL.
   var client: @Sendable (_ url: String) async throws -> HTTPClient
   var deadline: Duration
 
-  /// - Parameter now: milliseconds since 1970, for a `Retry-After` that names a date.
+  /// - Parameter now: milliseconds since 1970, for a `Retry-After` with a date.
   func send(_ request: HTTPClientRequest, now: Int64) async throws(TransportFailure) -> HTTPAnswer {
     let result: Result<HTTPAnswer, TransportFailure>
     do {
@@ -64,7 +64,7 @@ struct PushExchange: Sendable {
       body = Array(
         try await response.body.collect(upTo: PushLimits.answerBytesMax).readableBytesView)
     } catch is NIOTooManyBytesError {
-      // The status says enough; what is so long is not read on.
+      // The status is enough; the rest of such a long body is not read.
     }
     return HTTPAnswer(
       status: Int(response.status.code), headers: response.headers, body: body,
@@ -116,7 +116,7 @@ enum RetryAfter {
   }
 }
 
-/// Makes the clients that pushes are sent by.
+/// Makes the HTTP clients for pushes.
 struct PushTransport: Sendable {
   private var tls: TLSConfiguration
 
@@ -127,8 +127,8 @@ struct PushTransport: Sendable {
     self.tls = tls
   }
 
-  /// - Parameter trustedRootFile: a root certificate, PEM, that counts beside the system's. It is
-  ///   read now, so that a wrong path is told when it is set up and not when a push is due.
+  /// - Parameter trustedRootFile: a root certificate, PEM, in addition to the system's. It is read
+  ///   now, so that a wrong path is reported at setup and not when a push is due.
   init(trustedRootFile: String?) throws(PushConfigurationError) {
     self.init()
     guard let trustedRootFile else { return }
@@ -142,24 +142,24 @@ struct PushTransport: Sendable {
     } catch {
       throw .trustedRootNotReadable(file: file, reason: error.localizedDescription)
     }
-    // What the library says of a file without PEM is no help; the file's name is.
+    // The library's text about a file without PEM is no help; the file's name is.
     guard let roots = try? NIOSSLCertificate.fromPEMBytes(bytes), !roots.isEmpty else {
       throw .noTrustedRoot(file: file)
     }
     return roots
   }
 
-  /// A client that follows no redirects, checks certificates, and gives up at once where nobody
-  /// listens: waiting is the caller's schedule's. It must be shut down.
+  /// A client that follows no redirects, checks certificates, and gives up at once if the port is
+  /// closed: the caller's schedule does the waiting. It must be shut down.
   ///
   /// - Parameters:
-  ///   - host: a name that is not looked up any more, and `address` where it is.
+  ///   - host: a name that is not looked up again, and `address`, its address.
   func makeClient(
     _ version: HTTPClient.Configuration.HTTPVersion, for host: String? = nil,
     at address: InternetAddress? = nil
   ) -> HTTPClient {
-    // One connection while it is not yet known that HTTP/2 is spoken, so that many first requests
-    // do not open one each.
+    // One connection until it is known that HTTP/2 is spoken, so that many first requests do not
+    // open one each.
     let pool = HTTPClient.Configuration.ConnectionPool(
       idleTimeout: .minutes(10),
       concurrentHTTP1ConnectionsPerHostSoftLimit: version == .automatic ? 1 : 8)

@@ -2,8 +2,8 @@ package import PushNotices
 
 /// Sends pushes to targets of every kind. One per server; `shutDown` ends it.
 ///
-/// It keeps no queue and tries nothing twice: an outcome says what happened, and the caller decides.
-/// It logs nothing.
+/// It keeps no queue and retries nothing: it returns the outcome, and the caller decides. It logs
+/// nothing.
 package final class PushSender: Sendable {
   private let apns: APNsSender?
   private let web: WebClients
@@ -19,7 +19,7 @@ package final class PushSender: Sendable {
     self.init(configuration, transport: transport, clock: clock)
   }
 
-  /// A sender without any set-up: it sends to ntfy and webhooks.
+  /// A sender without any setup: it sends to ntfy and webhooks.
   package convenience init(clock: @escaping @Sendable () -> Int64) {
     self.init(PushConfiguration(), transport: PushTransport(), clock: clock)
   }
@@ -43,7 +43,7 @@ package final class PushSender: Sendable {
 
   /// Sends one push once, within the configuration's deadline.
   ///
-  /// - Parameter ignoringStop: tries even where Apple said that the set-up is wrong; for a test by
+  /// - Parameter ignoringStop: tries even if Apple reported that the setup is wrong; for a test by
   ///   the operator.
   package func send(
     _ push: Push, to target: PushTarget, ignoringStop: Bool = false
@@ -63,13 +63,13 @@ package final class PushSender: Sendable {
     }
   }
 
-  /// Goes on with the provider token of a sender that it takes the place of, where key and team are
-  /// the same: Apple counts new tokens.
+  /// Uses the provider token of the sender that this one replaces, if key and team are the same:
+  /// Apple counts new tokens.
   package func takeToken(of other: PushSender) {
     if let apns, let before = other.apns { apns.takeToken(of: before) }
   }
 
-  /// Ends what is under way and closes all connections.
+  /// Ends pending requests and closes all connections.
   package func shutDown() async {
     await apns?.shutDown()
     await web.shutDown()
@@ -77,6 +77,6 @@ package final class PushSender: Sendable {
 }
 
 extension PushSender: CustomReflectable {
-  /// Keys and connections are nobody's to look at.
+  /// Hides keys and connections from reflection.
   package var customMirror: Mirror { Mirror(self, children: [:]) }
 }

@@ -5,12 +5,13 @@ import NetworkAddresses
 import PushNotices
 import Synchronization
 
-/// The clients that addresses of devices' choice are asked by: each for one host, and bound to the one
-/// address that was found for it and may be asked.
+/// The HTTP clients for addresses that devices choose. Each is for one host, and connects only to
+/// the address that was found for it and is allowed.
 ///
-/// Devices say where their notices go, and the server asks from within its own network. So it asks nothing
-/// there: not itself, no private network, no link; unless its owner allows it. The name is looked up
-/// once, and what was checked is what is connected to, whatever the name says a moment later.
+/// Devices choose the addresses of their notices, and the server sends requests from within its own
+/// network. So it sends none there: neither to itself, nor to a private network, nor to a
+/// link-local address, unless its owner allows it. The name is looked up once, and the checked
+/// address is the one that is connected to, even if the name changes a moment later.
 final class WebClients: Sendable {
   /// Finds the addresses of a host; blocks.
   typealias Resolver = @Sendable (String) -> [InternetAddress]
@@ -27,7 +28,7 @@ final class WebClients: Sendable {
     var isShutDown = false
   }
 
-  /// Hosts whose connections are kept.
+  /// The number of hosts whose connections are kept.
   static let hostsMax = 64
 
   private let transport: PushTransport
@@ -66,7 +67,7 @@ final class WebClients: Sendable {
       state.clients[host] = Bound(address: address, client: client, usedAt: state.uses)
       return (client, old)
     }
-    // What it still does is tried again by the schedule.
+    // The schedule retries its open requests.
     try? await old?.shutdown()
     guard let client else { throw TransportFailure(reason: "stopped") }
     return client
@@ -80,7 +81,7 @@ final class WebClients: Sendable {
       found = (try? await NIOThreadPool.singleton.runIfActive { resolver(bare) }) ?? []
     }
     guard !found.isEmpty else { throw TransportFailure(reason: "the server cannot be reached") }
-    // What has one of each is reached by IPv4 from everywhere.
+    // A host with both kinds is reached by IPv4 from everywhere.
     let usable = found.filter(mayAsk).sorted { $0.isV4 && !$1.isV4 }
     guard let address = usable.first else { throw TransportFailure(reason: WebClients.forbidden) }
     return address
@@ -101,7 +102,7 @@ final class WebClients: Sendable {
       state.isShutDown = true
       return state.clients.values.map(\.client)
     }
-    // Nobody uses what failed to close.
+    // A client that failed to close is not used again.
     for client in clients { try? await client.shutdown() }
   }
 

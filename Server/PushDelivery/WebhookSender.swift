@@ -3,7 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PushNotices
 
-/// Posts signed JSON to an address of the person's own.
+/// Posts signed JSON to an address of the user's own.
 struct WebhookSender: Sendable {
   var exchange: PushExchange
 
@@ -36,7 +36,7 @@ struct WebhookSender: Sendable {
     }
   }
 
-  /// What a receiver says in words is not passed on: it may quote the request.
+  /// The receiver's text is not passed on: it may quote the request.
   private func outcome(of answer: HTTPAnswer) -> PushOutcome {
     let said = "status \(answer.status)"
     switch answer.status {
@@ -106,7 +106,7 @@ struct WebhookBody: Encodable {
     }
   }
 
-  /// The same for every attempt at the same push, and for no other.
+  /// The same for every attempt at the same push, and different for every other push.
   static func idempotencyKey(of push: Push) -> String {
     switch push {
     case .alert(let notice): notice.id.text

@@ -2,11 +2,11 @@ import Basics
 import Crypto
 package import PushNotices
 
-/// The signature of a webhook's request: HMAC-SHA256 over the time in seconds since 1970, a dot, and
-/// the body, in hexadecimal digits, with the key that was registered with the address.
+/// The signature of a webhook's request: HMAC-SHA256 over the time in seconds since 1970, a dot,
+/// and the body, in hexadecimal digits, with the key that was registered with the address.
 ///
-/// A receiver computes the same, compares in constant time, and refuses times more than five minutes
-/// away from its own, so that nobody can play an old request again.
+/// A receiver computes the same, compares in constant time, and refuses times more than five
+/// minutes away from its own clock, so that an old request cannot be replayed.
 package enum WebhookSignature {
   package static let timestampHeader = "Cospool-Timestamp"
   package static let signatureHeader = "Cospool-Signature"

@@ -1,8 +1,8 @@
 import QueueModel
 import WireProtocol
 
-/// What is to be done after an event, in order, and what the store was asked for: each question is answered
-/// once.
+/// The actions to perform after an event, in order, and the open tasks of the store: each gets one
+/// answer.
 struct ActionList: Sendable {
   private var actions: [ServerAction] = []
   private var purposes: [StoreTaskID: StorePurpose] = [:]
@@ -19,13 +19,13 @@ struct ActionList: Sendable {
     add(.store(id, task))
   }
 
-  /// Hands over what is to be done.
+  /// Returns the actions, and clears the list.
   mutating func take() -> [ServerAction] {
     defer { actions = [] }
     return actions
   }
 
-  /// The store has done a task: why it was given to it.
+  /// The store finished a task. Returns its purpose.
   mutating func finished(_ id: StoreTaskID) -> StorePurpose {
     guard let purpose = purposes.removeValue(forKey: id) else {
       preconditionFailure("the store finished a task it was not given")
@@ -34,11 +34,11 @@ struct ActionList: Sendable {
   }
 }
 
-/// Why a task was given to the store.
+/// The purpose of a task of the store.
 enum StorePurpose: Sendable {
   case redeem(ConnectionID, PairRequest, source: String)
   case authenticate(ConnectionID)
-  /// A code that a device asked for.
+  /// A code that a device requested.
   case addCode(ConnectionID, request: UInt64, PairingCode, CodeProposal)
   case findLapsed
   case load(WorkspaceID)

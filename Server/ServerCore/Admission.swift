@@ -1,16 +1,16 @@
 import QueueModel
 import WireProtocol
 
-/// Decides who is let in, by a code or by a token, and when the tokens of those who are there are held
-/// against the store.
+/// Decides who may connect, by a code or by a token, and when the tokens of connected devices are
+/// checked against the store.
 ///
-/// The store knows codes and tokens by their hashes alone.
+/// The store has only hashes of codes and tokens.
 struct Admission: Sendable {
-  /// What becomes of the first frame of a connection.
+  /// The decision about the first frame of a connection.
   enum Decision: Sendable {
     case faulted(FaultCode, String)
     case refused(RefusalCode, String, retryAfter: UInt32?)
-    /// The store is asked; until it answers the connection may send nothing more.
+    /// The store is asked; until it answers, the connection may send nothing more.
     case asked(Stranger.Asked, StoreTask, StorePurpose)
 
     fileprivate static func refused(_ code: RefusalCode, _ message: String) -> Decision {
@@ -74,10 +74,10 @@ struct Admission: Sendable {
         .malformed, "pair: the device's name is empty, too long or holds control characters")
     }
     guard request.device != .person else {
-      return .faulted(.malformed, "pair: the id of zeros is the person's, no device's")
+      return .faulted(.malformed, "pair: the id of zeros cannot be a device's")
     }
     let token = PairGrant.token(using: &generator)
-    // Before the answer: whoever hangs up meanwhile has guessed as well.
+    // Before the answer: a peer that disconnects meanwhile has guessed as well.
     throttle.attempted(source: source, uptimeMilliseconds: now.uptimeMilliseconds)
     return .asked(
       .toPair(token: token),
@@ -92,7 +92,7 @@ struct Admission: Sendable {
       return wrongVersion(hello.versions)
     }
     guard hello.token.count == 32 else {
-      return .refused(.unauthorized, "the token is not one of this server's")
+      return .refused(.unauthorized, "this server does not know the token")
     }
     guard hello.deviceName.isUsableName else {
       return .faulted(
@@ -112,18 +112,18 @@ struct Admission: Sendable {
         + "\(versions.lowerBound) to \(versions.upperBound): \(older) needs a newer Cospool")
   }
 
-  /// The store looked a pairing code up.
+  /// The store looked up a pairing code.
   mutating func redeemed(_ outcome: StoreOutcome, from source: String) {
     switch outcome {
     case .redemption(.wrong), .redemption(.exhausted): break
-    // Whoever knew a code did not guess, and a store that failed says nothing of the code.
+    // A peer with a known code did not guess, and a failed store gives no verdict on the code.
     default: throttle.forgive(source: source)
     }
   }
 
-  // MARK: - Codes that devices ask for
+  // MARK: - Codes for devices
 
-  /// A code for a new device, to be stored; `refusal(ofCodeFor:)` was asked before.
+  /// A code for a new device, to be stored; the caller has checked `refusal(ofCodeFor:)`.
   func code(
     for wish: CodeWish, by session: Session, from source: String, at now: ServerTime,
     using generator: inout some RandomNumberGenerator
@@ -137,29 +137,29 @@ struct Admission: Sendable {
     )
   }
 
-  /// Why a device of that role gets no code; nil where it gets one.
+  /// Why a device of that role gets no code; nil if it gets one.
   func refusal(ofCodeFor role: DeviceRole) -> String? {
     guard pairing.devicesMayPair else {
-      return "its owner lets no device let others in. Get a code there, with cospool-server pair; "
-        + "to allow it: cospool-server serve --devices-may-pair"
+      return "devices may not make codes here. Get one on the server: cospool-server pair. "
+        + "To allow it, its owner runs cospool-server serve --devices-may-pair"
     }
     guard role == .host else {
-      return "this device was paired as \(role.name): only a host lets others in"
+      return "this device was paired as \(role.name): only a host can let others in"
     }
     return nil
   }
 
-  // MARK: - Tokens of those who are there
+  // MARK: - Tokens of connected devices
 
-  /// Whether it is time to look for tokens that are worth nothing any more.
+  /// Whether it is time to look for tokens that are no longer valid.
   mutating func tokensAreDue(at now: ServerTime) -> Bool { tokenCheck.begin(at: now) }
-  /// The store looks for them; until it answers it is not asked again.
+  /// The store looks for them; it is not asked again until it answers.
   mutating func storeWasAskedForTokens() { tokenCheck.storeWasAsked() }
   mutating func storeAnsweredForTokens() { tokenCheck.storeAnswered() }
 }
 
 extension String {
-  /// Whether a device may be called so.
+  /// Whether a device may have this name.
   fileprivate var isUsableName: Bool {
     !isEmpty && utf8.count <= Limits.nameBytesMax
       && !unicodeScalars.contains { $0.properties.generalCategory == .control }
@@ -192,7 +192,7 @@ extension CodeRedemption {
 }
 
 extension CodeProposal {
-  /// The longest access that ends by itself: a hundred years, in milliseconds.
+  /// The longest limited access: a hundred years, in milliseconds.
   private static let accessMillisecondsMax: Int64 = 36_500 * 86_400_000
 
   fileprivate init(

@@ -1,15 +1,15 @@
 import QueueModel
 import WireProtocol
 
-/// Connections that were let in and are not up to the present yet: each waits until its workspace is read, or
-/// until nothing of it is in flight, and is then welcomed, or sent what it lacks.
+/// Authenticated connections that are not up to date yet. Each waits until its workspace is read,
+/// or until nothing of it is in flight; then it is welcomed, or gets what it lacks.
 ///
-/// Who waits here waits for an answer of the store that is under way: it ends with `resume`.
+/// Every wait is for an answer of the store that is under way, and ends with `resume`.
 struct Arrivals: Sendable {
   private let configuration: ServerConfiguration
-  /// In order.
+  /// In order of arrival.
   private var waiting: [WorkspaceID: [ConnectionID]] = [:]
-  /// Who waits for a state that is being packed.
+  /// The connections that wait for a state that is being packed.
   private var packing: [PackedState: [ConnectionID]] = [:]
 
   init(_ configuration: ServerConfiguration) {
@@ -18,12 +18,12 @@ struct Arrivals: Sendable {
 
   func areWaiting(for workspace: WorkspaceID) -> Bool { waiting[workspace]?.isEmpty == false }
 
-  /// Takes those who wait for a workspace; they wait no more.
+  /// Removes and returns the connections that wait for a workspace.
   mutating func takeWaiting(for workspace: WorkspaceID) -> [ConnectionID] {
     waiting.removeValue(forKey: workspace) ?? []
   }
 
-  /// Takes those who wait for a state that is packed.
+  /// Removes and returns the connections that wait for a packed state.
   mutating func takeWaiting(for state: PackedState) -> [ConnectionID] {
     packing.removeValue(forKey: state) ?? []
   }
@@ -33,8 +33,8 @@ struct Arrivals: Sendable {
     waiting[workspace]?.removeAll { $0 == id }
   }
 
-  /// Brings an authenticated connection into its workspace, or lets it wait until that is read; sends the
-  /// whole state to one that waited to be sent it.
+  /// Adds an authenticated connection to its workspace, or lets it wait until that is read. Sends
+  /// the whole state to a connection that waited for it.
   mutating func resume(
     _ id: ConnectionID, _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -57,7 +57,7 @@ struct Arrivals: Sendable {
       return workspaces.load(workspace, &actions)
     }
     workspaces[workspace]?.usedAt = now.uptimeMilliseconds
-    // What is being read may show that the log is longer than it was told here.
+    // The load under way may show that the log is longer than this device was told.
     if resident.joins.isUnderWay || workspaces.isLoading(workspace) {
       waiting[workspace, default: []].append(id)
       return
@@ -73,7 +73,7 @@ struct Arrivals: Sendable {
       workspaces.tellPresence(to: id, &connections, &actions)
       return workspaces.beginNotifying(id, &connections, &actions, at: now)
     }
-    // What happens meanwhile queues behind what the device lacks.
+    // Later frames queue behind what the device lacks.
     connections[id]?.outgoing.hold()
     actions.ask(
       .catchUp(
@@ -82,7 +82,7 @@ struct Arrivals: Sendable {
       for: .catchUp(id, session))
   }
 
-  /// Whether the device's share allows that something is packed for it; else the connection is refused.
+  /// Whether the device's share allows packing for it; otherwise the connection is refused.
   private func takesTurn(
     _ id: ConnectionID, _ session: Session, _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -91,7 +91,7 @@ struct Arrivals: Sendable {
       of: session.device, configuration, at: now)
     if isAllowed == true { return true }
     connections.refuse(
-      id, .rateLimited, "the device asks too often for what it lacks",
+      id, .rateLimited, "the device requests missing changes too often",
       retryAfter: UInt32(clamping: configuration.devices.catchUps.seconds * 1_000), &actions,
       at: now)
     return false
@@ -119,7 +119,7 @@ struct Arrivals: Sendable {
       to: id, &actions)
   }
 
-  /// What a device lacks is ready to be sent.
+  /// The entries that a device lacks are ready to be sent.
   func caughtUp(
     _ id: ConnectionID, by frames: [[UInt8]], _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -130,10 +130,10 @@ struct Arrivals: Sendable {
     let own = connections.missedBytes(of: session.workspace) { $0.session.device == session.device }
     let bytes = frames.reduce(0) { $0 + $1.count }
     let max = configuration.quota.waitingBytesMax
-    // One device that takes nothing must not keep the others out.
+    // A device that does not read must not keep the others out.
     guard waiting == 0 || waiting + bytes <= max, own == 0 || own + bytes <= max / 4 else {
       return connections.refuse(
-        id, .rateLimited, "too much waits to be taken by devices of the workspace",
+        id, .rateLimited, "too much data waits for devices of the workspace to read it",
         retryAfter: UInt32(clamping: configuration.devices.catchUps.seconds * 1_000), &actions,
         at: now)
     }
@@ -143,7 +143,7 @@ struct Arrivals: Sendable {
     if member.notices == nil { workspaces.beginNotifying(id, &connections, &actions, at: now) }
   }
 
-  /// A device lacks too much for entries of the log, or has another log.
+  /// A device lacks too much for log entries, or has another log.
   mutating func needsSnapshot(
     _ id: ConnectionID, hasDiverged: Bool, _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -154,8 +154,7 @@ struct Arrivals: Sendable {
     sendSnapshot(to: id, &connections, &workspaces, &actions, at: now)
   }
 
-  /// Sends the whole state to a connection that lacks too much of it for entries of the log, as soon
-  /// as the content is what is durable.
+  /// Sends the whole state to a connection that needs it, as soon as the content is durable.
   private mutating func sendSnapshot(
     to id: ConnectionID, _ connections: inout Connections,
     _ workspaces: inout ResidentWorkspaces, _ actions: inout ActionList, at now: ServerTime
@@ -168,10 +167,11 @@ struct Arrivals: Sendable {
       return
     }
     connections[id]?.member?.awaitsSnapshot = false
-    // Also who waits for what is being packed already: its entries were looked at in vain.
+    // This also applies to a connection that waits for a state being packed: its entries were
+    // examined in vain.
     guard takesTurn(id, session, &connections, &workspaces, &actions, at: now) else { return }
     let state = PackedState(workspace: session.workspace, prefix: resident.log.head)
-    // One packing for all who wait for the same.
+    // The state is packed once for all that wait for it.
     guard packing[state] == nil else {
       packing[state]?.append(id)
       return

@@ -1,13 +1,13 @@
 package import QueueModel
 
-/// Something about access that the operator can read later; nothing in it is a client's text.
+/// An event about access, for the operator; it contains no text from clients.
 package struct AuditEntry: Hashable, Sendable {
   package enum Event: String, Hashable, Sendable, CaseIterable {
     /// A pairing code was made.
     case code
     case paired
     case joined
-    /// Somebody was not let in.
+    /// A connection or a pairing was refused.
     case refused
     case revoked
     /// A quota was changed.
@@ -22,7 +22,8 @@ package struct AuditEntry: Hashable, Sendable {
     case renamed
   }
 
-  /// How many of each kind are kept of a workspace, and of what names none: the newest.
+  /// The maximum number of kept entries of each kind, for each workspace and for entries without
+  /// one: the newest.
   package static let keptOfEachKind = 5_000
 
   /// Milliseconds since 1970.
@@ -30,7 +31,7 @@ package struct AuditEntry: Hashable, Sendable {
   package var event: Event
   package var workspace: WorkspaceID?
   package var device: DeviceID?
-  /// The address it came from; nil for commands on the server.
+  /// The source address; nil for commands on the server.
   package var source: String?
   /// Fixed words and numbers.
   package var detail: String

@@ -2,9 +2,10 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Reads out of a batch what people are told of; SPECIFICATION.md, section "Notifications".
+/// Finds the events of a batch that users are notified of; SPECIFICATION.md, section
+/// "Notifications".
 ///
-/// Made with the state before the batch, asked with the state after it.
+/// Created with the state before the batch, queried with the state after it.
 struct BatchChanges: Sendable {
   private struct Piece: Hashable, Sendable {
     var element: OperationID
@@ -12,7 +13,7 @@ struct BatchChanges: Sendable {
     var replica: ReplicaID
   }
 
-  /// A write of a task, in the order in which one wins over another.
+  /// A write of a task; the order says which write wins.
   private struct TaskWrite: Sendable {
     var fence: Stamp
     var writer: OperationID
@@ -23,20 +24,21 @@ struct BatchChanges: Sendable {
     }
   }
 
-  /// Bytes of tasks' texts that are read for one batch. A write costs what its text has, however few bytes of
-  /// it came: it goes on in registers that were written before.
+  /// The maximum bytes of tasks' texts that are read for one batch. A write costs its whole text,
+  /// however few bytes of it the batch has: the text continues in registers that were written
+  /// before.
   private static let textBytesMax = 8 << 20
-  /// What reading the task of a session, as it was and as it is, counts for: the most that it can have.
+  /// The cost of reading a session's task before and after the batch: the most that it can have.
   private static let sessionBytes = RegisterField.taskPieces.count * Limits.nameBytesMax
-  /// Sessions whose tasks are read at a time, to be shown.
+  /// The number of sessions whose tasks are read at a time, to be shown.
   static let sessionsMax = textBytesMax / sessionBytes
 
   private let operations: [Operation]
-  /// The texts of writes from here on are read, and told.
+  /// The index of the first write whose text is read and notified of.
   private let firstRead: Int
-  /// The writes of the tasks before, by session.
+  /// The earlier writes of the tasks, by session.
   private var writes: [SessionID: TaskWrite] = [:]
-  /// What the tasks awaited before, by session.
+  /// The requests that the tasks awaited before, by session.
   private var awaited: [SessionID: Set<RequestID>] = [:]
   /// Threads that were locked before.
   private var locked: Set<SessionID> = []
@@ -64,7 +66,7 @@ struct BatchChanges: Sendable {
     }
   }
 
-  /// Where reading begins, so that of too much the last is read.
+  /// The index at which reading begins; if there is too much, only the last writes are read.
   private static func firstRead(of operations: [Operation]) -> Int {
     var pieces: [Piece: [RegisterField: Int]] = [:]
     var writes: [(index: Int, element: OperationID, bytes: Int)] = []
@@ -87,9 +89,9 @@ struct BatchChanges: Sendable {
     return 0
   }
 
-  /// The sessions whose requests the batch may have settled: their tasks were written, or they were deleted.
-  /// All of them: a request that nobody awaits any more must not stay, and of those only are tasks read
-  /// of which a request is in an inbox.
+  /// The sessions whose requests the batch may have settled: their tasks were written, or they were
+  /// deleted. All of them, since a request that is no longer awaited must not stay; tasks are only
+  /// read for sessions with a request in an inbox.
   func sessionsThatMayAwaitLess(after content: Workspace) -> Set<SessionID> {
     Set(
       operations.compactMap { operation in
@@ -103,7 +105,7 @@ struct BatchChanges: Sendable {
       })
   }
 
-  /// The sessions whose tasks the batch writes: all of them, since a status that is shown must not stay as it was.
+  /// All sessions whose tasks the batch writes, since a displayed status must not stay as it was.
   func sessionsWithTasks(after content: Workspace) -> Set<SessionID> {
     Set(
       operations.compactMap { operation in
@@ -112,7 +114,7 @@ struct BatchChanges: Sendable {
       })
   }
 
-  /// Nothing in the batch can be news.
+  /// Whether the batch has no events.
   var isEmpty: Bool {
     !operations.contains { operation in
       if case .setRegister(_, .task, _, _) = operation.body { return true }
@@ -120,12 +122,12 @@ struct BatchChanges: Sendable {
     }
   }
 
-  /// What there is to tell, in the order of the operations; of very much the last.
+  /// The events, in the order of the operations; of very many, the last.
   ///
   /// - Parameters:
   ///   - content: the state after the batch.
   ///   - wall: milliseconds since 1970.
-  ///   - author: whose a replica is.
+  ///   - author: the device of a replica.
   /// - Complexity: O(operations).
   func news(
     after content: Workspace, wall: Int64, ageMax: Int64, author: (ReplicaID) -> DeviceID?
@@ -149,12 +151,12 @@ struct BatchChanges: Sendable {
         writes[session] = write
         guard index >= firstRead else { continue }
         let task = TaskText(text: BatchChanges.text(of: pieces[piece] ?? [:]))
-        // Of a session that was deleted nobody needs to hear any more.
+        // Events of a deleted session are of no use.
         let known = awaited.updateValue(Set(task.requests.map(\.id)), forKey: session) ?? []
         if tasks[session] == nil { tasks[session] = content.task(of: session) }
         let events = BatchChanges.events(of: task, besides: known, tasks[session])
         guard content.host(of: session) != nil, !events.isEmpty else { continue }
-        // What came of it is as old as the task itself.
+        // An event of the task is as old as the task itself.
         told.insert(session)
         guard task.milliseconds > wall - ageMax else { continue }
         for (index, (request, event)) in events.enumerated() {
@@ -189,9 +191,8 @@ struct BatchChanges: Sendable {
     return text
   }
 
-  /// What a task says that people are told of: the requests that it did not await before, of which
-  /// another host's write may bring back several, or how it ended. A request that the batch itself
-  /// settles is none.
+  /// The events of a task: the requests that it did not await before (another host's write may
+  /// bring back several), or its end. A request that the batch itself settles is not an event.
   private static func events(
     of task: TaskText, besides known: Set<RequestID>, _ current: TaskState?
   ) -> [(TaskRequest?, NotificationEvent)] {
@@ -203,7 +204,7 @@ struct BatchChanges: Sendable {
 }
 
 extension Operation.Body {
-  /// The thread whose lock the operation takes away.
+  /// The thread whose lock the operation removes.
   fileprivate var unlockedThread: OperationID? {
     switch self {
     case .clearTags(let element, .locked, _): element

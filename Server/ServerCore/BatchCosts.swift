@@ -2,11 +2,11 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What a batch adds to elements that makes every later change of them dearer.
+/// What a batch adds to elements that makes every later change of them more expensive.
 ///
-/// Merging looks through the tags and the introductions of an element with each operation on it, on
-/// every device and with every reading of the log. No honest writer leaves more than a few: it clears the
-/// tags that it sees, and introduces what it does not know.
+/// With each operation on an element, merging searches its tags and introductions, on every device
+/// and at every reading of the log. No honest writer leaves more than a few: it clears the tags
+/// that it sees, and introduces only elements that it does not know.
 struct BatchCosts {
   private struct Field: Hashable {
     var element: ElementName
@@ -16,15 +16,15 @@ struct BatchCosts {
   private let content: Workspace
   /// Elements that the batch introduces, by operation.
   private var fresh: [OperationID: ElementName] = [:]
-  /// How many operations introduce an element, those in the content included.
+  /// The number of operations that introduce an element, those in the content included.
   private var introductions: [ElementName: Int] = [:]
-  /// Tags that the batch put and did not clear, and how many are in the content.
+  /// Tags that the batch put and did not clear, and the number in the content.
   private var tags: [Field: (fresh: Set<OperationID>, before: Int)] = [:]
-  /// An element would have more tags in one field, or more introductions, than it may, if only until a
-  /// later operation clears them.
+  /// Whether an element would have more tags in one field, or more introductions, than it may, even
+  /// if a later operation clears them.
   private(set) var isTooMuch = false
 
-  /// - Complexity: O(operations + cleared tags), up to the one that is too much.
+  /// - Complexity: O(operations + cleared tags), up to the first one beyond the limit.
   init(_ operations: [Operation], on content: Workspace) {
     self.content = content
     for operation in operations where !isTooMuch { count(operation) }
@@ -67,7 +67,7 @@ struct BatchCosts {
   private mutating func change(
     _ element: ElementName?, _ field: TagField, clears: [OperationID], puts tag: OperationID?
   ) {
-    // What names no element is refused by the merge.
+    // The merge refuses operations that name no element.
     guard let element else { return }
     let field = Field(element: element, field: field)
     tags[field]?.fresh.subtract(clears)

@@ -2,14 +2,14 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What a batch of operations is to a server that knows `vector`.
+/// A batch of operations, examined by a server that knows `vector`.
 struct BatchExamination: Hashable, Sendable {
-  /// Some of it is in the log already.
+  /// Whether some of it is in the log already.
   private(set) var hasKnown = false
   /// Operations, or their last parts, that are not in the log, in the order of the batch.
   private(set) var fresh: [Operation] = []
 
-  /// Why a batch cannot be taken.
+  /// Why a batch is refused.
   struct BatchError: Error, Hashable, Sendable {
     var code: RefusalCode
     var message: String
@@ -17,10 +17,10 @@ struct BatchExamination: Hashable, Sendable {
 
   /// Sorts the operations of a batch.
   ///
-  /// What is known is not compared: a device hears of every entry that it did not send on this
-  /// connection before its batch is answered, and sees itself where a copy of it was first.
+  /// Known operations are not compared: before a batch is answered, its device receives every entry
+  /// that it did not send on this connection, and detects itself if a copy of it was first.
   ///
-  /// - Throws: `BatchError`, also where the batch names what is not here.
+  /// - Throws: `BatchError`, also if the batch names unknown operations.
   /// - Complexity: O(operations + references).
   init(_ operations: [Operation], given vector: VersionVector) throws(BatchError) {
     var reached: [ReplicaID: UInt32] = [:]
@@ -52,18 +52,18 @@ struct BatchExamination: Hashable, Sendable {
       }
       guard rest.id.seq == place + 1 else {
         throw BatchError(
-          code: .outOfOrder, message: "operation \(id) does not follow on number \(place)")
+          code: .outOfOrder, message: "operation \(id) does not follow number \(place)")
       }
       for reference in rest.dependencies {
         guard reference.replica.rawValue != 0, reference.seq >= 1,
           reference.replica != id.replica || reference.seq < rest.id.seq
         else {
           throw BatchError(
-            code: .invalidChanges, message: "operation \(id) refers to what cannot be known")
+            code: .invalidChanges, message: "operation \(id) has a reference to an impossible id")
         }
         guard reference.seq <= known(reference.replica) else {
           throw BatchError(
-            code: .outOfOrder, message: "operation \(id) refers to \(reference), which is not here")
+            code: .outOfOrder, message: "operation \(id) refers to the unknown \(reference)")
         }
       }
       reached[id.replica] = range.last

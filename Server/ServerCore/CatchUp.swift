@@ -2,19 +2,20 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What a device lacks as frames: log entries, or a packed snapshot.
+/// The missing part of a device's log as frames: log entries, or a packed snapshot.
 struct CatchUp {
-  /// What reading an entry takes, measured in what `Operation.packingWork` counts in.
+  /// The work of reading an entry, in the unit of `Operation.packingWork`.
   static let entryWork = 1_000
 
   private(set) var frames: [[UInt8]] = []
-  /// What it took: of each entry to read it, and of what was unpacked to be merged its operations.
+  /// The work done: for each entry the reading, and for each unpacked entry its operations.
   private(set) var work = 0
 
-  /// Log entries as `changes` frames: neighbours are merged into one delta, which compresses better, as long
-  /// as that takes no more work than it may; the rest goes as it is stored.
+  /// Log entries as `changes` frames. Neighbours are merged into one delta, which compresses
+  /// better, while that takes no more work than allowed; the other entries are sent as they are
+  /// stored.
   ///
-  /// - Returns: nil where an entry is a whole state.
+  /// - Returns: nil if an entry is a whole state.
   init?(_ entries: [LogEntry], _ limits: ServerConfiguration.Log) throws(StorageFault) {
     var group: [(prefix: LogPrefix, delta: [UInt8])] = []
     var groupBytes = 0
@@ -30,7 +31,7 @@ struct CatchUp {
     }
   }
 
-  /// One frame, or one for each entry where all of them do not fit into one.
+  /// Adds one frame, or one for each entry if they do not all fit into one.
   private mutating func add(
     _ group: [(prefix: LogPrefix, delta: [UInt8])], workMax: Int
   ) throws(StorageFault) {
@@ -49,7 +50,8 @@ struct CatchUp {
     frames.append(FrameCodec.encode(.changes(Changes(batch: 0, prefix: prefix, delta: delta))))
   }
 
-  /// The operations of several entries; nil where they are too many for one delta, or too much work was done.
+  /// The operations of several entries; nil if they are too many for one delta, or exceed the
+  /// allowed work.
   private mutating func operations(
     of group: [(prefix: LogPrefix, delta: [UInt8])], workMax: Int
   ) throws(StorageFault) -> [Operation]? {

@@ -7,24 +7,24 @@ struct CommitInFlight: Sendable {
   var entries: [(batch: PendingBatch, entry: LogEntry)] = []
   var touches: [DeviceTouch] = []
   var bytes = 0
-  /// Operations that were looked at for it, and one more for each batch.
+  /// The number of operations that were examined for it, plus one for each batch.
   var work = 0
-  /// Leases and dispatches that are granted with it.
+  /// Leases and dispatches that it grants.
   var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
-  /// Requests of tasks that were answered with it, and by whose connection.
+  /// Requests of tasks that it answers, and the connections that answered.
   var verdicts: [(workspace: WorkspaceID, by: PendingRequest.Asker, record: VerdictRecord)] = []
-  /// What changes in inboxes with it.
+  /// The changes of inboxes in it.
   var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
-  /// What is told once it is durable.
+  /// Responses to send once it is durable.
   var answers: [(connection: ConnectionID, response: Response)] = []
-  /// Answers that came without a connection, as they were decided.
+  /// Decisions about answers that came without a connection.
   var posts: [Post] = []
 
   struct Post: Sendable {
     var id: PostedAnswerID
     var workspace: WorkspaceID
     var answer: AuthorityAnswer
-    /// It was not taken before.
+    /// Whether the answer was not accepted before.
     var isNew: Bool
   }
 
@@ -32,7 +32,7 @@ struct CommitInFlight: Sendable {
     entries.isEmpty && touches.isEmpty && records.isEmpty && inboxes.isEmpty
   }
 
-  /// What is handed to the store.
+  /// The batch for the store.
   func batch(at wallMilliseconds: Int64) -> CommitBatch {
     var batch = CommitBatch()
     batch.wallMilliseconds = wallMilliseconds
@@ -43,7 +43,7 @@ struct CommitInFlight: Sendable {
     return batch
   }
 
-  /// Takes up what the authority decided about a request of a workspace.
+  /// Adds the authority's decision about a request of a workspace.
   mutating func add(
     _ outcome: PendingRequests.Outcome, to pending: PendingRequest, of id: WorkspaceID
   ) {
@@ -58,7 +58,7 @@ struct CommitInFlight: Sendable {
     for record in outcome.changes.verdicts { verdicts.append((id, pending.asker, record)) }
   }
 
-  /// Whether it stores something of a workspace.
+  /// Whether it stores data of a workspace.
   func concerns(_ workspace: WorkspaceID) -> Bool {
     entries.contains { $0.batch.workspace == workspace }
       || touches.contains { $0.workspace == workspace }
@@ -66,7 +66,7 @@ struct CommitInFlight: Sendable {
       || inboxes.contains { $0.workspace == workspace }
   }
 
-  /// Whether nothing more goes into it.
+  /// Whether it is full.
   func isFull(_ rules: ServerConfiguration.Commits) -> Bool {
     entries.count >= rules.batchesMax || bytes >= rules.bytesMax || work >= rules.operationsMax
   }

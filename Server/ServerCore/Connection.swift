@@ -3,24 +3,24 @@ import WireProtocol
 
 /// One connection, from acceptance to close.
 struct Connection: Sendable {
-  /// How far it has come, with what is true there and nowhere else.
+  /// The phase of a connection, with the data of that phase.
   ///
   ///     stranger ──▶ joining ──▶ joined
   ///        │            │           │
   ///        └────────────┴───────────┴──▶ closing
   enum Phase: Sendable {
-    /// Its device is not known.
+    /// Its device is unknown.
     case stranger(Stranger)
-    /// Authenticated; waits for its workspace to be read, or to be quiet.
+    /// Authenticated; waits for its workspace to be read, or to have nothing in flight.
     case joining(Hello, Session)
     /// Welcomed.
     case joined(Member)
-    /// Told to close; what still comes from it is dropped, a known race.
+    /// The driver was told to close it; frames that still arrive are dropped, a known race.
     case closing
   }
 
   let id: ConnectionID
-  /// The address it came from, without the port.
+  /// The source address, without the port.
   let source: String
   var phase: Phase
   var intake: Intake
@@ -44,38 +44,39 @@ struct Connection: Sendable {
     }
   }
 
-  /// What it is as a member of its workspace; nil unless it was welcomed.
+  /// Its data as a member of its workspace; nil unless it was welcomed.
   var member: Member? {
     get { if case .joined(let member) = phase { member } else { nil } }
     set { if let newValue, case .joined = phase { phase = .joined(newValue) } }
   }
 
-  /// What it is as long as its device is not known; nil once it is.
+  /// Its data while its device is unknown; nil once it is known.
   var stranger: Stranger? {
     get { if case .stranger(let stranger) = phase { stranger } else { nil } }
     set { if let newValue, case .stranger = phase { phase = .stranger(newValue) } }
   }
 
-  /// Somebody looks at the workspace. A viewer is shown it, and may be somebody else than its person.
+  /// Whether a user looks at the workspace. A viewer does not count: it may belong to another
+  /// person.
   var isLookedAt: Bool { member.map { $0.isVisible && $0.session.role != .viewer } == true }
 
   var isClosing: Bool { if case .closing = phase { true } else { false } }
 }
 
-/// A connection whose device is not known: it has little time, and may send little.
+/// A connection whose device is unknown: its time and bytes are limited.
 struct Stranger: Sendable {
   enum Asked: Sendable {
     /// Nothing has come yet; only `hello` and `pair` are allowed.
     case nothing
-    /// The store looks the pairing code up.
+    /// The store looks up the pairing code.
     case toPair(token: [UInt8])
-    /// The store looks the token up.
+    /// The store looks up the token.
     case toEnter(Hello, version: UInt16, nonce: UInt64, tokenHash: [UInt8])
   }
 
-  /// Uptime.
+  /// In milliseconds of uptime.
   let acceptedAt: Int64
-  /// Bytes that came, and bytes of the frames that they made up.
+  /// Bytes received, and bytes of complete frames among them.
   var rawBytes = 0
   var frameBytes = 0
   var asked = Asked.nothing
@@ -99,38 +100,38 @@ struct Session: Hashable, Sendable {
 /// A welcomed connection.
 struct Member: Sendable {
   let session: Session
-  /// The reading that `welcome` carried: the device takes this clock for the server's.
+  /// The time in `welcome`: the device uses this clock as the server's.
   let welcomedAt: ServerTime
-  /// The client holds another log, or one of which the server no longer knows whether it is its own:
-  /// it may offer its state.
+  /// Whether the client holds another log, or one that the server cannot recognize as its own: it
+  /// may offer its state.
   var hasDiverged = false
-  /// A state that is coming in.
+  /// A state that is being received.
   var offer: OfferedState?
-  /// What it lacks is too much for entries of the log: it waits for a snapshot.
+  /// Whether it waits for a snapshot, because it lacks too much for log entries.
   var awaitsSnapshot = false
-  /// What was told on it; nil until it has everything up to the present.
+  /// The notifications sent on it; nil until it is up to date.
   var notices: Notices?
-  /// The person looks at the device.
+  /// Whether the user looks at the device.
   var isVisible = false
-  /// A pairing code that it asked for is being stored.
+  /// Whether a pairing code that it requested is being stored.
   var awaitsCode = false
   /// The request whose answer waits for a provider.
   var test: (request: UInt64, target: PushTargetRecord)?
 
-  /// How many notifications went out, and how many of them were answered.
+  /// The numbers of notifications that were sent and answered.
   struct Notices: Hashable, Sendable {
     private var sent = 0
     private var answered = 0
-    /// So many of its answers are to what was sent out of inboxes that were read anew since.
+    /// The number of its answers that are to notifications from before the inboxes were read again.
     private var outdated = 0
 
     mutating func wasTold() { sent += 1 }
 
-    /// The inboxes were read again: answers to what was sent before do not count, since what was missing
-    /// from them then may stand before the position that they name.
+    /// The inboxes were read again. Answers to earlier notifications do not count, since
+    /// notifications that were missing then may precede the position that they name.
     mutating func wereReadAnew() { outdated = sent }
 
-    /// An answer came.
+    /// An answer arrived.
     ///
     /// - Returns: whether it counts.
     mutating func answerCounts() -> Bool {
@@ -140,14 +141,14 @@ struct Member: Sendable {
   }
 }
 
-/// What a connection may still send: it is read no further while it is ahead of its share or of the store.
+/// What a connection may still send: reading pauses while it is ahead of its share or of the store.
 struct Intake: Sendable {
   private let unsettledBytesMax: Int
   private var frames: TokenBucket
   private var bytes: TokenBucket
   /// Bytes of batches that wait to be stored.
   private var unsettledBytes = 0
-  /// As the driver was told.
+  /// The latest instruction to the driver.
   private var isReading = true
 
   init(_ traffic: ServerConfiguration.Traffic, uptimeMilliseconds: Int64) {
@@ -156,10 +157,10 @@ struct Intake: Sendable {
     bytes = TokenBucket(traffic.bytes, uptimeMilliseconds: uptimeMilliseconds)
   }
 
-  /// Slowing the sender down did not help.
+  /// Whether slowing the sender down did not help.
   var isOverdrawn: Bool { frames.isOverdrawn || bytes.isOverdrawn }
 
-  /// A frame came.
+  /// A frame arrived.
   mutating func took(_ count: Int, uptimeMilliseconds: Int64) {
     frames.spend(1, uptimeMilliseconds: uptimeMilliseconds)
     bytes.spend(count, uptimeMilliseconds: uptimeMilliseconds)
@@ -175,7 +176,7 @@ struct Intake: Sendable {
   /// A batch was stored or refused.
   mutating func settled(_ count: Int) { unsettledBytes -= count }
 
-  /// - Returns: whether the connection is to be read from now on; nil where that is as it was.
+  /// - Returns: whether the connection is to be read from now on; nil if that did not change.
   mutating func readingChange() -> Bool? {
     let shouldRead = !frames.isEmpty && !bytes.isEmpty && unsettledBytes <= unsettledBytesMax
     guard shouldRead != isReading else { return nil }

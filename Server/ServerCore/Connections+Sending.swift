@@ -6,7 +6,8 @@ extension Connections {
     broadcast(frame, to: [id], &actions)
   }
 
-  /// Sends the same frame to many, or queues it behind what waits; nothing to those that are gone or going.
+  /// Sends the same frame to many, or queues it after what waits; connections that are gone or
+  /// closing are skipped.
   mutating func broadcast(
     _ frame: Frame, to ids: [ConnectionID], _ actions: inout ActionList
   ) {
@@ -22,7 +23,7 @@ extension Connections {
     if !now.isEmpty { actions.add(.send(bytes, to: now)) }
   }
 
-  /// Sends what waits and fits the window.
+  /// Sends waiting frames that fit the window.
   mutating func flush(_ id: ConnectionID, _ actions: inout ActionList) {
     guard self[id]?.isClosing == false else { return }
     let window = traffic.sendWindowBytes
@@ -33,7 +34,7 @@ extension Connections {
 
   // MARK: - Batches
 
-  /// A batch came, and waits to be stored.
+  /// A batch arrived, and waits to be stored.
   mutating func holds(_ batch: PendingBatch, _ actions: inout ActionList) {
     self[batch.connection]?.intake.holds(batch.delta.count)
     updateReading(batch.connection, &actions)
@@ -45,7 +46,7 @@ extension Connections {
     updateReading(batch.connection, &actions)
   }
 
-  /// Tells a batch's author that the log has it.
+  /// Acknowledges a batch to its author.
   mutating func acknowledge(
     _ batch: PendingBatch, at prefix: LogPrefix, _ actions: inout ActionList
   ) {
@@ -53,7 +54,7 @@ extension Connections {
     send(.ack(Ack(batch: batch.batch, prefix: prefix)), to: batch.connection, &actions)
   }
 
-  /// Refuses a batch; its connection stays.
+  /// Refuses a batch; its connection stays open.
   mutating func refuse(
     _ batch: PendingBatch, _ rejection: ResidentWorkspace.Rejection, _ actions: inout ActionList,
     at now: ServerTime
@@ -94,7 +95,7 @@ extension Connections {
   ) {
     guard self[id]?.isClosing == false else { return }
     retire(id)
-    // Whatever waits behind the window goes with the connection; the device asks again.
+    // Frames that wait behind the window are dropped with the connection; the device asks again.
     actions.add(.close(id, code: code, reason: reason))
   }
 

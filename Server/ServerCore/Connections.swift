@@ -2,12 +2,12 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// All connections: what each may still send, what is sent to it, and when it is closed.
+/// All connections: their budgets, the frames sent to them, and their closing.
 ///
-/// Every frame leaves through here. One that was told to close is sent nothing more and is no member of a
-/// workspace any more; who left so is told once by `takeDepartures`.
+/// Every frame is sent through here. A connection that was told to close gets no more frames and is
+/// no longer a member of a workspace; `takeDepartures` reports it once.
 struct Connections: Sendable {
-  /// A connection whose device was known is being closed, or gone.
+  /// A connection of a known device that is gone or being closed.
   struct Departure: Sendable {
     let connection: ConnectionID
     let session: Session
@@ -34,29 +34,29 @@ struct Connections: Sendable {
   var count: Int { connections.count }
   var hasTooMany: Bool { connections.count > admission.connectionsMax }
   var ids: [ConnectionID] { connections.keys.sorted() }
-  /// Those whose devices are known, by id.
+  /// The sessions of known devices, by id.
   var sessions: [(id: ConnectionID, session: Session)] {
     connections.compactMap { id, connection in connection.session.map { (id, $0) } }
       .sorted { $0.0 < $1.0 }
   }
-  /// The tokens of those whose devices are known.
+  /// The tokens of known devices.
   var tokens: [ConnectedToken] {
     sessions.map { _, session in
       ConnectedToken(
         workspace: session.workspace, device: session.device, hash: session.tokenHash)
     }
   }
-  /// How many a device has.
+  /// The number of a device's connections.
   func count(of device: DeviceID, in workspace: WorkspaceID) -> Int {
     connections.values.count {
       $0.session?.device == device && $0.session?.workspace == workspace
     }
   }
 
-  /// Nothing waits for one that is not being closed.
+  /// Whether no frame waits for a connection, closing ones aside.
   var isAllSent: Bool { connections.values.allSatisfy { $0.isClosing || $0.outgoing.isEmpty } }
 
-  // MARK: - Coming and going
+  // MARK: - Opening and closing
 
   mutating func open(
     _ id: ConnectionID, from source: String, acceptedAt: ServerTime, at now: ServerTime
@@ -65,7 +65,7 @@ struct Connections: Sendable {
     connections[id] = Connection(id, from: source, acceptedAt: acceptedAt, traffic, at: now)
   }
 
-  /// It is a member of its workspace from now on.
+  /// Makes a connection a member of its workspace.
   mutating func welcome(_ id: ConnectionID, _ session: Session, at now: ServerTime) {
     connections[id]?.phase = .joined(Member(session: session, welcomedAt: now))
     members[session.workspace, default: []].insert(id)
@@ -76,11 +76,11 @@ struct Connections: Sendable {
     if let session = connections.removeValue(forKey: id)?.session { left(id, session) }
   }
 
-  /// Ends a connection's session; only its end is still to come.
+  /// Ends a connection's session; only its closing is still to come.
   mutating func retire(_ id: ConnectionID) {
     let session = connections[id]?.session
     connections[id]?.phase = .closing
-    // It is sent nothing more, and may take its time to end.
+    // It gets no more frames, and may take its time to close.
     connections[id]?.outgoing = SendQueue()
     if let session { left(id, session) }
   }
@@ -91,7 +91,7 @@ struct Connections: Sendable {
     departures.append(Departure(connection: id, session: session, wasMember: wasMember))
   }
 
-  /// Who left since this was asked last.
+  /// Departures since the last call.
   mutating func takeDepartures() -> [Departure] {
     defer { departures = [] }
     return departures
@@ -109,12 +109,12 @@ struct Connections: Sendable {
 
   // MARK: - Members
 
-  /// The connections that get what others of the workspace write, by id.
+  /// The connections that get other members' changes, by id.
   func members(of workspace: WorkspaceID) -> [ConnectionID] {
     members[workspace]?.sorted() ?? []
   }
 
-  /// Bytes of what members lack that wait for them to take them.
+  /// Bytes of missing log that members have not accepted yet.
   func missedBytes(
     of workspace: WorkspaceID, where isMeant: (Member) -> Bool = { _ in true }
   ) -> Int {
@@ -128,7 +128,7 @@ struct Connections: Sendable {
 
   func hasMembers(of workspace: WorkspaceID) -> Bool { members[workspace] != nil }
 
-  /// The devices of a workspace that have a connection like that.
+  /// The devices of a workspace with a connection that meets a condition.
   func devices(
     of workspace: WorkspaceID, where isMeant: (Member) -> Bool = { _ in true }
   ) -> Set<DeviceID> {
@@ -141,29 +141,29 @@ struct Connections: Sendable {
     return devices
   }
 
-  /// Those that take notifications.
+  /// The devices that receive notifications.
   func notifiedDevices(of workspace: WorkspaceID) -> Set<DeviceID> {
     devices(of: workspace) { $0.notices != nil }
   }
 
-  /// Those that somebody looks at.
+  /// The devices that a user looks at.
   func visibleDevices(of workspace: WorkspaceID) -> Set<DeviceID> {
     devices(of: workspace, where: \.isVisible)
   }
 
-  /// Somebody looks at one of the devices.
+  /// Whether a user looks at one of the devices.
   func isLookedAt(_ workspace: WorkspaceID) -> Bool {
     members[workspace]?.contains { connections[$0]?.isLookedAt == true } == true
   }
 
-  /// The workspaces at one of whose devices somebody looks.
+  /// The workspaces in which a user looks at a device.
   var lookedAtWorkspaces: Set<WorkspaceID> {
     Set(connections.values.filter(\.isLookedAt).compactMap(\.session?.workspace))
   }
 
-  // MARK: - What may come
+  // MARK: - Budgets
 
-  /// Bytes arrived, whether they make up a frame already or not.
+  /// Bytes arrived, with or without a complete frame.
   mutating func received(
     rawBytes count: Int, on id: ConnectionID, _ actions: inout ActionList, at now: ServerTime
   ) {
@@ -175,7 +175,7 @@ struct Connections: Sendable {
 
   /// Counts a frame against the connection's budgets.
   ///
-  /// - Returns: whether the frame may be looked at.
+  /// - Returns: whether the frame may be processed.
   mutating func admit(
     _ count: Int, from id: ConnectionID, _ actions: inout ActionList, at now: ServerTime
   ) -> Bool {
@@ -206,7 +206,7 @@ struct Connections: Sendable {
     refuse(id, .authenticationBudget, "too many bytes before authentication", &actions, at: now)
   }
 
-  /// Stops reading a connection that is ahead of its share or of the store, and resumes.
+  /// Stops reading a connection that is ahead of its share or of the store, or resumes it.
   mutating func updateReading(_ id: ConnectionID, _ actions: inout ActionList) {
     guard connections[id]?.isClosing == false,
       let isOn = connections[id]?.intake.readingChange()
@@ -214,7 +214,7 @@ struct Connections: Sendable {
     actions.add(.setReading(id, isOn: isOn))
   }
 
-  /// Time has passed: closes strangers that took too long, and members that know another clock.
+  /// Time has passed: closes strangers that took too long, and members that use another clock.
   mutating func timePassed(_ actions: inout ActionList, at now: ServerTime) {
     let uptime = now.uptimeMilliseconds
     for id in ids {

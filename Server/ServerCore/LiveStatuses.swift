@@ -1,17 +1,18 @@
 package import QueueModel
 
-/// What is shown in place of a running task, on devices that have a target for it: begun, changed,
-/// ended. Pure; times are readings of the server's uptime, in milliseconds, unless it says otherwise.
+/// The displayed statuses of running tasks, on devices that have a target for them: begun, changed,
+/// ended. Pure; times are readings of the server's uptime, in milliseconds, unless noted otherwise.
 ///
-/// Which statuses are shown, and since when, is stored with what began or ended them: so a server
-/// that starts anew goes on with them. Like the inboxes they may be ahead of the store.
+/// The store keeps which statuses are displayed, and since when, with the change that began or
+/// ended them. So a restarted server continues them. Like the inboxes, they may be ahead of the
+/// store.
 struct LiveStatuses: Sendable {
   private struct Shown: Hashable, Sendable {
     var startedAt: Int64
     var toldAt: Int64
-    /// nil: it was told before the server started.
+    /// nil: it was sent before the server started.
     var told: TaskState?
-    /// What is to be told when it is time.
+    /// The state to send when it is time.
     var waiting: TaskState?
 
     mutating func tell(_ task: TaskState, uptime: Int64) {
@@ -21,23 +22,23 @@ struct LiveStatuses: Sendable {
     }
   }
 
-  /// Between two changes of one status (N-8).
+  /// The pause between two changes of one status (N-8).
   static let pauseMilliseconds: Int64 = 15_000
-  /// Providers end a status after eight hours; it begins anew before that.
+  /// Providers end a status after eight hours; it is renewed before that.
   static let renewalMilliseconds: Int64 = 27_000_000
 
   private var shown: [SessionID: Shown] = [:]
-  /// What was kept from devices that somebody looks at. It is not stored: a server that starts anew
-  /// tells everybody what each status is.
+  /// Events withheld from devices that a user looks at. They are not stored: a restarted server
+  /// sends each status to all devices.
   private var withheld: [SessionID: [DeviceID: LiveStatusOrder.Event]] = [:]
-  /// Sessions of whose tasks batches said something, and which were not looked at yet.
+  /// Sessions whose tasks were changed by batches and have not been examined yet.
   private var concerned: Set<SessionID> = []
-  /// What is to be told once it is stored.
+  /// Changes to send once they are stored.
   private var staged: [LiveStatusChange] = []
 
   init() {}
 
-  /// - Parameter starts: since when each is shown, in milliseconds since 1970.
+  /// - Parameter starts: since when each is displayed, in milliseconds since 1970.
   init(_ starts: [SessionID: Int64], now: ServerTime) {
     for (session, start) in starts {
       let (age, isAbsurd) = now.wallMilliseconds.subtractingReportingOverflow(start)
@@ -48,49 +49,50 @@ struct LiveStatuses: Sendable {
     }
   }
 
-  /// Nothing is shown, or is to be looked at.
+  /// Whether nothing is displayed or waits for examination.
   var isEmpty: Bool { shown.isEmpty && concerned.isEmpty }
   var showsNothing: Bool { shown.isEmpty }
-  /// Something waits to be stored.
+  /// Whether changes wait to be stored.
   var hasStaged: Bool { !staged.isEmpty }
 
-  // MARK: - With what is stored
+  // MARK: - Storing
 
-  /// A batch that is staged says something of the tasks of these sessions.
+  /// A staged batch changes the tasks of these sessions.
   mutating func concerns(_ sessions: Set<SessionID>) {
     concerned.formUnion(sessions)
   }
 
-  /// The sessions of whose tasks batches said something, by id; of very many the first, and the others next time.
+  /// The sessions whose tasks were changed by batches, by id; of very many the first, the others
+  /// next time.
   mutating func takeConcerned(atMost max: Int = .max) -> [SessionID] {
     let sessions = concerned.sorted().prefix(max)
     concerned.subtract(sessions)
     return Array(sessions)
   }
 
-  /// Has a change stored; those who watch are told of it then.
+  /// Stages a change for the store; its devices are notified after that.
   mutating func stage(_ change: LiveStatusChange) {
     staged.append(change)
   }
 
-  /// Hands over what is to be stored.
+  /// Removes and returns the changes to store.
   mutating func takeStaged() -> [LiveStatusChange] {
     defer { staged = [] }
     return staged
   }
 
-  /// The store has not what was staged.
+  /// The store lost the staged changes.
   mutating func stagedWasLost() {
     concerned = []
     staged = []
   }
 
-  // MARK: - What is shown
+  // MARK: - Displayed statuses
 
-  /// After a start of the server: what the statuses that are shown should say.
+  /// After a restart of the server: what the displayed statuses should show.
   ///
-  /// - Parameter task: what a session's task is now.
-  /// - Returns: the sessions whose status is shown and has ended meanwhile.
+  /// - Parameter task: a session's task now.
+  /// - Returns: the sessions whose displayed status has ended meanwhile.
   mutating func resumed(_ task: (SessionID) -> TaskState?) -> [SessionID] {
     var ended: [SessionID] = []
     for session in shown.keys.sorted() where shown[session]?.told == nil {
@@ -104,7 +106,7 @@ struct LiveStatuses: Sendable {
     return ended
   }
 
-  /// A task is this now.
+  /// Records the present state of a task.
   mutating func changed(_ task: TaskState, uptime: Int64) -> LiveStatusOrder.Event? {
     let session = task.sessionId
     guard task.status.kind.isUnderWay else {
@@ -127,22 +129,22 @@ struct LiveStatuses: Sendable {
     return .updated
   }
 
-  /// Keeps from devices that a status begins or changed.
+  /// Withholds from devices that a status begins or changed.
   mutating func withhold(
     _ event: LiveStatusOrder.Event, of session: SessionID, from devices: Set<DeviceID>
   ) {
     guard shown[session] != nil else { return }
     for device in devices {
       let known = withheld[session]?[device]
-      // What was not begun yet begins with what it is by then.
+      // A status that has not begun yet will begin with its state at that time.
       if known == nil || known == .updated {
         withheld[session, default: [:]][device] = event
       }
     }
   }
 
-  /// What was kept from devices, but for those that are looked at, with what each task is by now; it
-  /// is kept no more.
+  /// Removes and returns the events withheld from devices that no user looks at now, with each
+  /// task's present state.
   mutating func takeWithheld(
     except looking: Set<DeviceID>
   ) -> [(task: TaskState, device: DeviceID, event: LiveStatusOrder.Event)] {
@@ -160,7 +162,7 @@ struct LiveStatuses: Sendable {
     return taken
   }
 
-  /// What is due: changes that waited, and statuses that are too old to go on.
+  /// The due events: delayed changes, and statuses that must be renewed.
   mutating func timePassed(
     uptime: Int64
   ) -> [(event: LiveStatusOrder.Event, task: TaskState)] {
@@ -179,25 +181,25 @@ struct LiveStatuses: Sendable {
   }
 }
 
-/// What the push service shows in place of a running task. The push itself is not stored: an update
-/// that is lost is corrected by the next, a start is tried again while the server runs, and a server
-/// that starts says of each what it is. An end is stored until everybody was told.
+/// What the push service displays for a running task. The push itself is not stored: the next
+/// update corrects a lost one, a start is retried while the server runs, and a restarted server
+/// sends the state of each. An end is stored until all devices were notified.
 package struct LiveStatusOrder: Hashable, Sendable {
   package enum Event: Hashable, Sendable {
     case started
     case updated
     case ended
-    /// Ended and begun anew, before a provider ends it by itself.
+    /// Ended and begun again, before a provider ends it.
     case renewed
 
-    /// Whether the store is to know of it before it is told.
+    /// Whether the store must know of it before it is sent.
     var changesWhatIsShown: Bool { self != .updated }
   }
 
   package var workspace: WorkspaceID
   package var event: Event
   package var task: TaskState
-  /// When it came about, milliseconds since 1970.
+  /// When it happened, milliseconds since 1970.
   package var at: Int64
   /// The devices that want it and have valid targets, and whether they want details.
   package var receivers: [DeviceID: Bool]

@@ -16,14 +16,14 @@ extension MemoryStorage {
     }
   }
 
-  /// Push orders behind a number that are not carried out yet, in order, at most `limit`.
+  /// Open push orders after a number, in order, at most `limit`.
   package func pushOrders(
     after number: Int64, limit: Int
   ) throws(StorageFault) -> [StoredPushOrder] {
     try read { Array($0.pushOrders.filter { $0.number > number }.prefix(limit)) }
   }
 
-  /// Forgets push orders that were carried out.
+  /// Removes completed push orders.
   package func removePushOrders(_ numbers: [Int64]) throws(StorageFault) {
     try write { state in state.pushOrders.removeAll { numbers.contains($0.number) } }
   }
@@ -41,7 +41,7 @@ extension MemoryStorage.State {
 }
 
 extension MemoryStorage.Tables {
-  /// The records without those of devices that may not connect any more.
+  /// The records without those of devices that may no longer connect.
   var inboxesOfConnectable: InboxRecords {
     var records = inboxes
     let isConnectable = { (device: DeviceID) in devices[device]?.isRevoked == false }
@@ -83,7 +83,7 @@ extension InboxRecords {
       }
     }
     for (session, status) in changes.shown {
-      // Nothing is pushed from memory: there is nobody left to be told of an end.
+      // Memory has no push service: no device would be notified of an end.
       if case .since(let start) = status {
         statuses[session] = start
       } else {

@@ -4,18 +4,18 @@ package import WireProtocol
 
 /// The store's port in memory, with faults on demand: for tests and for simulation.
 ///
-/// It keeps the promises of the port and nothing else: no file, no time. A copy of its state is
+/// It keeps the promises of the port and nothing else: no file, no time. A copy of its state equals
 /// what a backup or a crash would leave.
-// Unchecked: the port promises calls from one thread at a time, and `withState` belongs to whoever
-// makes those calls. There is no lock, because the core's room has none.
+// Unchecked: the port promises calls from one thread at a time, and the same caller uses
+// `withState`. There is no lock, because the core's room has none.
 package final class MemoryStorage: ServerStorage, @unchecked Sendable {
-  /// What an open pairing code is.
+  /// An open pairing code.
   package struct Code: Hashable, Sendable {
     package var workspace: WorkspaceID
     package var expiresAt: Int64
     package var failures = 0
     package var isUsed = false
-    /// The device that asked for it, and what it asked for; nil: the operator made it.
+    /// The request of the device that asked for it; nil: the operator made it.
     package var proposal: CodeProposal?
   }
 
@@ -45,7 +45,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
   package struct State: Sendable {
     package var workspaces: [WorkspaceID: Tables] = [:]
     package var tokens: [[UInt8]: (workspace: WorkspaceID, device: DeviceID)] = [:]
-    /// When tokens end, where they do.
+    /// When tokens expire, if they do.
     package var expiries: [[UInt8]: Int64] = [:]
     package var audit: [AuditEntry] = []
     package var codes: [[UInt8]: Code] = [:]
@@ -55,7 +55,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     package var readFault: StorageFault?
     /// The sizes of the transactions so far, in batches.
     package var commits: [Int] = []
-    /// Push orders that are not carried out.
+    /// Open push orders.
     package var pushOrders: [StoredPushOrder] = []
     package var lastPushOrder: Int64 = 0
   }
@@ -64,7 +64,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
 
   package init() {}
 
-  /// Looks at the state or changes it behind the server's back.
+  /// Reads or changes the state without the server's knowledge.
   package func withState<Result>(_ body: (inout State) -> Result) -> Result {
     body(&stored)
   }
@@ -86,7 +86,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
     stored.tokens[token] = (workspace, id)
   }
 
-  /// Takes a device's access away.
+  /// Revokes a device.
   package func revoke(_ device: DeviceID, in workspace: WorkspaceID) {
     stored.workspaces[workspace]?.devices[device]?.isRevoked = true
     stored.workspaces[workspace]?.inboxes.forget(device)
@@ -301,7 +301,7 @@ package final class MemoryStorage: ServerStorage, @unchecked Sendable {
       return true
     }
     guard follows else {
-      throw StorageFault(code: .conflict, message: "the entry does not follow on the log")
+      throw StorageFault(code: .conflict, message: "the entry does not follow the log")
     }
   }
 

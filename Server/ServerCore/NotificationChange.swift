@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Something in a batch that people are told of.
+/// An event in a batch that users are notified of.
 struct NotificationChange: Hashable, Sendable {
   var name: OperationID
   var event: NotificationEvent
@@ -10,6 +10,6 @@ struct NotificationChange: Hashable, Sendable {
   var request: RequestID?
   var milliseconds: Int64
   var expiresAt: Int64?
-  /// The device that did it; it is not told.
+  /// The device that caused it; it is not notified.
   var author: DeviceID?
 }

@@ -6,13 +6,14 @@ package import WireProtocol
 package struct OfferedState: Hashable, Sendable {
   package var connection: ConnectionID
   let device: DeviceID
-  /// A packed snapshot, as far as it came in: in parts, so that a part costs nothing of those before.
+  /// The received parts of a packed snapshot, kept apart so that adding one does not copy the
+  /// earlier ones.
   private var parts: [[UInt8]] = []
   private var byteCount = 0
   private let count: UInt32
   private var nextIndex: UInt32 = 0
 
-  /// What adding a part led to.
+  /// The result of adding a part.
   enum Addition {
     case added
     case outOfOrder
@@ -26,7 +27,7 @@ package struct OfferedState: Hashable, Sendable {
   }
 
   var isComplete: Bool { nextIndex == count }
-  /// The whole.
+  /// The whole snapshot.
   var bytes: [UInt8] { Array(parts.joined()) }
 
   mutating func add(_ part: SnapshotPart, bytesMax: Int) -> Addition {
@@ -42,7 +43,7 @@ package struct OfferedState: Hashable, Sendable {
 /// The states that devices offered to a workspace: they are joined one after the other.
 struct StateJoins: Sendable {
   private var offers: [OfferedState] = []
-  /// The store joins one; nothing is staged meanwhile.
+  /// Whether the store is joining one; nothing is staged meanwhile.
   private(set) var isUnderWay = false
 
   var isEmpty: Bool { offers.isEmpty && !isUnderWay }
@@ -51,10 +52,10 @@ struct StateJoins: Sendable {
     offers.append(offer)
   }
 
-  /// Whether one of a device's waits.
+  /// Whether a state of a device waits.
   func holds(_ device: DeviceID) -> Bool { offers.contains { $0.device == device } }
 
-  /// Whether one can be begun.
+  /// Whether a join can begin.
   var isReady: Bool { !offers.isEmpty && !isUnderWay }
 
   /// Begins the first.
@@ -66,47 +67,47 @@ struct StateJoins: Sendable {
 
   mutating func ended() { isUnderWay = false }
 
-  /// Takes those away that wait: they cannot be joined now.
+  /// Removes the waiting states: they cannot be joined now.
   mutating func takeWaiting() -> [OfferedState] {
     defer { offers = [] }
     return offers
   }
 }
 
-/// What the server has, for a state to be joined with.
+/// The server's side of a join.
 package struct JoinTask: Sendable {
   package var workspace: WorkspaceID
-  /// The role of the device that offers the state; nil if the workspace does not have it any longer.
+  /// The role of the device that offers the state; nil if it is no longer in the workspace.
   package var role: DeviceRole?
   package var state: [UInt8]
   package var content: Workspace
   package var head: LogPrefix
-  /// What the two joined may take: bytes as they are stored, and units.
+  /// The limits of the joined state: bytes as they are stored, and units.
   package var bytesMax: Int
   package var unitsMax: UInt64
   /// Milliseconds since 1970.
   package var wallMilliseconds: Int64
 }
 
-/// What became of an offered state.
+/// The result of an offered state.
 package enum JoinOutcome: Hashable, Sendable {
-  /// The log has an entry more: the joined state.
+  /// The log has a new entry: the joined state.
   case appended
   /// The log holds all of it already.
   case nothingNew
   /// It cannot be read, or contradicts itself or the log.
   case refused(reason: String)
-  /// It says what the device's role does not include.
+  /// It contains changes that the device's role does not allow.
   case notAllowed(reason: String)
-  /// The two would be more than the workspace may have.
+  /// The joined state would exceed a limit of the workspace.
   case tooLarge(reason: String)
 }
 
 extension JoinTask {
   enum Joined {
-    /// The two joined, packed.
+    /// The joined state, packed.
     case state([UInt8])
-    /// Nothing is to be stored.
+    /// Nothing to store.
     case nothing(JoinOutcome)
   }
 
@@ -117,14 +118,14 @@ extension JoinTask {
       guard !content.vector.includes(offered.vector) else { return .nothing(.nothingNew) }
       let known = content.image()
       let joined = try known.joined(with: offered.image())
-      // What a host has, that host gives back itself: a part of a state cannot be left out, since its operations
-      // would count as known.
+      // A host must offer a host's changes itself: a part of a state cannot be left out, since its
+      // operations would count as known.
       let changes = role == .host ? [] : joined.registersChanged(since: known)
       if let objection = DeviceRole.objection(of: role, toWriting: changes) {
         return .nothing(
           .notAllowed(
-            reason: "the device's state says what its role does not include: \(objection.message); "
-              + "a host that has it gives it back"))
+            reason: "the state has changes that the device's role forbids: \(objection.message); "
+              + "a host that has them will send them"))
       }
       let units = joined.vector.sorted.reduce(0) { $0 + UInt64($1.seq) }
       guard units <= unitsMax else {
@@ -135,8 +136,8 @@ extension JoinTask {
       guard bytes.count <= bytesMax else {
         return .nothing(.tooLarge(reason: "\(bytes.count) bytes, at most \(bytesMax)"))
       }
-      // What was stored has to be read again, by all for ever: each of the two may be within a limit that
-      // both together pass.
+      // All readers must be able to read it later: each state may be within a limit that both
+      // together exceed.
       _ = try Workspace(image: PackedSnapshot.unpack(bytes))
       return .state(bytes)
     } catch {
@@ -152,13 +153,13 @@ extension ServerCore {
   ) {
     let id = connection.id
     guard let member = connection.member, member.hasDiverged else {
-      return fault(id, .unexpected, "snapshot: the log holds what this client has")
+      return fault(id, .unexpected, "snapshot: the log has everything from this client")
     }
-    // Before all of it has come; what it says is looked at as it is joined.
+    // This checks the role early; the contents are checked in the join.
     if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
       return refuse(id, objection.code, objection.message, retryAfter: 60_000, at: now)
     }
-    // Before all of it has come: it may be large.
+    // Checked before the whole state has arrived: it may be large.
     if part.index == 0, let resident = workspaces[session.workspace],
       let objection = resident.allowance.dayObjection(configuration.quota, at: now)
     {
@@ -174,7 +175,7 @@ extension ServerCore {
       ? OfferedState(connection: id, of: session.device, first: part) : member.offer
     switch offer?.add(part, bytesMax: configuration.quota.stateBytesMax) {
     case .added?: break
-    case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts do not follow")
+    case .outOfOrder?, nil: return fault(id, .malformed, "snapshot: the parts are out of order")
     case .tooLarge?:
       return refuse(
         id, .limitReached,
@@ -184,28 +185,29 @@ extension ServerCore {
     connections[id]?.member?.offer = offer
     guard let offer, offer.isComplete else { return }
     connections[id]?.member?.offer = nil
-    // One for each snapshot that it got: joining costs as much as the workspace has, however small the
-    // state is.
+    // One offer for each snapshot that the device got: a join costs as much as the whole workspace,
+    // however small the state is.
     connections[id]?.member?.hasDiverged = false
     workspaces[session.workspace]?.joins.add(offer)
     joinIfPossible(session.workspace, at: now)
   }
 
-  /// Whether a state of the device comes in, or waits: each takes memory, however many connections the device has.
+  /// Whether a state of the device is arriving, or waits. Each takes memory, however many
+  /// connections the device has.
   private func isOffering(_ session: Session) -> Bool {
     workspaces[session.workspace]?.joins.holds(session.device) == true
       || connections.devices(of: session.workspace) { $0.offer != nil }.contains(session.device)
   }
 
-  /// Takes the offered states away, since they cannot be joined now.
+  /// Removes the offered states, since they cannot be joined now.
   ///
-  /// - Returns: the connections that are to be told.
+  /// - Returns: the connections to notify.
   mutating func takeOffers(of id: WorkspaceID) -> [ConnectionID] {
     workspaces[id]?.joins.takeWaiting().map(\.connection) ?? []
   }
 
-  /// Joins the first offered state as soon as nothing of the workspace is being stored. Batches wait
-  /// meanwhile: they would come between the state that is joined and its place in the log.
+  /// Joins the first offered state as soon as nothing of the workspace is being stored. Batches
+  /// wait meanwhile: they would come between the state and its place in the log.
   mutating func joinIfPossible(_ id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id], resident.joins.isReady, resident.isQuiet,
       !workspaces.isLoading(id)
@@ -227,8 +229,9 @@ extension ServerCore {
       for: .join(id, offer.connection, offer.device))
   }
 
-  /// Refuses a state on a day that takes nothing more. Its device asks again before midnight, since the
-  /// quota may be raised meanwhile, and not soon, since each time it gets the server's whole state.
+  /// Refuses a state on a day whose quota is used up. Its device asks again before midnight, since
+  /// the quota may be raised meanwhile. It does not ask soon, since each time it gets the server's
+  /// whole state.
   private mutating func refuse(
     _ id: ConnectionID, _ objection: ResidentWorkspace.Rejection, at now: ServerTime
   ) {
@@ -237,7 +240,7 @@ extension ServerCore {
       retryAfter: min(objection.retryAfterMilliseconds ?? 0, 600_000), at: now)
   }
 
-  /// The store has joined a state, or could not.
+  /// The store has joined a state, or failed to.
   mutating func joined(
     _ id: WorkspaceID, from connection: ConnectionID, of device: DeviceID, _ outcome: StoreOutcome,
     at now: ServerTime
@@ -247,7 +250,7 @@ extension ServerCore {
     case .joined(.appended):
       storageWorked()
       actions.add(.report(.stateJoined(connection, workspace: id, device: device)))
-      // Whoever connects anew waits until it is read.
+      // Reconnecting devices wait until it is read.
       restartMembers(of: id)
       workspaces[id]?.content = nil
       workspaces.load(id, &actions)
@@ -263,13 +266,13 @@ extension ServerCore {
     case .joined(.tooLarge(let reason)):
       refuse(
         connection, .limitReached,
-        "the device's state and the server's would be more than the workspace may have: \(reason); its "
-          + "owner may raise that: cospool-server workspace quota",
+        "the device's and the server's state together exceed the workspace's limit: \(reason); its "
+          + "owner can raise the limit: cospool-server workspace quota",
         retryAfter: 60_000, at: now)
     case .failed(let fault):
       storageFailed(fault, at: now)
       refuseForStorage(connection, at: now)
-      // Whether it is stored or not can only be read.
+      // Only reading shows whether it was stored.
       workspaces[id]?.content = nil
       workspaces.load(id, &actions)
     default:

@@ -1,11 +1,11 @@
-/// A one-time code that a person reads off one screen and types on another.
+/// A one-time code that a user reads on one screen and types on another.
 ///
-/// Eight letters of an alphabet without vowels (so that no words arise), shown in two groups.
+/// Eight letters of an alphabet without vowels (so that they form no words), shown in two groups.
 package struct PairingCode: Hashable, Sendable {
-  /// Twenty letters that are hard to mistake for each other.
+  /// Twenty letters that are hard to confuse.
   package static let alphabet = Array("BCDFGHJKLMNPQRSTVWXZ".unicodeScalars)
   package static let length = 8
-  /// How long a code is good for.
+  /// How long a code is valid.
   package static let lifetimeMilliseconds: Int64 = 600_000
 
   /// The letters without separators.
@@ -21,7 +21,7 @@ package struct PairingCode: Hashable, Sendable {
     letters = String(scalars)
   }
 
-  /// Takes a code as typed: any case, with or without separators; nil where it can be no code.
+  /// Reads a code as typed: any case, with or without separators; nil if it cannot be a code.
   package init?(typed text: some StringProtocol) {
     var scalars = String.UnicodeScalarView()
     for scalar in text.uppercased().unicodeScalars {
@@ -41,20 +41,20 @@ package struct PairingCode: Hashable, Sendable {
   /// The code as it is shown: `XXXX-XXXX`.
   package var display: String { "\(letters.prefix(4))-\(letters.suffix(4))" }
 
-  /// How many letters name a code: a wrong guess counts against the open codes of its name alone, so
-  /// that whoever knows no code spoils only those whose names it meets.
+  /// The number of letters that name a code. A wrong guess counts only against the open codes of
+  /// its name, so that an attacker without a code affects only the codes whose names it guesses.
   static let nameLength = 2
 
-  /// What is stored of it: its name, and the hash of the whole.
+  /// The stored form: its name, and the hash of the whole.
   package func stored(by secretHash: ([UInt8]) -> [UInt8]) -> [UInt8] {
     letters.utf8.prefix(PairingCode.nameLength) + secretHash(Array(letters.utf8))
   }
 
-  /// What is looked up where something else was typed; no code has that name.
+  /// The form to look up for other input; no code has that name.
   package static func stored(ofWrong text: String, by secretHash: ([UInt8]) -> [UInt8]) -> [UInt8] {
     [UInt8](repeating: 0, count: nameLength) + secretHash(Array(text.utf8.prefix(64)))
   }
 
-  /// The name in what is stored of a code.
+  /// The name in the stored form of a code.
   package static func name(ofStored bytes: [UInt8]) -> [UInt8] { Array(bytes.prefix(nameLength)) }
 }

@@ -2,14 +2,15 @@ import NetworkAddresses
 
 /// Pauses pairing for sources that guessed wrong codes.
 ///
-/// A source is an IPv4 address, or the first 64 bits of an IPv6 one: who has one of these has all.
+/// A source is an IPv4 address, or the first 64 bits of an IPv6 address: an owner of one such
+/// address has all of them.
 struct PairingThrottle: Hashable, Sendable {
   private struct Record: Hashable {
     var attempts: Int
     var changedAt: Int64
   }
 
-  /// Sources remembered; past it the one that was silent longest is forgotten.
+  /// The maximum number of remembered sources; then the one that was silent longest is forgotten.
   static let sourcesMax = 10_000
 
   private let attemptsMax: Int
@@ -25,7 +26,7 @@ struct PairingThrottle: Hashable, Sendable {
     InternetAddress(source)?.network.description ?? source
   }
 
-  /// Milliseconds until the source may try again, nil where it may now.
+  /// Milliseconds until the source may try again, nil if it may now.
   mutating func remainingPause(of source: String, uptimeMilliseconds: Int64) -> Int64? {
     let key = Self.key(of: source)
     guard let record = records[key] else { return nil }
@@ -49,7 +50,7 @@ struct PairingThrottle: Hashable, Sendable {
     records[key]?.changedAt = uptimeMilliseconds
   }
 
-  /// Forgets the attempts of a source that knew a code, or could not be told.
+  /// Forgets the attempts of a source whose code was known, or could not be checked.
   mutating func forgive(source: String) {
     records[Self.key(of: source)] = nil
   }

@@ -2,10 +2,10 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// A question about leases or dispatch that waits for its turn: behind every batch that came
-/// before it, so that the answer takes in what they say.
+/// A question about leases or dispatch that waits for its turn: after every batch that came before
+/// it, so that the answer takes those batches into account.
 struct PendingRequest: Hashable, Sendable {
-  /// Who is told.
+  /// The receiver of the answer.
   enum Asker: Hashable, Sendable {
     case connection(ConnectionID)
     /// An answer that came without a connection.
@@ -18,37 +18,37 @@ struct PendingRequest: Hashable, Sendable {
   var request: AuthorityRequest
 }
 
-/// A workspace's questions to the authority: those that wait for their turn, and those for the next message
-/// of a session, which stand until one may start.
+/// A workspace's questions to the authority: those that wait for their turn, and open requests for
+/// the next message of a session.
 struct PendingRequests: Sendable {
   typealias Outcome = (answer: AuthorityAnswer, changes: AuthorityRecords)
 
   private var waiting: [PendingRequest] = []
-  /// One for each session: who asks again takes its place.
+  /// One for each session: a new one replaces the former.
   private var standing: [SessionID: PendingRequest] = [:]
-  /// The queues have changed since those that stand were looked at.
+  /// Whether the queues have changed since the open requests were examined.
   private var standingIsDue = false
 
   var waitingCount: Int { waiting.count }
-  /// Some wait for an answer, or may have one now that the queues have changed.
+  /// Whether a question waits, or an open request may have an answer now.
   var areAnswerable: Bool { !waiting.isEmpty || standingIsDue && !standing.isEmpty }
 
   mutating func add(_ request: PendingRequest) {
     waiting.append(request)
   }
 
-  /// The queues have changed: what stands may have an answer.
+  /// The queues have changed: open requests may have an answer.
   mutating func queuesChanged() {
     standingIsDue = true
   }
 
-  /// Takes all that wait for their turn.
+  /// Removes and returns the questions that wait for their turn.
   mutating func takeWaiting() -> [PendingRequest] {
     defer { waiting = [] }
     return waiting
   }
 
-  /// Has the authority decide about all that wait, in order, and then about those that stand.
+  /// Lets the authority decide the waiting questions, in order, and then the open requests.
   mutating func answer(
     by authority: inout Authority, in content: Workspace, at now: ServerTime,
     awaySince: (LeaseHolder) -> Int64?
@@ -78,7 +78,7 @@ struct PendingRequests: Sendable {
     return outcomes
   }
 
-  /// What a host asks of a session ends what it has standing there.
+  /// A host's question about a session ends its open request there.
   private mutating func endStanding(before pending: PendingRequest) {
     switch pending.request {
     case .dispatch(let dispatch): endStanding(in: dispatch.session, of: pending.asker)
@@ -92,7 +92,7 @@ struct PendingRequests: Sendable {
     if standing[session]?.asker == asker { standing[session] = nil }
   }
 
-  /// A connection is gone, and with it what stood for it.
+  /// A connection is gone; its open requests end.
   mutating func endStanding(of connection: ConnectionID) {
     standing = standing.filter { $0.value.asker != .connection(connection) }
     waiting.removeAll { pending in

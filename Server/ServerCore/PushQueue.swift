@@ -5,39 +5,38 @@ package import QueueModel
 /// An order is for a device; it becomes a delivery for each of the device's targets. Calls are
 /// synchronous and come from the store's thread.
 package protocol PushQueue: AnyObject, Sendable {
-  /// Makes deliveries out of the orders that came since the last call, in one transaction. A
-  /// retraction drops the alert's deliveries that are still to be made.
+  /// Turns the orders since the last call into deliveries, in one transaction. A retraction drops
+  /// the alert's open deliveries.
   ///
   /// - Parameter now: milliseconds since 1970.
   func takePushOrders(at now: Int64) throws(StorageFault)
 
-  /// What is due to targets that are valid, and when more will be. Each target's orders keep their
-  /// order: while the oldest waits, so do the others. What cannot be read is settled as dead.
+  /// The due deliveries to valid targets, and the time of the next ones. Each target's orders keep
+  /// their sequence: while the oldest waits, so do the others. Unreadable ones are settled as dead.
   func dueDeliveries(at now: Int64, limit: Int) throws(StorageFault) -> DueDeliveries
 
-  /// Stores what became of deliveries, and forgets orders that have none left.
+  /// Stores the results of deliveries, and removes orders without open deliveries.
   func settle(_ settled: [SettledDelivery], at now: Int64) throws(StorageFault)
 
-  /// Makes everything that waits due now and forgets what kept pushes from being sent: the set-up
-  /// has changed.
+  /// Makes all waiting deliveries due now, and forgets what blocked pushes: the setup has changed.
   func hasten(at now: Int64) throws(StorageFault)
 
-  /// The valid targets of devices that may connect; of the person's, those that such a device set.
+  /// The valid targets of devices that may connect; for the user, those that such a device set.
   ///
   /// - Parameter now: milliseconds since 1970.
   func validTargets(
     of devices: [DeviceID], in workspace: WorkspaceID, at now: Int64
   ) throws(StorageFault) -> [PushTargetRecord]
 
-  /// Everybody was told of the end of a status, or it was given up. A status of the session that
-  /// began since stays.
+  /// All devices were notified of the end of a status, or the notification was given up. A newer
+  /// status of the session stays.
   func forget(_ end: LiveStatusEnd) throws(StorageFault)
 
-  /// Remembers what keeps pushes of a kind from being sent; nil: nothing any more.
+  /// Stores why pushes of a kind cannot be sent; nil: they can again.
   func note(problem: String?, of kind: String, at now: Int64) throws(StorageFault)
 }
 
-/// The end of a status, which the store keeps until everybody was told of it.
+/// The end of a status, which the store keeps until all devices were notified.
 package struct LiveStatusEnd: Hashable, Sendable {
   package var workspace: WorkspaceID
   package var session: SessionID
@@ -55,9 +54,9 @@ package struct LiveStatusEnd: Hashable, Sendable {
 package struct DueDelivery: Hashable, Sendable {
   package var order: StoredPushOrder
   package var target: PushTargetRecord
-  /// How often it was tried.
+  /// The number of attempts.
   package var attempts: Int
-  /// When it was tried first, milliseconds since 1970; nil for not yet.
+  /// When it was tried first, milliseconds since 1970; nil if it was not.
   package var firstAt: Int64?
 
   package init(
@@ -93,17 +92,17 @@ package struct DueDeliveries: Hashable, Sendable {
   }
 }
 
-/// What became of a delivery.
+/// The result of a delivery.
 package struct SettledDelivery: Hashable, Sendable {
   package enum Result: Hashable, Sendable {
-    /// It is over, and nobody needs to know.
+    /// Completed, without a report.
     case done
-    /// To be tried again; `counts` where the attempt was one of those that are limited.
+    /// To be tried again; `counts` if the attempt counts against the limit.
     case again(at: Int64, reason: String, counts: Bool)
-    /// Given up: it is kept as a dead letter.
+    /// Given up, and kept as a dead letter.
     case dead(reason: String)
-    /// The address is no more: nothing that waits for it is sent, nor is anything later. Where the
-    /// target was registered anew meanwhile, the new address is tried.
+    /// The address no longer exists: its waiting and later deliveries are not sent. If the target
+    /// was registered again meanwhile, the new address is tried.
     case invalid(reason: String, registeredAt: Int64)
   }
 
@@ -116,7 +115,7 @@ package struct SettledDelivery: Hashable, Sendable {
   }
 }
 
-/// What there is to know of pushes, for the operator.
+/// A summary of pushes, for the operator.
 package struct PushSummary: Hashable, Sendable {
   package struct DeadLetter: Hashable, Sendable {
     package var target: PushTargetID
@@ -133,15 +132,15 @@ package struct PushSummary: Hashable, Sendable {
     }
   }
 
-  /// Deliveries that are still to be made.
+  /// Open deliveries.
   package var waiting: Int
   /// The newest first, at most `deadLettersMax`.
   package var deadLetters: [DeadLetter]
-  /// What keeps pushes of a kind from being sent; of the kinds that have a valid target.
+  /// What blocks pushes of a kind, for kinds that have a valid target.
   package var problems: [String: String]
 
   package static let deadLettersMax = 1_000
-  /// Deliveries that may wait for one target; the oldest goes without a word.
+  /// The maximum number of waiting deliveries for one target; the oldest is dropped silently.
   package static let waitingMax = 1_000
 
   package init(waiting: Int, deadLetters: [DeadLetter], problems: [String: String]) {

@@ -1,30 +1,30 @@
 import QueueModel
 import SequenceCRDT
 
-/// Workspaces with waiting batches, and whose batch is looked at next: of the one that had the least work
-/// done of those that wait (start-time fair queueing, Goyal, Vin and Cheng 1996).
+/// Workspaces with waiting batches, and the order of their turns: the one with the least work done
+/// is next (start-time fair queueing, Goyal, Vin and Cheng 1996).
 ///
-/// So one that always has something waiting holds nobody up, and what is dear goes behind what others
-/// send meanwhile.
+/// So a workspace that always has batches does not delay the others, and expensive batches come
+/// after those that others send meanwhile.
 struct ReadyWorkspaces: Sendable {
   private struct Turn: Sendable {
     var workspace: WorkspaceID
-    /// How much work was done for it, and as the how-manieth it came: the lesser is first.
+    /// The work done for it, and its order of arrival: the lesser is first.
     var place: Int
     var arrival: Int
   }
 
-  /// Who waits for the next round, and as the how-manieth each came.
+  /// The workspaces that wait for the next round, and each one's order of arrival.
   private var waiting: [WorkspaceID: Int] = [:]
   private var arrivals = 0
-  /// Who has a turn in this round, the first one last.
+  /// The workspaces with a turn in this round, the first one last.
   private var turns: [Turn] = []
-  /// The work that was done for each, counted from what `level` was when it came.
+  /// The work that was done for each, counted from `level` at its arrival.
   private var places: [WorkspaceID: Int] = [:]
-  /// So many places are kept until those are dropped that say nothing any more.
+  /// The number of places at which outdated ones are dropped.
   private var placesMax = 1_000
-  /// The place of the workspace that had its turn last: who comes begins there, and whoever was silent has
-  /// saved nothing up.
+  /// The place of the workspace that had its turn last. New arrivals begin there, so silence saves
+  /// nothing up.
   private(set) var level = 0
 
   var isEmpty: Bool { waiting.isEmpty }
@@ -35,13 +35,13 @@ struct ReadyWorkspaces: Sendable {
     arrivals += 1
   }
 
-  /// Those who wait, in order of arrival; they wait no more.
+  /// Removes and returns the waiting workspaces, in order of arrival.
   mutating func takeAll() -> [WorkspaceID] {
     defer { waiting = [:] }
     return waiting.sorted { $0.value < $1.value }.map(\.key)
   }
 
-  /// Begins a round of turns for those who wait. Who enters meanwhile waits for the next one.
+  /// Begins a round of turns for the waiting workspaces. Later arrivals wait for the next one.
   ///
   /// - Complexity: O(workspaces · log).
   mutating func beginRound() {
@@ -52,9 +52,9 @@ struct ReadyWorkspaces: Sendable {
     waiting = [:]
   }
 
-  /// Takes the one whose turn it is.
+  /// Removes and returns the workspace whose turn it is.
   ///
-  /// - Parameter end: nil is returned where its place is this or later.
+  /// - Parameter end: nil is returned if its place is this or later.
   mutating func next(before end: Int) -> WorkspaceID? {
     guard let turn = turns.last, turn.place < end else { return nil }
     turns.removeLast()
@@ -62,10 +62,10 @@ struct ReadyWorkspaces: Sendable {
     return turn.workspace
   }
 
-  /// Work was done for the one whose turn it was.
+  /// Records work for the workspace whose turn it was.
   ///
   /// - Parameter hasMore: it has another turn in this round.
-  /// - Complexity: O(1), and a search among the turns where it has more.
+  /// - Complexity: O(1), and a search among the turns if it has more.
   mutating func worked(_ units: Int, for id: WorkspaceID, hasMore: Bool) {
     let place = level + units
     places[id] = place
@@ -74,13 +74,13 @@ struct ReadyWorkspaces: Sendable {
       placesMax = max(1_000, 2 * places.count)
     }
     guard hasMore else { return }
-    // It stands behind those of its place.
+    // It comes after those with the same place.
     let index = turns.indices.partitioningIndex { turns[$0].place <= place }
     turns.insert(Turn(workspace: id, place: place, arrival: arrivals), at: index)
     arrivals += 1
   }
 
-  /// Ends the round: who had no turn waits for the next one.
+  /// Ends the round: workspaces without a turn wait for the next one.
   ///
   /// - Returns: whether there are any.
   mutating func endRound() -> Bool {

@@ -1,11 +1,11 @@
 import QueueModel
 
-/// Packing is dear, and a device may ask for it again and again without reading the answer: each has a share of
-/// it. A turn costs as much as packing a state does; who is sent entries of the log gets back what these did not
-/// take, once they are packed. So who comes back often with little behind is not held up, and nobody has more
-/// waiting to be packed than its share.
+/// Packing is expensive, and a device may ask for it again and again without reading the answer. So
+/// each device has a share. A turn costs as much as packing a state. If the device gets log entries
+/// instead, the unused part is returned once they are packed. So a device that often connects with
+/// little to catch up is not delayed, and no device has more packing waiting than its share.
 extension ResidentWorkspace {
-  /// A device is to be brought up to the present.
+  /// Takes a turn to bring a device up to date.
   ///
   /// - Returns: whether its share allows that now.
   mutating func takeCatchUpTurn(
@@ -24,12 +24,14 @@ extension ResidentWorkspace {
     return true
   }
 
-  /// The store has looked for what a device lacks in the log, whether that device is still there or not.
+  /// The store has looked for the entries that a device lacks, whether that device is still
+  /// connected or not.
   mutating func catchUpEnded(
     for device: DeviceID, _ outcome: StoreOutcome, _ configuration: ServerConfiguration,
     at now: ServerTime
   ) {
-    // A state takes a turn of its own; and the store's failure is not the device's.
+    // A state takes a turn of its own; and a failure of the store does not cost the device
+    // anything.
     let work = if case .frames(_, let work) = outcome { work } else { 0 }
     devices[device]?.catchUps?.spend(
       work - configuration.log.catchUpWorkMax, uptimeMilliseconds: now.uptimeMilliseconds)

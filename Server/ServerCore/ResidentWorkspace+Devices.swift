@@ -14,17 +14,17 @@ extension ResidentWorkspace {
     var role: DeviceRole
     /// How many replica ids it may still draw; nil before the first.
     var replicas: TokenBucket?
-    /// What may still be done to bring it up to the present; nil before the first time.
+    /// How much may still be done to bring it up to date; nil before the first time.
     var catchUps: TokenBucket?
 
-    /// Its shares are as they are when it is read from the store.
+    /// Whether its shares are as full as after loading it from the store.
     func isRested(at now: ServerTime) -> Bool {
       [replicas, catchUps].allSatisfy {
         $0?.isFull(uptimeMilliseconds: now.uptimeMilliseconds) != false
       }
     }
 
-    /// Takes note of what the device has stored, its own entries included.
+    /// Records what the device has stored, its own entries included.
     mutating func advance(to position: UInt64) {
       seen = max(seen, position)
       while let next = authored.first, next <= seen + 1 {
@@ -33,7 +33,7 @@ extension ResidentWorkspace {
       }
     }
 
-    /// Takes note of an entry that came from the device itself.
+    /// Records an entry that came from the device itself.
     mutating func wrote(_ position: UInt64) {
       authored.append(position)
       advance(to: seen)
@@ -41,7 +41,7 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Takes note of a device as it is stored.
+  /// Records a device from the store.
   mutating func note(_ record: DeviceRecord) {
     devices[record.id, default: Device(name: record.name, seen: 0, role: record.role)].advance(
       to: record.seenLogPosition)
@@ -52,7 +52,7 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Takes note of a device that was let in, by the store's record of it.
+  /// Records a paired device, by the store's record of it.
   mutating func letIn(_ record: DeviceRecord) {
     if devices[record.id] == nil {
       devices[record.id] = Device(
@@ -62,16 +62,16 @@ extension ResidentWorkspace {
     devices[record.id]?.role = record.role
   }
 
-  /// A device says that it has stored the log up to a position.
+  /// A device reports that it has stored the log up to a position.
   ///
-  /// - Returns: whether that is news.
+  /// - Returns: whether that is new.
   mutating func stored(through position: UInt64, by device: DeviceID) -> Bool {
     guard let known = devices[device] else { return false }
     devices[device]?.advance(to: min(position, log.head.position))
     return devices[device] != known
   }
 
-  /// Who is there, and how far.
+  /// The connected devices, and how much of the log each has.
   func presence(connected: Set<DeviceID>) -> Frame {
     .presence(
       devices.sorted { $0.key < $1.key }.map { id, device in
@@ -82,9 +82,9 @@ extension ResidentWorkspace {
       })
   }
 
-  /// Up to where every device has the log that may still come back with a prefix of it.
+  /// The position up to which every device has the log that may still connect with a prefix of it.
   ///
-  /// - Parameter connected: the devices that are there now.
+  /// - Parameter connected: the devices that are connected now.
   func positionSeenByAll(
     connected: Set<DeviceID>, since wallMilliseconds: Int64
   ) -> UInt64 {

@@ -1,20 +1,20 @@
 import QueueModel
 import WireProtocol
 
-/// What a workspace's batches say to people, and what is shown of its tasks.
+/// Notifications of a workspace's batches, and the displayed statuses of its tasks.
 extension ResidentWorkspace {
-  /// Puts what a staged batch says into the inboxes.
+  /// Puts the events of a staged batch into the inboxes.
   mutating func post(_ news: [NotificationChange], _ audience: Audience, at now: ServerTime) {
     inboxes.post(
       news, to: devices.keys.sorted(), audience, uptime: now.uptimeMilliseconds)
   }
 
-  /// Takes requests out of the inboxes that no task awaits any more.
+  /// Removes requests from the inboxes that no task awaits any more.
   ///
   /// - Parameter sessions: those whose tasks may have changed; nil: all.
   mutating func endRequests(in sessions: Set<SessionID>? = nil) {
     guard let content, sessions?.isEmpty != true else { return }
-    // Each is read once, however many requests are of it.
+    // Each task is read once, however many of its requests there are.
     var tasks: [SessionID: TaskState?] = [:]
     inboxes.requestsEnded { notification in
       let session = notification.session
@@ -27,7 +27,7 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Adds what changed in the inboxes to a commit, and the answers that depend on it.
+  /// Adds the changes of the inboxes to a commit, and the answers that depend on them.
   mutating func stageInboxes(into commit: inout CommitInFlight) {
     guard !inboxes.areLost else { return }
     var changes = inboxes.takeChanges()
@@ -36,8 +36,9 @@ extension ResidentWorkspace {
     commit.answers += inboxes.takeAnswers()
   }
 
-  /// Puts what staged batches say of tasks with what is stored of them: those who watch are told once
-  /// that is durable. Of very many tasks some are read at a time, the rest with the next batch or a moment later.
+  /// Stores the task changes of staged batches with the commit: devices are notified once that is
+  /// durable. Of very many tasks some are read at a time, the rest with the next batch or a moment
+  /// later.
   mutating func stageTasks(at now: ServerTime) {
     guard let content else { return }
     guard !liveStatus.showsNothing || !inboxes.receivers(of: .started).isEmpty else {
@@ -45,7 +46,7 @@ extension ResidentWorkspace {
       return
     }
     for session in liveStatus.takeConcerned(atMost: BatchChanges.sessionsMax) {
-      // Of a session that was deleted nothing is shown any more.
+      // A deleted session displays nothing.
       let task = content.shownTask(of: session, at: now.wallMilliseconds)
       if let event = liveStatus.changed(task, uptime: now.uptimeMilliseconds) {
         liveStatus.stage(LiveStatusChange(event: event, task: task, at: now.wallMilliseconds))
@@ -53,7 +54,7 @@ extension ResidentWorkspace {
     }
   }
 
-  /// The workspace was read: what is shown of its tasks may not be so any more.
+  /// The workspace was read: its displayed statuses may be out of date.
   mutating func resumeLiveStatus(at now: ServerTime) {
     guard let content else { return }
     for session in liveStatus.resumed(content.task(of:)) {
@@ -61,15 +62,15 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Tells of a status those that nobody looks at, and of its end everybody; the others hear of it
-  /// when nobody looks at them any more.
+  /// Sends a status to devices that no user looks at, and its end to all devices; the others get it
+  /// when no user looks at them any more.
   ///
-  /// - Returns: nil where nobody is to be told.
+  /// - Returns: nil if there is no receiver.
   mutating func order(
     of change: LiveStatusChange, looking: Set<DeviceID>
   ) -> LiveStatusOrder? {
     var receivers = inboxes.receivers(of: change.event)
-    // Whoever hears of an end forgets it in the store.
+    // An order for an end also removes the end from the store.
     if change.event != .ended {
       liveStatus.withhold(
         change.event, of: change.task.sessionId, from: looking.intersection(receivers.keys))
@@ -80,7 +81,7 @@ extension ResidentWorkspace {
       workspace: id, event: change.event, task: change.task, at: change.at, receivers: receivers)
   }
 
-  /// What is to be told of statuses now that time has passed; what begins or ends is stored first.
+  /// The statuses to send now that time has passed; a begin or an end is stored first.
   mutating func liveStatusOrders(looking: Set<DeviceID>, at now: ServerTime) -> [LiveStatusOrder] {
     if isQuiet { stageTasks(at: now) }
     var orders: [LiveStatusOrder] = []
@@ -95,7 +96,7 @@ extension ResidentWorkspace {
     return orders + withheldOrders(looking: looking, at: now)
   }
 
-  /// What was kept from devices that somebody looked at, and nobody does now.
+  /// Events withheld from devices that a user looked at, and looks at no longer.
   private mutating func withheldOrders(
     looking: Set<DeviceID>, at now: ServerTime
   ) -> [LiveStatusOrder] {
@@ -109,7 +110,7 @@ extension ResidentWorkspace {
 }
 
 extension Workspace {
-  /// What a session's agent does: nothing where the session was deleted.
+  /// The status of a session's agent: none if the session was deleted.
   fileprivate func shownTask(of session: SessionID, at: Int64) -> TaskState {
     task(of: session)
       ?? TaskState(sessionId: session, status: .idle, startTime: at, lastUpdateTime: at)

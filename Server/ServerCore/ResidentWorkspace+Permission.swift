@@ -1,12 +1,12 @@
 import QueueModel
 import WireProtocol
 
-/// Who may write what.
+/// Which roles may write what.
 extension ResidentWorkspace {
-  /// Why the device's role does not include the operations; nil if it does.
+  /// Why the device's role does not allow the operations; nil if it does.
   ///
-  /// Whose replica they are of is not asked: an outbox goes along with a database that comes to another
-  /// device, and keeps its ids.
+  /// The operations may belong to any replica: an outbox moves with a database to another device,
+  /// and keeps its ids.
   func roleObjection(to operations: [Operation], of batch: PendingBatch) -> Rejection? {
     let fields = operations.lazy.compactMap { operation -> RegisterField? in
       guard case .setRegister(_, let field, _, _) = operation.body else { return nil }
@@ -20,7 +20,7 @@ extension DeviceRole {
   /// Why a device of a role may not write registers, in a batch or in a state that it offers.
   ///
   /// - Parameters:
-  ///   - role: nil for a device that the workspace does not have, which writes nothing.
+  ///   - role: nil for a device that is not in the workspace, which may write nothing.
   ///   - fields: the registers that would change.
   /// - Returns: nil if the device may.
   /// - Complexity: O(n) for an author, else O(1).
@@ -33,18 +33,19 @@ extension DeviceRole {
     switch role {
     case .host: return nil
     case .author:
-      // Reports of runs; only the decision about a message is a person's.
+      // These are reports of runs; only the decision about a message is a user's.
       guard fields.contains(where: { $0.isFenced && $0 != .decision }) else { return nil }
-      return notAllowed("the device was paired to queue messages, and runs none")
+      return notAllowed("the device was paired to queue messages, and may not run any")
     case .viewer:
-      return notAllowed("the device was paired to view, and changes nothing: pair it anew")
-    case nil: return notAllowed("the device is not in the workspace any longer")
+      return notAllowed("the device was paired to view, and may not change anything: pair it again")
+    case nil: return notAllowed("the device is no longer in the workspace")
     }
   }
 }
 
 extension WorkspaceImage {
-  /// The fields of the registers that an earlier image lacks or holds otherwise, one for each register.
+  /// The fields of the registers that an earlier image lacks or has otherwise, one for each
+  /// register.
   ///
   /// - Complexity: O(n) in sessions and messages.
   func registersChanged(since earlier: WorkspaceImage) -> [RegisterField] {

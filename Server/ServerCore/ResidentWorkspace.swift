@@ -3,30 +3,30 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// A workspace in memory: what is durable and told to others, and the content, which may be ahead
-/// of it by the one transaction in flight.
+/// A workspace in memory: the durable state that others have seen, and the content, which may be
+/// ahead of it by the one transaction in flight.
 ///
-/// `content` changes when a batch is staged; `head` changes when the store has it. If the store fails,
-/// the content is thrown away and read again. So nothing that is not durable is ever told to anybody,
-/// and no copy of the content has to be kept.
+/// `content` changes when a batch is staged; `head` changes when the store has it. If the store
+/// fails, the content is discarded and read again. So nothing is sent before it is durable, and no
+/// copy of the content has to be kept.
 struct ResidentWorkspace: Sendable {
   let id: WorkspaceID
   var log = WorkspaceLog()
   var devices: [DeviceID: Device] = [:]
   /// nil after a failure and after long silence: to be read again before the next batch.
   var content: Workspace?
-  /// Who runs which session's messages, and what was let out; ahead of the store by the transaction
-  /// in flight, as the content is.
+  /// Leases and granted attempts; ahead of the store by the transaction in flight, like the
+  /// content.
   private var authority = Authority()
   /// Questions to the authority.
   var requests = PendingRequests()
-  /// The inboxes of the devices; ahead of the store as the authority is.
+  /// The inboxes of the devices; ahead of the store like the authority.
   var inboxes: ServerInboxes
-  /// What is shown in place of running tasks; ahead of the store as the inboxes are.
+  /// The displayed statuses of running tasks; ahead of the store like the inboxes.
   var liveStatus: LiveStatuses
   /// Batches that wait for validation, in order of arrival.
   private var waitingBatches: [PendingBatch] = []
-  /// Devices' states that are to be joined.
+  /// Offered states of devices that wait to be joined.
   var joins = StateJoins()
   var allowance = WorkspaceAllowance()
   var usedAt: Int64
@@ -44,21 +44,21 @@ struct ResidentWorkspace: Sendable {
     refresh(from: loaded, at: now)
   }
 
-  /// Batches or requests wait.
+  /// Whether batches or requests wait.
   var hasWork: Bool { !waitingBatches.isEmpty || requests.waitingCount > 0 || hasInboxWork }
-  /// Something of the inboxes waits to be stored.
+  /// Whether changes of the inboxes wait to be stored.
   var hasInboxWork: Bool { inboxes.hasWork || liveStatus.hasStaged }
-  /// Nothing waits or is under way.
+  /// Whether nothing waits or is under way.
   var isIdle: Bool { isQuiet && !hasWork && joins.isEmpty }
-  /// Nobody is to be told anything at a later time, and no device has spent of its shares.
+  /// Whether no later notification is planned, and no device has used its shares.
   func maySleep(at now: ServerTime) -> Bool {
     !inboxes.awaitsPush && !inboxes.isLookFresh(uptime: now.uptimeMilliseconds)
       && liveStatus.isEmpty && devices.values.allSatisfy { $0.isRested(at: now) }
   }
-  /// Nothing is in flight: the content is exactly what is durable.
+  /// Whether nothing is in flight: the content is exactly the durable state.
   var isQuiet: Bool { log.isQuiet }
 
-  /// Takes over what was read from the store.
+  /// Uses what was read from the store.
   mutating func refresh(from loaded: LoadedWorkspace, at now: ServerTime) {
     let header = loaded.header
     log.refresh(from: loaded)
@@ -71,7 +71,7 @@ struct ResidentWorkspace: Sendable {
       liveStatus = LiveStatuses(header.inboxes.statuses, now: now)
     }
     allowance.refresh(from: header)
-    // A state that was joined may have settled some.
+    // A joined state may have settled some.
     endRequests()
   }
 
@@ -79,28 +79,28 @@ struct ResidentWorkspace: Sendable {
     waitingBatches.append(batch)
   }
 
-  /// Takes all waiting batches, to refuse them.
+  /// Removes and returns all waiting batches, to refuse them.
   mutating func takeWaitingBatches() -> [PendingBatch] {
     defer { waitingBatches = [] }
     return waitingBatches
   }
 
-  /// The store has nothing of what was staged: the content is ahead of it and useless.
+  /// The store lost the staged changes: the content is ahead of it and useless.
   mutating func stagedWasLost() {
     content = nil
     log.stagedWasLost()
   }
 
-  /// The store has not what the inboxes say: everything is read again.
+  /// The store lost the changes of the inboxes: everything is read again.
   mutating func inboxesWereLost() {
     inboxes.wereLost()
     liveStatus.stagedWasLost()
     stagedWasLost()
   }
 
-  /// Hands a snapshot to the store, where one would save a good part of the next load.
+  /// Hands a snapshot to the store, if it would save a good part of the next load.
   ///
-  /// - Returns: the state at the head; nil where none is due.
+  /// - Returns: the state at the head; nil if none is due.
   mutating func beginSnapshot(_ configuration: ServerConfiguration) -> Workspace? {
     let tailBytesMax = allowance.tailBytesMax(configuration)
     guard !joins.isUnderWay, let content,
@@ -110,12 +110,12 @@ struct ResidentWorkspace: Sendable {
     return content
   }
 
-  /// Whether much has to be read behind the latest snapshot.
+  /// Whether a load would read much after the latest snapshot.
   func hasLongTail(_ configuration: ServerConfiguration) -> Bool {
     log.isTailLong(allowance.tailBytesMax(configuration))
   }
 
-  /// Decides about the requests that wait or stand. None is answered while the content is not there.
+  /// Decides the waiting and open requests. None is answered while the content is not loaded.
   ///
   /// - Parameter isConnected: whether a store has a connection.
   mutating func answerRequests(
@@ -135,21 +135,21 @@ struct PendingBatch: Hashable, Sendable {
   var device: DeviceID
   var batch: UInt64
   var delta: [UInt8]
-  /// Its stamps are too far ahead: its author gets it back as it is logged.
+  /// Whether its stamps are too far ahead: its author gets it back as it is logged.
   var getsOtherStamps = false
 }
 
 extension ResidentWorkspace {
-  /// What became of the first batch that waits.
+  /// The result of staging the first waiting batch.
   enum Staging: Sendable {
     case nothingWaits
     case needsContent
-    /// It repeats what may be being stored right now: look again afterwards.
+    /// It repeats operations that may be in flight: examine it again afterwards.
     case blockedUntilDurable
     case refused(PendingBatch, Rejection)
     /// All of it is in the log.
     case duplicate(PendingBatch, LogPrefix)
-    /// Validated and applied to the content; this is what people are told of it.
+    /// Validated and applied to the content, with the events for users.
     case staged(PendingBatch, LogEntry, [NotificationChange])
     /// The content contradicts the validation and must be read again.
     case contentBroken(PendingBatch)
@@ -168,7 +168,7 @@ extension ResidentWorkspace {
 
   /// Validates and applies the first waiting batch.
   ///
-  /// - Parameter work: grows by what it holds: one, and its operations.
+  /// - Parameter work: increased by one, and by the number of its operations.
   mutating func stageNext(
     _ configuration: ServerConfiguration, work: inout Int, at now: ServerTime
   ) -> Staging {
@@ -189,7 +189,7 @@ extension ResidentWorkspace {
       return refuseFirst(.invalid("the delta cannot be read"))
     }
     guard !operations.isEmpty else { return refuseFirst(.invalid("the delta holds no operations")) }
-    // The answer has to come behind the entry that it is about.
+    // The answer must come after the entry that it is about.
     if examination.hasKnown, !isQuiet { return .blockedUntilDurable }
     if examination.fresh.isEmpty { return .duplicate(waitingBatches.removeFirst(), log.head) }
     if let rejection = rejection(to: examination.fresh, of: batch, configuration, at: now) {
@@ -206,7 +206,7 @@ extension ResidentWorkspace {
     _ examination: BatchExamination, _ configuration: ServerConfiguration, at now: ServerTime
   ) -> Staging {
     var batch = waitingBatches.removeFirst()
-    // Once, before it has a place in the log: what is logged never changes.
+    // Once, before it has a place in the log: logged operations never change.
     let stamped = examination.fresh.lowered(
       to: now.wallMilliseconds + configuration.devices.stampAheadMillisecondsMax,
       behind: content?.latestStamp ?? .zero)
@@ -246,7 +246,7 @@ extension ResidentWorkspace {
     return .staged(batch, LogEntry(prefix: log.stagedHead, content: .delta(delta)), news)
   }
 
-  /// What speaks against new operations that are causally ready, if anything.
+  /// The objection to new operations that are causally ready, if any.
   private func rejection(
     to operations: [Operation], of batch: PendingBatch, _ configuration: ServerConfiguration,
     at now: ServerTime
@@ -260,7 +260,7 @@ extension ResidentWorkspace {
         isAnnouncement = false
       }
       guard isAnnouncement == (operation.id.seq == 1) else {
-        return .invalid("the first operation of a replica, and no other, announces its device")
+        return .invalid("the first operation of a replica, and only that, must announce its device")
       }
       announcesReplica = announcesReplica || isAnnouncement
     }
@@ -268,7 +268,7 @@ extension ResidentWorkspace {
       return Rejection(
         code: .limitReached,
         message: "a session or a message has at most \(WireLimits.elementTagsMax) tags of a kind, "
-          + "and is introduced as often")
+          + "and at most as many introductions")
     }
     if let rejection = roleObjection(to: operations, of: batch) { return rejection }
     if let rejection = allowance.objection(
@@ -306,7 +306,7 @@ extension ResidentWorkspace {
 }
 
 extension MergeError {
-  /// What is wrong, for the sender.
+  /// The fault, for the sender.
   var description: String {
     switch self {
     case .invalidReference(let operation, let reference, let reason):
@@ -314,7 +314,7 @@ extension MergeError {
     case .invalidOperation(let operation, let reason):
       "operation \(operation): \(reason)"
     case .originsOutOfOrder(let operation):
-      "operation \(operation): its right origin stands before its left one"
+      "operation \(operation): its right origin is before its left one"
     case .tooManyPending(let max):
       "more than \(max) operations wait for others"
     case .limitReached(_, let what, let max):

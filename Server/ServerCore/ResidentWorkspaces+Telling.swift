@@ -1,8 +1,8 @@
 import QueueModel
 import WireProtocol
 
-/// What members of a workspace are told: who is there, what became durable, what waits in their inboxes, what
-/// is shown of running tasks.
+/// What is sent to members of a workspace: presence, durable changes, notifications, statuses of
+/// running tasks.
 extension ResidentWorkspaces {
   // MARK: - Presence
 
@@ -15,7 +15,7 @@ extension ResidentWorkspaces {
     connections.send(presence, to: id, &actions)
   }
 
-  /// Tells all members who is there and how far, where that changed and some time has passed.
+  /// Sends presence to all members, if it changed and some time has passed.
   mutating func tellPresenceIfDue(
     of id: WorkspaceID, _ connections: inout Connections, _ actions: inout ActionList,
     at now: ServerTime
@@ -28,7 +28,7 @@ extension ResidentWorkspaces {
 
   // MARK: - Batches
 
-  /// A batch became durable: tell its author, and everybody else.
+  /// A batch became durable: notify its author, and all other members.
   mutating func publish(
     _ batch: PendingBatch, _ entry: LogEntry, _ connections: inout Connections,
     _ actions: inout ActionList
@@ -54,7 +54,7 @@ extension ResidentWorkspaces {
 
   // MARK: - Notifications
 
-  /// What was put into inboxes is durable: tells those that are there.
+  /// New entries of inboxes are durable: sends them to connected devices.
   mutating func publish(
     _ changes: InboxChanges, of id: WorkspaceID, _ connections: inout Connections,
     _ actions: inout ActionList
@@ -71,8 +71,8 @@ extension ResidentWorkspaces {
     for change in changes.statuses { show(change, of: id, connections, &actions) }
   }
 
-  /// A connection has everything up to the present: it gets what waited for its device, and from
-  /// now on what comes.
+  /// A connection is up to date: it gets the waiting notifications of its device, and new ones from
+  /// now on.
   mutating func beginNotifying(
     _ id: ConnectionID, _ connections: inout Connections, _ actions: inout ActionList,
     at now: ServerTime
@@ -81,14 +81,14 @@ extension ResidentWorkspaces {
     let (workspace, device) = (member.session.workspace, member.session.device)
     connections[id]?.member?.notices = member.notices ?? Member.Notices()
     self[workspace]?.inboxes.connected(device, uptime: now.uptimeMilliseconds)
-    // What was lost lacks what a lost batch had settled: it is told once the inboxes are read again.
+    // A lost inbox lacks what a lost batch had settled: it is sent once the inboxes are read again.
     guard let resident = self[workspace], !resident.inboxes.areLost else { return }
     for notification in resident.inboxes.waiting(for: device) {
       connections.tell(notification, isMissed: true, to: id, &actions)
     }
   }
 
-  /// The inboxes were read again: what is there is told once more; devices know what they have.
+  /// The inboxes were read again: their entries are sent once more; devices know which they have.
   mutating func notifyAnew(
     _ id: WorkspaceID, _ connections: inout Connections, _ actions: inout ActionList,
     at now: ServerTime
@@ -99,7 +99,7 @@ extension ResidentWorkspaces {
     }
   }
 
-  /// Time has passed: gives to the push service what is due, and tells what changed of what is shown.
+  /// Time has passed: hands due notifications to the push service, and sends changed statuses.
   mutating func pushDue(
     _ connections: Connections, _ actions: inout ActionList, at now: ServerTime
   ) {
@@ -130,7 +130,7 @@ extension ResidentWorkspaces {
     }
   }
 
-  /// A workspace came into memory: somebody may not have been told yet of what had ended before.
+  /// A workspace was loaded: some devices may not have been notified of earlier ends.
   mutating func repeatEnds(
     _ ends: [SessionID: Int64], of id: WorkspaceID, _ connections: Connections,
     _ actions: inout ActionList

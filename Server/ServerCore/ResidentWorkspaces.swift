@@ -2,18 +2,19 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// The workspaces in memory, and which of them have something that is due: batches and requests to be staged,
-/// presence to be told, devices' rows to be written. What is due stays noted until it is taken.
+/// The workspaces in memory, and their due work: batches and requests to stage, presence to send,
+/// devices' rows to write. Due work stays recorded until it is taken.
 struct ResidentWorkspaces: Sendable {
   private let configuration: ServerConfiguration
   private var residents: [WorkspaceID: ResidentWorkspace] = [:]
-  /// Those that the store reads.
+  /// Workspaces that the store is reading.
   private var loading: Set<WorkspaceID> = []
-  /// Those in which something waits to be staged.
+  /// Workspaces in which something waits to be staged.
   private var ready = ReadyWorkspaces()
-  /// Those whose presence changed since it was told.
+  /// Workspaces whose presence changed since it was sent.
   private var presenceDue: Set<WorkspaceID> = []
-  /// Those with devices whose rows in the store are out of date, and when such were written last, uptime.
+  /// Workspaces with devices whose rows in the store are out of date, and when such rows were
+  /// written last, uptime.
   private var touchesDue: Set<WorkspaceID> = []
   private var touchedAt: Int64 = .min / 2
 
@@ -28,10 +29,10 @@ struct ResidentWorkspaces: Sendable {
 
   var count: Int { residents.count }
   var ids: [WorkspaceID] { residents.keys.sorted() }
-  /// Nothing waits to be staged or read.
+  /// Whether nothing waits to be staged or read.
   var isDone: Bool { ready.isEmpty && loading.isEmpty }
 
-  /// Those that need something, by id: with each tick only these few are sorted.
+  /// The workspaces that meet a condition, by id: with each tick only these few are sorted.
   func ids(where needsIt: (ResidentWorkspace) -> Bool) -> [WorkspaceID] {
     residents.filter { needsIt($0.value) }.keys.sorted()
   }
@@ -40,40 +41,40 @@ struct ResidentWorkspaces: Sendable {
 
   func isLoading(_ id: WorkspaceID) -> Bool { loading.contains(id) }
 
-  /// Has the store read a workspace, unless it does already.
+  /// Has the store read a workspace, unless it already does.
   mutating func load(_ id: WorkspaceID, _ actions: inout ActionList) {
     guard loading.insert(id).inserted else { return }
     actions.ask(.load(id), for: .load(id))
   }
 
-  /// The store has read a workspace, or could not.
+  /// The store has read a workspace, or failed to.
   mutating func loadingEnded(_ id: WorkspaceID) {
     loading.remove(id)
   }
 
-  // MARK: - What is due
+  // MARK: - Due work
 
   /// Something of a workspace waits to be staged.
   mutating func markReady(_ id: WorkspaceID) {
     ready.enter(id)
   }
 
-  /// The same, where something does.
+  /// The same, if something waits.
   mutating func markReadyIfBusy(_ id: WorkspaceID) {
     if residents[id]?.hasWork == true { markReady(id) }
   }
 
-  /// Those in which something waits, in order of arrival; they wait no more.
+  /// Removes and returns the workspaces in which something waits, in order of arrival.
   mutating func takeReady() -> [WorkspaceID] { ready.takeAll() }
 
-  /// Who is there, or how far they are, changed.
+  /// Devices connected or disconnected, or stored more of the log.
   mutating func presenceChanged(in id: WorkspaceID) {
     presenceDue.insert(id)
   }
 
   var idsWithPresenceDue: [WorkspaceID] { presenceDue.sorted() }
 
-  /// Whether presence is to be told now; it is told then.
+  /// Whether presence is to be sent now; if so, it counts as sent.
   mutating func takePresenceTurn(
     of id: WorkspaceID, hasMembers: Bool, at now: ServerTime
   ) -> Bool {
@@ -95,8 +96,8 @@ struct ResidentWorkspaces: Sendable {
     touchesDue.insert(workspace)
   }
 
-  /// The rows that are written with a commit; none where they were a short while ago, and it stores nothing
-  /// else.
+  /// The rows to write with a commit; none if rows were written recently and the commit stores
+  /// nothing else.
   mutating func takeTouches(isDue: Bool, at now: ServerTime) -> [DeviceTouch] {
     guard
       isDue || now.uptimeMilliseconds - touchedAt >= configuration.times.touchMilliseconds
@@ -106,7 +107,7 @@ struct ResidentWorkspaces: Sendable {
     return touchesDue.sorted().flatMap { residents[$0]?.takeTouches(at: now) ?? [] }
   }
 
-  /// A device lost its access: it is in nobody's list any more, and nothing waits for it.
+  /// A device was revoked: it is removed from all lists, and nothing waits for it.
   mutating func forget(_ device: DeviceID, of id: WorkspaceID) {
     residents[id]?.devices[device] = nil
     forgetInbox(of: device, in: id)
@@ -115,15 +116,15 @@ struct ResidentWorkspaces: Sendable {
 
   mutating func forgetInbox(of device: DeviceID, in id: WorkspaceID) {
     residents[id]?.inboxes.forget(device)
-    // What goes out of the inbox is to be stored.
+    // Removals from the inbox are to be stored.
     markReadyIfBusy(id)
   }
 
   // MARK: - Memory
 
-  /// Takes out of memory what nobody has used for a while.
+  /// Unloads workspaces that were not used for a while.
   ///
-  /// - Parameter isWanted: whether something else is still to be done with a workspace.
+  /// - Parameter isWanted: whether a workspace has other work left.
   /// - Returns: whether there was any.
   mutating func unloadIdle(
     _ connections: Connections, at now: ServerTime, unless isWanted: (WorkspaceID) -> Bool
@@ -149,16 +150,16 @@ struct ResidentWorkspaces: Sendable {
 
   // MARK: - Staging
 
-  /// Stages a batch of one workspace after the other, as `ReadyWorkspaces` says, until nothing waits or the
-  /// commit is full. Who had much more work done than the first waits for the next commit, so that the
-  /// first need not wait for what is dear.
+  /// Stages batches, one workspace after the other in the order of `ReadyWorkspaces`, until nothing
+  /// waits or the commit is full. A workspace with much more work done than the first waits for the
+  /// next commit, so that the first need not wait for expensive batches.
   ///
   /// - Returns: whether more waits.
   mutating func stage(
     into commit: inout CommitInFlight, _ connections: inout Connections,
     _ actions: inout ActionList, at now: ServerTime
   ) -> Bool {
-    // Who is blocked until then enters for the next commit.
+    // A blocked workspace enters again for the next commit.
     ready.beginRound()
     var end = Int.max
     while !commit.isFull(configuration.commits), let id = ready.next(before: end) {
@@ -196,7 +197,7 @@ struct ResidentWorkspaces: Sendable {
     case .staged(let batch, let entry, let news):
       commit.bytes += entry.content.bytes.count
       commit.entries.append((batch, entry))
-      // Most batches tell nothing: a keystroke must not pay for what they do not say.
+      // Most batches have no events: a keystroke must not pay for them.
       if !news.isEmpty { residents[id]?.post(news, Audience(of: id, connections), at: now) }
       residents[id]?.stageTasks(at: now)
       residents[id]?.stageInboxes(into: &commit)
@@ -211,7 +212,8 @@ struct ResidentWorkspaces: Sendable {
     return true
   }
 
-  /// Answers what waits, by the content as the commit leaves it. The answers leave with the commit.
+  /// Answers the waiting requests, by the content as the commit leaves it. The answers are sent
+  /// with the commit.
   private mutating func stageRequests(
     _ id: WorkspaceID, into commit: inout CommitInFlight, _ connections: Connections,
     _ actions: inout ActionList, at now: ServerTime
@@ -224,20 +226,20 @@ struct ResidentWorkspaces: Sendable {
     for (pending, outcome) in answers ?? [] {
       commit.add(outcome, to: pending, of: id)
       for record in outcome.changes.verdicts {
-        // Nobody needs to see it any longer.
+        // The request needs no more attention.
         residents[id]?.inboxes.requestEnded(record.request)
       }
     }
   }
 }
 
-/// Who of a workspace is there when something is told.
+/// The devices of a workspace at the time of a notification.
 struct Audience: Sendable {
-  /// Devices that are told over a connection.
+  /// Devices that are notified over a connection.
   let connected: Set<DeviceID>
-  /// Devices that somebody looks at.
+  /// Devices that a user looks at.
   let visible: Set<DeviceID>
-  /// Somebody who is no viewer looks.
+  /// Whether a user looks at a device that is not a viewer.
   let isLooking: Bool
 
   init(of id: WorkspaceID, _ connections: Connections) {

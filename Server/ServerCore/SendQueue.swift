@@ -1,21 +1,21 @@
-/// What waits for one receiver: first what it missed, then what happened since.
+/// The waiting frames of one receiver: first what it missed, then what happened since.
 ///
-/// The core hands the driver no more than a window, so that the driver's buffers stay small and
-/// what a device missed need not count as slowness.
+/// The core hands the driver no more than a window. So the driver's buffers stay small, and
+/// catching up does not count as slowness.
 struct SendQueue: Sendable {
   private var missed: [[UInt8]] = []
   private var missedNext = 0
-  /// Bytes of what it missed that are not handed to the driver yet.
+  /// Bytes of missed frames that were not handed to the driver yet.
   private(set) var missedBytes = 0
   private var live: [[UInt8]] = []
   private var liveNext = 0
   private var liveBytes = 0
-  /// Handed to the driver and not known to be sent.
+  /// Bytes handed to the driver and not known to be sent.
   private(set) var handedBytes = 0
-  /// What the device missed is still being read; live frames must not overtake it.
+  /// Whether the missed frames are still being read; live frames must not overtake them.
   private(set) var isHeld = false
 
-  /// What counts against the limit for slow receivers.
+  /// The bytes that count against the limit for slow receivers.
   var waitingBytes: Int { liveBytes + handedBytes }
   var isEmpty: Bool { missedNext == missed.count && liveNext == live.count }
 
@@ -24,7 +24,7 @@ struct SendQueue: Sendable {
     isHeld = true
   }
 
-  /// Puts what the device missed before the live frames and lets all go.
+  /// Puts the missed frames before the live frames, and releases all.
   mutating func release(_ frames: [[UInt8]]) {
     missed.removeFirst(missedNext)
     missedNext = 0
@@ -33,7 +33,7 @@ struct SendQueue: Sendable {
     isHeld = false
   }
 
-  /// Takes a frame in.
+  /// Accepts a frame.
   ///
   /// - Returns: whether it may be sent at once; otherwise it is queued.
   mutating func offer(_ frame: [UInt8], window: Int) -> Bool {

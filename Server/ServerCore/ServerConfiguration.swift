@@ -3,7 +3,7 @@ import WireProtocol
 
 /// Every limit and interval of the server in one place, by subject. All durations are milliseconds.
 package struct ServerConfiguration: Hashable, Sendable {
-  /// The versions of the protocol that it speaks.
+  /// The protocol versions that the server speaks.
   package var versions = ProtocolVersion.spoken
   package var admission = Admissions()
   package var pairing = PairingRules()
@@ -18,129 +18,136 @@ package struct ServerConfiguration: Hashable, Sendable {
 
   package init() {}
 
-  /// How much of something is taken per second in the long run, and at once.
+  /// A rate: units per second in the long run, and units at once.
   package struct Rate: Hashable, Sendable {
     package var perSecond: Int64
     package var burst: Int64
   }
 
-  /// How often something rare may be had at once; in the long run once in so many seconds.
+  /// An allowance for something rare: how often at once, and once in how many seconds in the long
+  /// run.
   package struct Allowance: Hashable, Sendable {
     package var burst: Int
     package var seconds: Int
   }
 
-  /// What a connection may do before its device is known.
+  /// The limits of a connection before its device is known.
   package struct Admissions: Hashable, Sendable {
     /// How long a connection may take to authenticate, counted from its acceptance.
     package var milliseconds: Int64 = 10_000
-    /// Bytes a connection may send before it has authenticated.
+    /// Bytes that a connection may send before it has authenticated.
     package var bytesMax = WireLimits.preAuthenticationBytesMax
     /// Connections of the whole server.
     package var connectionsMax = 10_000
   }
 
-  /// What one connection may send and is sent.
+  /// The limits of one connection's traffic.
   package struct Traffic: Hashable, Sendable {
     /// Frames, and bytes, that a connection may send.
     package var frames = Rate(perSecond: 200, burst: 2_000)
     package var bytes = Rate(perSecond: 4 << 20, burst: 32 << 20)
-    /// Bytes of batches that one connection may have waiting before the server stops reading it.
+    /// Bytes of waiting batches of one connection, above which the server stops reading it.
     package var unsettledBytesMax = 4 << 20
-    /// Bytes waiting for one receiver at which it is cut off.
+    /// Bytes that wait for one receiver, above which it is cut off.
     package var slowConsumerBytesMax = 8 << 20
-    /// Bytes handed to the driver for one receiver before the core holds back the rest.
+    /// Bytes handed to the driver for one receiver, above which the core holds back the rest.
     package var sendWindowBytes = 2 << 20
   }
 
-  /// What one transaction of the group commit may hold.
+  /// The limits of one transaction of the group commit.
   package struct Commits: Hashable, Sendable {
     package var batchesMax = 1_000
     package var bytesMax = 8 << 20
-    /// How many operations are looked at before a transaction, refused ones too; a batch is looked at as a
-    /// whole. All workspaces wait that long.
+    /// The number of operations examined before a transaction, refused ones included; a batch is
+    /// examined as a whole. All workspaces wait that long.
     package var operationsMax = 1_024
   }
 
-  /// How long the log is, and how what a device lacks of it is put together.
+  /// The length of the log, and how its missing parts are sent to devices.
   package struct Log: Hashable, Sendable {
-    /// Log entries after which a snapshot is due, and after which it is due however small they are.
+    /// The number of log entries after which a snapshot is due, and after which it is due however
+    /// small they are.
     package var snapshotEntries = 256
     package var snapshotEntriesMax = 4_096
-    /// Bytes of the log after which a snapshot is due however few entries they are.
+    /// Bytes of the log after which a snapshot is due, whatever the number of entries.
     package var snapshotBytes = 16 << 20
-    /// The log is kept for devices that were seen within this time; others get a snapshot.
+    /// The log is kept for devices that were connected within this time; others get a snapshot.
     package var retentionMilliseconds: Int64 = 30 * 86_400_000
-    /// Log entries a device may lack, and their bytes, and still get them instead of a snapshot.
+    /// The maximum number of missing log entries, and of their bytes, that a device gets as entries
+    /// instead of a snapshot.
     package var catchUpEntriesMax = 4_096
     package var catchUpBytesMax = 16 << 20
-    /// What may be done to merge entries for a device that lacks them, as `CatchUp` counts it: a third of a
-    /// second. It counts for as much as packing a state does.
+    /// The maximum work to merge missing entries for a device, in the unit of `CatchUp`: a third of
+    /// a second. It counts as much as packing a state.
     package var catchUpWorkMax = 12_000_000
-    /// Largest delta and snapshot part that the server itself puts together.
+    /// The largest delta and snapshot part that the server itself makes.
     package var partBytesMax = 256 << 10
   }
 
-  /// What one device may have and say.
+  /// The limits of one device.
   package struct Devices: Hashable, Sendable {
-    /// Connections one device may hold at a time; copies of one directory share their device.
+    /// Connections of one device at a time; copies of one directory share their device.
     package var connectionsMax = 16
     /// Replica ids that a device may draw.
     package var replicas = Allowance(burst: 1_000, seconds: 60)
-    /// How often the whole state is packed for a device, or as much of the log as may be merged. Whose disk is
-    /// full asks with every connection, on average every 15 seconds, and is never held up.
+    /// How often the whole state, or as much of the log as may be merged, is packed for a device. A
+    /// device with a full disk asks with every connection, on average every 15 seconds, and is
+    /// never delayed.
     package var catchUps = Allowance(burst: 32, seconds: 10)
     /// How far ahead of the server's clock a stamp may be.
     package var stampAheadMillisecondsMax = Limits.stampAheadMillisecondsMax
   }
 
-  /// What one workspace may take whose owner said nothing else.
+  /// The limits of a workspace without limits of its own.
   package struct Quota: Hashable, Sendable {
-    /// Bytes of its latest snapshot and of the log behind it as they are stored.
+    /// Stored bytes of its latest snapshot and of the log after it.
     package var bytesMax = 512 << 20
-    /// Units (scalars, slots, operations) that were ever made, which is what memory goes by.
+    /// Units (scalars, slots, operations) ever made, which determine the memory.
     package var unitsMax = WorkspaceQuota.unitsMaxMax
-    /// Bytes of changes that it may bring in on a day (UTC).
+    /// Bytes of changes in a day (UTC).
     package var dailyBytesMax = 1 << 30
-    /// Bytes of a whole state, as it is sent: past them a workspace takes nothing new, and none is joined.
-    /// Devices take in twice as much, since a state grows until its next snapshot. No owner raises it.
+    /// Bytes of a whole state, as it is sent: above them a workspace accepts nothing new, and none
+    /// is joined. Devices accept twice as much, since a state grows until its next snapshot. A
+    /// workspace's own limits do not raise it.
     package var stateBytesMax = WireLimits.stateBytesMax
-    /// Bytes of states and entries that may wait for devices to take them, but for the first; a quarter of it
-    /// for one device, but for its first. No owner raises it.
+    /// Bytes of states and entries that may wait for devices to read them, except for the first; a
+    /// quarter of it for one device, except for its first. A workspace's own limits do not raise
+    /// it.
     package var waitingBytesMax = 256 << 20
-    /// Questions about leases, dispatch and requests that may wait. No owner raises it.
+    /// The number of waiting questions about leases, dispatch and requests. A workspace's own
+    /// limits do not raise it.
     package var requestsMax = 1_000
   }
 
-  /// When people are told.
+  /// When users are notified.
   package struct Notifications: Hashable, Sendable {
     /// How long a connected device may take to store a notification before it is pushed as well.
     package var patienceMilliseconds: Int64 = 10_000
-    /// What is older when it comes in is not told any more.
+    /// Older events are not notified of when they arrive.
     package var ageMillisecondsMax: Int64 = 7 * 86_400_000
   }
 
-  /// How often the server does something, and for how long it waits.
+  /// The intervals and waits of the server.
   package struct Times: Hashable, Sendable {
-    /// When a workspace without connections leaves memory.
+    /// When a workspace without connections is unloaded.
     package var idleMilliseconds: Int64 = 60_000
-    /// When the content of a workspace whose devices stay connected, but silent, leaves memory.
+    /// When the content of a workspace with connected but silent devices is unloaded.
     package var connectedIdleMilliseconds: Int64 = 30_000
-    /// Presence goes out at most this often per workspace.
+    /// Presence is sent at most this often per workspace.
     package var presenceMilliseconds: Int64 = 200
-    /// Seen positions and last-seen times are written at most this often on their own.
+    /// Rows of seen positions and last-seen times alone are written at most this often.
     package var touchMilliseconds: Int64 = 1_000
     /// How often the tokens of live connections are checked against the store.
     package var tokenCheckMilliseconds: Int64 = 1_000
     /// How long the store is left alone after a failure.
     package var storageRetryMilliseconds: Int64 = 1_000
-    /// How long what was found damaged is left alone, unless somebody asks for it.
+    /// How long damaged data is left alone, unless it is requested.
     package var damageRetryMilliseconds: Int64 = 60_000
-    /// How long a graceful stop may take before connections are closed all the same.
+    /// How long a graceful stop may take before connections are closed anyway.
     package var stopMilliseconds: Int64 = 3_000
   }
 
-  /// What `welcome` and `goAway` tell the client.
+  /// The waits that `welcome` and `goAway` give to the client.
   package struct Advice: Hashable, Sendable {
     package var pingSeconds: UInt16 = 20
     package var backoffMillisecondsMin: UInt32 = 0
@@ -149,12 +156,13 @@ package struct ServerConfiguration: Hashable, Sendable {
   }
 }
 
-/// Who gets in by a code, and how often it may be guessed.
+/// The rules for pairing codes and guesses.
 package struct PairingRules: Hashable, Sendable {
   /// Wrong codes after which a source pauses.
   package var failuresMax = 5
-  /// Wrong codes, from wherever they come, after which an open code of their name is done. One of 64,000 codes
-  /// is guessed by then; and whoever wants to end them all has to guess 400,000 times within ten minutes.
+  /// Wrong codes, from any source, after which an open code of their name ends. By then, one of
+  /// 64,000 codes is guessed; and an attacker who wants to end all of them has to guess 400,000
+  /// times within ten minutes.
   package var codeFailuresMax = 1_000
   /// How long a source pauses after its wrong codes, in milliseconds.
   package var pauseMilliseconds: Int64 = 60_000

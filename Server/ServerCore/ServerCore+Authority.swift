@@ -36,7 +36,7 @@ extension ServerCore {
     }
   }
 
-  /// Tells the answers whose grounds are durable now.
+  /// Sends the answers whose grounds are durable now.
   mutating func deliver(_ answers: [(connection: ConnectionID, response: Response)]) {
     withConnections {
       for (connection, response) in answers {
@@ -45,7 +45,7 @@ extension ServerCore {
     }
   }
 
-  /// Tells every other connection of a workspace what became of a request.
+  /// Sends the verdict on a request to every other connection of a workspace.
   mutating func publish(
     _ verdicts: [(workspace: WorkspaceID, by: PendingRequest.Asker, record: VerdictRecord)]
   ) {
@@ -63,7 +63,7 @@ extension ServerCore {
     }
   }
 
-  /// Tells that the grounds of the answers could not be stored.
+  /// Reports that the grounds of the answers could not be stored.
   mutating func deliverFailure(
     of answers: [(connection: ConnectionID, response: Response)]
   ) {
@@ -71,7 +71,7 @@ extension ServerCore {
       answers.map { ($0.connection, AuthorityAnswer.unavailable.response(id: $0.response.id)) })
   }
 
-  /// The store does not work: nothing can be promised.
+  /// The store does not work, so nothing can be promised.
   mutating func refuseRequests(of id: WorkspaceID) {
     let answers = workspaces[id]?.inboxes.takeAnswers() ?? []
     if workspaces[id]?.hasInboxWork == true || !answers.isEmpty {
@@ -89,7 +89,7 @@ extension ServerCore {
 }
 
 extension DeviceRole {
-  /// What a request is answered without asking the authority, where the role does not include it.
+  /// The answer to a request without asking the authority, if the role does not allow it.
   fileprivate func refusal(of request: AuthorityRequest) -> AuthorityAnswer? {
     switch request {
     case .lease, .dispatch, .next: self == .host ? nil : .otherHost(nil)

@@ -7,7 +7,7 @@ extension ServerCore {
     for (id, session) in connections.sessions {
       guard let end = session.expiresAt, end <= now.wallMilliseconds else { continue }
       refuse(
-        id, .revoked, "the device's access has ended, as was said when it was paired", at: now)
+        id, .revoked, "the device's access has expired, as set when it was paired", at: now)
     }
     let tokens = connections.tokens
     guard !tokens.isEmpty else { return }
@@ -15,7 +15,7 @@ extension ServerCore {
     actions.ask(.findLapsed(tokens), for: .findLapsed)
   }
 
-  /// Finds out whether a store that failed works again.
+  /// Checks whether a failed store works again.
   mutating func probeStorage(at now: ServerTime) {
     guard commitInFlight == nil, storeHealth.needsProbe(at: now) else { return }
     storeHealth.probeBegan()
@@ -29,7 +29,7 @@ extension ServerCore {
     if isReleased { actions.add(.contentReleased) }
   }
 
-  /// Ends a stop once everything taken is stored, or when its time is up.
+  /// Ends a stop once everything accepted is stored, or when its time is up.
   mutating func finishStopIfDone(at now: ServerTime) {
     guard let stopping, !stopping.isFinished else { return }
     let isTimeUp = now.uptimeMilliseconds >= stopping.deadline

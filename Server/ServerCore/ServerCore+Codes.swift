@@ -1,9 +1,9 @@
 import QueueModel
 import WireProtocol
 
-/// Pairing codes that devices ask for.
+/// Pairing codes that devices request.
 extension ServerCore {
-  /// A device wants a code for a new device.
+  /// A device requests a code for a new device.
   mutating func asked(
     forCode wish: CodeWish, as request: UInt64, by connection: Connection, _ session: Session,
     at now: ServerTime, using generator: inout some RandomNumberGenerator
@@ -20,7 +20,7 @@ extension ServerCore {
     actions.ask(.addCode(proposal), for: .addCode(connection.id, request: request, code, proposal))
   }
 
-  /// The store has the code, or will not have it.
+  /// The store has the code, or refused it.
   mutating func codeAdded(
     _ code: PairingCode, _ proposal: CodeProposal, for connection: ConnectionID,
     _ request: UInt64, _ outcome: StoreOutcome, at now: ServerTime
@@ -32,7 +32,7 @@ extension ServerCore {
 }
 
 extension InboxAnswer {
-  /// What the device is told that asked for a code.
+  /// The response to the device that requested a code.
   fileprivate init(_ code: PairingCode, _ proposal: CodeProposal, _ outcome: StoreOutcome) {
     switch outcome {
     case .code(.added):
@@ -41,7 +41,7 @@ extension InboxAnswer {
       self = .unusable(
         "this device got \(proposal.recentMax) codes within ten minutes: use one of them, or wait")
     case .code(.noAccess):
-      self = .unusable("this device has no access any more, or is no host any more")
+      self = .unusable("this device no longer has access, or is no longer a host")
     case .failed:
       self = .unavailable
     default:

@@ -15,13 +15,13 @@ extension ServerCore {
       guard changes.batch != 0 else {
         return fault(id, .malformed, "changes: a batch is numbered from 1")
       }
-      // After goAway nothing new is taken; the client sends it again elsewhere.
+      // After goAway the server accepts nothing new; the client sends it again elsewhere.
       guard stopping == nil else { return }
       let batch = PendingBatch(
         connection: id, workspace: session.workspace, device: session.device,
         batch: changes.batch, delta: changes.delta)
       withConnections { $0.holds(batch, &$1) }
-      // What it says is looked at when it is its turn.
+      // Its contents are examined when it is its turn.
       if let objection = DeviceRole.objection(of: session.role, toWriting: []) {
         return refuse(batch, objection.code, objection.message, at: now)
       }
@@ -43,7 +43,7 @@ extension ServerCore {
       break
     case .error(let fault):
       actions.add(.report(.faulted(id, message: "the client says: \(fault.message)")))
-      close(id, .normal, "the client cannot go on")
+      close(id, .normal, "the client cannot continue")
     case .snapshot(let part):
       offered(part, by: connection, session, at: now)
     case .pair, .paired, .hello, .welcome, .refused, .response, .presence, .goAway, .notification,
@@ -66,7 +66,8 @@ extension ServerCore {
     noteDepartures()
     commit.touches = workspaces.takeTouches(
       isDue: !commit.entries.isEmpty || stopping != nil, at: now)
-    // Where all was refused and more waits, the store's answer to nothing is the next turn.
+    // If everything was refused and more waits, the store's answer to an empty commit starts the
+    // next turn.
     guard !commit.isEmpty || isFull else {
       deliver(commit.answers)
       return settle(commit.posts)

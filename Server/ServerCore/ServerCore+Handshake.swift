@@ -20,14 +20,14 @@ extension ServerCore {
     }
   }
 
-  /// The store looked a pairing code up.
+  /// The store looked up a pairing code.
   mutating func redeemed(
     _ id: ConnectionID, by request: PairRequest, from source: String, _ outcome: StoreOutcome,
     at now: ServerTime
   ) {
     admission.redeemed(outcome, from: source)
     if case .redemption(.granted(let workspace, _, let wasRevoked, let letInBy)) = outcome {
-      // The older token was replaced, also if nobody is there any more to be given the new one.
+      // The older token was replaced, even if the connection that should get the new one is gone.
       actions.add(
         .report(
           .paired(
@@ -53,7 +53,7 @@ extension ServerCore {
     }
   }
 
-  /// The store looked a token up.
+  /// The store looked up a token.
   mutating func authenticated(_ id: ConnectionID, _ outcome: StoreOutcome, at now: ServerTime) {
     guard
       case .toEnter(let hello, let version, let nonce, let hash)? = connections[id]?.stranger?.asked
@@ -70,7 +70,7 @@ extension ServerCore {
       return refuse(id, .unavailable, "the server is stopping", retryAfter: 1_000, at: now)
     }
     guard let record else {
-      return refuse(id, .unauthorized, "the token is not one of this server's", at: now)
+      return refuse(id, .unauthorized, "this server does not know the token", at: now)
     }
     if let refusal = record.refusal(of: hello, at: now.wallMilliseconds) {
       return refuse(id, refusal.code, refusal.reason, at: now)
@@ -94,7 +94,7 @@ extension ServerCore {
     resume([id], at: now)
   }
 
-  /// The store looked for devices that lost their access, connected or not.
+  /// The store looked for revoked devices, connected or not.
   mutating func foundLapsed(_ outcome: StoreOutcome, at now: ServerTime) {
     admission.storeAnsweredForTokens()
     switch outcome {
@@ -108,7 +108,7 @@ extension ServerCore {
       }
       for workspace in lapsed.devices.keys.sorted() {
         guard let resident = workspaces[workspace] else { continue }
-        // One that came since is found by its token.
+        // A device that connected since then is found by its token.
         let gone = (lapsed.devices[workspace] ?? []).subtracting(connections.devices(of: workspace))
         for device in gone.sorted() where resident.devices[device] != nil {
           workspaces.forget(device, of: workspace)
@@ -131,42 +131,42 @@ extension ServerCore {
 }
 
 extension TokenRecord {
-  /// Why a device is not let in with it; nil where it is.
+  /// Why a device with this token may not connect; nil if it may.
   fileprivate func refusal(
     of hello: Hello, at wallMilliseconds: Int64
   ) -> (code: RefusalCode, reason: String)? {
     if isRevoked { return (.revoked, "the device's access was revoked") }
     if hasExpired(at: wallMilliseconds) {
-      return (.revoked, "the device's access has ended, as was said when it was paired")
+      return (.revoked, "the device's access has expired, as set when it was paired")
     }
     if workspace != hello.workspace {
-      return (.wrongWorkspace, "the token is another workspace's")
+      return (.wrongWorkspace, "the token belongs to another workspace")
     }
-    return device.id == hello.device ? nil : (.unauthorized, "the token is another device's")
+    return device.id == hello.device ? nil : (.unauthorized, "the token belongs to another device")
   }
 }
 
 extension RedemptionOutcome {
-  /// Why somebody was not let in; nil where it was.
+  /// Why the connection was refused; nil if it was not.
   fileprivate var refusal: (code: RefusalCode, reason: String)? {
     switch self {
     case .granted: nil
     case .wrong:
-      (.wrongCode, "the code is wrong, used or expired; get a fresh one where you got it")
+      (.wrongCode, "the code is wrong, used or expired; get a new one from the same place")
     case .exhausted:
-      (.tooManyAttempts, "too many wrong guesses; get a fresh code where you got it")
+      (.tooManyAttempts, "too many wrong guesses; get a new code from the same place")
     case .known:
       (
         .wrongCode,
-        "the code lets in devices that are new: this one gets a fresh token by a code of its own, "
-          + "or by one that is made on the server"
+        "the code is for new devices: to renew this device's token, use a code that it made itself, "
+          + "or one that was made on the server"
       )
     case .tooManyDevices:
       (.limitReached, "the workspace holds at most \(Limits.devicesMax) devices")
     case .revoked:
       (
         .revoked,
-        "the device's access was revoked: only a code that is made on the server lets it in again"
+        "the device's access was revoked: pair it again with a code that was made on the server"
       )
     }
   }

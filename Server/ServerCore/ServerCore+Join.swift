@@ -3,7 +3,7 @@ import SequenceCRDT
 import WireProtocol
 
 extension ServerCore {
-  /// Brings connections into their workspace, or goes on with those who waited.
+  /// Adds connections to their workspace, or continues those that waited.
   mutating func resume(_ ids: [ConnectionID], at now: ServerTime) {
     for id in ids {
       arrivals.resume(id, &connections, &workspaces, &actions, at: now)
@@ -11,7 +11,7 @@ extension ServerCore {
     }
   }
 
-  /// What devices lack is ready to be sent, or is too much for entries of the log.
+  /// The entries that devices lack are ready to be sent, or are too many to send.
   mutating func caughtUp(_ ids: [ConnectionID], _ outcome: StoreOutcome, at now: ServerTime) {
     for id in ids where connections[id]?.member != nil {
       switch outcome {
@@ -46,7 +46,7 @@ extension ServerCore {
           workspaces.notifyAnew(id, &connections, &actions, at: now)
           workspaces[id]?.resumeLiveStatus(at: now)
         }
-        // What was reported as failed got through: the members missed it.
+        // An operation that was reported as failed was stored: the members missed it.
         if moved { restartMembers(of: id) }
       } else {
         workspaces[id] = ResidentWorkspace(
@@ -58,13 +58,13 @@ extension ServerCore {
       resume(joins, at: now)
       takePosts(of: id)
       joinIfPossible(id, at: now)
-      // Also where nobody writes: each state that is joined is an entry as large as all before.
+      // Even without writes: each joined state is an entry as large as all before.
       if workspaces[id]?.hasLongTail(configuration) == true { saveSnapshotIfDue(id, at: now) }
       workspaces.markReadyIfBusy(id)
       stageCommit(at: now)
     case .workspace(nil):
       for connection in joins + takeOffers(of: id) {
-        refuse(connection, .unauthorized, "there is no such workspace any longer", at: now)
+        refuse(connection, .unauthorized, "the workspace no longer exists", at: now)
       }
       refusePosts(of: id, .notAwaited)
       refuseWaiting(of: id, at: now)
@@ -85,7 +85,7 @@ extension ServerCore {
     }
   }
 
-  /// Goes on with those who waited for the content to be durable.
+  /// Continues connections that waited for the content to be durable.
   mutating func resumeJoins(of id: WorkspaceID, at now: ServerTime) {
     guard !workspaces.isLoading(id), workspaces[id]?.joins.isUnderWay != true else { return }
     resume(arrivals.takeWaiting(for: id), at: now)

@@ -1,7 +1,7 @@
 import QueueModel
 import WireProtocol
 
-/// Telling people: what a batch says goes into the inboxes of devices, in the transaction that
+/// Notifications: the events of a batch go into the inboxes of devices, in the transaction that
 /// stores the batch; SPECIFICATION.md, section "Notifications".
 extension ServerCore {
   /// A device has stored its inbox up to a position.
@@ -15,7 +15,7 @@ extension ServerCore {
 
   // MARK: - Time
 
-  /// Gives to the push service what is due.
+  /// Hands due notifications to the push service.
   mutating func pushDue(at now: ServerTime) {
     if storeHealth.works {
       for id in workspaces.ids(where: \.inboxes.areLost) where !storeHealth.isDamaged(id, at: now) {
@@ -26,7 +26,7 @@ extension ServerCore {
     findUnpushed(at: now)
   }
 
-  /// Once after the start: reads the workspaces in which something is still to be pushed.
+  /// Once after the start: reads the workspaces with notifications that still have to be pushed.
   private mutating func findUnpushed(at now: ServerTime) {
     guard !hasLookedForUnpushed, stopping == nil, storeHealth.works,
       !storeHealth.arePushesDamaged(at: now)
@@ -50,7 +50,7 @@ extension ServerCore {
 
   // MARK: - Requests
 
-  /// A device asks something about itself.
+  /// A device sent a request about itself.
   mutating func requested(
     _ question: InboxRequest, as request: UInt64, by connection: Connection, _ session: Session,
     at now: ServerTime, using generator: inout some RandomNumberGenerator
@@ -63,7 +63,7 @@ extension ServerCore {
     }
     if session.role == .viewer, resident.inboxes.isAboutPerson(question) {
       let answer = InboxAnswer.unusable(
-        "this device may only view: it sets, tests and removes no push target of its person")
+        "this device may only view: it cannot set, test or remove its user's push targets")
       return send(.response(answer.response(id: request)), to: connection.id)
     }
     var answer = InboxAnswer.done
@@ -115,7 +115,7 @@ extension ServerCore {
     _ targets: [PushTargetRecord]
   ) {
     guard let target = targets.first(where: { $0.id == id }) else {
-      let answer = InboxAnswer.unusable("there is no such push target of this device or its person")
+      let answer = InboxAnswer.unusable("this device and its user have no such push target")
       return send(.response(answer.response(id: request)), to: connection.id)
     }
     guard connection.member?.test == nil else {
@@ -125,13 +125,13 @@ extension ServerCore {
     actions.add(.testPush(target, for: connection.id))
   }
 
-  /// A provider answered a test, or could not be asked.
+  /// A provider answered a test, or could not be reached.
   ///
-  /// - Parameter problem: what it said where it did not take what was pushed.
+  /// - Parameter problem: its report if it did not accept the push.
   package mutating func pushTested(
     for id: ConnectionID, problem: String?, at now: ServerTime
   ) -> [ServerAction] {
-    // A connection that has ended asks no more.
+    // An ended connection needs no answer.
     guard let member = connections[id]?.member, let (request, target) = member.test
     else { return [] }
     connections[id]?.member?.test = nil
@@ -143,7 +143,7 @@ extension ServerCore {
     return actions.take()
   }
 
-  /// The push service found out something about a target.
+  /// The push service learned something about a target.
   package mutating func pushTargetReported(
     _ report: PushTargetReport, at now: ServerTime
   ) -> [ServerAction] {
@@ -156,7 +156,7 @@ extension ServerCore {
     storeInboxes(of: report.workspace, at: now)
   }
 
-  /// Stores what changed in the inboxes, as soon as that is possible.
+  /// Stores the changes of the inboxes, as soon as that is possible.
   private mutating func storeInboxes(of id: WorkspaceID, at now: ServerTime) {
     guard let resident = workspaces[id] else { return }
     if resident.inboxes.areLost { return workspaces.load(id, &actions) }
@@ -166,17 +166,17 @@ extension ServerCore {
   }
 }
 
-/// What a server thinks of an address that a device registers.
+/// The server's check of an address that a device registers.
 package enum PushTargetCheck: Hashable, Sendable {
-  /// It can be used; this is how it is shown, without its secrets.
+  /// It is usable; this is how it is shown, without its secrets.
   case usable(shownAddress: String)
-  /// What is wrong with it, for the person who wrote it.
+  /// The fault in it, for the user who wrote it.
   case unusable(String)
 
-  /// Knows the kinds alone: where nothing is pushed, nothing more is known.
+  /// Checks only the kind: without a push service, nothing more is known.
   package static func ofKind(_ kind: String, _ address: String) -> PushTargetCheck {
     guard ["apns", "ntfy", "webhook"].contains(kind) else {
-      return .unusable("\(kind) is no kind of push target: apns, ntfy or webhook")
+      return .unusable("\(kind) is not a kind of push target: choose apns, ntfy or webhook")
     }
     guard !address.isEmpty else { return .unusable("the address is empty") }
     return .usable(shownAddress: "…" + String(address.suffix(4)))
@@ -184,7 +184,7 @@ package enum PushTargetCheck: Hashable, Sendable {
 }
 
 extension StoredNotification {
-  /// What a device is sent: it has the whole story anyway, so nothing is held back.
+  /// A device gets the complete notification: it has the data anyway, so nothing is held back.
   func frame(isMissed: Bool) -> InboxNotification {
     InboxNotification(
       position: position, name: name, event: event, isMissed: isMissed, session: session,

@@ -11,13 +11,13 @@ package struct PostedAnswerID: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// What became of an answer that came without a connection.
+/// The result of an answer that came without a connection.
 package enum PostedAnswerOutcome: Hashable, Sendable {
-  /// It counts; `isRepeated` where it did already.
+  /// It counts; `isRepeated` if it counted before.
   case taken(isRepeated: Bool)
-  /// Another answer came first, of the device of that name.
+  /// Another answer came first, from the named device.
   case answeredAlready(Verdict, by: String?)
-  /// Nobody waits for it any more.
+  /// The request is no longer awaited.
   case notAwaited
   /// Nothing can be stored now, or too much waits: it may be posted again.
   case unavailable
@@ -26,7 +26,7 @@ package enum PostedAnswerOutcome: Hashable, Sendable {
 /// Answers by button. They wait in the workspace's line with those that come over connections, and
 /// the same authority decides; SPECIFICATION.md, section "Answers by button".
 extension ServerCore {
-  /// An answer whose workspace is still to be read.
+  /// An answer whose workspace must be read first.
   struct PostedAnswer: Hashable, Sendable {
     var id: PostedAnswerID
     var answer: AnswerRequest
@@ -35,7 +35,7 @@ extension ServerCore {
 
   /// A device answers without a connection; the driver has checked that it may.
   ///
-  /// `ServerAction.answerSettled` says once what became of it.
+  /// `ServerAction.answerSettled` reports the result once.
   ///
   /// - Parameter id: not used before.
   package mutating func answerPosted(
@@ -64,27 +64,27 @@ extension ServerCore {
     workspaces[workspace]?.requests.add(
       PendingRequest(
         asker: .post(posted.id),
-        // No store runs anything by an answer.
+        // An answer lets no store run anything.
         holder: LeaseHolder(device: posted.device, store: StoreID(rawValue: 0)),
         id: posted.id.rawValue, request: .answer(posted.answer)))
     workspaces.markReady(workspace)
   }
 
-  /// The workspace that they are for was read.
+  /// The workspace of the answers was read.
   mutating func takePosts(of workspace: WorkspaceID) {
     for posted in waitingPosts.removeValue(forKey: workspace) ?? [] {
       enqueue(posted, in: workspace)
     }
   }
 
-  /// The workspace that they are for cannot be read.
+  /// The workspace of the answers cannot be read.
   mutating func refusePosts(of workspace: WorkspaceID, _ outcome: PostedAnswerOutcome) {
     for posted in waitingPosts.removeValue(forKey: workspace) ?? [] {
       actions.add(.answerSettled(posted.id, outcome))
     }
   }
 
-  /// Says what the authority decided, once it is durable.
+  /// Reports the authority's decisions, once they are durable.
   mutating func settle(_ posts: [CommitInFlight.Post]) {
     for post in posts {
       let outcome: PostedAnswerOutcome =

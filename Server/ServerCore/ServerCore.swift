@@ -3,31 +3,31 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The server without its sockets, files, clock and dice: events in, actions out.
+/// The server without sockets, files, clock and random numbers: events in, actions out.
 ///
-/// Every method but the queries is an event in the past tense. It returns what is to be done, in
-/// order; the driver does it and reports what came of it with further events. The same events
-/// with the same arguments give the same actions, so a simulation can drive it.
+/// Every method except the queries is an event in the past tense. It returns the actions, in order;
+/// the driver performs them and reports the results as further events. The same events with the
+/// same arguments give the same actions, so a simulation can drive it.
 ///
-/// A device's batch takes this way: `frameReceived` has it wait in its workspace; as soon
-/// as no transaction is in flight, the waiting batches of all workspaces are validated, applied to
-/// the content in memory and handed to the store as one `commit` task; `storeFinished` makes them
-/// visible: acknowledgements, fan-out, positions. One transaction is in flight at a time, and what
-/// arrives meanwhile makes up the next.
+/// The way of a device's batch: `frameReceived` queues it in its workspace. As soon as no
+/// transaction is in flight, the waiting batches of all workspaces are validated, applied to the
+/// content in memory and handed to the store as one `commit` task. `storeFinished` makes them
+/// visible: acknowledgements, fan-out, positions. One transaction is in flight at a time; batches
+/// that arrive meanwhile go into the next.
 ///
 ///     frames ──▶ Connections ──▶ Admission ──▶ Arrivals ──▶ ResidentWorkspaces ──▶ store
 ///                     ▲                                             │                │
 ///                     └──────────── what became durable ◀──────────┴────────────────┘
 package struct ServerCore: Sendable {
   package let configuration: ServerConfiguration
-  /// What is thought of an address (kind, address) that a device registers for push.
+  /// Checks an address (kind, address) that a device registers for push.
   let targetCheck: @Sendable (String, String) -> PushTargetCheck
 
   var connections: Connections
   var workspaces: ResidentWorkspaces
   var admission: Admission
   var arrivals: Arrivals
-  /// Answers without a connection whose workspaces are still to be read.
+  /// Answers without a connection whose workspaces must be read first.
   var waitingPosts: [WorkspaceID: [PostedAnswer]] = [:]
   var commitInFlight: CommitInFlight?
   var storeHealth: StoreHealth
@@ -55,11 +55,11 @@ package struct ServerCore: Sendable {
     storeHealth = StoreHealth(configuration)
   }
 
-  /// Whether the server can do its work: it is not stopping, and the store works.
+  /// Whether the server works: it is not stopping, and the store works.
   package var isHealthy: Bool { stopping == nil && storeHealth.works }
   /// Whether a stop was requested.
   package var isStopping: Bool { stopping != nil }
-  /// Workspaces in memory, content or not.
+  /// Workspaces in memory, with or without content.
   package var residentWorkspaces: Int { workspaces.count }
 
   // MARK: - Events
@@ -79,7 +79,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// Bytes arrived, whether they make up a frame already or not. Needed until `authenticated`.
+  /// Bytes arrived, with or without a complete frame. Needed until `authenticated`.
   package mutating func bytesReceived(
     _ count: Int, on id: ConnectionID, at now: ServerTime
   ) -> [ServerAction] {
@@ -87,7 +87,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// A ping or a pong of WebSocket arrived: it costs what a frame does.
+  /// A ping or a pong of WebSocket arrived: it costs as much as a frame.
   package mutating func controlFrameReceived(
     _ count: Int, on id: ConnectionID, at now: ServerTime
   ) -> [ServerAction] {
@@ -98,12 +98,12 @@ package struct ServerCore: Sendable {
 
   /// One WebSocket message arrived.
   ///
-  /// - Parameter generator: where tokens come from.
+  /// - Parameter generator: the source of tokens.
   package mutating func frameReceived(
     _ bytes: [UInt8], on id: ConnectionID, at now: ServerTime,
     using generator: inout some RandomNumberGenerator
   ) -> [ServerAction] {
-    // A frame may be under way while the connection is being closed: dropped.
+    // A frame may arrive while the connection is being closed: dropped.
     guard let connection = connections[id], !connection.isClosing else { return [] }
     guard withConnections({ $0.admit(bytes.count, from: id, &$1, at: now) }) else {
       return actions.take()
@@ -131,7 +131,7 @@ package struct ServerCore: Sendable {
   }
 
   private mutating func faultEarly(_ id: ConnectionID) {
-    fault(id, .unexpected, "a frame came before the answer to the first one")
+    fault(id, .unexpected, "a frame arrived before the answer to the first one")
   }
 
   /// The driver's count of unsent bytes of a connection changed.
@@ -141,7 +141,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// A connection is gone, whoever closed it.
+  /// A connection is gone, whichever side closed it.
   package mutating func connectionClosed(_ id: ConnectionID, at now: ServerTime) -> [ServerAction] {
     guard let connection = connections[id] else { return [] }
     connections.remove(id)
@@ -162,7 +162,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// The process is to stop: say so, store what is there, close.
+  /// The process must stop: announce it, store what was accepted, close.
   package mutating func stopRequested(at now: ServerTime) -> [ServerAction] {
     guard stopping == nil else { return [] }
     stopping = Stopping(deadline: now.uptimeMilliseconds + configuration.times.stopMilliseconds)
@@ -176,7 +176,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// Time has passed; wanted several times a second.
+  /// Time has passed; call it several times a second.
   package mutating func clockTicked(at now: ServerTime) -> [ServerAction] {
     connections.timePassed(&actions, at: now)
     noteDepartures()
@@ -190,7 +190,7 @@ package struct ServerCore: Sendable {
     return actions.take()
   }
 
-  /// Tells all members who is there and how far, where that changed.
+  /// Sends presence to all members, if it changed.
   mutating func sendPresenceIfDue(of id: WorkspaceID, at now: ServerTime) {
     workspaces.tellPresenceIfDue(of: id, &connections, &actions, at: now)
     noteDepartures()
@@ -198,7 +198,7 @@ package struct ServerCore: Sendable {
 
   // MARK: - Connections
 
-  /// Has the connections do something, and takes note of who left by it.
+  /// Runs `body` on the connections, and records departures that it caused.
   mutating func withConnections<Value>(
     _ body: (inout Connections, inout ActionList) -> Value
   ) -> Value {
@@ -206,7 +206,7 @@ package struct ServerCore: Sendable {
     return body(&connections, &actions)
   }
 
-  /// Takes those out of their workspaces that are gone or being closed.
+  /// Removes connections that are gone or being closed from their workspaces.
   mutating func noteDepartures() {
     for departure in connections.takeDepartures() {
       let session = departure.session

@@ -1,39 +1,38 @@
 import QueueModel
 import WireProtocol
 
-/// The inboxes of a workspace's devices, and of its person: what is in them, what was pushed, and
-/// when something is due for push. Pure; like the content it may be ahead of the store by the
-/// transaction in flight.
+/// The inboxes of a workspace's devices, and of its user: their entries, what was pushed, and when
+/// a push is due. Pure; like the content it may be ahead of the store by the transaction in flight.
 ///
 /// Times are readings of the server's uptime, in milliseconds.
 struct ServerInboxes: Sendable {
   private struct Entry: Hashable, Sendable {
     var isPushed = false
     var isAcknowledged = false
-    /// From when on it is pushed, unless its device says that it is visible. The person is told no
-    /// earlier than nobody has looked for the delay.
+    /// When it is pushed, unless its device reports that it is visible. The user's own targets also
+    /// wait until no device was looked at for the delay.
     var dueAt: Int64
   }
 
   private var notifications: [UInt64: StoredNotification] = [:]
-  /// Those of them that are requests, by request.
+  /// The entries that are requests, by request.
   private var requests: [RequestID: Set<UInt64>] = [:]
   private var inboxes: [DeviceID: [UInt64: Entry]] = [:]
   private var preferences: [DeviceID: NotificationPreferences] = [:]
   private var targets: [DeviceID: [PushTargetID: PushTargetRecord]] = [:]
   private var lastPosition: UInt64
-  /// Devices with a connection when time passed last.
+  /// Devices that had a connection when time passed last.
   private var connected: Set<DeviceID> = []
-  /// Up to here notifications are in the store and may be told.
+  /// Notifications up to here are in the store and may be sent.
   private(set) var durablePosition: UInt64
-  /// What is not handed to the store yet.
+  /// Changes that were not handed to the store yet.
   private var changes = InboxChanges()
   let patienceMilliseconds: Int64
-  /// When somebody looked at one of the devices last; nil: nobody has since the server started.
+  /// When a device was last looked at; nil: none since the server started.
   var lookedAt: Int64?
-  /// The store did not take what they say: they are to be read again.
+  /// Whether the store failed to keep the changes: the inboxes must be read again.
   private(set) var areLost = false
-  /// Answers to devices that wait until what they asked for is stored.
+  /// Answers to devices that wait until the requested change is stored.
   private var answers: [(connection: ConnectionID, response: Response)] = []
 
   init(_ records: InboxRecords, patienceMilliseconds: Int64, uptime: Int64) {
@@ -53,25 +52,25 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// Somebody looked so lately that the person, who has a target, is not told yet.
+  /// Whether a user looked at a device so recently that the user's own target is not notified yet.
   func isLookFresh(uptime: Int64) -> Bool {
     guard isPushable(.person), let lookedAt else { return false }
     return uptime - lookedAt < Int64(preferences(of: .person).personDelaySeconds) * 1_000
   }
 
   var hasChanges: Bool { !changes.isEmpty }
-  /// Something waits to be stored.
+  /// Whether something waits to be stored.
   var hasWork: Bool { hasChanges || !answers.isEmpty }
   var answerCount: Int { answers.count }
 
-  /// Something waits to be pushed, now or later.
+  /// Whether something waits to be pushed, now or later.
   var awaitsPush: Bool {
     inboxes.contains { device, inbox in
       isPushable(device) && inbox.values.contains { !$0.isPushed && !$0.isAcknowledged }
     }
   }
 
-  /// Answers a connection once what changed is stored.
+  /// Answers a connection once the changes are stored.
   mutating func answer(_ connection: ConnectionID, _ response: Response) {
     answers.append((connection, response))
   }
@@ -83,7 +82,7 @@ struct ServerInboxes: Sendable {
 
   mutating func wereLost() { areLost = true }
 
-  /// Takes over what the store has, in place of what was lost.
+  /// Replaces lost inboxes by the store's.
   mutating func readAgain(_ records: InboxRecords, uptime: Int64) {
     let (lookedAt, answers) = (lookedAt, answers)
     self = ServerInboxes(records, patienceMilliseconds: patienceMilliseconds, uptime: uptime)
@@ -91,28 +90,28 @@ struct ServerInboxes: Sendable {
     self.answers = answers
   }
 
-  /// Hands over what is to be stored.
+  /// Removes and returns the changes to store.
   mutating func takeChanges() -> InboxChanges {
     defer { changes = InboxChanges() }
     return changes
   }
 
-  /// Everything that was taken is in the store.
+  /// All taken changes are in the store.
   mutating func becameDurable(_ changes: InboxChanges) {
     durablePosition = max(durablePosition, changes.posted.last?.position ?? 0)
   }
 
   // MARK: - Inboxes
 
-  /// Puts news into the inboxes of devices, and of the person.
-  /// What asks nothing is seen where somebody looks at one of the devices.
+  /// Puts events into the inboxes of devices, and of the user. An event without a question counts
+  /// as seen if a user looks at one of the devices.
   mutating func post(
     _ news: [NotificationChange], to devices: [DeviceID], _ audience: Audience, uptime: Int64
   ) {
     let (connected, isLooking) = (audience.connected, audience.isLooking)
     for item in news {
       let category = item.event.category
-      // Whose agents ask, sees it there; the person may be anywhere.
+      // The device whose agent asks shows the request itself; its user may be elsewhere.
       let isForPerson = isPushable(.person) && (!isLooking || category.isRequest)
       let receivers = (devices + (isForPerson ? [.person] : [])).filter {
         $0 != item.author && !preferences(of: $0).off.contains(category)
@@ -135,8 +134,8 @@ struct ServerInboxes: Sendable {
     for device in devices + [.person] { shorten(device) }
   }
 
-  /// Makes room in an inbox that holds too much: the oldest that are no open requests go, then the
-  /// oldest.
+  /// Shortens an inbox that is too large: first the oldest entries that are not open requests go,
+  /// then the oldest.
   private mutating func shorten(_ device: DeviceID) {
     guard let inbox = inboxes[device], inbox.count > WireLimits.inboxMax else { return }
     let waiting = inbox.filter { !$0.value.isAcknowledged }.keys.sorted()
@@ -147,7 +146,7 @@ struct ServerInboxes: Sendable {
     for position in (others + requests).prefix(excess) { remove(position, from: device) }
   }
 
-  /// What waits in a device's inbox and may be told, in order.
+  /// The waiting notifications of a device that may be sent, in order.
   func waiting(for device: DeviceID) -> [StoredNotification] {
     (inboxes[device] ?? [:]).filter { !$0.value.isAcknowledged && $0.key <= durablePosition }
       .keys.sorted().compactMap { notifications[$0] }
@@ -178,16 +177,15 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// Takes requests out of all inboxes that nobody awaits any more; they are taken back where they
-  /// were pushed.
+  /// Removes requests that are no longer awaited from all inboxes; pushed ones are retracted.
   ///
-  /// - Complexity: O(requests that are in inboxes), where none is over.
+  /// - Complexity: O(requests that are in inboxes), if none has ended.
   mutating func requestsEnded(where isOver: (StoredNotification) -> Bool) {
     guard !requests.isEmpty else { return }
     end(requests.values.joined().filter { notifications[$0].map(isOver) ?? false })
   }
 
-  /// The same of one request.
+  /// The same for one request.
   mutating func requestEnded(_ request: RequestID) {
     end(Array(requests[request] ?? []))
   }
@@ -216,7 +214,7 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// A device lost its access: what waits for it is gone from the store, and where it is pushed to.
+  /// A device was revoked: its waiting notifications and push targets are gone from the store.
   mutating func forget(_ device: DeviceID) {
     for position in (inboxes[device] ?? [:]).keys.sorted() { remove(position, from: device) }
     inboxes[device] = nil
@@ -228,7 +226,7 @@ struct ServerInboxes: Sendable {
 
   // MARK: - Pushing
 
-  /// Some time has passed: gives to the push service what is due.
+  /// Some time has passed: hands due notifications to the push service.
   mutating func timePassed(_ audience: Audience, uptime: Int64) {
     let left = connected.subtracting(audience.connected)
     connected = audience.connected
@@ -245,8 +243,8 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// The person is told once no device has been looked at for the delay: at once, where that is so
-  /// already. Whoever looks has seen what asks nothing.
+  /// Notifies the user's own targets once no device was looked at for the delay: at once, if that
+  /// is the case already. A user who looks has seen notifications without a question.
   private mutating func tellPerson(isLooking: Bool, uptime: Int64) {
     guard isPushable(.person) else { return }
     let unpushed = (inboxes[.person] ?? [:]).filter { !$0.value.isPushed }
@@ -259,13 +257,13 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// Nothing waits for a person who has no target.
+  /// Nothing waits for a user without a target.
   private mutating func emptyUnreachable() {
     guard !isPushable(.person) else { return }
     for position in (inboxes[.person] ?? [:]).keys.sorted() { remove(position, from: .person) }
   }
 
-  /// A device connected: it has time to take what waits.
+  /// A device connected: it has time to receive what waits.
   mutating func connected(_ device: DeviceID, uptime: Int64) {
     connected.insert(device)
     for position in (inboxes[device] ?? [:]).keys {
@@ -293,9 +291,9 @@ struct ServerInboxes: Sendable {
         showsDetails: preferences(of: device).showsDetails))
   }
 
-  // MARK: - What devices want
+  // MARK: - Preferences
 
-  /// The person's are those of the device that set a target of the person's last.
+  /// The user's preferences are those of the device that last set a target of the user.
   func preferences(of device: DeviceID) -> NotificationPreferences {
     var teller: DeviceID? = device
     if device == .person {
@@ -306,8 +304,8 @@ struct ServerInboxes: Sendable {
     return teller.flatMap { preferences[$0] } ?? NotificationPreferences()
   }
 
-  /// Devices that have somewhere to see running tasks and want to, with whether they want details.
-  /// What ends is told to those, too, that do not want any more.
+  /// Devices that want to display running tasks and can, with whether they want details. An end is
+  /// also sent to devices that no longer want it.
   func receivers(of event: LiveStatusOrder.Event) -> [DeviceID: Bool] {
     var receivers: [DeviceID: Bool] = [:]
     for (device, targets) in targets
@@ -320,7 +318,7 @@ struct ServerInboxes: Sendable {
     return receivers
   }
 
-  /// Those of a device and of the person, by id.
+  /// The targets of a device and of the user, by id.
   func targets(of device: DeviceID) -> [PushTargetRecord] {
     [device, .person].flatMap { targets[$0].map { Array($0.values) } ?? [] }
       .sorted { $0.id < $1.id }
@@ -332,17 +330,17 @@ struct ServerInboxes: Sendable {
     changes.preferences[device] = preferences
   }
 
-  /// - Returns: what is wrong with it; nil where it was set.
+  /// - Returns: the fault; nil if it was set.
   mutating func set(_ target: PushTargetRecord) -> String? {
     guard target.device != .person || target.takesNotices else {
-      return "tokens of live activities are a device's, not the person's"
+      return "tokens of live activities belong to a device, not to the user"
     }
     let known = targets[target.device] ?? [:]
     guard known[target.id] != nil || known.count < WireLimits.pushTargetsMax else {
       let whose = target.device == .person ? "a person" : "a device"
       return "\(whose) has at most \(WireLimits.pushTargetsMax) push targets; remove one first"
     }
-    // An id is of one target: one that changes its owner leaves the earlier one.
+    // An id belongs to one target: if a target changes its owner, the earlier one is removed.
     let others = target.device == .person ? targets.keys.filter { $0 != .person } : [.person]
     for owner in others.sorted() where targets[owner]?.removeValue(forKey: target.id) != nil {
       changes.targets.append(.remove(owner, target.id))
@@ -357,7 +355,7 @@ struct ServerInboxes: Sendable {
     return nil
   }
 
-  /// Whether a request changes or tests a target of the person's.
+  /// Whether a request changes or tests a target of the user.
   func isAboutPerson(_ request: InboxRequest) -> Bool {
     switch request {
     case .setTarget(let id, _, _, let owner): owner == .person || targets[.person]?[id] != nil
@@ -366,7 +364,7 @@ struct ServerInboxes: Sendable {
     }
   }
 
-  /// Removes a target of a device, or of the person.
+  /// Removes a target of a device, or of the user.
   mutating func removeTarget(_ id: PushTargetID, of device: DeviceID) {
     for owner in [device, .person] where targets[owner]?.removeValue(forKey: id) != nil {
       changes.targets.append(.remove(owner, id))

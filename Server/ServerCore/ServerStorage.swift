@@ -2,78 +2,79 @@ package import DispatchAuthority
 package import QueueModel
 package import WireProtocol
 
-/// The port to the server's durable store; `ServerStore` implements it over SQLite, a simulation
-/// in memory.
+/// The port to the server's durable store; `ServerStore` implements it over SQLite, a simulation in
+/// memory.
 ///
-/// Calls are synchronous and come from one thread at a time. Everything but `token` and `redeem`,
-/// which find out the workspace, is keyed by the workspace.
+/// Calls are synchronous and come from one thread at a time. Everything except `token` and
+/// `redeem`, which find the workspace, is keyed by the workspace.
 package protocol ServerStorage: AnyObject, Sendable {
   /// The token with this hash, revoked or not.
   func token(hash: [UInt8]) throws(StorageFault) -> TokenRecord?
 
-  /// Trades a code for a token in one transaction, or counts a wrong guess against the open codes of
-  /// its name.
+  /// Exchanges a code for a token in one transaction, or counts a wrong guess against the open
+  /// codes of its name.
   func redeem(_ redemption: CodeRedemption) throws(StorageFault) -> RedemptionOutcome
 
-  /// Stores a pairing code that a device asked for, unless that device has no access any more or got too many.
+  /// Stores a pairing code that a device requested, unless that device no longer has access or got
+  /// too many.
   func addCode(_ proposal: CodeProposal) throws(StorageFault) -> CodeOutcome
 
-  /// Who lost their access since, in the workspaces of the given tokens. Devices that lost it may be
-  /// left out where they were named before.
+  /// The devices that lost their access since the last call, in the workspaces of the given tokens.
+  /// Devices that were reported before may be left out.
   func lapsedAccess(among tokens: [ConnectedToken]) throws(StorageFault) -> LapsedAccess
 
-  /// What is known about a workspace besides its content; nil where there is none of that id.
+  /// What is known about a workspace except its content; nil if there is none with that id.
   func header(of workspace: WorkspaceID) throws(StorageFault) -> WorkspaceHeader?
 
   /// The latest snapshot of a prefix that ends at a position or before it.
   func latestSnapshot(of workspace: WorkspaceID, notBehind position: UInt64)
     throws(StorageFault) -> StoredSnapshot?
 
-  /// The chain at a position, where an entry or a snapshot there says it.
+  /// The chain at a position, if an entry or a snapshot there has it.
   func chain(of workspace: WorkspaceID, at position: UInt64) throws(StorageFault) -> UInt64?
 
   /// Log entries after a position, in order, at most `limit`.
   ///
-  /// - Parameter bytesMax: none comes behind the one with which they have as many bytes.
+  /// - Parameter bytesMax: the last entry is the one with which they reach this number of bytes.
   func entries(of workspace: WorkspaceID, after position: UInt64, limit: Int, bytesMax: Int)
     throws(StorageFault) -> [LogEntry]
 
   /// Stores everything in one durable transaction, or nothing.
   func commit(_ batch: CommitBatch) throws(StorageFault)
 
-  /// Keeps what happened about access, the newest of each kind.
+  /// Stores events about access, the newest of each kind.
   func record(_ entries: [AuditEntry]) throws(StorageFault)
 
-  /// Writes something small and durable, to see whether that is possible.
+  /// Writes something small and durable, to check that writing works.
   func probe() throws(StorageFault)
 
   /// Appends an entry in one durable transaction; its bytes count for the workspace's day.
   ///
-  /// - Throws: `StorageFault.conflict` where it does not follow on the head.
+  /// - Throws: `StorageFault.conflict` if it does not follow the head.
   func append(
     _ entry: LogEntry, to workspace: WorkspaceID, at wallMilliseconds: Int64
   ) throws(StorageFault)
 
-  /// Stores a snapshot, and keeps the one before it. Log entries before a position that both hold are
-  /// dropped; the one at the position says the chain to devices that have the log up to there. So are those of
-  /// which a device lacks more than it is sent as entries.
+  /// Stores a snapshot, and keeps the one before it. Log entries before a position that both cover
+  /// are dropped; the one at the position keeps the chain for devices that have the log up to
+  /// there. Entries are also dropped if a device that lacks them would get a snapshot instead.
   func save(
     _ snapshot: StoredSnapshot, of workspace: WorkspaceID, truncatingBefore position: UInt64
   ) throws(StorageFault)
 
-  /// The workspaces in which the inbox of a device with valid push targets holds what was neither
-  /// acknowledged nor pushed, or of whose tasks something is shown in place.
+  /// The workspaces in which the inbox of a device with valid push targets has entries that were
+  /// neither acknowledged nor pushed, or in which statuses of tasks are displayed.
   func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID]
 }
 
-/// Whom a token belongs to.
+/// The owner of a token.
 package struct TokenRecord: Hashable, Sendable {
   package var workspace: WorkspaceID
   package var device: DeviceRecord
   package var isRevoked: Bool
   /// When the access ends, milliseconds since 1970; nil for never.
   package var expiresAt: Int64?
-  /// What the workspace's files may take, where its owner said so.
+  /// The byte limit of the workspace's files, if it has its own.
   package var fileBytesMax: Int?
 
   package init(
@@ -87,7 +88,7 @@ package struct TokenRecord: Hashable, Sendable {
     self.fileBytesMax = fileBytesMax
   }
 
-  /// Whether the access has ended by then.
+  /// Whether the access has ended at that time.
   package func hasExpired(at wallMilliseconds: Int64) -> Bool {
     expiresAt.map { $0 <= wallMilliseconds } ?? false
   }
@@ -115,7 +116,7 @@ package struct DeviceRecord: Hashable, Sendable {
   }
 }
 
-/// A live connection's right to be there.
+/// The access of a live connection.
 package struct ConnectedToken: Hashable, Sendable {
   package var workspace: WorkspaceID
   package var device: DeviceID
@@ -128,13 +129,13 @@ package struct ConnectedToken: Hashable, Sendable {
   }
 }
 
-/// Who lost their access.
+/// Devices that lost their access.
 package struct LapsedAccess: Hashable, Sendable {
-  /// Those of the connected that were revoked, replaced or removed.
+  /// Tokens of connected devices that were revoked, replaced or removed.
   package var tokens: [ConnectedToken]
   /// Devices that were revoked, connected or not.
   package var devices: [WorkspaceID: Set<DeviceID>]
-  /// What the workspaces may take, where that may have changed.
+  /// The quotas of the workspaces, if they may have changed.
   package var quotas: [WorkspaceID: WorkspaceQuota]
 
   package init(
@@ -149,7 +150,7 @@ package struct LapsedAccess: Hashable, Sendable {
 
 /// A device that presents a pairing code.
 package struct CodeRedemption: Hashable, Sendable {
-  /// The code as it is stored.
+  /// The stored form of the code.
   package var codeHash: [UInt8]
   package var device: DeviceID
   package var deviceName: String
@@ -172,21 +173,22 @@ package struct CodeRedemption: Hashable, Sendable {
   }
 }
 
-/// A pairing code that a device asked for, to be stored.
+/// A pairing code that a device requested, to be stored.
 package struct CodeProposal: Hashable, Sendable {
-  /// As it is stored.
+  /// The stored form of the code.
   package var hash: [UInt8]
   package var workspace: WorkspaceID
-  /// Who asked.
+  /// The device that requested it.
   package var device: DeviceID
   package var role: DeviceRole
-  /// How long the new device has access; nil: as long as the one that asked. Never longer than that.
+  /// How long the new device has access; nil: as long as the requesting device. Never longer than
+  /// that.
   package var accessMilliseconds: Int64?
   package var wallMilliseconds: Int64
   package var expiresAt: Int64
-  /// Codes of the device that may be younger than their lifetime.
+  /// The maximum number of the device's codes that are younger than a code's lifetime.
   package var recentMax: Int
-  /// The address that the request came from.
+  /// The source address of the request.
   package var source: String
 
   package init(
@@ -205,7 +207,7 @@ package struct CodeProposal: Hashable, Sendable {
     self.source = source
   }
 
-  /// What the operator reads of it.
+  /// The operator's entry about it.
   package var auditEntry: AuditEntry {
     AuditEntry(
       at: wallMilliseconds, event: .code, workspace: workspace, device: device, source: source,
@@ -213,33 +215,33 @@ package struct CodeProposal: Hashable, Sendable {
   }
 }
 
-/// What became of it.
+/// The result of the proposal.
 package enum CodeOutcome: Hashable, Sendable {
   case added
   /// The device got as many codes as it may in that time.
   case tooMany
-  /// The device has no access any more.
+  /// The device no longer has access.
   case noAccess
 }
 
-/// What became of a pairing code.
+/// The result of a pairing code.
 package enum RedemptionOutcome: Hashable, Sendable {
   case granted(
     workspace: WorkspaceID, workspaceName: String, wasRevoked: Bool = false,
     letInBy: DeviceID? = nil)
-  /// The device's access was revoked, and the code is one that another device asked for.
+  /// The device's access was revoked, and the code was requested by another device.
   case revoked
-  /// The workspace knows the device already, and the code is one that yet another device asked for.
+  /// The workspace knows the device already, and the code was requested by yet another device.
   case known
   /// Unknown, used or expired; the guess was counted.
   case wrong
-  /// The code was right but died of wrong guesses.
+  /// The code was right but had ended after too many wrong guesses.
   case exhausted
-  /// The workspace has as many devices as it may.
+  /// The workspace has the maximum number of devices.
   case tooManyDevices
 }
 
-/// What is known about a workspace besides its content.
+/// What is known about a workspace except its content.
 package struct WorkspaceHeader: Hashable, Sendable {
   package var name: String
   /// The chain of the empty log: random, so that no two logs are alike.
@@ -249,7 +251,7 @@ package struct WorkspaceHeader: Hashable, Sendable {
   package var devices: [DeviceRecord]
   /// Leases and dispatches.
   package var authority: AuthorityRecords
-  /// Notifications, and who is to be told of them how.
+  /// Notifications, and the settings for sending them.
   package var inboxes: InboxRecords
   package var quota: WorkspaceQuota
   package var written: DailyWrites
@@ -275,7 +277,7 @@ package struct LogEntry: Hashable, Sendable {
   package enum Content: Hashable, Sendable {
     /// An accepted batch.
     case delta([UInt8])
-    /// The whole state from here on, packed: what the log held joined with a device's state.
+    /// The whole state from here on, packed: the log's content joined with a device's state.
     case state([UInt8])
 
     package var bytes: [UInt8] {
@@ -285,7 +287,7 @@ package struct LogEntry: Hashable, Sendable {
     }
   }
 
-  /// The log up to and with it.
+  /// The log up to and including it.
   package var prefix: LogPrefix
   package var content: Content
 
@@ -309,10 +311,10 @@ package struct StoredSnapshot: Hashable, Sendable {
 /// What one transaction of the group commit writes.
 package struct CommitBatch: Sendable {
   package var appends: [(workspace: WorkspaceID, entry: LogEntry)] = []
-  /// When they were taken, milliseconds since 1970.
+  /// When the batches were accepted, milliseconds since 1970.
   package var wallMilliseconds: Int64 = 0
   package var touches: [DeviceTouch] = []
-  /// Leases and dispatches; each row takes the place of the one with the same key.
+  /// Leases and dispatches; each row replaces the one with the same key.
   package var records: [(workspace: WorkspaceID, records: AuthorityRecords)] = []
   package var inboxes: [(workspace: WorkspaceID, changes: InboxChanges)] = []
 
@@ -323,7 +325,7 @@ package struct CommitBatch: Sendable {
   }
 }
 
-/// News about a device that may wait for the next transaction.
+/// An update about a device that may wait for the next transaction.
 package struct DeviceTouch: Hashable, Sendable {
   package var workspace: WorkspaceID
   package var device: DeviceID

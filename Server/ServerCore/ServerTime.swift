@@ -1,6 +1,6 @@
 /// A point in time as the driver sees it; the core owns no clock.
 package struct ServerTime: Hashable, Sendable {
-  /// A clock that never goes back and runs while the machine sleeps; its origin means nothing.
+  /// A clock that never goes back and runs while the machine sleeps; its origin has no meaning.
   /// Deadlines and rates are measured by it.
   package var uptimeMilliseconds: Int64
   /// Milliseconds since 1970; may step. Stamps and expiry dates are compared with it.
@@ -11,8 +11,8 @@ package struct ServerTime: Hashable, Sendable {
     self.wallMilliseconds = wallMilliseconds
   }
 
-  /// Whether the wall clock was set between an earlier point and this one: the two clocks went on by amounts
-  /// that differ by more than 2 seconds.
+  /// Whether the wall clock was set between an earlier point and this one: the two clocks advanced
+  /// by amounts that differ by more than 2 seconds.
   func isOfAnotherClock(than earlier: ServerTime) -> Bool {
     let wall = wallMilliseconds - earlier.wallMilliseconds
     return abs(wall - (uptimeMilliseconds - earlier.uptimeMilliseconds)) > 2_000

@@ -1,4 +1,4 @@
-/// Why the store could not do something.
+/// Why the store failed.
 package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible {
   package enum Code: String, Hashable, Sendable {
     /// No space is left.
@@ -7,11 +7,11 @@ package struct StorageFault: Error, Hashable, Sendable, CustomStringConvertible 
     case unavailable
     /// Another process holds the file for too long.
     case busy
-    /// What is stored contradicts itself.
+    /// The stored data contradicts itself.
     case corrupt
-    /// Somebody else changed what the change was to follow.
+    /// Another writer changed the base of the change.
     case conflict
-    /// Our own mistake: a statement the database rejects.
+    /// A mistake in our code: the database rejects a statement.
     case internalError
   }
 

@@ -1,15 +1,16 @@
 import QueueModel
 
-/// Whether the store works, as its answers tell, and what in it was found damaged.
+/// Whether the store works, by its answers, and which of its data is damaged.
 struct StoreHealth: Sendable {
   private let retryMilliseconds: Int64
   private let damageRetryMilliseconds: Int64
   /// When it failed last, uptime; nil while it works.
   private var failedAt: Int64?
   private var isProbed = false
-  /// Workspaces that could not be read because they are damaged, and when that was tried last, uptime.
+  /// Workspaces that could not be read because they are damaged, and when the last attempt was,
+  /// uptime.
   private var damagedWorkspaces: [WorkspaceID: Int64] = [:]
-  /// When what is to be pushed could not be read last because it is damaged, uptime.
+  /// When damaged pushes were last found, uptime.
   private var pushesDamagedAt: Int64?
 
   init(_ configuration: ServerConfiguration) {
@@ -19,12 +20,12 @@ struct StoreHealth: Sendable {
 
   var works: Bool { failedAt == nil }
 
-  /// Whether it failed a short while ago: then nothing new is asked of it.
+  /// Whether it failed recently: then it gets no new tasks.
   func isLeftAlone(at now: ServerTime) -> Bool {
     isWithin(retryMilliseconds, of: failedAt, now)
   }
 
-  /// A damaged workspace is no reason to keep the others waiting.
+  /// A damaged workspace does not delay the others.
   mutating func failed(_ fault: StorageFault, at now: ServerTime) {
     if fault.code != .corrupt { failedAt = now.uptimeMilliseconds }
   }
@@ -37,7 +38,7 @@ struct StoreHealth: Sendable {
 
   // MARK: - Probes
 
-  /// Whether it is time to find out whether it works again.
+  /// Whether it is time to check whether it works again.
   func needsProbe(at now: ServerTime) -> Bool { !works && !isProbed && !isLeftAlone(at: now) }
 
   mutating func probeBegan() { isProbed = true }
@@ -57,8 +58,7 @@ struct StoreHealth: Sendable {
     if fault.code == .corrupt { pushesDamagedAt = now.uptimeMilliseconds }
   }
 
-  /// Whether a workspace was found damaged a short while ago: then it is left alone unless somebody
-  /// asks for it.
+  /// Whether a workspace was found damaged recently: then it is left alone unless it is requested.
   func isDamaged(_ workspace: WorkspaceID, at now: ServerTime) -> Bool {
     isWithin(damageRetryMilliseconds, of: damagedWorkspaces[workspace], now)
   }

@@ -2,7 +2,7 @@ package import QueueModel
 import SequenceCRDT
 package import WireProtocol
 
-/// Work done away from the event loop: the store's, and packing that would hold up the loop.
+/// Work outside the event loop: the store's, and packing that would delay the loop.
 package enum StoreTask: Sendable {
   case authenticate(tokenHash: [UInt8])
   case redeem(CodeRedemption)
@@ -11,12 +11,12 @@ package enum StoreTask: Sendable {
   case load(WorkspaceID)
   case catchUp(CatchUpTask)
   case commit(CommitBatch)
-  /// The whole state at a prefix, for one that lacks much of it.
+  /// The whole state at a prefix, for a device that lacks much of it.
   case packSnapshot(Workspace, of: WorkspaceID, prefix: LogPrefix, partBytesMax: Int)
-  /// Packs a state, and is a `keepSnapshot` then.
+  /// Packs a state, then becomes a `keepSnapshot`.
   case saveSnapshot(WorkspaceID, Workspace, prefix: LogPrefix, truncatingBefore: UInt64)
   case keepSnapshot(StoredSnapshot, of: WorkspaceID, truncatingBefore: UInt64)
-  /// Joins a state with what is durable, and is an `appendState` then.
+  /// Joins a state with the durable one, then becomes an `appendState`.
   case join(JoinTask)
   case appendState(LogEntry, to: WorkspaceID, wallMilliseconds: Int64)
   case findUnpushed
@@ -25,14 +25,15 @@ package enum StoreTask: Sendable {
 }
 
 extension StoreTask {
-  /// Where a task is done.
+  /// The thread of a task.
   package enum Place: Hashable, Sendable {
     /// On the store's thread, in order.
     case inOrder
-    /// Beside the others, which do not wait for it, when it is the workspace's turn: it is long, and only
-    /// packs what is durable already. Loading is not such a task: it has to see what was asked for before.
+    /// Parallel to the others, which do not wait for it, when it is the workspace's turn: it is
+    /// long, and only packs what is durable already. Loading is not such a task: it has to see the
+    /// results of earlier tasks.
     case beside(WorkspaceID)
-    /// Its `preparation` beside the others, and what is left then in order.
+    /// Its `preparation` parallel to the others, then the rest in order.
     case preparedBeside(WorkspaceID)
   }
 
@@ -48,13 +49,13 @@ extension StoreTask {
     }
   }
 
-  /// What is left of a task.
+  /// The rest of a task.
   package enum Preparation: Sendable {
     case task(StoreTask)
     case done(StoreOutcome)
   }
 
-  /// Does what asks nothing of the store, and takes as long as a workspace is large.
+  /// Does the part that does not need the store, in time proportional to the workspace.
   package func preparation() -> Preparation {
     switch self {
     case .saveSnapshot(let id, let workspace, let prefix, let position):
@@ -73,35 +74,35 @@ extension StoreTask {
   }
 }
 
-/// What a device lacks, to be packed into frames.
+/// The missing part of a device's log, to be packed into frames.
 package struct CatchUpTask: Sendable {
   package var workspace: WorkspaceID
-  /// What the device says it has.
+  /// The prefix that the device reports.
   package var start: LogPrefix
   package var end: LogPrefix
   package var limits: ServerConfiguration.Log
 }
 
-/// What became of a task.
+/// The result of a task.
 package enum StoreOutcome: Sendable {
   case token(TokenRecord?)
   case redemption(RedemptionOutcome)
   case code(CodeOutcome)
   case lapsed(LapsedAccess)
-  /// nil where there is no such workspace.
+  /// nil if there is no such workspace.
   case workspace(LoadedWorkspace?)
-  /// What a device lacks.
+  /// The missing part of a device's log.
   ///
-  /// - work: what it took to put entries together, as `CatchUp` counts it; 0 for a state.
+  /// - work: the work to merge entries, in the unit of `CatchUp`; 0 for a state.
   case frames([[UInt8]], work: Int)
-  /// The log does not hold what the device lacks as entries, or too much of them.
+  /// The log does not hold the missing entries, or they are too many.
   ///
-  /// - isPrefix: whether what the device has is known to be a prefix of this log.
+  /// - isPrefix: whether the device's log is known to be a prefix of this log.
   case snapshotNeeded(isPrefix: Bool)
   case committed
   case snapshotSaved(bytes: Int)
   case joined(JoinOutcome)
-  /// Workspaces in which something is still to be pushed.
+  /// Workspaces with notifications that still have to be pushed.
   case unpushed([WorkspaceID])
   case probed
   case recorded
@@ -119,7 +120,7 @@ package struct LoadedWorkspace: Sendable {
 }
 
 extension ServerStorage {
-  /// Does a task; called on the store's thread, or on the one beside it, as `StoreTask.place` says.
+  /// Does a task; called on the store's thread, or on the parallel one, as `StoreTask.place` says.
   package func perform(_ task: StoreTask) -> StoreOutcome {
     do throws(StorageFault) {
       switch task {
@@ -168,7 +169,7 @@ extension ServerStorage {
     }
   }
 
-  /// The entries behind a prefix, where the device's is one of this log's and the entries are there.
+  /// The entries after a prefix, if it is a prefix of this log and the entries are kept.
   private func catchUp(_ task: CatchUpTask) throws(StorageFault) -> StoreOutcome {
     let (start, end) = (task.start, task.end)
     var isPrefix = start == .empty
@@ -188,8 +189,8 @@ extension ServerStorage {
     return .frames(packed.frames, work: packed.work)
   }
 
-  /// Reads a workspace: the latest snapshot and the log behind it, or, where that does not lead to
-  /// the head, the snapshot before and the log behind that.
+  /// Reads a workspace: the latest snapshot and the log after it or, if that does not lead to the
+  /// head, the previous snapshot and the log after that.
   private func load(_ id: WorkspaceID) throws(StorageFault) -> LoadedWorkspace? {
     guard let header = try header(of: id) else { return nil }
     var contradiction = "it has neither log nor snapshot"
@@ -222,9 +223,9 @@ extension ServerStorage {
     }
   }
 
-  /// Applies the log behind a prefix.
+  /// Applies the log after a prefix.
   ///
-  /// - Returns: what is wrong with it; nil where it leads to the head.
+  /// - Returns: the fault; nil if it leads to the head.
   private func replay(
     _ id: WorkspaceID, behind start: LogPrefix, into loaded: inout LoadedWorkspace
   ) throws(StorageFault) -> String? {
@@ -236,7 +237,7 @@ extension ServerStorage {
       var operations: [Operation] = []
       for entry in entries where entry.prefix.position <= loaded.header.head.position {
         guard reached.appending(entry.content.bytes) == entry.prefix else {
-          return "log entry \(entry.prefix.position) does not follow on \(reached.position)"
+          return "log entry \(entry.prefix.position) does not follow \(reached.position)"
         }
         reached = entry.prefix
         loaded.tailEntries += 1

@@ -4,7 +4,7 @@ package import WireProtocol
 
 /// A notification as it is stored, once for all devices.
 package struct StoredNotification: Hashable, Sendable {
-  /// Rises with every notification of the workspace.
+  /// Increases with every notification of the workspace.
   package var position: UInt64
   /// The operation that made it.
   package var name: OperationID
@@ -12,9 +12,9 @@ package struct StoredNotification: Hashable, Sendable {
   package var session: SessionID
   /// The approval or question that can be answered.
   package var request: RequestID?
-  /// When it came about, milliseconds since 1970.
+  /// When it happened, milliseconds since 1970.
   package var milliseconds: Int64
-  /// From when on nobody can answer, milliseconds since 1970; nil: it stays of use.
+  /// When the request expires, milliseconds since 1970; nil: it stays useful.
   package var expiresAt: Int64?
 
   package init(
@@ -30,13 +30,13 @@ package struct StoredNotification: Hashable, Sendable {
     self.expiresAt = expiresAt
   }
 
-  /// Somebody waits for an answer.
+  /// Whether it asks for an answer.
   package var isRequest: Bool { request != nil }
 
-  /// Nobody could ever answer it from another device: the agent asks at its own prompt.
+  /// Whether it can only be answered at the agent's own prompt, never from another device.
   package var isAskedAtHost: Bool { expiresAt.map { $0 <= milliseconds } ?? false }
 
-  /// From when on nobody needs to be told of it, milliseconds since 1970; nil: it stays of use.
+  /// When it becomes useless, milliseconds since 1970; nil: it stays useful.
   package var uselessAt: Int64? { isAskedAtHost ? nil : expiresAt }
 }
 
@@ -44,9 +44,10 @@ package struct StoredNotification: Hashable, Sendable {
 package struct InboxEntry: Hashable, Sendable {
   package var device: DeviceID
   package var position: UInt64
-  /// It was given to the push service, which has to take it back once nobody awaits it any more.
+  /// Whether the push service got it, and must retract it once it is no longer awaited.
   package var isPushed: Bool
-  /// The device has it. Only what was pushed and can still be taken back is kept after that.
+  /// Whether the device has it. After that, only pushed entries that can still be retracted are
+  /// kept.
   package var isAcknowledged: Bool
 
   package init(
@@ -60,16 +61,16 @@ package struct InboxEntry: Hashable, Sendable {
 }
 
 extension DeviceID {
-  /// The person of a workspace, in the place of a device, where targets belong to no device. No
-  /// device is let in under it.
+  /// The user of a workspace, as a stand-in for the device of targets that belong to no device. No
+  /// device has this id.
   package static let person = DeviceID(high: 0, low: 0)
 }
 
-/// An address that a device, or the person, has notifications pushed to.
+/// A push address of a device, or of the user.
 package struct PushTargetRecord: Hashable, Sendable {
-  /// Whose it is.
+  /// The owner.
   package var device: DeviceID
-  /// The device that set it: the target is used for as long as that one may connect.
+  /// The device that set it: the target is used as long as that device may connect.
   package var setBy: DeviceID
   package var id: PushTargetID
   package var kind: String
@@ -78,11 +79,11 @@ package struct PushTargetRecord: Hashable, Sendable {
   /// The address without its secrets.
   package var shownAddress: String
   package var isValid: Bool
-  /// Why it is not valid, in the provider's word; empty for nothing.
+  /// Why it is not valid, in the provider's words; empty if it is valid.
   package var reason: String
-  /// When a device last said that the address is its own or the person's, milliseconds since 1970.
+  /// When a device last registered the address as its own or the user's, milliseconds since 1970.
   package var registeredAt: Int64
-  /// When its provider last took a push, milliseconds since 1970; nil for not yet.
+  /// When its provider last accepted a push, milliseconds since 1970; nil if it never did.
   package var deliveredAt: Int64?
 
   package init(
@@ -102,15 +103,15 @@ package struct PushTargetRecord: Hashable, Sendable {
     self.deliveredAt = deliveredAt
   }
 
-  /// What stands in the address of a live activity's token.
+  /// A mark in the address of a live activity's token.
   package static let activityMark = "purpose=live-activity"
 
-  /// Whether notifications are pushed there: tokens of live activities take none.
+  /// Whether notifications are pushed to it: tokens of live activities accept none.
   package var takesNotices: Bool {
     kind != "apns" || address.firstRange(of: PushTargetRecord.activityMark) == nil
   }
 
-  /// What the device is told.
+  /// The state for the device.
   package var state: PushTargetState {
     PushTargetState(
       id: id, kind: kind, address: shownAddress, isValid: isValid, reason: reason,
@@ -118,14 +119,14 @@ package struct PushTargetRecord: Hashable, Sendable {
   }
 }
 
-/// What a provider said of a push target.
+/// A provider's report about a push target.
 package struct PushTargetReport: Hashable, Sendable {
   package var workspace: WorkspaceID
-  /// As it was used; one that was set anew since is not meant.
+  /// The target as it was used; the report does not apply to one that was set again since.
   package var target: PushTargetRecord
   package var isValid: Bool
   package var reason: String
-  /// When it took a push, milliseconds since 1970; nil: it took none.
+  /// When it accepted a push, milliseconds since 1970; nil: it did not.
   package var deliveredAt: Int64?
 
   package init(
@@ -139,7 +140,7 @@ package struct PushTargetReport: Hashable, Sendable {
     self.deliveredAt = deliveredAt
   }
 
-  /// A test of a target went well.
+  /// A test of a target succeeded.
   static func tested(
     _ target: PushTargetRecord, of workspace: WorkspaceID, at wallMilliseconds: Int64
   ) -> PushTargetReport {
@@ -149,21 +150,22 @@ package struct PushTargetReport: Hashable, Sendable {
   }
 }
 
-/// What the push service has to do for one device, or the person: to all its valid targets that take such things.
+/// A task of the push service for one device, or the user: a push to all its valid targets that
+/// accept it.
 ///
-/// Orders are stored in the transaction that led to them and stay until they are carried out.
+/// Orders are stored in the transaction that caused them and stay until they are completed.
 package struct PushOrder: Hashable, Sendable {
   package enum Kind: UInt8, Hashable, Sendable {
     /// Show it.
     case alert = 1
-    /// It is not awaited any more: take it back where it is shown.
+    /// It is no longer awaited: retract it.
     case retract = 2
   }
 
   package var kind: Kind
   package var device: DeviceID
   package var notification: StoredNotification
-  /// The device wants to be told more than what kind of thing happened.
+  /// Whether the device wants more than the category.
   package var showsDetails: Bool
 
   package init(
@@ -176,9 +178,9 @@ package struct PushOrder: Hashable, Sendable {
   }
 }
 
-/// A push order as it waits in the store.
+/// A push order in the store.
 package struct StoredPushOrder: Hashable, Sendable {
-  /// Rises with every order.
+  /// Increases with every order.
   package var number: Int64
   package var workspace: WorkspaceID
   package var order: PushOrder
@@ -190,7 +192,7 @@ package struct StoredPushOrder: Hashable, Sendable {
   }
 }
 
-/// A status that begins, changes or ends, to be told once it is stored.
+/// A status that begins, changes or ends, to be sent once it is stored.
 package struct LiveStatusChange: Hashable, Sendable {
   package var event: LiveStatusOrder.Event
   package var task: TaskState
@@ -204,25 +206,25 @@ package struct LiveStatusChange: Hashable, Sendable {
   }
 }
 
-/// What the store is to know of a status; milliseconds since 1970.
+/// What the store keeps about a status; milliseconds since 1970.
 package enum ShownStatus: Hashable, Sendable {
   case since(Int64)
-  /// Kept until everybody was told.
+  /// Kept until all devices were notified.
   case ended(at: Int64)
 }
 
-/// What there is of notifications in a workspace.
+/// The notifications of a workspace.
 package struct InboxRecords: Hashable, Sendable {
-  /// The position of the latest notification, whether it is still there or not.
+  /// The position of the latest notification, whether it still exists or not.
   package var lastPosition: UInt64
-  /// Those that are in any inbox.
+  /// The notifications that are in any inbox.
   package var notifications: [StoredNotification]
   package var entries: [InboxEntry]
   package var preferences: [DeviceID: NotificationPreferences]
   package var targets: [PushTargetRecord]
-  /// The sessions whose tasks are shown in place, and since when: milliseconds since 1970.
+  /// The sessions with displayed statuses, and since when: milliseconds since 1970.
   package var statuses: [SessionID: Int64]
-  /// The sessions of which somebody may still be shown what has ended, and when it ended:
+  /// The sessions whose ended status some devices may still display, and when it ended:
   /// milliseconds since 1970.
   package var endedStatuses: [SessionID: Int64]
 
@@ -242,30 +244,30 @@ package struct InboxRecords: Hashable, Sendable {
   }
 }
 
-/// What changed of the notifications of a workspace, to be stored in this order.
+/// Changes of the notifications of a workspace, to be stored in this order.
 package struct InboxChanges: Hashable, Sendable {
   package enum Target: Hashable, Sendable {
-    /// Takes the place of the one with the same device and id.
+    /// Replaces the one with the same device and id.
     case set(PushTargetRecord)
     case remove(DeviceID, PushTargetID)
   }
 
   package var posted: [StoredNotification] = []
-  /// Each takes the place of the one with the same device and position.
+  /// Each replaces the one with the same device and position.
   package var entries: [InboxEntry] = []
   package var removed: [InboxEntry] = []
   package var preferences: [DeviceID: NotificationPreferences] = [:]
   package var targets: [Target] = []
   package var orders: [PushOrder] = []
-  /// What is told of running tasks once all this is stored; of these the store keeps which are
-  /// shown since when.
+  /// The status changes to send once all this is stored; the store keeps which statuses are
+  /// displayed, and since when.
   package var statuses: [LiveStatusChange] = []
 
   package init() {}
 
   package var isEmpty: Bool { self == InboxChanges() }
 
-  /// The sessions whose statuses begin or end, each with the latest of it.
+  /// The sessions whose statuses begin or end, each with its latest change.
   package var shown: [SessionID: ShownStatus] {
     var shown: [SessionID: ShownStatus] = [:]
     for status in statuses {

@@ -1,6 +1,6 @@
 /// Allows `perSecond` units a second in the long run and `burst` at once.
 ///
-/// Spending is never refused: a bucket may go into debt, and the owner decides what a debt means.
+/// Spending is never refused: a bucket may go into debt, and its owner decides the consequence.
 package struct TokenBucket: Hashable, Sendable {
   private let perSecond: Int64
   private let burst: Int64
@@ -15,30 +15,30 @@ package struct TokenBucket: Hashable, Sendable {
     refilledAt = uptimeMilliseconds
   }
 
-  /// Takes `count` units, or gives them back where that is negative.
+  /// Removes `count` units, or returns them if it is negative.
   package mutating func spend(_ count: Int, uptimeMilliseconds: Int64) {
     refill(uptimeMilliseconds: uptimeMilliseconds)
     level -= Int64(count) * 1_000
   }
 
-  /// Adds what the time since the last call allows.
+  /// Adds the units of the time since the last call.
   package mutating func refill(uptimeMilliseconds: Int64) {
-    // Of a day or a decade: what is rare may be owed for long.
+    // The elapsed time may be a day or a decade: a debt of rare units may last long.
     let elapsed = min(max(uptimeMilliseconds - refilledAt, 0), 1 << 40)
     refilledAt = max(refilledAt, uptimeMilliseconds)
     level = min(level + elapsed * perSecond, burst * 1_000)
   }
 
-  /// As much may be taken as from a new one.
+  /// Whether as much may be spent as from a new one.
   func isFull(uptimeMilliseconds: Int64) -> Bool {
     var refilled = self
     refilled.refill(uptimeMilliseconds: uptimeMilliseconds)
     return refilled.level == burst * 1_000
   }
 
-  /// Nothing is left: the sender should be slowed down.
+  /// Whether nothing is left: the sender should be slowed down.
   package var isEmpty: Bool { level < 0 }
 
-  /// A whole burst is owed: slowing the sender down did not help.
+  /// Whether a whole burst is owed: slowing the sender down did not help.
   var isOverdrawn: Bool { level < -burst * 1_000 }
 }

@@ -1,7 +1,7 @@
-/// When the tokens of connected devices are held against the store.
+/// When the tokens of connected devices are checked against the store.
 struct TokenCheck: Sendable {
   private let everyMilliseconds: Int64
-  /// When the last one began, uptime; long ago where none did.
+  /// When the last check began, uptime; a time long ago if there was none.
   private var beganAt: Int64 = .min / 2
   private var isUnderWay = false
 
@@ -9,9 +9,9 @@ struct TokenCheck: Sendable {
     self.everyMilliseconds = everyMilliseconds
   }
 
-  /// Begins one where it is time.
+  /// Begins a check if it is time.
   ///
-  /// - Returns: whether it began; it is over at once unless the store is asked.
+  /// - Returns: whether it began; it ends at once unless the store is asked.
   mutating func begin(at now: ServerTime) -> Bool {
     guard !isUnderWay, now.uptimeMilliseconds - beganAt >= everyMilliseconds else { return false }
     beganAt = now.uptimeMilliseconds

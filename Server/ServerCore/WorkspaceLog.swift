@@ -1,26 +1,26 @@
 import WireProtocol
 
-/// Where a workspace's log stands: up to where it is durable, what is staged behind that, and how much of it
-/// has to be read behind the latest snapshot.
+/// The ends of a workspace's log, durable and staged, and the length of the part after the latest
+/// snapshot.
 struct WorkspaceLog: Sendable {
   /// The durable log.
   private(set) var head = LogPrefix.empty
-  /// The log with what is staged; equals `head` when nothing is in flight.
+  /// The log with what is staged; equal to `head` if nothing is in flight.
   private(set) var stagedHead = LogPrefix.empty
   private var stagedBytes = 0
-  /// Entries behind the latest snapshot, and their bytes.
+  /// Entries after the latest snapshot, and their bytes.
   private var tailEntries = 0
   private var tailBytes = 0
   private(set) var snapshotBytes = 0
   /// The entries and bytes that the snapshot being saved covers.
   private var snapshotInFlight: (entries: Int, bytes: Int)?
 
-  /// Nothing is in flight.
+  /// Whether nothing is in flight.
   var isQuiet: Bool { stagedHead == head }
-  /// What it takes in the store, with what is staged.
+  /// Its bytes in the store, with what is staged.
   var storedBytes: Int { snapshotBytes + tailBytes + stagedBytes }
 
-  /// Takes over what was read from the store.
+  /// Uses what was read from the store.
   mutating func refresh(from loaded: LoadedWorkspace) {
     head = loaded.header.head
     stagedHead = head
@@ -36,7 +36,7 @@ struct WorkspaceLog: Sendable {
     stagedBytes += delta.count
   }
 
-  /// The store has an entry that was staged.
+  /// The store has a staged entry.
   mutating func becameDurable(_ entry: LogEntry) {
     let bytes = entry.content.bytes.count
     head = entry.prefix
@@ -45,7 +45,7 @@ struct WorkspaceLog: Sendable {
     tailBytes += bytes
   }
 
-  /// The store has nothing of what was staged.
+  /// The store lost the staged entries.
   mutating func stagedWasLost() {
     stagedHead = head
     stagedBytes = 0
@@ -55,7 +55,7 @@ struct WorkspaceLog: Sendable {
 
   /// Whether a snapshot would save a good part of the next load.
   ///
-  /// - Parameter tailBytesMax: bytes after which one is due however few entries they are.
+  /// - Parameter tailBytesMax: bytes after which one is due, whatever the number of entries.
   func wantsSnapshot(_ rules: ServerConfiguration.Log, tailBytesMax: Int) -> Bool {
     guard isQuiet, snapshotInFlight == nil else { return false }
     return tailEntries >= rules.snapshotEntriesMax
@@ -63,7 +63,7 @@ struct WorkspaceLog: Sendable {
       || isTailLong(tailBytesMax)
   }
 
-  /// Whether much has to be read behind the latest snapshot.
+  /// Whether a load would read much after the latest snapshot.
   func isTailLong(_ bytesMax: Int) -> Bool {
     tailBytes > 0 && tailBytes >= bytesMax && tailBytes >= snapshotBytes / 2
   }
@@ -73,7 +73,7 @@ struct WorkspaceLog: Sendable {
     snapshotInFlight = (tailEntries, tailBytes)
   }
 
-  /// The snapshot was stored; nil where that failed, to be tried again after the next commit.
+  /// The snapshot was stored; nil if that failed, to be tried again after the next commit.
   mutating func snapshotEnded(bytes: Int?) {
     guard let covered = snapshotInFlight else { return }
     snapshotInFlight = nil

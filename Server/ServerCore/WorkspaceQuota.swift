@@ -1,15 +1,15 @@
-/// What one workspace may take, where its owner said something else than the server's setting.
+/// The limits of one workspace, if it has its own.
 package struct WorkspaceQuota: Hashable, Sendable {
-  /// The greatest `unitsMax`: what a snapshot of any size may claim, so that every state can be read.
+  /// The greatest `unitsMax`: the claim of a snapshot of any size, so that every state can be read.
   package static let unitsMaxMax: UInt64 = 1 << 25
 
-  /// Bytes of its latest snapshot and of the log behind it.
+  /// Bytes of its latest snapshot and of the log after it.
   package var bytesMax: Int?
-  /// Letters, places and changes that were ever made: what memory and starts go by. A message takes
+  /// Letters, places and changes ever made: they determine memory and start times. A message takes
   /// three or more.
   package var unitsMax: UInt64?
-  /// Bytes of changes, and of states that were joined, that it takes on one day (UTC); the last of a day is
-  /// taken whole.
+  /// Bytes of changes, and of joined states, in one day (UTC); the last one of a day is accepted
+  /// whole.
   package var dailyBytesMax: Int?
   /// Bytes of its files, each counted as 4 KiB or more.
   package var fileBytesMax: Int?
@@ -25,7 +25,7 @@ package struct WorkspaceQuota: Hashable, Sendable {
   }
 }
 
-/// What a workspace took on a day (UTC, days since 1970).
+/// The bytes that a workspace added on a day (UTC, days since 1970).
 package struct DailyWrites: Hashable, Sendable {
   package static let dayMilliseconds: Int64 = 86_400_000
 
@@ -37,7 +37,7 @@ package struct DailyWrites: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// What was taken on the day of a moment.
+  /// The bytes on the day of a time.
   func bytes(at wallMilliseconds: Int64) -> Int {
     day == wallMilliseconds / DailyWrites.dayMilliseconds ? bytes : 0
   }

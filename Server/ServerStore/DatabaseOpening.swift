@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import ServerCore
 
-/// What opening the server's file takes besides its connection.
+/// Steps of opening the server's file, besides the connection.
 package enum DatabaseOpening {
   /// Damaged files that were set aside in a directory, the latest last.
   package static func filesSetAside(in directory: String) -> [String] {
@@ -12,10 +12,10 @@ package enum DatabaseOpening {
       .sorted().map { "\(directory)/\(prefix)\($0)" }
   }
 
-  /// Copies a database of an older version beside it before it is changed: the way back, should the new
-  /// version be no good. It stays until somebody removes it.
+  /// Copies a database of an older version before it is changed, so that the operator can go back.
+  /// The copy stays until it is removed by hand.
   ///
-  /// - Parameter beforeCopying: where another process may come in between; for tests.
+  /// - Parameter beforeCopying: called where another process may come in between; for tests.
   static func keepBeforeUpgrade(
     _ queue: DatabaseQueue, path: String, beforeCopying: () throws -> Void = {}
   ) throws {
@@ -28,7 +28,7 @@ package enum DatabaseOpening {
     guard !applied.isEmpty, !isDone else { return }
     let copy = "\(path).before-upgrade-\(applied.count)"
     try removeUnfinished(copy)
-    // A name of its own: another process may do the same.
+    // A unique name: another process may do the same.
     let unfinished = "\(copy).new-\(getpid())"
     defer { try? FileManager.default.removeItem(atPath: unfinished) }
     guard
@@ -37,14 +37,14 @@ package enum DatabaseOpening {
     else { throw StoreOpeningError.unavailable(path: unfinished, reason: "it cannot be created") }
     try beforeCopying()
     try queue.inDatabase { try $0.execute(sql: "VACUUM INTO ?", arguments: [unfinished]) }
-    // Who was faster has upgraded the file by now, and kept it as it was.
+    // A faster process has upgraded the file by now, and kept a copy of the old one.
     guard try appliedMigrations(ofCopy: unfinished) == applied else { return }
     guard rename(unfinished, copy) == 0 else {
       throw StoreOpeningError.unavailable(path: copy, reason: String(cString: strerror(errno)))
     }
   }
 
-  /// A copy that was not finished by a process that is gone stands in nobody's way.
+  /// An unfinished copy of a process that has ended must not block others.
   private static func removeUnfinished(_ copy: String) throws {
     let file = URL(filePath: copy)
     let folder = file.deletingLastPathComponent().path(percentEncoded: false)
@@ -67,13 +67,13 @@ package enum DatabaseOpening {
     return applied
   }
 
-  /// What stands between a file's name and a number where it was set aside.
+  /// The part between a damaged file's name and its number.
   static let asideMark = ".corrupt-"
 
-  /// Moves the damaged file and its companions out of the way, under a name that is free: all of
-  /// them, or none. Without its log the file would be an older state, perhaps a sound one.
+  /// Moves the damaged file and its companions to a free name: all of them, or none. Without its
+  /// log the file would be an older state, which might look sound.
   ///
-  /// - Returns: where the file is now; nil where it could not be moved.
+  /// - Returns: where the file is now; nil if it could not be moved.
   static func setAside(
     path: String,
     move: (_ from: String, _ to: String) throws -> Void = {
@@ -94,7 +94,7 @@ package enum DatabaseOpening {
       }
       return kept
     } catch {
-      // Where this fails too, the operator finds the companions beside it, under the new name.
+      // If this fails too, the operator finds the companions beside it, under the new name.
       for suffix in moved { try? move(kept + suffix, path + suffix) }
       return nil
     }

@@ -5,7 +5,7 @@ extension DirectoryLock {
 
   /// Keeps a second server off a data directory, or a second backup off a folder of backups.
   ///
-  /// - Parameter name: the file of the lock; the server's own where none is given.
+  /// - Parameter name: the file of the lock; by default the server's own.
   package convenience init(
     directory: String, name: String = DirectoryLock.serverName
   ) throws(StoreOpeningError) {
@@ -20,7 +20,8 @@ extension DirectoryLock {
     }
   }
 
-  /// Takes a server's lock, and tries again for a moment: who looks whether a server runs holds it that long.
+  /// Takes a server's lock, and retries for a moment: a check for a running server holds it that
+  /// long.
   ///
   /// - Parameter pause: between two attempts, of which there are ten.
   package static func serving(

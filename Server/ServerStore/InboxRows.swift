@@ -5,10 +5,10 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// The rows of a workspace's notifications, inboxes, preferences and push targets, and the orders to push
-/// what is in them, within a transaction.
+/// The rows of a workspace's notifications, inboxes, preferences and push targets, and the push
+/// orders for them, within a transaction.
 struct InboxRows {
-  /// The workspace's.
+  /// The number of the workspace.
   let number: Int64
   let db: Database
 
@@ -113,7 +113,7 @@ struct InboxRows {
       ).execute(arguments: [number, entry.device.column, entry.position.column])
       try forget(entry.position.column)
     }
-    // What was for revoked devices alone.
+    // Notifications only for revoked devices.
     for notification in changes.posted {
       try forget(notification.position.column)
     }
@@ -137,14 +137,14 @@ struct InboxRows {
     }
   }
 
-  /// A condition: the device ?2 of the workspace ?1 may connect, or it is the person. It may have
+  /// A condition: the device ?2 of the workspace ?1 may connect, or it is the user. It may have
   /// been revoked since the server read it.
   private static let mayConnect = """
     (?2 = zeroblob(16) OR EXISTS (SELECT 1 FROM devices d
       WHERE d.workspace = ?1 AND d.id = ?2 AND d.revoked_at IS NULL))
     """
 
-  /// Removes what waits for a device, what it wants to be told, and where that is pushed to.
+  /// Removes a device's waiting notifications, preferences and push targets.
   func forget(_ device: DeviceID) throws {
     let key: StatementArguments = [number, device.column]
     try db.execute(
@@ -167,7 +167,7 @@ struct InboxRows {
     for position in positions { try forget(position) }
   }
 
-  /// Removes a notification that nobody names any more.
+  /// Removes a notification that no inbox has.
   func forget(_ position: Int64) throws {
     try db.cachedStatement(
       sql: """

@@ -3,7 +3,7 @@ import GRDB
 import QueueModel
 import SequenceCRDT
 
-/// How the model's values look in columns.
+/// The model's values as columns.
 extension UniqueIdentifier {
   var column: Data {
     var bytes = Data(capacity: 16)
@@ -15,7 +15,7 @@ extension UniqueIdentifier {
     return bytes
   }
 
-  /// nil where the column does not hold 16 bytes.
+  /// nil if the column does not have 16 bytes.
   init?(column: Data) {
     guard column.count == 16 else { return nil }
     let half = { (part: Data) in part.reduce(UInt64(0)) { $0 << 8 | UInt64($1) } }
@@ -40,14 +40,15 @@ extension ReplicaID {
   }
 }
 
-/// A column that does not hold what the schema promises.
+/// A column that breaks the schema.
 struct DamagedColumn: Error, CustomStringConvertible {
   var name: String
 
   var description: String { "the column \(name) holds what it cannot hold" }
 }
 
-/// What `body` reads; nil where a row holds what it cannot hold, which is damage of that row alone.
+/// The value that `body` reads; nil if a row has an impossible value, which means damage of that
+/// row only.
 func readable<Value>(_ body: () throws -> Value) throws -> Value? {
   do {
     return try body()
@@ -57,7 +58,7 @@ func readable<Value>(_ body: () throws -> Value) throws -> Value? {
   }
 }
 
-/// Whether an error says that a row holds what none of its values is written as.
+/// Whether an error means that a row has a value that is never written.
 func isDamage(_ error: any Error) -> Bool {
   error is DamagedColumn || error is QueueError || error is DecodingError
 }

@@ -33,7 +33,7 @@ package struct Revocation: Hashable, Sendable {
   }
 }
 
-/// A workspace to be created where none of its name exists.
+/// A workspace to create if its name does not exist.
 package struct WorkspaceProposal: Hashable, Sendable {
   package var name: String
   package var id: WorkspaceID
@@ -48,11 +48,11 @@ package struct WorkspaceProposal: Hashable, Sendable {
   }
 }
 
-/// What operators do; safe beside a serving process.
+/// The operator's commands; safe beside a serving process.
 extension ServerDatabase {
-  /// Stores the hash of a fresh pairing code, and its workspace where that is new.
+  /// Stores the hash of a new pairing code, and its workspace if that is new.
   ///
-  /// - Returns: the id of the workspace of that name.
+  /// - Returns: the id of the workspace with that name.
   package func addPairingCode(
     hash: [UInt8], for proposal: WorkspaceProposal, expiresAt: Int64, role: DeviceRole = .host,
     accessMilliseconds: Int64? = nil
@@ -91,8 +91,8 @@ extension ServerDatabase {
     }
   }
 
-  /// The devices of one workspace, or of all, revoked ones too. A row that cannot be read is left out: its
-  /// workspace cannot be read either, and is told as damaged.
+  /// The devices of one workspace, or of all, revoked ones included. An unreadable row is left out:
+  /// its workspace cannot be read either, and is reported as damaged.
   package func devices(inWorkspaceNamed name: String?) throws(StorageFault) -> [DeviceListing] {
     try read { db in
       try Row.fetchAll(
@@ -119,8 +119,8 @@ extension ServerDatabase {
     }
   }
 
-  /// Takes a device's access away for good; its token stays known, so that it is told why. What
-  /// waits for it goes, and where its notifications are pushed to.
+  /// Revokes a device for good; its token stays known, so that the device can be notified. Its
+  /// waiting notifications and its push targets are removed.
   package func revoke(
     _ device: DeviceID, in workspace: WorkspaceID, at wallMilliseconds: Int64
   ) throws(StorageFault) {
@@ -139,9 +139,9 @@ extension ServerDatabase {
     }
   }
 
-  /// Takes the access of devices away that had it when they were revoked, and have it again.
+  /// Revokes devices that were revoked before, and have access again.
   ///
-  /// - Returns: those.
+  /// - Returns: those devices.
   package func revokeAgain(
     _ revocations: [Revocation], at wallMilliseconds: Int64
   ) throws(StorageFault) -> [Revocation] {
@@ -152,7 +152,7 @@ extension ServerDatabase {
     return back
   }
 
-  /// Whether a workspace of that name exists.
+  /// Whether a workspace with that name exists.
   package func hasWorkspace(named name: String) throws(StorageFault) -> Bool {
     try read { db in
       try Bool.fetchOne(

@@ -3,14 +3,14 @@ import GRDB
 package import QueueModel
 package import ServerCore
 
-/// What happened about access.
+/// Events about access.
 extension ServerDatabase {
   package func record(_ entries: [AuditEntry]) throws(StorageFault) {
     try write { db in try insert(entries, in: db) }
   }
 
-  /// Adds entries, and drops the oldest of their kinds and workspaces: nobody makes the list grow without end,
-  /// or pushes out what happened in other workspaces.
+  /// Adds entries, and drops the oldest of their kinds and workspaces. So the list cannot grow
+  /// without end, and entries of one workspace do not displace those of another.
   func insert(_ entries: [AuditEntry], in db: Database) throws {
     struct Kind: Hashable {
       let event: AuditEntry.Event

@@ -45,7 +45,7 @@ extension ServerDatabase {
         """,
       arguments: [number]
     ).compactMap { row in
-      // A verdict of a later version is none that this one could tell of.
+      // This version cannot report a verdict of a later version.
       guard let verdict = UInt8(exactly: row["verdict"] as Int64).flatMap(Verdict.init(rawValue:))
       else { return nil }
       let text: Data = row["text"]

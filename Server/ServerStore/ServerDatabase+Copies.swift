@@ -1,15 +1,16 @@
 import GRDB
 package import ServerCore
 
-/// Copies of the file, and whether it is sound.
+/// Copies of the file, and checks of it.
 extension ServerDatabase {
-  /// Writes the database as it is at this moment to a new file, while others go on writing: one
-  /// transaction of reading, without unused pages and without a log beside it
+  /// Writes the database as it is now to a new file, while others keep writing: one read
+  /// transaction, without unused pages and without a log beside it
   /// (<https://www.sqlite.org/lang_vacuum.html>, "VACUUM with an INTO clause").
   ///
-  /// The file is in the system's hands when this returns; who needs it on the disk synchronises it.
+  /// When this returns, the file is in the system's memory; a caller that needs it on the disk
+  /// synchronizes it.
   ///
-  /// - Parameter path: where no file is, or an empty one.
+  /// - Parameter path: no file, or an empty one.
   /// - Complexity: reads and writes the whole database.
   package func copy(to path: String) throws(StorageFault) {
     do {
@@ -19,10 +20,10 @@ extension ServerDatabase {
     }
   }
 
-  /// What is wrong with the file's pages; nil where it is sound.
+  /// The faults in the file's pages; nil if there are none.
   ///
-  /// - Parameter isThorough: whether indices are compared with their tables, too, which takes several
-  ///   times as long.
+  /// - Parameter isThorough: whether indices are also compared with their tables, which takes
+  ///   several times as long.
   package func pageFaults(isThorough: Bool) throws(StorageFault) -> String? {
     let verdict = try read { db in
       try String.fetchAll(
@@ -31,7 +32,7 @@ extension ServerDatabase {
     return verdict == ["ok"] ? nil : verdict.joined(separator: "; ")
   }
 
-  /// The latest time that stands in the database, milliseconds since 1970; nil where there is none.
+  /// The latest time in the database, milliseconds since 1970; nil if there is none.
   package func latestTime() throws(StorageFault) -> Int64? {
     try read { db in
       try Int64.fetchOne(
@@ -43,7 +44,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Those of these devices that lost their access and have it again.
+  /// The revocations whose devices have access again.
   package func standing(_ revocations: [Revocation]) throws(StorageFault) -> [Revocation] {
     try read { db in
       try revocations.filter {

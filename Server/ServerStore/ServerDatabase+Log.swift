@@ -88,7 +88,8 @@ extension ServerDatabase {
           number, snapshot.prefix.position.column, snapshot.prefix.chain.column,
           Data(snapshot.bytes),
         ])
-      // The one before is kept, with the log behind it, in case this one turns out unreadable.
+      // The previous one is kept, with the log after it, in case this one turns out to be
+      // unreadable.
       try db.execute(
         sql: """
           DELETE FROM snapshots WHERE workspace = ? AND position NOT IN (
@@ -110,7 +111,7 @@ extension ServerDatabase {
     }
   }
 
-  /// The whole log of a workspace.
+  /// The end of a workspace's whole log.
   func head(ofWorkspace number: Int64, in db: Database) throws -> LogPrefix {
     let row = try Row.fetchOne(
       db.cachedStatement(
@@ -171,12 +172,12 @@ extension ServerDatabase {
 package struct LogListing: Hashable, Sendable {
   package var workspace: WorkspaceID
   package var workspaceName: String
-  /// How many entries there have been.
+  /// The number of entries ever logged.
   package var headPosition: UInt64
-  /// Those that are kept, and their bytes.
+  /// The kept entries, and their bytes.
   package var entries: Int
   package var bytes: Int
-  /// The latest snapshot; 0 where there is none yet.
+  /// The latest snapshot; 0 if there is none yet.
   package var snapshotPosition: UInt64
   package var snapshotBytes: Int
 }
@@ -205,11 +206,11 @@ extension Row {
   }
 }
 
-/// What of the log is kept for devices that are away: as many entries, and as many bytes, as a device gets
+/// The part of the log that is kept for absent devices: as many entries and bytes as a device gets
 /// instead of a snapshot.
 private enum KeptLog {
   private static let limits = ServerConfiguration().log
   static let bytesMax = limits.catchUpBytesMax
-  /// What an entry counts as at least.
+  /// The minimum size that an entry counts as.
   static let entryBytesMin = limits.catchUpBytesMax / limits.catchUpEntriesMax
 }

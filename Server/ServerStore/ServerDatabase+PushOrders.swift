@@ -2,7 +2,7 @@ import GRDB
 package import QueueModel
 package import ServerCore
 
-/// The orders to push as rows.
+/// Push orders as rows.
 extension ServerDatabase {
   package func workspacesWithUnpushed() throws(StorageFault) -> [WorkspaceID] {
     try read { db in

@@ -16,7 +16,7 @@ extension ServerDatabase: PushQueue {
     }
     guard isNew else { return }
     try write { db in
-      // What is not awaited any more need not be shown first.
+      // A notification that is no longer awaited need not be shown first.
       try db.execute(
         sql: """
           DELETE FROM push_deliveries WHERE order_number IN (
@@ -47,8 +47,9 @@ extension ServerDatabase: PushQueue {
     }
   }
 
-  /// A condition: whoever set the target `t`, the device `d`, may connect at a time, the argument of that
-  /// name; where it is the person's, it is no viewer, who may be somebody else.
+  /// A condition: the device `d` that set the target `t` may connect at a time, the argument of
+  /// that name. If the target is the user's, the device must not be a viewer, which may belong to
+  /// another person.
   private static func hasAccess(_ now: String) -> String {
     """
     (d.revoked_at IS NULL AND EXISTS (
@@ -58,11 +59,11 @@ extension ServerDatabase: PushQueue {
     """
   }
 
-  /// A condition on a target `t`, as `PushTargetRecord.takesNotices` has it.
+  /// A condition on a target `t`, the same as `PushTargetRecord.takesNotices`.
   static let takesNotices =
     "NOT (t.kind = 'apns' AND t.address LIKE '%\(PushTargetRecord.activityMark)%')"
 
-  /// A wait may last a day and an hour; later times come from a clock that was wrong.
+  /// A wait may last a day and an hour; later times come from a wrong clock.
   private static let waitMilliseconds: Int64 = 25 * 3_600_000
 
   package func dueDeliveries(
@@ -96,7 +97,7 @@ extension ServerDatabase: PushQueue {
       return DueDeliveries(due: due, nextAt: next)
     }
     guard !damaged.isEmpty else { return found }
-    // Each would hold up its target for ever. What they held up may be due.
+    // Each would block its target for ever. The deliveries that they blocked may be due.
     try settle(
       damaged.map { SettledDelivery(key: $0, result: .dead(reason: "it cannot be read")) }, at: now)
     return try dueDeliveries(at: now, limit: limit)
@@ -161,7 +162,7 @@ extension ServerDatabase: PushQueue {
     try forget(order: settled.key.order, in: db)
   }
 
-  /// - Returns: whether the target is still the one that the provider spoke of.
+  /// - Returns: whether the provider's report is about the present target.
   private func invalidate(
     _ key: DeliveryKey, registeredAt: Int64, reason: String, at now: Int64, in db: Database
   ) throws -> Bool {
@@ -176,7 +177,7 @@ extension ServerDatabase: PushQueue {
     return true
   }
 
-  /// Forgets an order for which nothing is left to be delivered.
+  /// Removes an order without open deliveries.
   private func forget(order number: Int64, in db: Database) throws {
     let finished = try Row.fetchOne(
       db,
@@ -210,7 +211,7 @@ extension ServerDatabase: PushQueue {
     }
   }
 
-  /// Drops deliveries whose target is gone, then orders without any.
+  /// Drops deliveries whose target is gone, then orders without deliveries.
   private func forgetFinishedOrders(at now: Int64, in db: Database) throws {
     try db.execute(
       sql: """
@@ -291,16 +292,16 @@ extension ServerDatabase: PushQueue {
 
   // MARK: - Operators
 
-  /// A target with whose it is.
+  /// A target with its owner.
   package struct TargetListing: Hashable, Sendable {
     package var workspaceName: String
     package var deviceName: String
     package var target: PushTargetRecord
-    /// Deliveries that wait.
+    /// Waiting deliveries.
     package var waiting: Int
   }
 
-  /// The push targets that somebody is told by at a time, those that providers know no more included.
+  /// The push targets in use at a time, including those that providers no longer know.
   package func pushTargets(at now: Int64) throws(StorageFault) -> [TargetListing] {
     try read { db in
       try Row.fetchAll(

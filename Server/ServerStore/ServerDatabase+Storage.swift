@@ -4,8 +4,8 @@ package import QueueModel
 package import ServerCore
 import Synchronization
 
-/// Remembers which tokens were found good since tokens were changed last, by this process or by
-/// another, so that the look for lapsed ones costs nothing as long as nobody changes any.
+/// Remembers which tokens were found valid since tokens last changed, in this process or another.
+/// So the search for lapsed ones costs nothing while tokens do not change.
 final class LapsedCheck: Sendable {
   private struct State {
     var dataVersion: Int?
@@ -14,8 +14,8 @@ final class LapsedCheck: Sendable {
 
   private let state = Mutex(State())
 
-  /// Those of the tokens that are to be looked up. One that came since the last look is, though
-  /// nothing changed: what was read of it may be older than that look.
+  /// The tokens to look up. A token that came since the last search is one of them even without
+  /// changes: it may have been read before that search.
   func unknown(among tokens: [ConnectedToken], dataVersion: Int?) -> [ConnectedToken] {
     state.withLock { state in
       guard state.dataVersion == dataVersion else { return tokens }
@@ -23,12 +23,12 @@ final class LapsedCheck: Sendable {
     }
   }
 
-  /// This process changed tokens itself: what was found does not count any more.
+  /// This process changed tokens itself: earlier results no longer count.
   func forget() {
     state.withLock { $0 = State() }
   }
 
-  /// All of these are good.
+  /// All of these are valid.
   func noted(_ tokens: Set<ConnectedToken>, dataVersion: Int?) {
     state.withLock { $0 = State(dataVersion: dataVersion, good: tokens) }
   }
@@ -82,23 +82,23 @@ extension ServerDatabase: ServerStorage {
       var end = (code["access_milliseconds"] as Int64?).map { now + $0 }
       let letInBy = code["maker"] == nil ? nil : try code.identifier("maker") as DeviceID
       if let letInBy {
-        // It lets nobody in that it could not let in by now.
+        // A code whose device may no longer let others in is not valid.
         guard
           let maker = try db.maker(letInBy, workspace: try code.identifier("id"), at: now)
         else { return .wrong }
         guard !wasRevoked else { return .revoked }
-        // Else it could take the place of any other.
+        // Otherwise it could take the place of any other device.
         guard revocation == nil || redemption.device == letInBy else { return .known }
         end = [end, maker.expiresAt].compactMap { $0 }.min()
       }
       let others = try db.deviceCount(besides: redemption.device, in: number)
       guard others < redemption.devicesMax else { return .tooManyDevices }
-      // It begins anew, without what the server wrote before it noticed.
+      // It starts again, without what the server wrote before it noticed.
       if wasRevoked {
         try InboxRows(ofWorkspace: number, in: db).forget(redemption.device)
       }
       try db.grant(redemption, workspace: number, role: code["role"], until: end)
-      // Its own writes do not show in the file's version.
+      // The process's own writes do not change the file's version.
       lapsedCheck.forget()
       return .granted(
         workspace: try code.identifier("id"), workspaceName: code["name"], wasRevoked: wasRevoked,
@@ -209,7 +209,7 @@ extension ServerDatabase: ServerStorage {
   package func commit(_ batch: CommitBatch) throws(StorageFault) {
     try requireSpace()
     try write { db in
-      // A workspace that was deleted meanwhile takes nothing; its devices are told within a second.
+      // A deleted workspace accepts nothing; its devices are notified within a second.
       for (workspace, entry) in batch.appends {
         guard let number = try knownNumber(of: workspace, in: db) else { continue }
         try insert(entry, workspace: number, in: db)
@@ -243,7 +243,7 @@ extension ServerDatabase: ServerStorage {
     try write { try $0.execute(sql: "UPDATE server SET probes = probes + 1") }
   }
 
-  /// What came in counts for its day.
+  /// The bytes count for their day.
   func note(
     _ bytes: Int, written workspace: Int64, at wallMilliseconds: Int64, in db: Database
   ) throws {
@@ -281,7 +281,7 @@ extension Row {
     }
   }
 
-  /// What the owner allows the workspace of this row.
+  /// The limits of the workspace in this row.
   var quota: WorkspaceQuota {
     WorkspaceQuota(
       bytesMax: self["bytes_max"],
@@ -292,8 +292,8 @@ extension Row {
 
 /// Pairing codes.
 extension Database {
-  /// A device that may let others in now: its workspace's number, and when its own access ends; nil: it
-  /// may not.
+  /// A device that may let others in now: its workspace's number, and when its own access ends;
+  /// nil: it may not.
   fileprivate func maker(
     _ device: DeviceID, workspace: WorkspaceID, at now: Int64
   ) throws -> (workspace: Int64, expiresAt: Int64?)? {
@@ -309,7 +309,7 @@ extension Database {
     ).map { ($0["workspace"], $0["expires_at"]) }
   }
 
-  /// How many other devices of a workspace may connect.
+  /// The number of other devices of a workspace that may connect.
   fileprivate func deviceCount(besides device: DeviceID, in workspace: Int64) throws -> Int {
     try Int.fetchOne(
       self,
@@ -317,7 +317,7 @@ extension Database {
       arguments: [workspace, device.column]) ?? 0
   }
 
-  /// Lets a device in, with a fresh token in the place of what it had; the code is used.
+  /// Lets a device in, with a new token instead of its former one; marks the code as used.
   fileprivate func grant(
     _ redemption: CodeRedemption, workspace: Int64, role: Int64, until end: Int64?
   ) throws {
@@ -352,7 +352,7 @@ extension Database {
         """, arguments: [Data(name), name.count, now])
   }
 
-  /// Codes that are long dead are of no use to anybody.
+  /// Removes codes that ended long ago.
   func dropDeadCodes(at now: Int64) throws {
     try execute(
       sql: "DELETE FROM pairing_codes WHERE expires_at < ?", arguments: [now - 86_400_000])

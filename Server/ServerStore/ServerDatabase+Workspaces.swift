@@ -11,13 +11,13 @@ package struct WorkspaceListing: Hashable, Sendable {
   package var createdAt: Int64
   /// Devices that have access.
   package var devices: Int
-  /// Bytes of its latest snapshot and of the log that is kept.
+  /// Bytes of its latest snapshot and of the kept log.
   package var bytes: Int
   package var written: DailyWrites
   package var quota: WorkspaceQuota
 }
 
-/// What operators do with workspaces; safe beside a serving process.
+/// The operator's commands for workspaces; safe beside a serving process.
 extension ServerDatabase {
   package func workspaces() throws(StorageFault) -> [WorkspaceListing] {
     try read { db in
@@ -42,7 +42,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Says what a workspace may take; a serving process follows within seconds.
+  /// Sets the limits of a workspace; a serving process follows within seconds.
   package func setQuota(
     _ quota: WorkspaceQuota, of workspace: WorkspaceID, noting entry: AuditEntry
   ) throws(StorageFault) {
@@ -61,7 +61,7 @@ extension ServerDatabase {
     }
   }
 
-  /// Gives a workspace another name. Nothing but people and commands goes by it.
+  /// Renames a workspace. Only people and commands use the name.
   ///
   /// - Returns: whether the name was free.
   package func rename(
@@ -79,8 +79,8 @@ extension ServerDatabase {
     }
   }
 
-  /// Removes a workspace with all that is stored of it. A serving process tells its devices within
-  /// seconds that their tokens are unknown.
+  /// Removes a workspace with all its data. A serving process notifies its devices within seconds
+  /// that their tokens are unknown.
   package func delete(
     _ workspace: WorkspaceID, noting entry: AuditEntry
   ) throws(StorageFault) {
@@ -91,7 +91,7 @@ extension ServerDatabase {
           DELETE FROM push_deliveries WHERE order_number IN (
             SELECT number FROM push_orders WHERE workspace = ?)
           """, arguments: [number])
-      // What refers to others goes before them.
+      // Tables with references come before the tables that they refer to.
       let tables = [
         "push_dead_letters", "push_orders", "push_targets", "inbox", "notification_preferences",
         "notifications", "live_statuses", "verdicts", "dispatches", "leases", "tokens",

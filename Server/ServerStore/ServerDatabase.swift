@@ -7,30 +7,31 @@ package import ServerCore
 
 /// The server's durable store: one SQLite file, `cospool.sqlite`, in the data directory.
 ///
-/// WAL with `synchronous = FULL`: a transaction that has returned survives a power failure. The serving
-/// process has a connection for everything, and one that reads logs and snapshots for devices that were
-/// away, on another thread; commands like `pair` open the same file from other processes.
+/// WAL with `synchronous = FULL`: a committed transaction survives a power failure. The serving
+/// process has one connection for everything, and one on another thread that reads logs and
+/// snapshots for devices that were away. Commands like `pair` open the same file from other
+/// processes.
 package final class ServerDatabase: Sendable {
-  /// The file's name within the data directory.
+  /// The file's name in the data directory.
   package static let fileName = "cospool.sqlite"
 
   /// The file.
   package let path: String
   let queue: DatabaseQueue
-  /// A connection that reads logs and snapshots beside a transaction; nil where nobody needs that.
+  /// A connection that reads logs and snapshots beside a transaction; nil if it is not needed.
   private let reader: DatabaseQueue?
-  /// What the last look for lapsed tokens found; used by the store's thread only, and always inside
-  /// `queue`.
+  /// The result of the last search for lapsed tokens; used only by the store's thread, and always
+  /// inside `queue`.
   let lapsedCheck = LapsedCheck()
   private let freeSpace: FreeSpace
 
-  /// Who opens the store, which decides what may be done about a damaged file.
+  /// The purpose of opening the store, which decides what may be done about a damaged file.
   package enum Purpose: Hashable, Sendable {
     /// The serving process, holding the directory's lock: checks the file, sets a damaged one aside.
     case serving
-    /// A command, perhaps beside a serving process: touches nothing it need not.
+    /// A command, possibly beside a serving process: it changes only what it must.
     case administration
-    /// Somebody who reads a copy that nobody else has open, and leaves it as it is.
+    /// A reader of a copy that no other process has open; it changes nothing.
     case copy
   }
 
@@ -43,14 +44,14 @@ package final class ServerDatabase: Sendable {
     self.freeSpace = freeSpace
   }
 
-  /// - Throws: where so little space is left that nothing new may be written.
+  /// - Throws: if there is too little space to write anything new.
   func requireSpace() throws(StorageFault) {
     guard freeSpace.isScarce else { return }
     throw StorageFault(
       code: .full, message: "the disk is nearly full: nothing new is taken, reading goes on")
   }
 
-  /// Opens the store of a data directory, creating both where they are missing.
+  /// Opens the store of a data directory, creating both if they are missing.
   package static func open(
     directory: String, for purpose: Purpose, freeSpace: FreeSpace? = nil
   ) throws(StoreOpeningError) -> ServerDatabase {
@@ -70,7 +71,7 @@ package final class ServerDatabase: Sendable {
     }
   }
 
-  /// Opens a copy of a store, to look at it: nothing is created, and nothing set aside.
+  /// Opens a copy of a store to read it: it creates nothing, and moves no damaged file.
   package static func open(copyAt path: String) throws(StoreOpeningError) -> ServerDatabase {
     do {
       return ServerDatabase(
@@ -82,7 +83,7 @@ package final class ServerDatabase: Sendable {
     }
   }
 
-  /// Closes the file; nothing may be called afterwards.
+  /// Closes the file; no method may be called afterwards.
   package func close() throws(StorageFault) {
     do {
       try reader?.close()
@@ -90,10 +91,12 @@ package final class ServerDatabase: Sendable {
     } catch { throw StorageFault(error) }
   }
 
-  /// Creates the directory and an empty file, both for their owner alone. A directory that is there
-  /// keeps its permissions: it may be shared on purpose, and the files in it are their owner's alone.
+  /// Creates the directory and an empty file, both accessible only to their owner. An existing
+  /// directory keeps its permissions: it may be shared on purpose, and the files in it are their
+  /// owner's alone.
   ///
-  /// - Throws: also where a damaged file was set aside and none stands in its place: a person decides then.
+  /// - Throws: also if a damaged file was set aside and there is no new one: the operator decides
+  ///   then.
   package static func prepare(directory: String) throws(StoreOpeningError) {
     do {
       try PrivateFolder.make(directory)
@@ -109,7 +112,7 @@ package final class ServerDatabase: Sendable {
     guard makeFile(path), chmod(path, 0o600) == 0 else { throw unusable(path, errno) }
   }
 
-  /// - Parameter number: why the system refused it.
+  /// - Parameter number: the system's error number.
   private static func unusable(_ path: String, _ number: Int32) -> StoreOpeningError {
     guard number != ENOSPC, number != EDQUOT else { return .full(path: path) }
     return .unavailable(
@@ -142,7 +145,7 @@ package final class ServerDatabase: Sendable {
         try ServerSchema.migrator.migrate(queue)
         return queue
       } catch {
-        // The first error says what is wrong; closing is only for the file to be moved.
+        // The first error has the reason; closing only allows the file to be moved.
         try? queue.close()
         throw error
       }
@@ -174,21 +177,21 @@ package final class ServerDatabase: Sendable {
     do { return try queue.read(body) } catch { throw StorageFault(error) }
   }
 
-  /// Reads what is durable, beside a transaction that may be under way.
+  /// Reads durable data, beside a transaction that may be under way.
   func readBeside<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {
     do { return try (reader ?? queue).read(body) } catch { throw StorageFault(error) }
   }
 }
 
 extension StorageFault {
-  /// Sorts SQLite's result codes, and rows that cannot be read, into what the server can do about them.
+  /// Classifies SQLite's result codes, and unreadable rows, by what the server can do about them.
   init(_ error: any Error) {
     if let fault = error as? StorageFault {
       self = fault
       return
     }
     guard let error = error as? DatabaseError else {
-      // A row that holds what none of its values is written as concerns its own workspace only.
+      // A row with an impossible value concerns only its own workspace.
       self.init(code: isDamage(error) ? .corrupt : .internalError, message: "\(error)")
       return
     }
@@ -208,10 +211,10 @@ extension StorageFault {
   }
 }
 
-/// Makes an empty file where there is none. One that is there is not opened: to close it would take SQLite's
-/// locks away from this process; fcntl(2), "Advisory record locking".
+/// Makes an empty file if there is none. An existing file is not opened: closing it would release
+/// SQLite's locks of this process; fcntl(2), "Advisory record locking".
 ///
-/// - Returns: false with `errno` where it cannot be made.
+/// - Returns: false with `errno` if it cannot be made.
 private func makeFile(_ path: String) -> Bool {
   let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
   guard file >= 0 else { return errno == EEXIST }

@@ -1,10 +1,10 @@
 import GRDB
 
-/// The database's schema as a list of steps; once a version was released, steps are added at the end
-/// and never changed.
+/// The database's schema as a list of steps. After a release, steps are only added at the end and
+/// never changed.
 ///
 /// Identifiers are blobs of 16 bytes, 64-bit unsigned numbers are stored by their bit pattern,
-/// times are milliseconds since 1970. Every table but `server` and `push_problems` belongs to a
+/// times are milliseconds since 1970. Every table except `server` and `push_problems` belongs to a
 /// workspace.
 enum ServerSchema {
   static let steps: [(name: String, sql: String)] = [

@@ -1,8 +1,8 @@
 /// Why the store could not be opened.
 package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The file is damaged; it was set aside under the second path, nil where it was left in place.
+  /// The file is damaged; it was moved to the second path, nil if it could not be moved.
   case corrupt(path: String, keptAt: String?, reason: String)
-  /// A damaged file was set aside under the second path, and none stands in its place.
+  /// A damaged file was moved to the second path, and there is no new one.
   case setAside(path: String, keptAt: String)
   /// The file was written by a newer version and was not touched.
   case newer(path: String)
@@ -12,12 +12,12 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
   case unavailable(path: String, reason: String)
   /// Another process serves this directory.
   case locked(path: String)
-  /// A backup is being put in its place, or the process that did so ended in the middle.
+  /// A backup is being restored, or the restoring process ended in the middle.
   case restoring(path: String)
   /// There is no store at this place yet.
   case absent(path: String)
 
-  /// How devices bring back a workspace: they take no code of another one.
+  /// How devices restore a workspace: they accept no code of another one.
   private static let anew =
     "devices send what they have after you pair them with the id that `cospool status` shows "
     + "on them: cospool-server pair --workspace-id ID"

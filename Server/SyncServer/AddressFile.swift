@@ -3,25 +3,25 @@ import ProcessResources
 import ServerCore
 import ServerStore
 
-/// Where a serving process says how it can be reached, so that `pair` can print a whole command, and
-/// which program it is.
+/// The file in which a serving process records its address and program, so that `pair` can print a
+/// whole command.
 struct AddressFile: Sendable {
-  /// What it says.
+  /// The contents of the file.
   struct Listening: Hashable, Sendable {
     var url: String
     var version = ServerVersion.text
     /// Milliseconds since 1970.
     var startedAt = ProcessClock.wallMilliseconds
     var processID = getpid()
-    /// The address that devices use, where the operator said one.
+    /// The address that devices use, if the operator gave one.
     var devicesURL: String?
-    /// Whether they come through a proxy.
+    /// Whether devices connect through a proxy.
     var isProxied = false
-    /// What a workspace may take where its owner has said nothing; nil of a version that does not say so.
+    /// The default limits of a workspace; nil if written by a version without them.
     var quotas: Quotas?
   }
 
-  /// Bytes that a workspace may take.
+  /// Byte limits of a workspace.
   struct Quotas: Hashable, Sendable {
     var storage = ServerConfiguration().quota.bytesMax
     var daily = ServerConfiguration().quota.dailyBytesMax
@@ -57,12 +57,12 @@ struct AddressFile: Sendable {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// What the serving process wrote; nil where none is running, or it did not get that far.
+  /// The record of the serving process; nil if none is running, or it has not written it yet.
   func read() -> Listening? {
     guard let data = FileManager.default.contents(atPath: path),
       let text = String(bytes: data, encoding: .utf8), text.hasPrefix("ws")
     else { return nil }
-    // One that was killed has left its address, and holds the lock no more.
+    // A killed process leaves its address, but no longer holds the lock.
     guard AddressFile.isServed(directory) else { return nil }
     let lines = text.split(separator: "\n").map(String.init)
     guard lines.count >= 4, let startedAt = Int64(lines[2]), let processID = pid_t(lines[3]) else {
@@ -84,7 +84,7 @@ struct AddressFile: Sendable {
 
   /// Whether a process holds the lock of a data directory.
   static func isServed(_ directory: String) -> Bool {
-    // To look at a lock makes its file, and makes it that of whoever looks.
+    // Checking a lock would create its file, owned by the checking account.
     guard FileManager.default.fileExists(atPath: "\(directory)/\(DirectoryLock.serverName)") else {
       return false
     }

@@ -1,19 +1,19 @@
 import NIOCore
 import ServerCore
 
-/// Stands first in a channel's pipeline, behind TLS alone, until its device is known: counts every
+/// The first handler in a channel's pipeline, after TLS, until its device is known. It counts every
 /// raw byte, and closes a connection that takes too long to become a WebSocket, its TLS handshake
 /// included.
 ///
-/// Without it, one could hold a connection with half a handshake or half a request, or fill memory
-/// with a large frame that is never finished.
+/// Without it, a client could hold a connection with half a handshake or half a request, or fill
+/// memory with a large frame that never ends.
 final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
 
   private let driver: ServerDriver
   let acceptedAt: ServerTime
-  /// Set when the connection became a WebSocket: the core counts from there.
+  /// Set when the connection became a WebSocket: from then on the core counts.
   var connection: ConnectionID?
   private var bytes = 0
   private var deadline: Scheduled<Void>?
@@ -52,7 +52,7 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    // Before it leaves the pipeline: from then on it passes nothing on.
+    // Before it leaves the pipeline: after that it forwards nothing.
     context.fireUserInboundEventTriggered(event)
     guard event is DeviceKnown else { return }
     deadline?.cancel()
@@ -61,13 +61,13 @@ final class AdmissionHandler: ChannelInboundHandler, RemovableChannelHandler {
   }
 }
 
-/// Tells the driver when a TCP connection is gone, whatever it was used for, and knows when the last
-/// of it was heard: also half a frame is a sign of life.
+/// Notifies the driver when a TCP connection is gone, whatever its use, and records when bytes last
+/// arrived: half a frame is also a sign of life.
 final class ConnectionCounter: ChannelInboundHandler {
   typealias InboundIn = NIOAny
 
   private let driver: ServerDriver
-  /// The server's uptime.
+  /// When bytes last arrived, by the server's uptime.
   private(set) var heardAt: Int64
 
   init(driver: ServerDriver) {

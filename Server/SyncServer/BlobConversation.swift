@@ -4,37 +4,38 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
-/// The requests for files on one connection, one after the other: the head, then whose it is, then
-/// the body, then the answer.
+/// The requests for files on one connection, one after the other: the head, then its authorization,
+/// then the body, then the answer.
 ///
 /// Until the device is known, the arrival gate counts the bytes; so a connection begins with a
 /// request that has a short body or none.
 final class BlobConversation {
   private enum State {
     case idle
-    /// The token is looked up; what came of the body meanwhile is kept.
+    /// The token is looked up; the part of the body that arrives meanwhile is kept.
     case authorizing(BlobRequest, body: ByteBuffer, isComplete: Bool)
     case receiving(BlobRequest, WorkspaceID, body: ByteBuffer)
     case answering
-    /// The connection ends; what comes still is not looked at.
+    /// The connection ends; further bytes are ignored.
     case refused
   }
 
   private let driver: ServerDriver
   private let channel: any Channel
-  /// Writes an answer and says whether the connection goes on; ends when the client's system has it.
+  /// Writes an answer and passes whether the connection stays open; completes when the client's
+  /// system has it.
   private let answer: (HTTPReply, _ goesOn: Bool) -> EventLoopFuture<Void>
   private var state = State.idle
-  /// The device that the connection counts for; nil until it is known.
+  /// The device to which the connection counts; nil until it is known.
   private var owner: FileRequests.Owner?
-  /// The workspace that its seat counts for; nil without one.
+  /// The workspace to which its seat counts; nil without one.
   private var seat: WorkspaceID?
-  /// What the workspace of the request may take in files, where its owner said so.
+  /// The workspace's byte limit for files, if it has its own.
   private var quotaBytes: Int?
-  /// Whether the client wants to ask more.
+  /// Whether the client wants to send more requests.
   private var isKeptAlive = true
   private var pace: TransferPace
-  /// Looks whether the time is over.
+  /// The next check of the time limit.
   private var look: Scheduled<Void>?
 
   init(
@@ -80,7 +81,7 @@ final class BlobConversation {
     }
   }
 
-  /// So many bytes of an answer are on their way.
+  /// A number of bytes of an answer are on their way.
   func wrote(_ count: Int) {
     pace.moved(count, at: now)
   }
@@ -173,8 +174,8 @@ final class BlobConversation {
     }
   }
 
-  /// The seat is held until the answer is written: a client that asks and does not read must not
-  /// have file after file wait for it here.
+  /// The seat is held until the answer is written: a client that requests files and does not read
+  /// must not fill memory with them.
   private func finish(_ reply: HTTPReply) {
     let bound = NIOLoopBound(self, eventLoop: channel.eventLoop)
     answer(reply, isKeptAlive).whenSuccess {
@@ -197,7 +198,7 @@ final class BlobConversation {
     driver.files.leaveSeat(of: workspace)
   }
 
-  /// A connection may take so long for one request, and to wait for the next.
+  /// Sets the time limit of one request, and of the wait for the next.
   private func keepAlive() {
     pace = TransferPace(start: now, graceMilliseconds: driver.options.files.milliseconds)
     lookLater()
@@ -212,7 +213,7 @@ final class BlobConversation {
       if conversation.now >= conversation.pace.deadline {
         conversation.channel.closeAtOnce()
       } else {
-        // Bytes that went over meanwhile gave time.
+        // Progress meanwhile extended the time.
         conversation.lookLater()
       }
     }

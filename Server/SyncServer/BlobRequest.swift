@@ -19,7 +19,7 @@ struct BlobRequest {
   var hash: ContentHash
   var token: [UInt8]
 
-  /// What a request is answered with where nothing of it is done.
+  /// The answer to a request that is not performed.
   struct Refusal: Error, Equatable {
     var status: HTTPResponseStatus
     var text: String
@@ -37,7 +37,7 @@ struct BlobRequest {
 
   /// Reads the head of a request.
   ///
-  /// - Throws: `Refusal` where it cannot be done.
+  /// - Throws: `Refusal` if the request cannot be performed.
   init(_ head: HTTPRequestHead) throws(Refusal) {
     let path = head.uri.split(separator: "?", omittingEmptySubsequences: false).first ?? ""
     guard let hash = ContentHash(String(path.dropFirst(BlobRequest.pathPrefix.count))) else {
@@ -91,7 +91,7 @@ extension HTTPReply {
 }
 
 extension BlobStore {
-  /// Does a request of a known device; blocks.
+  /// Performs a request of a known device; blocks.
   func perform(
     _ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID, quotaBytes: Int?
   ) -> HTTPReply {

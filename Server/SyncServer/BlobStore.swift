@@ -4,18 +4,19 @@ package import ProcessResources
 package import QueueModel
 import Synchronization
 
-/// The files of attachments, by workspace and hash: `blobs/WORKSPACE/SHA-256` in the data directory.
+/// The files of attachments, by workspace and hash: `blobs/WORKSPACE/SHA-256` in the data
+/// directory.
 ///
-/// A file has its name only when all of it is on the disk. Calls block; they belong on a thread of
-/// their own.
+/// A file only gets its name when all of it is on the disk. Calls block; make them on their own
+/// thread.
 package final class BlobStore: Sendable {
-  /// Why a file was not taken or given.
+  /// Why a file was not stored or returned.
   package enum Fault: Error, Hashable, Sendable {
-    /// The bytes are not what the hash names.
+    /// The bytes do not match the hash.
     case mismatch
-    /// The workspace's files would take more than it may have.
+    /// The workspace's files would exceed their limit.
     case overQuota(bytesMax: Int)
-    /// The file is there, and the file system does not give it.
+    /// The file exists, but the file system cannot read it.
     case unreadable(String)
     /// The file system refused.
     case storage(String, isFull: Bool)
@@ -24,27 +25,27 @@ package final class BlobStore: Sendable {
   private let directory: String
   private let quotaBytes: Int
   private let freeSpace: FreeSpace
-  /// What the files of a workspace take together, once they were counted.
+  /// The total size of a workspace's files, once they were counted.
   private let taken = Mutex<[WorkspaceID: Int]>([:])
 
-  /// - Parameter quotaBytes: what the files of one workspace may take.
+  /// - Parameter quotaBytes: the limit for the files of one workspace.
   package init(dataDirectory: String, quotaBytes: Int, freeSpace: FreeSpace? = nil) {
     directory = dataDirectory + "/blobs"
     self.freeSpace = freeSpace ?? FreeSpace(of: dataDirectory)
     self.quotaBytes = quotaBytes
   }
 
-  /// What a file counts for: a small one takes a block and an entry all the same.
+  /// The size that a file counts as: a small one still takes a block and an entry.
   private static func charge(_ size: Int) -> Int { max(size, 4_096) }
 
-  /// The size of a file; nil where it is not there.
+  /// The size of a file; nil if it does not exist.
   package func size(of hash: ContentHash, in workspace: WorkspaceID) -> Int? {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path(hash, workspace))
     return (attributes?[.size] as? NSNumber)?.intValue
   }
 
-  /// The bytes of a file; nil where it is not there, or was damaged. A damaged one is set aside, so
-  /// that whoever holds it whole gives it again.
+  /// The bytes of a file; nil if it does not exist, or was damaged. A damaged one is set aside, so
+  /// that a device with a good copy sends it again.
   package func bytes(
     of hash: ContentHash, in workspace: WorkspaceID
   ) throws(Fault) -> [UInt8]? {
@@ -56,7 +57,7 @@ package final class BlobStore: Sendable {
     } catch {
       throw Fault(error)
     }
-    // Its size may not be the one that was counted.
+    // Its size may differ from the counted one.
     taken.withLock { $0[workspace] = nil }
     return nil
   }
@@ -69,10 +70,10 @@ package final class BlobStore: Sendable {
     }
   }
 
-  /// Keeps a file, on disk when the call returns; one that is there and damaged is replaced.
+  /// Stores a file, on disk when the call returns; an existing damaged one is replaced.
   ///
-  /// - Parameter quotaBytes: what the workspace's owner said; nil: as for all.
-  /// - Returns: whether it was not there yet.
+  /// - Parameter quotaBytes: the workspace's own limit; nil: the default.
+  /// - Returns: whether it did not exist yet.
   package func keep(
     _ bytes: [UInt8], as hash: ContentHash, in workspace: WorkspaceID, quotaBytes: Int? = nil
   ) throws(Fault) -> Bool {
@@ -80,9 +81,9 @@ package final class BlobStore: Sendable {
     guard hash.names(bytes) else { throw .mismatch }
     let replaced = size(of: hash, in: workspace)
     if replaced != nil {
-      // What cannot be read is as good as damaged.
+      // An unreadable file counts as damaged.
       if (try? read(hash, in: workspace)) == bytes {
-        // Whoever stored it may have failed at the last step, and was told so.
+        // An earlier store of it may have failed at the last step, and reported that.
         do { try synchronize(folder(workspace)) } catch { throw Fault(error) }
         return false
       }
@@ -106,9 +107,9 @@ package final class BlobStore: Sendable {
       try rename(fresh, target)
       try synchronize(folder(workspace))
     } catch {
-      // Half a file must not stay; should even that fail, the next attempt replaces it.
+      // Half a file must not stay; if even that fails, the next attempt replaces it.
       try? FileManager.default.removeItem(atPath: fresh)
-      // It may have got its name before something failed.
+      // It may have got its name before the failure.
       taken.withLock { $0[workspace] = nil }
       throw Fault(error)
     }
@@ -117,9 +118,9 @@ package final class BlobStore: Sendable {
     return true
   }
 
-  /// Removes a file, where it is there.
+  /// Removes a file, if it exists.
   ///
-  /// - Returns: whether it was.
+  /// - Returns: whether it did.
   package func remove(_ hash: ContentHash, from workspace: WorkspaceID) throws(Fault) -> Bool {
     removeDamaged(hash, from: workspace)
     guard let size = size(of: hash, in: workspace) else { return false }
@@ -133,19 +134,19 @@ package final class BlobStore: Sendable {
     return true
   }
 
-  /// Nobody needs it once the file is whole again, or not wanted any more.
+  /// It is useless once the file is whole again, or no longer wanted.
   private func removeDamaged(_ hash: ContentHash, from workspace: WorkspaceID) {
     try? FileManager.default.removeItem(atPath: damagedPath(hash, workspace))
   }
 
-  /// Makes a file for its owner alone.
+  /// Makes a file that only its owner can access.
   private func create(_ path: String) throws -> FileHandle {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard file >= 0 else { throw SystemFault.last }
     return FileHandle(fileDescriptor: file, closeOnDealloc: true)
   }
 
-  /// Moves a file into the place of what is there, if anything is.
+  /// Moves a file, replacing an existing one.
   private func rename(_ from: String, _ to: String) throws {
     guard Foundation.rename(from, to) == 0 else {
       throw SystemFault.last
@@ -154,7 +155,7 @@ package final class BlobStore: Sendable {
 
   private func used(by workspace: WorkspaceID) throws(Fault) -> Int {
     if let known = taken.withLock({ $0[workspace] }) { return known }
-    // A folder that cannot be read is not an empty one.
+    // An unreadable folder is not an empty one.
     var names: [String] = []
     if FileManager.default.fileExists(atPath: folder(workspace)) {
       do {
@@ -174,12 +175,12 @@ package final class BlobStore: Sendable {
     directory + "/" + workspace.description
   }
 
-  /// Where a workspace's files lie.
+  /// The folder of a workspace's files.
   static func folder(of workspace: WorkspaceID, dataDirectory: String) -> String {
     "\(dataDirectory)/blobs/\(workspace)"
   }
 
-  /// What the files of a workspace count for.
+  /// The total size that a workspace's files count as.
   static func bytes(of workspace: WorkspaceID, dataDirectory: String) -> Int {
     let store = BlobStore(dataDirectory: dataDirectory, quotaBytes: 0)
     return (try? store.used(by: workspace)) ?? 0
@@ -193,7 +194,7 @@ package final class BlobStore: Sendable {
     path(hash, workspace) + ".damaged"
   }
 
-  /// The directory's entry is on the disk as well.
+  /// Waits until the directory's entry is on the disk as well.
   private func synchronize(_ folder: String) throws {
     let handle = try FileHandle(forReadingFrom: URL(filePath: folder))
     defer { try? handle.close() }
@@ -202,7 +203,7 @@ package final class BlobStore: Sendable {
 }
 
 extension BlobStore.Fault {
-  /// Sorts what the file system reports.
+  /// Classifies an error of the file system.
   package init(_ error: any Error) {
     let isFull = SystemFault.causes(of: error).contains { error in
       switch error.domain {

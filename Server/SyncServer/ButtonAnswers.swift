@@ -8,7 +8,7 @@ import WireProtocol
 
 /// Answers that the buttons of pushed notices post; SPECIFICATION.md, section "Answers by button".
 extension ServerDriver {
-  /// Checks what was posted, and has the authority decide.
+  /// Checks a post, and lets the authority decide.
   func answer(_ body: [UInt8], from source: String) -> EventLoopFuture<HTTPReply> {
     decide(body, from: source).map { $0.forBrowsers }
   }
@@ -33,7 +33,7 @@ extension ServerDriver {
   }
 
   private func take(_ ticket: AnswerTicket) -> EventLoopFuture<HTTPReply> {
-    // The server signed it, so its ids can be read; an earlier version may have meant others.
+    // The server signed it, so its ids can be read; an earlier version may have used other ids.
     guard let workspace = WorkspaceID(ticket.workspaceID), let device = DeviceID(ticket.deviceID),
       let request = RequestID(ticket.requestID), let session = try? SessionID(ticket.sessionID)
     else {
@@ -50,12 +50,12 @@ extension ServerDriver {
     let bound = bound
     let now = ProcessClock.wallMilliseconds
     return store.run { _ in
-      // A notice for the person is answered in the name of the device that set the address.
+      // A notice for the user is answered in the name of the device that set the address.
       try queue.validTargets(of: [device, .person], in: workspace, at: now)
         .contains { $0.setBy == device }
     }.flatMap { isPushedTo -> EventLoopFuture<HTTPReply> in
       let driver = bound.value
-      // Whoever lost the phone takes its access away, and with it its buttons.
+      // The owner of a lost phone revokes its access, and with it its buttons.
       guard isPushedTo else {
         return driver.loop.makeSucceededFuture(
           HTTPReply(
@@ -71,8 +71,8 @@ extension HTTPReply {
   static let tooLarge = HTTPReply(
     .payloadTooLarge, text: "An answer has at most \(NtfyAnswering.bodyBytesMax) bytes.")
 
-  /// The page of an ntfy server may post here and read the answer. All that lets anybody in is in
-  /// the body, so no page gets further than a program would.
+  /// The page of an ntfy server may post here and read the answer. All credentials are in the body,
+  /// so a page can do no more than a program could.
   fileprivate var forBrowsers: HTTPReply {
     var reply = self
     reply.headers = [
@@ -111,15 +111,16 @@ extension HTTPReply {
   }
 }
 
-/// Reads what a button posts, one request on a connection. The arrival gate bounds its time.
+/// Reads a button's post, one request per connection. The arrival gate limits its time.
 final class AnswerConversation {
   private var body = ByteBuffer()
 
-  /// What is said at once about a request's head; nil: its body is wanted.
+  /// The refusal by a request's head; nil: read its body.
   static func refusal(of head: HTTPRequestHead) -> HTTPReply? {
     switch head.method {
     case .POST: nil
-    // A page of ntfy in a browser asks first. There is nothing here that a browser adds by itself.
+    // A page of ntfy in a browser sends a preflight request. A browser adds no credentials by
+    // itself here.
     case .OPTIONS: HTTPReply(.ok).forBrowsers
     default: HTTPReply(.methodNotAllowed, text: "Use POST.")
     }

@@ -3,13 +3,13 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// The certificate that new connections get, read again when its files change: a renewal needs no
+/// The certificate of new connections, read again when its files change: a renewal needs no
 /// restart. Lives on one event loop.
 final class CertificateReloader {
   private static let lookMilliseconds: Int64 = 1_000
 
   private(set) var context: NIOSSLContext
-  /// When that certificate ends, seconds since 1970; the files may hold one that cannot be used.
+  /// When that certificate expires, seconds since 1970; the files may contain an unusable one.
   private(set) var endsAt: Int64?
   private let certificate: ServerCertificate
   private let closingMilliseconds: Int64
@@ -20,7 +20,7 @@ final class CertificateReloader {
   private var lookedAt: Int64 = .min / 2
   private var isLooking = false
 
-  /// What is read before there is a loop.
+  /// The data that is read before there is a loop.
   struct Reading: Sendable {
     var certificate: ServerCertificate
     var closingMilliseconds: Int64
@@ -30,11 +30,11 @@ final class CertificateReloader {
 
     /// Blocks.
     ///
-    /// - Throws: `.failed`, naming the file and what is wrong with it.
+    /// - Throws: `.failed`, naming the file and its fault.
     init(_ certificate: ServerCertificate, closingMilliseconds: Int64) throws(SyncServerError) {
       self.certificate = certificate
       self.closingMilliseconds = closingMilliseconds
-      // First: what is written meanwhile is read once more.
+      // First, so that a change during the reading causes another one.
       marks = Self.marks(of: certificate)
       context = try certificate.makeContext(closingMilliseconds: closingMilliseconds)
       endsAt = certificate.endsAt
@@ -56,7 +56,7 @@ final class CertificateReloader {
     self.logger = logger
   }
 
-  /// Some time has passed: looks whether the files were written again.
+  /// Some time has passed: checks whether the files have changed.
   func timePassed(uptime: Int64) {
     guard !isLooking, uptime - lookedAt >= Self.lookMilliseconds else { return }
     lookedAt = uptime
@@ -81,7 +81,7 @@ final class CertificateReloader {
 
   private func looked(_ result: Result<Look?, any Error>) {
     isLooking = false
-    // A thread that has ended reads nothing any more: the server stops.
+    // An ended thread reads nothing any more: the server stops.
     guard case .success(let look?) = result else { return }
     switch look {
     case .read(let reading):
@@ -90,7 +90,7 @@ final class CertificateReloader {
       endsAt = reading.endsAt
       logger.notice("the certificate was reloaded")
     case .failed(let marks, let reason):
-      // Chain and key are written one after the other: what does not fit yet may fit soon.
+      // Chain and key are written one after the other: if they do not match yet, they may soon.
       self.marks = marks
       logger.warning(
         "the new certificate cannot be used, so the server keeps the old one: \(reason)")

@@ -3,19 +3,19 @@ import NIOCore
 import NIOPosix
 import QueueModel
 
-/// A device that is connected at the moment.
+/// A device that is connected now.
 struct ConnectedDevice: Hashable, Sendable {
   var workspace: WorkspaceID
   var device: DeviceID
-  /// When its connection was let in, milliseconds since 1970.
+  /// When its connection was accepted, milliseconds since 1970.
   var since: Int64
 }
 
-/// Who is connected, as the serving process says it beside its database: `connected` in the data
-/// directory, a line each, for `status` and `devices`.
+/// The connected devices, as the serving process records them beside its database: `connected` in
+/// the data directory, one line each, for `status` and `devices`.
 ///
-/// It is written when it has changed, at most once a second, and not waited for: the file tells people
-/// something, and nothing depends on it.
+/// It is written after a change, at most once a second, and the server does not wait for it: the
+/// file informs users, and nothing depends on it.
 struct ConnectedDevices: Sendable {
   private let directory: String
   private var path: String { directory + "/connected" }
@@ -24,7 +24,7 @@ struct ConnectedDevices: Sendable {
     self.directory = directory
   }
 
-  /// Best effort: without it nobody is shown as connected.
+  /// Best effort: without it no device is shown as connected.
   func write(_ devices: [ConnectedDevice]) {
     let text = devices.map { "\($0.workspace) \($0.device) \($0.since)\n" }.joined()
     try? Data(text.utf8).write(to: URL(filePath: path), options: .atomic)
@@ -34,7 +34,7 @@ struct ConnectedDevices: Sendable {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// Those that are connected; none where no process serves the directory.
+  /// The connected devices; none if no process serves the directory.
   func read() -> [ConnectedDevice] {
     guard let text = try? String(contentsOfFile: path, encoding: .utf8),
       AddressFile.isServed(directory)
@@ -50,7 +50,7 @@ struct ConnectedDevices: Sendable {
 }
 
 extension ServerDriver {
-  /// Says who is connected, where that has changed; asked for on every tick, done once a second.
+  /// Records the connected devices, if they have changed; called on every tick, done once a second.
   func sayWhoIsConnected(at uptimeMilliseconds: Int64) {
     guard !isStopped, let devices = peers.takeNews(at: uptimeMilliseconds) else { return }
     let file = ConnectedDevices(directory: options.dataDirectory)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Devices as a table for people.
+/// Devices as a table for users.
 package enum DeviceTable {
   package static func text(for list: ServerAdministration.DeviceList) -> String {
     let header = ["ID", "NAME", "WORKSPACE", "PAIRED", "LAST SEEN", "ACCESS"]

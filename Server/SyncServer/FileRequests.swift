@@ -3,11 +3,11 @@ import NIOPosix
 import QueueModel
 import ServerCore
 
-/// Requests for the files of attachments: they are done on a thread of their own, so that no commit waits
-/// for them, and each needs a seat, since it takes memory. A device has so many connections for them: on each
-/// it may wait as long as it likes, with a place among all connections that nobody else gets.
+/// Requests for the files of attachments. They run on their own thread, so that no commit waits for
+/// them, and each needs a seat, since it takes memory. The connections of a device for them are
+/// limited: each may be idle for long, and occupies a place among all connections.
 struct FileRequests {
-  /// Whose connections are counted together.
+  /// The owner of connections that are counted together.
   struct Owner: Hashable {
     let workspace: WorkspaceID
     let device: DeviceID
@@ -17,7 +17,7 @@ struct FileRequests {
   private let blobs: BlobStore
   private let rules: SyncServerOptions.Files
   private let connectionsMax: Int
-  /// Those under way, by workspace.
+  /// Running requests, by workspace.
   private var seats: [WorkspaceID: Int] = [:]
   private var connections: [Owner: Int] = [:]
 
@@ -30,7 +30,7 @@ struct FileRequests {
       freeSpace: options.freeSpace)
   }
 
-  /// A connection turned out to be a device's.
+  /// The device of a connection became known.
   ///
   /// - Returns: whether it may have one more.
   mutating func came(_ owner: Owner) -> Bool {
@@ -40,7 +40,7 @@ struct FileRequests {
     return true
   }
 
-  /// A connection that was counted is gone, or another device's now.
+  /// A counted connection is gone, or belongs to another device now.
   mutating func left(_ owner: Owner) {
     guard let own = connections[owner] else { return }
     connections[owner] = own > 1 ? own - 1 : nil
@@ -60,7 +60,7 @@ struct FileRequests {
     seats[workspace] = own > 1 ? own - 1 : nil
   }
 
-  /// Does a request.
+  /// Performs a request.
   func perform(
     _ request: BlobRequest, body: [UInt8], in workspace: WorkspaceID, quotaBytes: Int?,
     on loop: any EventLoop

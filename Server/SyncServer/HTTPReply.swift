@@ -1,14 +1,14 @@
 import NIOHTTP1
 
-/// What a plain HTTP request is answered with.
+/// The answer to a plain HTTP request.
 struct HTTPReply: Sendable {
   var status: HTTPResponseStatus
-  /// For people, unless it is a file.
+  /// Text for users, unless it is a file.
   var body: [UInt8] = []
   var isFile = false
-  /// The length that a HEAD is told.
+  /// The length in the answer to a HEAD request.
   var length: Int?
-  /// Besides those that every reply has.
+  /// Headers in addition to those of every reply.
   var headers: [(String, String)] = []
 
   init(_ status: HTTPResponseStatus, text: String = "") {

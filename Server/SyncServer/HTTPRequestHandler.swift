@@ -11,14 +11,15 @@ import PushDelivery
   import Darwin
 #endif
 
-/// Answers plain HTTP: `/healthz`, the files of attachments, what buttons post, and 404 for the rest.
+/// Answers plain HTTP: `/healthz`, the files of attachments, posts of buttons, and 404 for the
+/// rest.
 ///
 /// Four routes do not need a router: one upgrades to WebSocket, these are the others.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
-  /// Bytes of an answer that are written at once.
+  /// Bytes of an answer that are written at a time.
   private static let partBytes = 64 << 10
 
   private let driver: ServerDriver
@@ -83,7 +84,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
   }
 
-  /// What a button posted is there as a whole.
+  /// A button's post is complete.
   private func post(_ body: [UInt8], context: ChannelHandlerContext) {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     driver.answer(body, from: driver.sockets.source(of: context.channel)).whenSuccess { reply in
@@ -94,7 +95,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
   func channelInactive(context: ChannelHandlerContext) {
     blobs?.end()
-    // It holds the way back to this handler.
+    // It refers back to this handler.
     blobs = nil
     context.fireChannelInactive()
   }
@@ -110,7 +111,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     return fresh
   }
 
-  /// - Returns: ends when the answer is written.
+  /// - Returns: a future that completes when the answer is written.
   @discardableResult
   private func write(
     _ reply: HTTPReply, goesOn: Bool, context: ChannelHandlerContext
@@ -134,7 +135,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
   }
 
-  /// In parts, so that it is seen how far a slow client is.
+  /// In parts, to see the progress of a slow client.
   private func write(body: [UInt8], context: ChannelHandlerContext) {
     var rest = ByteBuffer(bytes: body)
     while let part = rest.readSlice(length: min(HTTPRequestHandler.partBytes, rest.readableBytes)),
@@ -174,10 +175,10 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     if path == "/healthz", isRead {
       let isHealthy = driver.isHealthy
       status = isHealthy ? .ok : .serviceUnavailable
-      // Strangers read this: it tells nothing else.
+      // Strangers can read this, so it contains nothing else.
       body = #"{"status":"\#(isHealthy ? "ok" : "unavailable")"}"# + "\n"
       headers.add(name: "content-type", value: "application/json")
-      // Devices compare their clock with it.
+      // Devices compare their clocks with it.
       headers.add(name: "date", value: HTTPRequestHandler.date(time(nil)))
     } else if path == SyncEndpoint.path {
       status = .upgradeRequired

@@ -1,42 +1,43 @@
 import NIOCore
 import QueueModel
 
-/// Whose connections share a turn.
+/// Connections that share turns.
 enum TurnGroup: Hashable {
-  /// Those whose devices are not known yet.
+  /// Connections of unknown devices.
   case strangers
   case workspace(WorkspaceID)
 }
 
-/// Somebody who waits for a turn: one connection whose input was read and not looked at.
+/// A connection that waits for a turn: its input was read and not processed yet.
 protocol TurnTaker: AnyObject {
-  /// Whose turn it has; it counts each time that it begins to wait, or waits again after a turn.
+  /// The group whose turn it uses, as of the last time that it began to wait.
   var group: TurnGroup { get }
 
-  /// Looks at a piece of it.
+  /// Processes a piece of the input.
   ///
   /// - Returns: whether more waits.
   func takeTurn() -> Bool
 }
 
-/// Gives turns to connections whose input waits: to each group in its order, and within a group to each
-/// connection, a piece of `pieceBytes` at a time. So whatever one workspace or strangers send, another
-/// one's input waits for one piece of each.
+/// Gives turns to connections with waiting input: to the groups in order, and within a group to
+/// each connection, a piece of `pieceBytes` at a time. So however much one workspace or strangers
+/// send, another one's input waits for one piece of each.
 ///
-/// After `spellMicroseconds` sockets are looked at, so that who comes meanwhile has its turn as well.
+/// After `spellMicroseconds` the loop polls the sockets, so that new arrivals get their turn as
+/// well.
 final class InputTurns {
-  /// Bytes that are looked at in one turn: some 170 empty frames, or one batch of a few changes.
+  /// Bytes that are processed in one turn: about 170 empty frames, or one batch of a few changes.
   static let pieceBytes = 1 << 10
-  /// Bytes that may wait of one connection before it is read no further. One more reading may be
-  /// under way.
+  /// Waiting bytes of one connection above which it is not read further. One more read may be under
+  /// way.
   static let waitingBytesMax = 16 << 10
-  /// Bytes that one reading brings at most.
+  /// The maximum number of bytes of one read.
   static let readingBytesMax = 64 << 10
-  /// For how long turns are given before sockets are looked at.
+  /// How long turns are given before the sockets are polled.
   static let spellMicroseconds: Int64 = 1_000
 
   private let clock: () -> NIODeadline
-  /// Has `giveTurns` called: now, or once sockets were looked at.
+  /// Schedules `giveTurns`: now, or after the sockets were polled.
   private let call: (_ afterSockets: Bool) -> Void
   private var groups: CircularBuffer<TurnGroup> = []
   private var waiting: [TurnGroup: CircularBuffer<any TurnTaker>] = [:]
@@ -50,13 +51,13 @@ final class InputTurns {
     self.call = call
   }
 
-  /// Somebody who did not wait has input: it has its turn after those of its group.
+  /// A connection that did not wait has input: its turn comes after those of its group.
   func wait(_ taker: any TurnTaker) {
     enter(taker)
     callOnce(afterSockets: false)
   }
 
-  /// Gives turns until nobody waits or the time is over.
+  /// Gives turns until no connection waits or the time is up.
   func giveTurns() {
     isCalled = false
     let end = clock() + .microseconds(Self.spellMicroseconds)

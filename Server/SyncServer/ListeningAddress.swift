@@ -1,9 +1,9 @@
 import Foundation
 import NetworkAddresses
 
-/// What another device types to reach a server that listens at an address.
+/// What to type on another device to reach a server that listens at an address.
 package enum ListeningAddress {
-  /// Whether others than this machine and a private network may reach what listens there.
+  /// Whether hosts outside this machine and a private network may reach a listener at `host`.
   package static func mayBeReachedFromAfar(host: String) -> Bool {
     guard host != "localhost", let address = InternetAddress(host) else {
       return host != "localhost"
@@ -13,34 +13,34 @@ package enum ListeningAddress {
       || ![.loopback, .privateNetwork, .link].contains(address.reach)
   }
 
-  /// The first port on which an account without rights may listen (`ip(7)`).
+  /// The first port on which an unprivileged account may listen (`ip(7)`).
   package static var firstUnprivilegedPort: Int {
     let text = try? String(
       contentsOfFile: "/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding: .utf8)
     return text.flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) } ?? 1_024
   }
 
-  /// Whether a port, of which 0 is a free one, is for root alone.
+  /// Whether only root may use a port; 0 means a free one.
   package static func isPrivileged(_ port: Int, first: Int) -> Bool {
     (1..<max(first, 1)).contains(port)
   }
 
-  /// What there is to say of a port that is.
+  /// The text about such a port.
   package static func below(_ first: Int) -> String {
     "only root can use ports below \(first). Choose another port; for 443, put a TLS proxy "
       + "in front, and add --trusted-proxy and --url"
   }
 
-  /// The URL to type; HOST stands for what nobody here can know.
+  /// The URL to type; HOST stands for an unknown name.
   ///
-  /// - Parameter url: where the serving process listens; nil where none does.
+  /// - Parameter url: where the serving process listens; nil if none does.
   static func typed(_ url: String?) -> String {
     guard let url else { return "ws://HOST:PORT" }
     guard let parts = Parts(url), parts.isWildcard else { return url }
     return "\(parts.scheme)HOST:\(parts.port)"
   }
 
-  /// What there is to say of it, as lines that follow the command; empty where nothing is.
+  /// Notes on it, as lines that follow the command; empty if there are none.
   static func hint(_ url: String?) -> String {
     guard let url else {
       return
@@ -60,7 +60,7 @@ package enum ListeningAddress {
       + "behind a proxy, set the address: --url wss://HOST."
   }
 
-  /// What to type where devices come through a proxy whose address nobody said, and what to say of it.
+  /// What to type if devices connect through a proxy of unknown address, and the note on it.
   static let proxied = "wss://HOST"
   static let proxyHint =
     "\n\nHOST is the proxy's name. To see the full command here, start the server with --url "

@@ -5,14 +5,15 @@ import PushNotices
 import QueueModel
 import ServerCore
 
-/// Shows on targets what tasks do: one push after the other to each target, so that none overtakes
-/// another. A start or an end that fails for a while is tried again; an update is not, since the next
-/// corrects it. What waits is lost when the server stops: the next start says what is still running,
-/// and says again what has ended, which the store keeps until it was said to all targets or given up.
+/// Displays the tasks' statuses on targets: one push after the other to each target, so that none
+/// overtakes another. A start or an end that fails temporarily is retried. An update is not, since
+/// the next one corrects it. Waiting pushes are lost when the server stops. The next start sends
+/// what is still running, and repeats each end, which the store keeps until it was sent to all
+/// targets or given up.
 ///
 /// Everything here happens on `loop`.
 final class LiveStatusSender {
-  /// Pushes that may wait for one target; the oldest goes.
+  /// Pushes that may wait for one target; of more, the oldest is dropped.
   static let waitingMax = 64
 
   private struct Waiting {
@@ -20,20 +21,20 @@ final class LiveStatusSender {
     var attempts = 0
     /// Milliseconds since 1970.
     var firstAt: Int64?
-    /// What the store can forget once no target waits for it.
+    /// What the store can remove once no target waits for it.
     var end: LiveStatusEnd?
   }
 
-  /// What waits for one target; the first is under way, or waits to be tried again.
+  /// The waiting pushes of one target; the first is under way, or waits for its retry.
   private struct Line {
     var record: PushTargetRecord
     var target: PushTarget
     var workspace: WorkspaceID
     var waiting: [Waiting] = []
 
-    /// What waits behind the first and says less than what comes now is not sent any more.
+    /// Drops waiting pushes after the first that the new one supersedes.
     ///
-    /// - Returns: what is given up, since too much waits.
+    /// - Returns: the dropped push, if too many wait.
     mutating func append(_ last: Waiting) -> Waiting? {
       let behind = waiting.dropFirst().filter {
         $0.push.sessionID != last.push.sessionID || $0.push.event != .update
@@ -50,7 +51,7 @@ final class LiveStatusSender {
   private let schedule: BackoffSchedule
   private let report: (PushTargetReport) -> Void
   private var lines: [PushTargetID: Line] = [:]
-  /// The ends that are still to be told, and to how many targets.
+  /// The ends that still have to be sent, and to how many targets.
   private var ends: [LiveStatusEnd: Int] = [:]
   private var isStopping = false
 
@@ -71,7 +72,7 @@ final class LiveStatusSender {
 
   // MARK: - Events
 
-  /// A task's state is to be shown.
+  /// A task's state is to be displayed.
   func show(_ order: LiveStatusOrder) {
     guard !isStopping else { return }
     let queue = queue
@@ -97,7 +98,7 @@ final class LiveStatusSender {
     }
     let end = LiveStatusEnd(
       workspace: order.workspace, session: order.task.sessionId, at: order.at)
-    // A workspace that was read anew names what is still being told.
+    // A workspace that was read again names the ends that are still being sent.
     guard ends[end] == nil else { return }
     ends[end] = 1
     for record in records { show(order, on: record, end: end) }
@@ -131,13 +132,13 @@ final class LiveStatusSender {
     if isIdle { sendFirst(of: record.id) }
   }
 
-  /// One target less is to be told of it.
+  /// One target fewer waits for it.
   private func isDone(with end: LiveStatusEnd?) {
     guard let end, let left = ends[end] else { return }
     ends[end] = left > 1 ? left - 1 : nil
     guard left == 1 else { return }
     let queue = queue
-    // An end that could not be forgotten is told once more after the next start.
+    // An end that could not be removed is sent once more after the next start.
     _ = storeThread.runIfActive(eventLoop: loop) { try queue.forget(end) }
   }
 
@@ -174,7 +175,7 @@ final class LiveStatusSender {
     sendFirst(of: id)
   }
 
-  /// The target takes nothing any more.
+  /// The target no longer accepts pushes.
   private func giveUp(_ id: PushTargetID) {
     for waiting in lines.removeValue(forKey: id)?.waiting ?? [] { isDone(with: waiting.end) }
   }

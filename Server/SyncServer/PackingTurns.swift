@@ -1,16 +1,16 @@
 import NIOCore
 import QueueModel
 
-/// Gives turns to workspaces of which something is to be packed, one task at a time: whatever one of them asks
-/// for, another waits for one task of each.
+/// Gives turns to workspaces with packing tasks, one task at a time: however much one of them
+/// requests, another waits for one task of each.
 final class PackingTurns {
-  /// Who waits, the next one first.
+  /// The waiting workspaces, the next one first.
   private var workspaces: CircularBuffer<WorkspaceID> = []
   private var waiting: [WorkspaceID: CircularBuffer<() -> Void>] = [:]
   private var isTaken = false
   private var isGiving = false
 
-  /// Calls `begin` when the workspace has its turn: at once where nobody has one. `ended` ends it.
+  /// Calls `begin` when the workspace has its turn: at once if no other has one. `ended` ends it.
   func wait(for workspace: WorkspaceID, begin: @escaping () -> Void) {
     if waiting[workspace] == nil { workspaces.append(workspace) }
     waiting[workspace, default: []].append(begin)
@@ -23,7 +23,8 @@ final class PackingTurns {
   }
 
   private func giveTurn() {
-    // Where the thread has ended, a turn ends as it begins: one after the other, and none within another.
+    // If the thread has ended, a turn ends as it begins: one after the other, and none within
+    // another.
     guard !isGiving else { return }
     isGiving = true
     defer { isGiving = false }

@@ -2,34 +2,33 @@ import NIOCore
 import QueueModel
 import ServerCore
 
-/// The WebSocket connections: whose each is, how much of what was sent on it is not in the kernel's hands
-/// yet, and which are still to be written out.
+/// The WebSocket connections: their devices, their unsent bytes, and those with data to flush.
 struct Peers {
   private struct Peer {
     var channel: any Channel
-    /// The address it came from.
+    /// The source address.
     var source: String
-    /// The device that was let in by it; nil until then.
+    /// Its device; nil until it is authenticated.
     var device: ConnectedDevice?
-    /// Bytes of messages that were handed over and are not in the kernel's hands yet.
+    /// Bytes of messages that were accepted and are not in the kernel's buffer yet.
     var unsentBytes = 0
-    /// It stands in `unflushed`.
+    /// Whether it is in `unflushed`.
     var isUnflushed = false
     var isClosing = false
   }
 
   private var peers: [ConnectionID: Peer] = [:]
   private var lastConnection: UInt64 = 0
-  /// Connections with something to write out. The latest goes first: somebody waits for what a batch
-  /// leads to elsewhere, nobody for the answer to whoever sent it.
+  /// Connections with data to flush, the latest first: the receivers of a batch wait for it, but
+  /// its sender does not wait for the answer.
   private var unflushed: [ConnectionID] = []
-  /// What was said elsewhere of who is connected.
+  /// The last report of the connected devices.
   private var said = Said()
 
   private struct Said {
     var isOutdated = false
     var isBeingSaid = false
-    /// Uptime.
+    /// In milliseconds of uptime.
     var at: Int64 = .min / 2
   }
 
@@ -46,7 +45,7 @@ struct Peers {
     return id
   }
 
-  /// A device was let in by a connection.
+  /// A device was authenticated on a connection.
   mutating func joined(_ id: ConnectionID, _ device: ConnectedDevice) {
     peers[id]?.device = device
     said.isOutdated = true
@@ -54,15 +53,15 @@ struct Peers {
 
   /// A connection is gone.
   ///
-  /// - Returns: whose it was, where that is known.
+  /// - Returns: its device, if known.
   mutating func remove(_ id: ConnectionID) -> ConnectedDevice? {
     guard let device = peers.removeValue(forKey: id)?.device else { return nil }
     said.isOutdated = true
     return device
   }
 
-  /// Who is connected, where that has changed since it was said; at most once a second, and not before
-  /// `newsWereSaid`.
+  /// The connected devices, if they have changed since the last report; at most once a second, and
+  /// not before `newsWereSaid`.
   mutating func takeNews(at uptimeMilliseconds: Int64) -> [ConnectedDevice]? {
     guard said.isOutdated, !said.isBeingSaid, uptimeMilliseconds - said.at >= 1_000 else {
       return nil
@@ -80,9 +79,9 @@ struct Peers {
     for id in ids { peers[id]?.unsentBytes += count }
   }
 
-  /// Something is written to a connection now: it is to be flushed.
+  /// Something is being written to a connection: it must be flushed.
   ///
-  /// - Returns: nil where it is gone.
+  /// - Returns: nil if it is gone.
   mutating func beginWriting(to id: ConnectionID) -> (any Channel)? {
     guard let peer = peers[id] else { return nil }
     if !peer.isUnflushed {
@@ -92,13 +91,13 @@ struct Peers {
     return peer.channel
   }
 
-  /// - Returns: the bytes that are still unsent; nil where the connection is gone.
+  /// - Returns: the unsent bytes; nil if the connection is gone.
   mutating func sent(_ count: Int, on id: ConnectionID) -> Int? {
     peers[id]?.unsentBytes -= count
     return peers[id]?.unsentBytes
   }
 
-  /// The connection that is to be flushed next, the latest first.
+  /// The connection to flush next, the latest first.
   mutating func takeUnflushed() -> (any Channel)? {
     while let id = unflushed.popLast() {
       guard let channel = peers[id]?.channel else { continue }
@@ -110,7 +109,7 @@ struct Peers {
 
   /// Begins to close a connection.
   ///
-  /// - Returns: nil where it is gone, or being closed already.
+  /// - Returns: nil if it is gone, or being closed already.
   mutating func beginClosing(_ id: ConnectionID) -> (any Channel)? {
     guard let peer = peers[id], !peer.isClosing else { return nil }
     peers[id]?.isClosing = true

@@ -1,26 +1,25 @@
 package import NetworkAddresses
 import ServerCore
 
-/// Who has a place among the server's TCP connections.
+/// The places among the server's TCP connections.
 ///
-/// A connection whose device is not known yet counts for its source, an IPv4 address or the first 64
-/// bits of an IPv6 one. Where places run out, the oldest unknown connection of the source that has the most
-/// of them is closed: whoever floods takes places from itself, and a device that comes from elsewhere
-/// finds one.
+/// A connection of an unknown device counts to its source, an IPv4 address or the first 64 bits of
+/// an IPv6 one. If places run out, the oldest unknown connection of the source with the most of
+/// them is closed. So a flood takes places from its own source, and a device from elsewhere finds
+/// one.
 package struct Places {
-  /// How many there are.
+  /// The numbers of places.
   package struct Rules: Hashable, Sendable {
     /// All connections together.
     package var total = ServerConfiguration().admission.connectionsMax + 256
-    /// Those of unknown devices together, so that places are left for known ones.
+    /// Connections of unknown devices together, so that places remain for known ones.
     var unknownMax: Int { max(total / 2, 1) }
-    /// Those of unknown devices from one source.
+    /// Connections of unknown devices from one source.
     package var unknownPerSource = 32
-    /// How many may come from one source at once, and in a second in the long run.
+    /// How many may come from one source at once, and per second in the long run.
     package var burst: Int64 = 100
     package var perSecond: Int64 = 10
-    /// Sources that are not counted one by one. On the server's own machine stands a proxy, where
-    /// there is one.
+    /// Sources that are not limited. A proxy on the server's own machine is one of them.
     package var uncounted = ["127.0.0.0/8", "::1"].compactMap { AddressRange($0) }
 
     package init() {}
@@ -28,10 +27,10 @@ package struct Places {
 
   typealias ID = ObjectIdentifier
 
-  /// What becomes of one that came.
+  /// The result of an arrival.
   enum Arrival: Equatable {
     case refused
-    /// It has a place; another one has lost its own.
+    /// It has a place; another connection may have lost its own.
     case taken(insteadOf: ID?)
   }
 
@@ -48,7 +47,7 @@ package struct Places {
   /// The sources of unknown connections, by connection.
   private var keys: [ID: String] = [:]
   private var known: Set<ID> = []
-  /// When each unknown connection came, as a number that rises.
+  /// When each unknown connection arrived, as an increasing number.
   private var ages: [ID: UInt64] = [:]
   private var lastAge: UInt64 = 0
 
@@ -56,7 +55,7 @@ package struct Places {
     self.rules = rules
   }
 
-  /// The key of a source, and whether its connections are counted.
+  /// The key of a source, and whether its connections are limited.
   private func key(of source: String) -> (key: String, isCounted: Bool) {
     guard let address = InternetAddress(source) else { return (source, false) }
     return (
@@ -64,7 +63,7 @@ package struct Places {
     )
   }
 
-  /// A connection came.
+  /// A connection arrived.
   mutating func arrived(_ id: ID, from source: String, uptime: Int64) -> Arrival {
     let (key, isCounted) = key(of: source)
     forgetSources()
@@ -107,7 +106,7 @@ package struct Places {
     count += 1
   }
 
-  /// Whether a connection has a place, and its device is not known.
+  /// Whether a connection has a place, and its device is unknown.
   func isUnknown(_ id: ID) -> Bool { keys[id] != nil }
 
   /// A connection ended, or lost its place.
@@ -127,7 +126,7 @@ package struct Places {
     unknownCount -= 1
   }
 
-  /// Looks at all sources; done only where places have run out.
+  /// Searches all sources; done only if places have run out.
   private func oldestOfTheLargest() -> ID? {
     let largest = sources.values.lazy.map(\.unknown).filter { !$0.isEmpty }.max {
       ($0.count, ages[$1[0]] ?? 0) < ($1.count, ages[$0[0]] ?? 0)
@@ -135,7 +134,7 @@ package struct Places {
     return largest?.first
   }
 
-  /// Forgets sources that have neither connections nor anything spent, once there are many.
+  /// Removes sources that have neither connections nor a used allowance, once there are many.
   private mutating func forgetSources() {
     guard sources.count > 2 * rules.total else { return }
     sources = sources.filter { !$0.value.unknown.isEmpty }

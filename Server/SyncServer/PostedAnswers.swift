@@ -1,9 +1,9 @@
 import NIOCore
 import ServerCore
 
-/// Answers of buttons that the core has not settled.
+/// Answers of buttons that the core has not settled yet.
 struct PostedAnswers {
-  /// Answers under way at once.
+  /// The maximum number of open answers.
   static let countMax = 64
 
   private var promises: [PostedAnswerID: EventLoopPromise<PostedAnswerOutcome>] = [:]
@@ -11,7 +11,7 @@ struct PostedAnswers {
 
   var isFull: Bool { promises.count >= PostedAnswers.countMax }
 
-  /// Names another one; the promise is kept when it is settled.
+  /// Names another one; the promise completes when it is settled.
   mutating func add(_ promise: EventLoopPromise<PostedAnswerOutcome>) -> PostedAnswerID {
     last += 1
     let id = PostedAnswerID(rawValue: last)
@@ -23,7 +23,7 @@ struct PostedAnswers {
     promises.removeValue(forKey: id)?.succeed(outcome)
   }
 
-  /// Nothing is decided any more: each may be posted again.
+  /// No more answers are decided: each may be posted again.
   mutating func giveUp() {
     for promise in promises.values { promise.succeed(.unavailable) }
     promises = [:]

@@ -4,9 +4,9 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Turns what the server has to push into what a person is shown.
+/// Turns the server's push orders into the text for users.
 enum PushComposer {
-  /// What the server thinks of an address that a device registers.
+  /// The server's check of an address that a device registers.
   static func check(kind: String, address: String) -> PushTargetCheck {
     do {
       let read = try PushAddress(text: address)
@@ -26,9 +26,9 @@ enum PushComposer {
       validity: record.isValid ? .valid : .invalid(reason: record.reason, since: nil))
   }
 
-  /// Nil where the notification's name does not make a notice's.
+  /// Nil if the notification's name does not make a notice's.
   ///
-  /// - Parameter device: the device that set the target: it is whose answer a button gives.
+  /// - Parameter device: the device that set the target: a button answers in its name.
   static func push(
     _ order: PushOrder, of workspace: WorkspaceID, setBy device: DeviceID
   ) -> Push? {
@@ -59,8 +59,8 @@ enum PushComposer {
           workspaceID: workspace.description, deviceID: device.description)))
   }
 
-  /// The digest that a button's yes names; nil if the notice does not show all that it stands for. What a
-  /// device wrote beside another request's digest is not what the agent asks for.
+  /// The digest that the button's approval names; nil if the notice does not show the complete
+  /// request, or if its text does not match the digest, as when another device wrote it.
   private static func approvable(_ event: NotificationEvent, shownAs text: NoticeText) -> String? {
     guard text.isWhole,
       case .approval(let tool, let summary, let details, let digest?, false) = event,
@@ -80,7 +80,7 @@ enum PushComposer {
     }
   }
 
-  /// A push that an operator tries a target with. A Live Activity's token takes only an update.
+  /// A push to test a target. A Live Activity's token only accepts an update.
   static func test(for target: PushTarget) -> Push {
     let now = ProcessClock.wallMilliseconds
     if case .apns(let address) = target.address, address.purpose != .alert {
@@ -100,12 +100,12 @@ enum PushComposer {
 
   private static let testID = PushNoticeID(digest: "test")
 
-  /// The pushes that show a task's state, in order; a renewed one ends and begins again.
-  /// What says the same twice, before and after a restart, has the same name.
+  /// The pushes that display a task's state, in order; a renewed one ends and begins again. The
+  /// same push before and after a restart has the same name.
   static func pushes(_ order: LiveStatusOrder, showsDetails: Bool) -> [Push] {
     let task = order.task
     let now = order.at
-    // The same for all pushes of one session, so that each replaces the one before.
+    // The same for all pushes of one session, so that each replaces the previous one.
     let id = PushNoticeID(digest: task.sessionId.rawValue)
     let content = content(task, showsDetails: showsDetails)
     let push = { (event: LiveActivityPush.Event) in
@@ -123,12 +123,12 @@ enum PushComposer {
     }
   }
 
-  /// The name of the app's type.
+  /// The name of the app's attributes type.
   static let attributesType = "CospoolTaskAttributes"
-  /// A state that nothing was heard of for so long counts as old.
+  /// After this time without an update, a state counts as out of date.
   static let staleMilliseconds: Int64 = 3_600_000
 
-  /// Answers that an activity has room for.
+  /// The number of answers that fit in an activity.
   private static let optionsMax = 4
   private static let optionCharactersMax = 40
 

@@ -7,18 +7,18 @@ import PushNotices
 import QueueModel
 import ServerCore
 
-/// Carries out the push orders of the store: takes what is due, sends it, and stores what became of
-/// it. Orders survive a restart; one that was sent just before a crash is sent again under the same
-/// name, which providers show once.
+/// Carries out the push orders of the store: reads due orders, sends them, and stores the results.
+/// Orders survive a restart. An order that was sent just before a crash is sent again under the
+/// same name, which providers show once.
 ///
-/// Everything here happens on `loop`; one delivery at a time goes to a target, so that a notice and
+/// Everything here happens on `loop`; each target gets one delivery at a time, so that a notice and
 /// its retraction keep their order.
 final class PushService {
-  /// Requests under way at once.
+  /// The maximum number of open requests.
   static let concurrencyMax = 16
-  /// How long something waits that a wrong set-up holds up.
+  /// How long a push waits if a wrong setup blocks it.
   static let stopMilliseconds: Int64 = 300_000
-  /// How long it waits after a fault of the store, at most.
+  /// The longest wait after a fault of the store.
   static let faultMilliseconds: Int64 = 5_000
 
   private let loop: any EventLoop
@@ -29,7 +29,7 @@ final class PushService {
   private let logger: Logger
   private let report: (PushTargetReport) -> Void
   private let statuses: LiveStatusSender
-  /// How often what became of a push.
+  /// The number of pushes for each outcome.
   private(set) var outcomes: [OutcomeName: Int] = [:]
   /// When the queue was read last, milliseconds since 1970.
   private var readAt: Int64 = 0
@@ -37,7 +37,7 @@ final class PushService {
   private var isReading = false
   private var wantsReading = false
   private var isStopping = false
-  /// When to look again, milliseconds since 1970.
+  /// The time of the next read, milliseconds since 1970.
   private var nextAt: Int64? = 0
 
   init(
@@ -70,30 +70,30 @@ final class PushService {
     read()
   }
 
-  /// Pushes were set up anew: what a wrong set-up held up is tried at once.
+  /// The push setup has changed: pushes that a wrong setup blocked are tried at once.
   func setUpAnew() {
     guard !isStopping else { return }
     let queue = queue
     let now = now
     let bound = bound
     storeThread.runIfActive(eventLoop: loop) { try queue.hasten(at: now) }.whenComplete { _ in
-      // What could not be hastened comes in its own time.
+      // Deliveries that could not be hastened are sent at their own time.
       bound.value.read()
     }
   }
 
   /// Some time has passed.
   func timePassed() {
-    // Where the clock was set back, what was to come then may be due by now.
+    // If the clock was set back, later deliveries may be due by now.
     if let nextAt, nextAt <= now || now < readAt { read() }
   }
 
-  /// A task's state is to be shown.
+  /// A task's state is to be displayed.
   func show(_ order: LiveStatusOrder) {
     statuses.show(order)
   }
 
-  /// Pushes something to a target at once, and tells what speaks against it; nil where nothing does.
+  /// Pushes something to a target at once, and passes the fault to `told`; nil if there is none.
   func test(_ record: PushTargetRecord, told: @escaping (String?) -> Void) {
     var target: PushTarget
     do {
@@ -117,7 +117,7 @@ final class PushService {
     }
   }
 
-  /// No more deliveries begin, and what becomes of those under way is not stored.
+  /// No more deliveries begin, and results of open ones are not stored.
   func stop() {
     isStopping = true
     statuses.stop()
@@ -163,15 +163,15 @@ final class PushService {
 
   // MARK: - Delivering
 
-  /// The target is busy until what became of the delivery is stored: what is read before that still
-  /// says that it is due.
+  /// The target is busy until the result of the delivery is stored: a read before that still
+  /// returns it as due.
   private func deliver(_ delivery: DueDelivery) {
     busy.insert(delivery.target.id)
     let target: PushTarget
     do {
       target = try PushComposer.target(delivery.target)
     } catch {
-      // Registered with an earlier or later version.
+      // Registered by an earlier or later version.
       return reject(delivery, reason: "\(error)")
     }
     let push = PushComposer.push(
@@ -227,15 +227,16 @@ final class PushService {
     }
   }
 
-  /// After this a push is of no use. A retraction always is: its notice stands until it comes.
+  /// After this time a push is useless. A retraction never is: its notice stays until the
+  /// retraction arrives.
   private func expiry(of delivery: DueDelivery) -> Int64? {
     let order = delivery.order.order
     return order.kind == .retract ? nil : order.notification.uselessAt
   }
 
-  /// Waits for the operator, as long as the notice is of use.
+  /// Waits for the operator, as long as the notice is useful.
   ///
-  /// - Parameter isOfKind: whether nothing of the target's kind can be sent.
+  /// - Parameter isOfKind: whether the fault blocks all targets of the kind.
   private func hold(_ delivery: DueDelivery, reason: String, isOfKind: Bool) {
     let at = now.addingClamped(Self.stopMilliseconds)
     let end = (delivery.firstAt ?? now).addingClamped(schedule.spanMilliseconds)
@@ -262,8 +263,8 @@ final class PushService {
   }
 
   /// - Parameters:
-  ///   - kind: a kind of target by which something got through.
-  ///   - problem: what holds up all targets of the kind.
+  ///   - kind: a kind of target for which a push succeeded.
+  ///   - problem: the fault that blocks all targets of the kind.
   private func settle(
     _ delivery: DueDelivery, _ result: SettledDelivery.Result, solving kind: String? = nil,
     problem: String? = nil
@@ -285,7 +286,7 @@ final class PushService {
       }
       guard !service.isStopping else { return }
       service.logger.error("the result of a push cannot be stored: \(error)")
-      // What was sent is not sent again: only storing it is tried anew.
+      // A sent push is not sent again: only the storing is retried.
       service.loop.assumeIsolated().scheduleTask(in: service.faultTime) {
         service.settle(delivery, result, solving: kind, problem: problem)
       }
@@ -307,7 +308,7 @@ extension PushOutcome {
 }
 
 extension PushService {
-  /// What metrics call what became of a push.
+  /// The outcomes of pushes, as metrics name them.
   enum OutcomeName: String, CaseIterable {
     case delivered, retry, invalidTarget, configurationError, targetError, rejected
   }

@@ -3,16 +3,16 @@ import NetworkAddresses
 import PushDelivery
 package import PushNotices
 
-/// How the server pushes, as `push configure` wrote it: the file `push.json` of the data directory,
-/// for its owner alone. It names the file of Apple's key and does not hold that; the key that signs
-/// buttons stands in it.
+/// The push settings, written by `push configure`: the file `push.json` of the data directory,
+/// accessible only to its owner. It names the file of Apple's key and does not contain that key; it
+/// contains the key that signs buttons.
 package struct PushSettings: Codable, Hashable, Sendable {
   package struct APNs: Codable, Hashable, Sendable {
     package var keyFile: String
     package var keyID: String
     package var teamID: String
     package var topics: [String]
-    /// Addresses that stand in for Apple's, by environment.
+    /// Replacements for Apple's addresses, by environment.
     package var servers: [String: String]?
 
     package init(
@@ -27,9 +27,9 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
-  /// Where the buttons of notices send answers, and what signs them.
+  /// The server address of notices' buttons, and the key that signs them.
   package struct Answers: Codable, Hashable, Sendable {
-    /// The address under which phones reach the server.
+    /// The address at which phones reach the server.
     package var server: String
     package var key: Secret
 
@@ -57,9 +57,9 @@ package struct PushSettings: Codable, Hashable, Sendable {
 
   package var apns: APNs?
   package var answers: Answers?
-  /// A root certificate, PEM, that counts beside the system's.
+  /// A root certificate, PEM, in addition to the system's.
   package var trustedRootFile: String?
-  /// Where ntfy and webhooks may be asked besides what is reached from everywhere, as `ADDRESS/BITS`.
+  /// Networks that ntfy and webhooks may use in addition to public addresses, as `ADDRESS/BITS`.
   package var allowedNetworks: [String]?
 
   package init(
@@ -74,7 +74,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
 
   static let fileName = "push.json"
 
-  /// The settings of a data directory; none where there is no file.
+  /// The settings of a data directory; none if there is no file.
   package static func read(directory: String) throws(SyncServerError) -> PushSettings {
     let path = directory + "/" + fileName
     guard FileManager.default.fileExists(atPath: path) else { return PushSettings() }
@@ -99,12 +99,12 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
-  /// The file as it is now; nil where there is none.
+  /// The file as it is now; nil if there is none.
   static func fileMark(directory: String) -> FileMark? {
     FileMark(path: directory + "/" + fileName)
   }
 
-  /// What signs buttons and knows them again; nil where none are set up.
+  /// Signs buttons and checks their posts; nil if none are set up.
   func answering() throws(SyncServerError) -> NtfyAnswering? {
     guard let answers else { return nil }
     do {
@@ -114,7 +114,7 @@ package struct PushSettings: Codable, Hashable, Sendable {
     }
   }
 
-  /// What the sender needs, with the key read.
+  /// The sender's configuration, with the key read.
   func configuration() throws(SyncServerError) -> PushConfiguration {
     var configuration = PushConfiguration(trustedRootFile: trustedRootFile)
     for text in allowedNetworks ?? [] {

@@ -5,15 +5,15 @@ import NIOPosix
 import PushDelivery
 import PushNotices
 
-/// What the server pushes with, as `push.json` says: made at the start, and made anew when the file
-/// was written again. What is under way ends with what it began with.
+/// The sender of pushes, set up from `push.json`: at the start, and again after the file has
+/// changed. Open requests end with the setup that they began with.
 ///
 /// Everything happens on `loop`; files are read on the store's thread.
 final class PushSetup {
-  /// How often the file is looked at.
+  /// How often the file is checked for changes.
   static let lookMilliseconds: Int64 = 1_000
 
-  /// One sender; the last to use an old one closes it.
+  /// One sender; its last user closes it.
   private final class Generation {
     let sender: PushSender
     var uses = 0
@@ -23,7 +23,7 @@ final class PushSetup {
     }
   }
 
-  /// What was read, and which file that was.
+  /// The settings that were read, and the version of the file.
   struct Reading: Sendable {
     var sender: PushSender
     var answering: NtfyAnswering?
@@ -36,21 +36,21 @@ final class PushSetup {
   private let storeThread: NIOThreadPool
   private let logger: Logger
   private var generation: Generation
-  /// Those that still send what they began.
+  /// Former senders with open requests.
   private var old: [Generation] = []
-  /// The file that was read last, whether it could be used or not.
+  /// The version of the file that was read last, usable or not.
   private var file: FileMark?
-  /// Ends when all old senders are closed.
+  /// Completes when all former senders are closed.
   private var closing: EventLoopFuture<Void>
   private var isLooking = false
   private var isStopped = false
   private var lookedAt: Int64 = .min / 2
-  /// What knows the answers of buttons again; nil where none are set up.
+  /// Checks the posts of buttons; nil if none are set up.
   private(set) var answering: NtfyAnswering?
-  /// Called after something new was set up.
+  /// Called after a new setup.
   var onChange: () -> Void = {}
 
-  /// - Parameter first: what `read` gave.
+  /// - Parameter first: the result of `read`.
   init(
     loop: any EventLoop, directory: String, storeThread: NIOThreadPool, first: Reading,
     logger: Logger
@@ -67,8 +67,8 @@ final class PushSetup {
 
   private var bound: NIOLoopBound<PushSetup> { NIOLoopBound(self, eventLoop: loop) }
 
-  /// Reads the settings of a data directory; blocks. A set-up that cannot be used keeps nobody from
-  /// syncing: ntfy and webhooks need none.
+  /// Reads the settings of a data directory; blocks. A faulty setup does not keep devices from
+  /// syncing: ntfy and webhooks need no setup.
   static func read(directory: String, logger: Logger) -> Reading {
     let file = PushSettings.fileMark(directory: directory)
     do {
@@ -117,7 +117,7 @@ final class PushSetup {
     closing = EventLoopFuture.andAllComplete([closing, closed], on: loop)
   }
 
-  /// Ends what is under way; the future ends when all connections are closed.
+  /// Ends open requests; the future completes when all connections are closed.
   func stop() -> EventLoopFuture<Void> {
     isStopped = true
     for generation in old + [generation] { close(generation.sender) }
@@ -127,7 +127,7 @@ final class PushSetup {
 
   // MARK: - Changes
 
-  /// Some time has passed: looks whether the file was written again.
+  /// Some time has passed: checks whether the file has changed.
   func timePassed(uptime: Int64) {
     guard !isStopped, !isLooking, uptime - lookedAt >= Self.lookMilliseconds else { return }
     lookedAt = uptime
@@ -151,7 +151,7 @@ final class PushSetup {
 
   private func looked(_ result: Result<Result<Reading, ReadingFault>?, any Error>) {
     isLooking = false
-    // A thread that has ended reads nothing any more: the server stops.
+    // An ended thread reads nothing any more: the server stops.
     guard case .success(let read?) = result else { return }
     switch read {
     case .failure(let fault):

@@ -3,10 +3,11 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// Who lost their access, beside the database: `revocations` in the data directory, a line each.
+/// The revocations, recorded beside the database: `revocations` in the data directory, one line
+/// each.
 ///
-/// A database that is put back from a backup knows nothing of what was revoked after it; the file, which
-/// stays where it is, does.
+/// A database that is restored from a backup lacks later revocations; the file stays in place and
+/// has them.
 struct RevocationFile {
   private let path: String
 
@@ -28,10 +29,10 @@ struct RevocationFile {
     try file.synchronize()
   }
 
-  /// What stands there; lines that cannot be read are passed over.
+  /// The entries; unreadable lines are skipped.
   func read() -> [Revocation] { lines().sorted().compactMap(RevocationFile.revocation) }
 
-  /// The lines, whether they can be read or not.
+  /// The lines, readable or not.
   func lines() -> Set<String> { RevocationFile.lines(of: path) }
 
   static func lines(of path: String) -> Set<String> {

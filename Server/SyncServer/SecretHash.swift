@@ -1,6 +1,6 @@
 import Crypto
 
-/// SHA-256 of tokens and pairing codes: all that is ever stored of them.
+/// SHA-256 of tokens and pairing codes, the only stored form.
 ///
 /// Tokens have 256 random bits, so a plain hash cannot be searched; codes have 34 and live for ten
 /// minutes and a thousand guesses.

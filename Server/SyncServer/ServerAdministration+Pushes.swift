@@ -6,25 +6,25 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// What the commands `push configure`, `push targets` and `push test` do.
+/// The commands `push configure`, `push targets` and `push test`.
 extension ServerAdministration {
-  /// A push target, as it is printed; without secrets.
+  /// A push target in printed form; without secrets.
   package struct PushTargetLine: Codable, Hashable, Sendable {
     package var id: String
     package var workspaceName: String
     /// The device that set it.
     package var deviceName: String
-    /// It is the person's, and no device's.
+    /// Whether it belongs to the user, and not to a device.
     package var person: Bool
     package var kind: String
     package var address: String
     package var valid: Bool
-    /// Why it is not valid, or what went wrong last.
+    /// Why it is not valid, or the latest failure.
     package var reason: String
-    /// Pushes that wait.
+    /// Waiting pushes.
     package var waiting: Int
 
-    /// What a person reads.
+    /// The text for users.
     package var text: String {
       let state = valid ? (reason.isEmpty ? "ok" : "held up: \(reason)") : "not valid: \(reason)"
       let device = ShownName.text(deviceName)
@@ -39,22 +39,22 @@ extension ServerAdministration {
     package var targets: [PushTargetLine]
   }
 
-  /// What there is to know of pushes, as it is printed.
+  /// The state of pushes in printed form.
   package struct PushState: Codable, Hashable, Sendable {
-    /// The key, team and topics of APNs; nil where none is set up.
+    /// The key, team and topics of APNs; nil if none is set up.
     package var apns: String?
-    /// Where buttons send answers; nil where notices have none.
+    /// The server address of buttons; nil if notices have none.
     package var answers: String?
-    /// The file of a root certificate that counts beside the system's.
+    /// The file of a root certificate in addition to the system's.
     package var trustedRoot: String?
     package var waiting: Int
     package var deadLetters: Int
     package var lastDeadLetter: String?
-    /// What keeps pushes of a kind from being sent; `set-up`: what is wrong with `push.json` or with
-    /// a file that it names.
+    /// The faults that block pushes of a kind; `set-up`: the fault in `push.json` or in a file that
+    /// it names.
     package var problems: [String: String]
 
-    /// What a person reads.
+    /// The text for users.
     package var text: String {
       var lines = [
         "pushes: \(waiting) waiting, \(deadLetters) given up"
@@ -68,9 +68,9 @@ extension ServerAdministration {
     }
   }
 
-  /// Stores how Apple's devices are pushed to, after having read the key and the root certificate.
+  /// Stores the settings for Apple's devices, after reading the key and the root certificate.
   ///
-  /// - Throws: what is wrong with it; nothing is stored then.
+  /// - Throws: the fault; nothing is stored then.
   package func configure(
     apns: PushSettings.APNs, trustedRootFile: String?
   ) throws(SyncServerError) {
@@ -80,29 +80,28 @@ extension ServerAdministration {
     }
   }
 
-  /// Stores which root certificate counts beside the system's for all kinds, after having read it.
+  /// Stores the additional root certificate for all kinds, after reading it.
   ///
-  /// - Parameter trustedRootFile: PEM; nil: none any more.
-  /// - Throws: what is wrong with it; nothing is stored then.
+  /// - Parameter trustedRootFile: PEM; nil: removes it.
+  /// - Throws: the fault; nothing is stored then.
   package func configure(trustedRootFile: String?) throws(SyncServerError) {
     try changePushSettings { $0.trustedRootFile = trustedRootFile }
   }
 
-  /// Stores where ntfy and webhooks may be asked besides what is reached from everywhere.
+  /// Stores the networks that ntfy and webhooks may use in addition to public addresses.
   ///
-  /// - Parameter networks: as `ADDRESS/BITS`; empty: nowhere any more.
-  /// - Throws: which of them is none; nothing is stored then.
+  /// - Parameter networks: as `ADDRESS/BITS`; empty: none.
+  /// - Throws: the entry that is not a network; nothing is stored then.
   package func configure(allowedNetworks networks: [String]) throws(SyncServerError) {
     try changePushSettings { $0.allowedNetworks = networks.isEmpty ? nil : networks }
   }
 
-  /// Stores where the buttons of notices send answers; the key that signs them is made the first
-  /// time.
+  /// Stores the server address for notices' buttons; the first call makes the key that signs them.
   ///
   /// - Parameters:
-  ///   - server: the address under which phones reach the server; nil: no buttons any more.
-  ///   - renewsKey: buttons that were sent before stop working.
-  /// - Throws: what is wrong with it; nothing is stored then.
+  ///   - server: the address at which phones reach the server; nil: no buttons any more.
+  ///   - renewsKey: earlier buttons stop working.
+  /// - Throws: the fault; nothing is stored then.
   package func configureAnswers(
     server: String?, renewsKey: Bool = false
   ) throws(SyncServerError) {
@@ -114,7 +113,7 @@ extension ServerAdministration {
     }
   }
 
-  /// Writes the settings anew, which a server that runs takes over within a second.
+  /// Writes new settings, which a running server uses within a second.
   private func changePushSettings(
     _ change: (inout PushSettings) -> Void
   ) throws(SyncServerError) {
@@ -173,16 +172,16 @@ extension ServerAdministration {
       state.answers = try settings.answering()?.url
       try ServerAdministration.check(settings)
     } catch {
-      // What waits is of interest most when something is wrong.
+      // The waiting pushes are most interesting if something is wrong.
       state.problems["set-up"] = error.message
     }
     return state
   }
 
-  /// Sends a notice to one target now, valid or not, and says what its provider answered.
+  /// Sends a notice to one target now, valid or not, and returns the provider's answer.
   ///
-  /// - Parameter key: the target's id or a unique beginning of it.
-  /// - Throws: `.failed` with the provider's reason where it was not delivered.
+  /// - Parameter key: the target's id or a unique prefix of it.
+  /// - Throws: `.failed` with the provider's reason if it was not delivered.
   package func testPush(target key: String) async throws(SyncServerError) -> String {
     try requireData()
     let listed = try withDatabase { database throws(StorageFault) in
@@ -218,7 +217,8 @@ extension ServerAdministration {
     }
     await sender.shutDown()
     let said = try ServerAdministration.told(outcome, of: target)
-    // A server that runs stopped at what Apple said before: it is told by the file being new.
+    // A running server may have stopped because of an earlier report of Apple: a new file makes it
+    // try again.
     if target.kind == .apns, settings.apns != nil { try changePushSettings { _ in } }
     return said
   }

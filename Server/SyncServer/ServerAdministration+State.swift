@@ -3,30 +3,30 @@ import HealthChecks
 import ProcessResources
 import ServerStore
 
-/// The part of the command `status` that is about the server itself.
+/// The server's part of the command `status`.
 extension ServerAdministration {
-  /// The server, as it is printed; times are milliseconds since 1970.
+  /// The server in printed form; times are milliseconds since 1970.
   package struct State: Codable, Hashable, Sendable {
     package var dataDirectory: String
-    /// Of the process that serves, else of this program.
+    /// The version of the serving process, else of this program.
     package var version: String
     /// Whether a process holds the data directory.
     package var isServed: Bool
-    /// Where it listens; nil where none serves, or it does not say so.
+    /// Where it listens; nil if none serves, or it left no record.
     package var address: String?
     package var processID: Int32?
     package var startedAt: Int64?
-    /// Bytes that are left on the disk.
+    /// Free bytes on the disk.
     package var diskFree: UInt64?
     package var lastBackupAt: Int64?
-    /// Why there is none, if one was made once.
+    /// Why there is no backup any more, if there was one.
     package var backupProblem: String?
-    /// When the certificate of its port ends; nil without TLS.
+    /// When the certificate of its port expires; nil without TLS.
     package var certificateEndsAt: Int64?
 
-    /// What a person reads.
+    /// The text for users.
     ///
-    /// - Parameter now: the machine's clock where nil.
+    /// - Parameter now: the machine's clock if nil.
     package func text(now: Int64? = nil) -> String {
       let now = now ?? ProcessClock.wallMilliseconds
       var lines: [String] = []
@@ -50,12 +50,12 @@ extension ServerAdministration {
     }
   }
 
-  /// What is said where the file with the address is gone, or is not there yet.
+  /// The text if the file with the address is gone, or does not exist yet.
   private static let addressUnknown =
     "one is running but does not report its address; restart it, unless it is just starting "
     + "or a restore is in progress"
 
-  /// Looks at the process, its port, the disk and the backups.
+  /// Examines the process, its port, the disk and the backups.
   package func serverState() async -> State {
     let listening = AddressFile(directory: directory).read()
     var state = State(
@@ -78,15 +78,15 @@ extension ServerAdministration {
   }
 }
 
-/// What the command `health` does.
+/// The command `health`.
 extension ServerAdministration {
-  /// What the serving process says of itself.
+  /// The serving process's report about itself.
   package enum Health: Hashable, Sendable {
     case well(address: String)
     case ill(address: String)
     case unreachable(reason: String)
 
-    /// What a person reads.
+    /// The text for users.
     package var text: String {
       switch self {
       case .well(let address): "\(address) is healthy"
@@ -97,9 +97,9 @@ extension ServerAdministration {
     }
   }
 
-  /// Asks it on its own port, whatever its certificate is made out to.
+  /// Requests it on its own port, for whatever name its certificate is.
   ///
-  /// - Parameter limit: when a server that does not answer is given up.
+  /// - Parameter limit: how long to wait for an answer.
   package func health(within limit: Duration = .seconds(5)) async -> Health {
     guard let listening = AddressFile(directory: directory).read(),
       let address = ServerDoctor.ownAddress(listening.url)

@@ -3,24 +3,24 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// What the command `status` does.
+/// The command `status`.
 extension ServerAdministration {
-  /// A workspace's log, as it is printed.
+  /// A workspace's log in printed form.
   package struct Log: Codable, Hashable, Sendable {
     package var workspace: String
     package var workspaceName: String
-    /// How many entries the log has had.
+    /// The number of entries ever logged.
     package var logPosition: UInt64
-    /// Entries that are kept, and their bytes; what snapshots hold is dropped in time.
+    /// The kept entries, and their bytes; entries in snapshots are dropped in time.
     package var logEntries: Int
     package var logBytes: Int
-    /// The latest snapshot holds the log up to here; 0 where there is none yet.
+    /// The latest snapshot covers the log up to here; 0 if there is none yet.
     package var snapshotPosition: UInt64
     package var snapshotBytes: Int
     /// Why the workspace cannot be read.
     package var problem: String?
 
-    /// What a person reads.
+    /// The text for users.
     package var text: String {
       let log = "\(logPosition) log entries so far, \(logEntries) kept (\(logBytes) bytes)"
       let snapshot =
@@ -33,15 +33,15 @@ extension ServerAdministration {
 
   package struct LogList: Codable, Hashable, Sendable {
     package var workspaces: [Log]
-    /// What the command `status` shows of pushes, and of the server itself.
+    /// The parts of the command `status` about pushes, and about the server itself.
     package var pushes: PushState?
     /// The devices that have access or had it.
     package var devices: [Device]?
     package var server: State?
 
-    /// The devices of a workspace as a person reads them: those that are connected first.
+    /// The devices of a workspace as text for users, connected ones first.
     ///
-    /// - Parameter now: the machine's clock where nil.
+    /// - Parameter now: the machine's clock if nil.
     package func devicesText(of workspace: String, now: Int64? = nil) -> String {
       let now = now ?? ProcessClock.wallMilliseconds
       let known = (devices ?? []).filter { $0.workspace == workspace && !$0.revoked }
@@ -67,7 +67,7 @@ extension ServerAdministration {
 
     private static let devicesShown = 20
 
-    /// What is wrong with a workspace; nil where all can be read.
+    /// The fault of a workspace; nil if all can be read.
     package var problem: SyncServerError? {
       let damaged = workspaces.filter { $0.problem != nil }.map { ShownName.text($0.workspaceName) }
       guard !damaged.isEmpty else { return nil }
@@ -76,15 +76,15 @@ extension ServerAdministration {
     }
   }
 
-  /// The logs of one workspace, or of all. One that is damaged has a `problem` and keeps no other
-  /// from being shown.
+  /// The logs of one workspace, or of all. A damaged one has a `problem`, and the others are still
+  /// shown.
   package func logs(workspaceName: String?) throws(SyncServerError) -> LogList {
     try requireData()
     return try withDatabase { database throws(StorageFault) in
       var logs: [Log] = []
       for listing in try database.logs(ofWorkspaceNamed: workspaceName) {
         var log = Log(listing)
-        // Read as the serving process reads it: only that shows whether it can be.
+        // Read in the same way as by the serving process: only that shows whether it is readable.
         if case .failed(let fault) = database.perform(.load(listing.workspace)) {
           guard fault.code == .corrupt else { throw fault }
           log.problem = SyncServerError(fault).message
@@ -97,7 +97,7 @@ extension ServerAdministration {
 }
 
 extension ServerAdministration {
-  /// How long ago a time is, in its largest unit.
+  /// The age of a time, in its largest unit.
   static func age(_ milliseconds: Int64, _ now: Int64) -> String {
     let minutes = max(0, now - milliseconds) / 60_000
     if minutes < 2 { return minutes < 1 ? "less than a minute" : "1 minute" }

@@ -3,9 +3,9 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// What the commands `workspace` and `log` do.
+/// The commands `workspace` and `log`.
 extension ServerAdministration {
-  /// A workspace, as it is printed.
+  /// A workspace in printed form.
   package struct Workspace: Codable, Hashable, Sendable {
     package var id: String
     package var name: String
@@ -13,14 +13,14 @@ extension ServerAdministration {
     package var createdAt: Int64
     /// Devices that have access.
     package var devices: Int
-    /// Bytes of its snapshot and log as stored, and of its files.
+    /// Bytes of its stored snapshot and log, and of its files.
     package var bytes: Int
     package var fileBytes: Int
-    /// Bytes of changes that came in today (UTC).
+    /// Bytes of changes added today (UTC).
     package var writtenToday: Int
     package var quota: Quota
 
-    /// What a person reads.
+    /// The text for users.
     package var text: String {
       "\(ShownName.text(name)): \(devices == 1 ? "1 device" : "\(devices) devices"), \(Self.mebibytes(bytes)) MiB stored, "
         + "\(Self.mebibytes(fileBytes)) MiB of files, \(Self.mebibytes(writtenToday)) MiB today; "
@@ -32,7 +32,7 @@ extension ServerAdministration {
     }
   }
 
-  /// What a workspace may take; nil: as the server's settings say.
+  /// The limits of a workspace; nil: the server's default.
   package struct Quota: Codable, Hashable, Sendable {
     /// MiB of snapshot and log.
     package var storage: Int?
@@ -70,7 +70,7 @@ extension ServerAdministration {
     package var workspaces: [Workspace]
   }
 
-  /// Something that happened about access, as it is printed.
+  /// An event about access in printed form.
   package struct LogEntry: Codable, Hashable, Sendable {
     /// Milliseconds since 1970.
     package var at: Int64
@@ -80,7 +80,7 @@ extension ServerAdministration {
     package var source: String?
     package var detail: String
 
-    /// What a person reads.
+    /// The text for users.
     package var text: String {
       let time = Date(timeIntervalSince1970: Double(at) / 1_000).formatted(.iso8601)
       let parts = [
@@ -105,9 +105,9 @@ extension ServerAdministration {
     shown(try listing(named: name))
   }
 
-  /// Changes what is given, and leaves the rest.
+  /// Changes the given limits, and keeps the others.
   ///
-  /// - Parameter resets: what is not given is as the server's settings say again.
+  /// - Parameter resets: limits that are not given return to the server's defaults.
   package func setQuota(
     _ quota: Quota, resets: Bool, ofWorkspaceNamed name: String
   ) throws(SyncServerError) -> Workspace {
@@ -136,7 +136,7 @@ extension ServerAdministration {
     return shown(changed)
   }
 
-  /// Gives a workspace another name; its devices go on as they are.
+  /// Renames a workspace; its devices are not affected.
   package func renameWorkspace(
     named name: String, to newName: String
   ) throws(SyncServerError) -> Workspace {
@@ -157,9 +157,9 @@ extension ServerAdministration {
     return shown(known)
   }
 
-  /// What people see of a workspace as JSON, in the form that `cospool import` reads.
+  /// The visible content of a workspace as JSON, in the form that `cospool import` reads.
   ///
-  /// - Throws: `.corrupt` where the workspace cannot be read.
+  /// - Throws: `.corrupt` if the workspace cannot be read.
   package func exportWorkspace(named name: String) throws(SyncServerError) -> Data {
     let id = try listing(named: name).id
     let loaded = try withDatabase { database throws(StorageFault) -> QueueModel.Workspace? in
@@ -203,7 +203,7 @@ extension ServerAdministration {
     return deleted
   }
 
-  /// What happened about access lately, oldest first.
+  /// The latest events about access, oldest first.
   package func accessLog(
     workspaceName: String?, limit: Int
   ) throws(SyncServerError) -> LogEntries {

@@ -4,9 +4,9 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// What the commands `pair`, `devices`, `revoke` and `status` do; all work beside a serving process.
+/// The commands `pair`, `devices`, `revoke` and `status`; all work beside a serving process.
 package struct ServerAdministration: Sendable {
-  /// The workspace that is used where none is named.
+  /// The workspace that is used by default.
   package static let workspaceNameDefault = "default"
 
   let directory: String
@@ -15,27 +15,28 @@ package struct ServerAdministration: Sendable {
     directory = dataDirectory
   }
 
-  /// A fresh code, as it is printed.
+  /// A new code in printed form.
   package struct Pairing: Codable, Hashable, Sendable {
     package var code: String
     package var workspace: String
     package var workspaceName: String
     /// Milliseconds since 1970.
     package var expiresAt: Int64
-    /// What the device may do: viewer, author or host.
+    /// The role of the device: viewer, author or host.
     package var role: String
-    /// For how many seconds it has access; nil: until it is revoked.
+    /// The length of its access in seconds; nil: until it is revoked.
     package var accessSeconds: Int64?
-    /// Where devices reach the serving process, where one runs; where nobody said that, where it listens.
+    /// The address at which devices reach the serving process, if one runs: the operator's, or the
+    /// listening address if none was given.
     package var server: String?
-    /// Whether they come through a proxy whose address nobody said.
+    /// Whether devices connect through a proxy of unknown address.
     package var isBehindProxy = false
 
     private enum CodingKeys: String, CodingKey {
       case code, workspace, workspaceName, expiresAt, role, accessSeconds, server
     }
 
-    /// What a person reads.
+    /// The text for users.
     package var text: String {
       """
       Pairing code for workspace "\(ShownName.text(workspaceName))": \(code)
@@ -57,7 +58,7 @@ package struct ServerAdministration: Sendable {
       isBehindProxy ? ListeningAddress.proxyHint : ListeningAddress.hint(server)
     }
 
-    /// What differs from full access for good.
+    /// The difference from permanent full access.
     private var grant: String {
       var parts: [String] = []
       if role == DeviceRole.viewer.name { parts.append("can view but not change anything") }
@@ -67,7 +68,7 @@ package struct ServerAdministration: Sendable {
     }
   }
 
-  /// A device, as it is printed; times are milliseconds since 1970.
+  /// A device in printed form; times are milliseconds since 1970.
   package struct Device: Codable, Hashable, Sendable {
     package var id: String
     package var name: String
@@ -75,7 +76,7 @@ package struct ServerAdministration: Sendable {
     package var workspaceName: String
     package var pairedAt: Int64
     package var lastSeenAt: Int64?
-    /// Since when it is connected; nil where it is not.
+    /// Since when it has been connected; nil if it is not.
     package var connectedSince: Int64?
     package var revoked: Bool
     package var revokedAt: Int64?
@@ -89,22 +90,22 @@ package struct ServerAdministration: Sendable {
     package var devices: [Device]
   }
 
-  /// A device's id is its own in each workspace.
+  /// A device's id is only unique within a workspace.
   private struct DeviceKey: Hashable {
     var workspace: WorkspaceID
     var device: DeviceID
   }
 
-  /// Makes a one-time code; creates the workspace where none of its name exists.
+  /// Makes a one-time code; creates the workspace if its name does not exist.
   ///
   /// - Parameters:
-  ///   - workspaceName: nil for the one that is used where none is named.
-  ///   - workspaceID: of a workspace that the server lost and devices hold: it is begun anew with its id, and they
-  ///     bring it back. nil where it does not matter.
-  ///   - role: what the device may do: viewer, author or host.
-  ///   - accessMilliseconds: for how long it has access; nil: until it is revoked.
-  /// - Throws: `.usage` where none is named, others are there and the usual one is not: it may have another name
-  ///   by now, and a device in a new, empty one would find no queues.
+  ///   - workspaceName: nil for the default one.
+  ///   - workspaceID: of a workspace that the server lost and devices have: it is created again
+  ///     with its id, and the devices send its contents. nil if it does not matter.
+  ///   - role: the role of the device: viewer, author or host.
+  ///   - accessMilliseconds: the length of its access; nil: until it is revoked.
+  /// - Throws: `.usage` if no name is given, and there are other workspaces but not the default
+  ///   one: it may have another name by now, and a device in a new, empty one would find no queues.
   package func pair(
     workspaceName: String?, workspaceID: String? = nil,
     role roleName: String = DeviceRole.host.name,
@@ -145,7 +146,7 @@ package struct ServerAdministration: Sendable {
       isBehindProxy: listening.map { $0.isProxied && $0.devicesURL == nil } ?? false)
   }
 
-  /// The workspace of an id, and under which name it is, or is begun.
+  /// The workspace with an id, and its present or new name.
   private func place(
     ofWorkspace text: String, named name: String?
   ) throws(SyncServerError) -> (name: String, id: WorkspaceID) {
@@ -177,8 +178,8 @@ package struct ServerAdministration: Sendable {
     return (wanted, id)
   }
 
-  /// A serving process may hold the log of a workspace that was deleted while it ran. It would go on behind the end
-  /// of that log, and tell the devices that it has what is gone.
+  /// A serving process may hold the log of a workspace that was deleted while it ran. It would
+  /// append after the end of that log, and confirm to devices that it has the lost data.
   private func refuseWhereServerKnows(_ id: WorkspaceID) throws(SyncServerError) {
     let entries = try withDatabase { database throws(StorageFault) in
       try database.audit(of: id, limit: 100)
@@ -212,7 +213,7 @@ package struct ServerAdministration: Sendable {
     guard !name.isEmpty, name.utf8.count <= Limits.nameBytesMax else {
       throw SyncServerError(.usage, "A workspace name has 1 to \(Limits.nameBytesMax) bytes.")
     }
-    // A line break or an escape in it could be typed by nobody again.
+    // A name with a line break or an escape could not be typed again.
     guard !name.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
       throw SyncServerError(.usage, "A workspace name cannot contain control characters.")
     }
@@ -247,7 +248,7 @@ package struct ServerAdministration: Sendable {
       })
   }
 
-  /// Takes away the access of the device that an id, a unique prefix of one, or a name tells.
+  /// Revokes the device with an id, a unique prefix of one, or a name.
   package func revoke(
     device key: String, workspaceName: String?
   ) throws(SyncServerError) -> Device {
@@ -279,7 +280,7 @@ package struct ServerAdministration: Sendable {
     var matches = NameMatch(
       key.trimmedOfWhitespace(), among: devices, id: \.id, name: \.name, names: .own
     ).all
-    // A name that was used again means the one that still has access.
+    // If a name was reused, it means the device that still has access.
     if matches.count > 1, matches.contains(where: { $0.revokedAt == nil }) {
       matches = matches.filter { $0.revokedAt == nil }
     }
@@ -301,15 +302,15 @@ package struct ServerAdministration: Sendable {
     return first
   }
 
-  /// - Throws: where a backup is half in its place: what is there is not what will be.
+  /// - Throws: if a restore did not finish: the present data is not the final data.
   func requireRestored() throws(SyncServerError) {
     guard !ServerBackup.isPending(in: directory) else {
       throw SyncServerError(StoreOpeningError.restoring(path: directory))
     }
   }
 
-  /// - Throws: where no server ever kept anything, what it kept was damaged and set aside, or a restore did
-  ///   not end.
+  /// - Throws: if no server ever stored anything, its data was damaged and set aside, or a restore
+  ///   did not finish.
   package func requireData() throws(SyncServerError) {
     try requireRestored()
     let path = directory + "/" + ServerDatabase.fileName
@@ -331,7 +332,7 @@ package struct ServerAdministration: Sendable {
     } catch {
       throw SyncServerError(error)
     }
-    // The process ends soon; a failing close changes nothing about what was done.
+    // The process ends soon; a failed close does not affect the result.
     defer { try? database.close() }
     do {
       return try body(database)

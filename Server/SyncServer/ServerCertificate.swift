@@ -2,9 +2,9 @@ import Foundation
 import NIOCore
 import NIOSSL
 
-/// The files that a server which speaks TLS itself needs.
+/// The files of a server that uses TLS itself.
 package struct ServerCertificate: Hashable, Sendable {
-  /// The certificate and the intermediate ones up to its root, PEM, the server's own first.
+  /// The certificate chain up to the root, PEM, the server's own certificate first.
   package var chainFile: String
   /// The private key, PEM, without a passphrase.
   package var keyFile: String
@@ -16,7 +16,7 @@ package struct ServerCertificate: Hashable, Sendable {
 
   /// Reads both files and checks that they belong together.
   ///
-  /// - Throws: `.failed`, naming the file and what is wrong with it.
+  /// - Throws: `.failed`, naming the file and its fault.
   func makeContext(closingMilliseconds: Int64) throws(SyncServerError) -> NIOSSLContext {
     let chain = try certificates()
     let key = try privateKey()
@@ -38,14 +38,14 @@ package struct ServerCertificate: Hashable, Sendable {
     }
   }
 
-  /// When the server's own certificate ends, seconds since 1970; nil where it cannot be read.
+  /// When the server's own certificate expires, seconds since 1970; nil if it cannot be read.
   package var endsAt: Int64? {
     (try? certificates().first).flatMap { $0 }.map { Int64($0.notValidAfter) }
   }
 
   private func certificates() throws(SyncServerError) -> [NIOSSLCertificate] {
     let bytes = try ServerCertificate.read(chainFile, as: "certificate")
-    // What the library says of a file without PEM is no help; the file's name is.
+    // The library's text about a file without PEM is no help; the file's name is.
     guard let chain = try? NIOSSLCertificate.fromPEMBytes(bytes), !chain.isEmpty else {
       throw SyncServerError(
         .failed, "The certificate file \(chainFile) contains no certificate in PEM.")
@@ -84,11 +84,11 @@ package struct ServerCertificate: Hashable, Sendable {
 }
 
 extension Channel {
-  /// Closes without TLS's goodbye, whose answer a stalled client would not give. Call it on the
-  /// channel's event loop.
+  /// Closes without the TLS closing handshake, which a stalled client would not answer. Call it on
+  /// the channel's event loop.
   func closeAtOnce() {
     let security = try? pipeline.syncOperations.context(handlerType: NIOSSLServerHandler.self)
-    // What closes from a handler's place passes the handler by.
+    // A close from a handler's position skips that handler.
     if let security {
       security.close(promise: nil)
     } else {

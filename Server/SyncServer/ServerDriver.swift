@@ -10,19 +10,20 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
-/// Runs the core on one event loop: sockets' events go in, actions come out and are done in order.
+/// Runs the core on one event loop: sockets' events go in, actions come out and are performed in
+/// order.
 ///
 /// Everything here happens on `loop`; closures that leave it carry the driver in a `NIOLoopBound`.
-/// The store works on a thread of its own, one task after the other, and a second one
-/// packs what devices lack that were away, which holds up no commit.
+/// The store works on its own thread, one task after the other. A second thread packs data for
+/// devices that were away, so that no commit waits for it.
 final class ServerDriver {
-  /// Actions that are still to be done: one can raise events whose actions must not overtake it.
+  /// The actions to perform: one can raise events whose actions must not overtake it.
   private struct ActionQueue {
     var waiting: CircularBuffer<ServerAction> = []
     var isBeingDone = false
   }
 
-  /// How far it is.
+  /// The stage of the server's life.
   private enum Stage {
     case running(ticks: RepeatedTask?)
     case stopping(ticks: RepeatedTask?, EventLoopPromise<Void>)
@@ -36,13 +37,13 @@ final class ServerDriver {
   let store: StoreRunner
   var files: FileRequests
   let journal: ServerJournal
-  /// What is pushed with.
+  /// The setup of pushes.
   let setup: PushSetup
-  /// Carries push orders out; nil where the store keeps none.
+  /// Carries out push orders; nil if the store has none.
   private(set) var pushes: PushService?
   private(set) var postedAnswers = PostedAnswers()
   var sockets: TCPSockets
-  /// Whose input is looked at next.
+  /// The order in which input is processed.
   private(set) lazy var turns = makeTurns()
   var peers = Peers()
   private(set) var core: ServerCore
@@ -82,8 +83,8 @@ final class ServerDriver {
 
   var bound: NIOLoopBound<ServerDriver> { NIOLoopBound(self, eventLoop: loop) }
   var isStopped: Bool { if case .stopped = stage { true } else { false } }
-  /// Whether the server does its work: also the store's thread, of which a question that waits too long
-  /// tells. The loop tells by answering at all.
+  /// Whether the server works, the store's thread included: a task that waits too long shows that
+  /// it does not. An answer of any kind shows that the loop works.
   var isHealthy: Bool {
     core.isHealthy && store.waitMilliseconds < options.storeMilliseconds
   }
@@ -107,7 +108,7 @@ final class ServerDriver {
     sockets.security?.timePassed(uptime: uptime)
   }
 
-  /// Stops gracefully; the future ends when every connection is gone.
+  /// Stops gracefully; the future completes when every connection is gone.
   func stop() -> EventLoopFuture<Void> {
     switch stage {
     case .stopping(_, let promise), .stopped(let promise): return promise.futureResult
@@ -122,7 +123,7 @@ final class ServerDriver {
   private func makeTurns() -> InputTurns {
     InputTurns { [unowned self] afterSockets in
       let bound = bound
-      // The loop looks at sockets once no task is due.
+      // The loop polls sockets once no task is due.
       if afterSockets {
         loop.scheduleTask(in: .microseconds(20)) { bound.value.turns.giveTurns() }
       } else {
@@ -146,7 +147,7 @@ final class ServerDriver {
     finishStopIfDone()
   }
 
-  /// The head of a request came.
+  /// The head of a request arrived.
   ///
   /// - Returns: whether there is room for it.
   func requested(_ head: HTTPRequestHead, on channel: any Channel) -> Bool {
@@ -156,9 +157,9 @@ final class ServerDriver {
     return hasPlace
   }
 
-  /// Closes whoever loses its place.
+  /// Closes a connection that lost its place.
   ///
-  /// - Returns: whether the one that came has one.
+  /// - Returns: whether the new one has a place.
   private func takes(_ arrival: TCPSockets.Arrival) -> Bool {
     switch arrival {
     case .refused: return false
@@ -183,7 +184,7 @@ final class ServerDriver {
     run(core.bytesReceived(count, on: id, at: clock.now))
   }
 
-  /// A ping or a pong arrived: it counts as a frame does.
+  /// A ping or a pong arrived: it counts as a frame.
   func receivedControl(_ count: Int, on id: ConnectionID) {
     run(core.controlFrameReceived(count, on: id, at: clock.now))
   }
@@ -198,7 +199,7 @@ final class ServerDriver {
     run(core.connectionClosed(id, at: clock.now))
   }
 
-  /// A device was let in by a connection.
+  /// A device was authenticated on a connection.
   private func joined(_ id: ConnectionID, _ device: DeviceID, of workspace: WorkspaceID) {
     peers.joined(
       id,
@@ -207,7 +208,7 @@ final class ServerDriver {
 
   // MARK: - Answers without a connection
 
-  /// Has the core take an answer; the future says what became of it.
+  /// Passes an answer to the core; the future returns the result.
   func post(
     _ answer: AnswerRequest, by device: DeviceID, in workspace: WorkspaceID
   ) -> EventLoopFuture<PostedAnswerOutcome> {
@@ -219,8 +220,8 @@ final class ServerDriver {
 
   // MARK: - Actions
 
-  /// Does the actions after those that are still to be done: an action can raise events whose
-  /// actions must not overtake it.
+  /// Performs actions after those that are still waiting: an action can raise events whose actions
+  /// must not overtake it.
   private func run(_ more: [ServerAction]) {
     for action in more {
       if case .send(let bytes, let ids) = action { peers.willSend(bytes.count, to: ids) }
@@ -310,8 +311,8 @@ final class ServerDriver {
     linger(channel)
   }
 
-  /// Leaves the other side time to read what was sent, then closes. Closing at once could destroy
-  /// it: the kernel resets a connection that has unread input.
+  /// Gives the peer time to read what was sent, then closes. Closing at once could destroy it: the
+  /// kernel resets a connection that has unread input.
   private func linger(_ channel: any Channel) {
     channel.setOption(ChannelOptions.autoRead, value: true).whenFailure { _ in
       channel.close(mode: .all, promise: nil)
@@ -336,7 +337,7 @@ final class ServerDriver {
   }
 }
 
-/// Tells the handlers of a channel that its device is known, and whose it is.
+/// Notifies the handlers of a channel that its device is known.
 struct DeviceKnown {
   let workspace: WorkspaceID
 }

@@ -4,11 +4,11 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
-/// What the server says of what it does: lines of its log, numbers, and the entries about access that its
-/// owner can read later.
+/// The server's records: lines of its log, metrics, and the entries about access that its owner can
+/// read later.
 ///
-/// What stands in the log: fixed words, ids and addresses. What a client says goes in with marks in
-/// place of what would begin a line or move a cursor, and cut.
+/// The log contains fixed words, ids and addresses. In text from clients, characters that would
+/// start a line or move a cursor are replaced, and it is cut.
 final class ServerJournal {
   let logger: Logger
   var metrics = ServerMetrics()
@@ -22,9 +22,9 @@ final class ServerJournal {
     self.clock = clock
   }
 
-  /// Takes note of something that the core reports.
+  /// Records a report of the core.
   ///
-  /// - Parameter source: the address that a connection came from.
+  /// - Parameter source: the source address of a connection.
   func note(_ report: ServerReport, source: (ConnectionID) -> String) {
     count(report)
     switch report {
@@ -93,8 +93,8 @@ final class ServerJournal {
       ])
   }
 
-  /// Somebody was not let in. The words are fixed and the address stands last, for programs that
-  /// shut addresses out: `access denied: .*, source <ADDR>$`.
+  /// A connection was refused. The words are fixed and the address comes last, for programs that
+  /// block addresses: `access denied: .*, source <ADDR>$`.
   func deniedAccess(_ reason: String, route: String, source: String) {
     logger.notice("access denied: \(reason), route \(route), source \(source)")
     record(.refused, nil, nil, source: source, detail: "\(reason), route \(route)")
@@ -130,7 +130,7 @@ final class ServerJournal {
         source: source, detail: detail))
   }
 
-  /// Stores what happened since the last time; asked for on every tick, done once a second.
+  /// Stores the events since the last time; called on every tick, done once a second.
   func storeIfDue(in store: StoreRunner, at uptimeMilliseconds: Int64) {
     guard let entries = audit.begin(at: uptimeMilliseconds) else { return }
     let bound = NIOLoopBound(self, eventLoop: loop)
@@ -145,7 +145,7 @@ final class ServerJournal {
       }
   }
 
-  /// Stores what happened about access until the server stopped, behind all that the store does.
+  /// Stores the events about access up to the server's stop, after all other tasks of the store.
   func finish(in store: StoreRunner) -> EventLoopFuture<Void> {
     let entries = audit.take()
     return store.run { storage in
@@ -154,12 +154,12 @@ final class ServerJournal {
   }
 }
 
-/// What happened about access and is not stored yet: of each kind so much, so that whoever is refused without
-/// end neither fills memory nor keeps out what others did.
+/// Events about access that are not stored yet: a limited number of each kind, so that endless
+/// refusals neither fill memory nor displace other events.
 struct PendingAudit {
   private var entries: [AuditEntry] = []
   private var counts: [AuditEntry.Event: Int] = [:]
-  /// Uptime.
+  /// In milliseconds of uptime.
   private var storedAt: Int64 = .min / 2
   private var isStoring = false
 
@@ -169,15 +169,15 @@ struct PendingAudit {
     entries.append(entry)
   }
 
-  /// Hands over what is to be stored.
+  /// Removes and returns the events to store.
   mutating func take() -> [AuditEntry] {
     defer { (entries, counts) = ([], [:]) }
     return entries
   }
 
-  /// Begins to store what is there, once a second.
+  /// Begins to store waiting events, once a second.
   ///
-  /// - Returns: nil where nothing is to be stored now.
+  /// - Returns: nil if nothing is to be stored now.
   mutating func begin(at uptimeMilliseconds: Int64) -> [AuditEntry]? {
     guard !entries.isEmpty, !isStoring, uptimeMilliseconds - storedAt >= 1_000 else { return nil }
     storedAt = uptimeMilliseconds

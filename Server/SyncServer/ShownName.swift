@@ -1,7 +1,7 @@
-/// A name that a device or a person chose, fit for a terminal and for a log.
+/// A name from a device or a user, made safe for a terminal and for a log.
 package enum ShownName {
-  /// The name with a mark in place of what would move the cursor, begin a line, or turn the order of
-  /// what follows.
+  /// The name, with marks instead of characters that would move the cursor, begin a line, or change
+  /// the order of what follows.
   package static func text(_ name: String) -> String {
     var shown = String.UnicodeScalarView()
     for scalar in name.unicodeScalars { shown.append(isPlain(scalar) ? scalar : "\u{FFFD}") }

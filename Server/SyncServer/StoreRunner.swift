@@ -3,17 +3,18 @@ import NIOPosix
 import QueueModel
 import ServerCore
 
-/// Does the core's tasks on the store's threads, and knows how long the oldest of them waits.
+/// Performs the core's tasks on the store's threads, and knows how long the oldest of them has
+/// waited.
 ///
-/// Everything but the tasks themselves happens on `loop`.
+/// Everything except the tasks themselves happens on `loop`.
 final class StoreRunner {
   let storage: any ServerStorage
   private let threads: StoreThreads
   private let loop: any EventLoop
   private let clock: ProcessClock
-  /// What is done on the packing thread, workspace by workspace.
+  /// The tasks of the packing thread, workspace by workspace.
   private let packing = PackingTurns()
-  /// When the store was given what it has not done yet, uptime; never, as long as that waits for its turn.
+  /// When the store got its open tasks, uptime; tasks that wait for their turn do not count.
   private var began: [StoreTaskID: Int64] = [:]
 
   init(
@@ -25,7 +26,7 @@ final class StoreRunner {
     self.clock = clock
   }
 
-  /// Everything is done on it, one after the other, but for packing.
+  /// The thread of all tasks except packing, one after the other.
   var thread: NIOThreadPool { threads.tasks }
   var taskCount: Int { began.count }
   /// How long a thread of the store has had the oldest task.
@@ -34,10 +35,10 @@ final class StoreRunner {
     return now - min(began.values.min() ?? now, now)
   }
 
-  /// Does a task.
+  /// Performs a task.
   ///
-  /// - Parameter done: called with what became of it, and with what that took; it takes no longer than the
-  ///   loop may be held up.
+  /// - Parameter done: called with the result and the duration; it must return quickly, since it
+  ///   blocks the loop.
   func perform(
     _ task: StoreTask, as id: StoreTaskID, then done: @escaping (StoreOutcome, Duration) -> Void
   ) {
@@ -66,7 +67,7 @@ final class StoreRunner {
     thread.runIfActive(eventLoop: loop) { [storage] in storage.timed(task) }
   }
 
-  /// So no commit waits for what is as long as a workspace is large.
+  /// So no commit waits for work in proportion to a workspace.
   private func prepareAndRun(
     _ task: StoreTask, as id: StoreTaskID, of workspace: WorkspaceID
   ) -> EventLoopFuture<(StoreOutcome, Duration)> {
@@ -81,7 +82,7 @@ final class StoreRunner {
       }
   }
 
-  /// Does something on the packing thread when it is the workspace's turn.
+  /// Runs work on the packing thread when it is the workspace's turn.
   private func pack<Value: Sendable>(
     _ id: StoreTaskID, for workspace: WorkspaceID, _ work: @escaping @Sendable () -> Value
   ) -> EventLoopFuture<Value> {
@@ -97,7 +98,7 @@ final class StoreRunner {
     return packed.futureResult
   }
 
-  /// Does something else behind all that waits.
+  /// Runs other work after all waiting tasks.
   func run<Value: Sendable>(
     _ work: @escaping @Sendable (any ServerStorage) throws -> Value
   ) -> EventLoopFuture<Value> {
@@ -105,7 +106,7 @@ final class StoreRunner {
     return thread.runIfActive(eventLoop: loop) { try work(storage) }
   }
 
-  /// Whose a token is; nil where it is wrong, revoked or at its end.
+  /// The owner of a token; nil if it is wrong, revoked or expired.
   func holder(ofToken token: [UInt8]) -> EventLoopFuture<TokenRecord?> {
     let now = clock.now.wallMilliseconds
     return run { storage in
@@ -118,9 +119,9 @@ final class StoreRunner {
 }
 
 extension ServerStorage {
-  /// Does a task.
+  /// Performs a task.
   ///
-  /// - Returns: what became of it, and what that took.
+  /// - Returns: the result and the duration.
   fileprivate func timed(_ task: StoreTask) -> (StoreOutcome, Duration) {
     let start = ContinuousClock.now
     return (perform(task), start.duration(to: .now))

@@ -1,10 +1,10 @@
 import NIOPosix
 
-/// The threads that speak to the store.
+/// The threads that use the store.
 struct StoreThreads: Sendable {
-  /// Everything, one task after the other.
+  /// All tasks, one after the other.
   let tasks = NIOThreadPool(numberOfThreads: 1)
-  /// What `StoreTask.place` says, beside that.
+  /// The tasks that `StoreTask.place` assigns to it, in parallel.
   let packing = NIOThreadPool(numberOfThreads: 1)
 
   init() {
@@ -12,9 +12,9 @@ struct StoreThreads: Sendable {
     packing.start()
   }
 
-  /// Ends both; what waits is cancelled.
+  /// Ends both; waiting tasks are cancelled.
   func shutDown() async {
-    // They end whatever their last tasks threw.
+    // They end, whatever their last tasks threw.
     try? await tasks.shutdownGracefully()
     try? await packing.shutdownGracefully()
   }

@@ -16,9 +16,9 @@ import WireProtocol
 
 /// A running server: one listening socket, one event loop, one store thread.
 ///
-/// Plain NIO: there is one route that upgrades to WebSocket, and three more are too few for a
-/// router. All sockets and the core live on one event loop, so that the core needs no lock and its
-/// events have one order.
+/// Plain NIO: one route upgrades to WebSocket, and the three others are too few for a router. All
+/// sockets and the core live on one event loop, so that the core needs no lock and its events have
+/// one order.
 package final class SyncServer: Sendable {
   /// The address as given, and the port that was bound.
   package let host: String
@@ -54,15 +54,15 @@ package final class SyncServer: Sendable {
     address = AddressFile(directory: options.dataDirectory)
   }
 
-  /// The port on which numbers are served; nil where none is.
+  /// The port of the metrics; nil if there is none.
   package var metricsPort: Int? { metricsListener?.localAddress?.port }
 
-  /// The URL that clients and people use.
+  /// The URL for clients and users.
   package var url: String {
     "\(isSecure ? "wss" : "ws")://\(host.contains(":") ? "[\(host)]" : host):\(port)"
   }
 
-  /// Returns once the event loop, on which all of it runs, has taken a piece of work.
+  /// Returns once the event loop, on which everything runs, has executed a task.
   package func takesWork() async {
     try? await group.next().submit {}.get()
   }
@@ -79,7 +79,7 @@ package final class SyncServer: Sendable {
       // The lock comes first: only its holder may set a damaged file aside.
       try ServerDatabase.prepare(directory: options.dataDirectory)
       lock = try await DirectoryLock.serving(options.dataDirectory)
-      // A database that is not there yet must not be begun anew.
+      // A missing database must not be replaced by an empty one during a restore.
       guard !ServerBackup.isPending(in: options.dataDirectory) else {
         throw StoreOpeningError.restoring(path: options.dataDirectory)
       }
@@ -91,12 +91,12 @@ package final class SyncServer: Sendable {
     revokeAgain(options.dataDirectory, in: database, logger)
     warnIfOthersWrite(to: options.dataDirectory, logger)
     let address = AddressFile(directory: options.dataDirectory)
-    // A process that was killed has left its own.
+    // A killed process leaves its address.
     address.remove()
     let connected = ConnectedDevices(directory: options.dataDirectory)
     connected.remove()
     let server = try await listen(options, security, storage: database, logger: logger) {
-      // Everything acknowledged is durable already; closing only tidies the log up.
+      // Everything acknowledged is durable already; closing only tidies the log.
       try? database.close()
       connected.remove()
       lock.release()
@@ -111,7 +111,8 @@ package final class SyncServer: Sendable {
     return server
   }
 
-  /// A database that was put back from a backup lets nobody in whose access was taken away since.
+  /// Revokes the devices again that were revoked after the backup from which the database was
+  /// restored.
   private static func revokeAgain(
     _ directory: String, in database: ServerDatabase, _ logger: Logger
   ) {
@@ -130,7 +131,7 @@ package final class SyncServer: Sendable {
     }
   }
 
-  /// Whoever may write to the directory can put another store in the place of this one.
+  /// Warns if others may write to the directory, since they could replace the store.
   private static func warnIfOthersWrite(to directory: String, _ logger: Logger) {
     let attributes = try? FileManager.default.attributesOfItem(atPath: directory)
     let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0
@@ -228,7 +229,7 @@ package final class SyncServer: Sendable {
       .failed, "Cannot listen on \(place): \(refusal(error, port: options.port)).")
   }
 
-  /// Why nobody listens, in words.
+  /// Why the server cannot listen, in words.
   static func refusal(
     _ error: any Error, port: Int, first: Int = ListeningAddress.firstUnprivilegedPort
   ) -> String {
@@ -247,7 +248,7 @@ package final class SyncServer: Sendable {
     ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 1_024)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-      // Without descriptors to give out, it waits a second instead of trying without end.
+      // Without free descriptors it waits a second instead of retrying without end.
       .serverChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
@@ -255,14 +256,14 @@ package final class SyncServer: Sendable {
       }
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.maxMessagesPerRead, value: 1)
-      // Each channel keeps a buffer of the size it reads into, which grows with what comes. Most
-      // connections send a keystroke now and then.
+      // Each channel keeps a read buffer, which grows with the data. Most connections send a
+      // keystroke now and then.
       .childChannelOption(
         .recvAllocator,
         value: AdaptiveRecvByteBufferAllocator(
           minimum: 64, initial: 512, maximum: InputTurns.readingBytesMax)
       )
-      // Whoever sends no more is closed by `TurnHandler`, after what it sent had its turns.
+      // `TurnHandler` closes a peer that sends no more, after its input had its turns.
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
@@ -331,8 +332,8 @@ package final class SyncServer: Sendable {
     try pipeline.addHandler(WebSocketConnectionHandler(driver: driver, id: id, counter: counter))
   }
 
-  /// Says goodbye to all, stores what was taken, and closes; returns when all is released. Later
-  /// calls do nothing.
+  /// Says goodbye to all connections, stores what was accepted, and closes; returns when everything
+  /// is released. Later calls do nothing.
   package func stop() async {
     let isFirst = wasStopped.withLock { wasStopped in
       defer { wasStopped = true }
@@ -341,16 +342,16 @@ package final class SyncServer: Sendable {
     guard isFirst else { return }
     let driver = driver
     let loop = group.next()
-    // First, and whatever comes: `pair` must not name an address at which nobody answers.
+    // First, in any case: `pair` must not name an address without a server.
     address.remove()
     enter(.listener)
     try? await metricsListener?.close()
-    // A listener that is closed already needs no closing; the rest must happen all the same.
+    // A closed listener needs no closing; the rest must happen in any case.
     try? await listener.close()
     enter(.connections)
     try? await loop.flatSubmit { driver.value.stop() }.get()
     enter(.pushes)
-    // What is under way ends now; its orders are still in the store.
+    // Open pushes end now; their orders are still in the store.
     try? await loop.submit { driver.value.pushes?.stop() }.get()
     try? await loop.flatSubmit { driver.value.setup.stop() }.get()
     enter(.store)
@@ -365,14 +366,14 @@ package final class SyncServer: Sendable {
     enter(.done)
   }
 
-  /// How far a stop has come; nil before one.
+  /// The step of a stop; nil before one.
   package var stopStage: StopStage? { stage.withLock { $0 } }
 
   private func enter(_ next: StopStage) {
     stage.withLock { $0 = next }
   }
 
-  /// What the server holds now; for tests and health.
+  /// The server's current numbers; for tests and health checks.
   package func counter() async -> (connections: Int, workspaces: Int) {
     let driver = driver
     let counted = try? await group.next().submit {

@@ -1,23 +1,24 @@
 import Foundation
 
-/// What the operating system refused.
+/// Errors of the operating system.
 enum SystemFault {
   /// The error of the call that failed just now.
   static var last: NSError { numbered(errno) }
 
-  /// The error of a number of the system's; errno(3).
+  /// The error for a number of the system's; errno(3).
   static func numbered(_ number: Int32) -> NSError {
     NSError(domain: NSPOSIXErrorDomain, code: Int(number))
   }
 
-  /// An error, and that below it which it was made of.
+  /// An error, and the underlying errors that caused it.
   static func causes(of error: any Error) -> [NSError] {
-    // Mostly a Swift error, of which no `as? NSError` makes one on Linux.
+    // Usually a Swift error, which `as? NSError` does not convert on Linux.
     let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error
     return [error as NSError] + (underlying.map { [$0 as NSError] } ?? [])
   }
 
-  /// Why, in the system's words where there are some: Foundation's say neither which file nor why.
+  /// The reason, in the system's words if possible: Foundation's text has neither the file nor the
+  /// reason.
   static func reason(_ error: any Error) -> String {
     guard let system = causes(of: error).first(where: { $0.domain == NSPOSIXErrorDomain }) else {
       return error.localizedDescription
@@ -25,7 +26,7 @@ enum SystemFault {
     return String(cString: strerror(Int32(clamping: system.code)))
   }
 
-  /// Whether the account may not do what was tried.
+  /// Whether the account lacks the permission.
   static func isForbidden(_ error: any Error) -> Bool {
     let error = error as NSError
     return switch error.domain {

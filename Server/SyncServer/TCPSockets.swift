@@ -3,17 +3,17 @@ import NIOHTTP1
 import NetworkAddresses
 import ServerCore
 
-/// The server's TCP connections, upgraded or not: where each comes from, who has a place among them, and
-/// which certificate new ones get.
+/// The server's TCP connections, upgraded or not: their sources, their places, and the certificate
+/// of new ones.
 struct TCPSockets {
-  /// What becomes of a connection that came.
+  /// The result of an arrival.
   enum Arrival {
     case refused
-    /// It has a place; the other one has lost its own, and is to be closed.
+    /// It has a place; the other one has lost its own, and must be closed.
     case taken(insteadOf: (any Channel)?)
   }
 
-  /// The certificate of new connections; nil where TLS is none of the server's.
+  /// The certificate of new connections; nil if the server does not use TLS.
   let security: CertificateReloader?
   private let trustedProxies: [AddressRange]
   private var channels: [ObjectIdentifier: (channel: any Channel, source: String)] = [:]
@@ -46,12 +46,12 @@ struct TCPSockets {
     places.authenticated(ObjectIdentifier(channel))
   }
 
-  /// Where a connection comes from, or, where a proxy that is trusted passes it on, its request.
+  /// The source of a connection or, behind a trusted proxy, of its request.
   func source(of channel: any Channel) -> String {
     channels[ObjectIdentifier(channel)]?.source ?? "local"
   }
 
-  /// The head of a request came. Behind a proxy that is trusted, it says where from.
+  /// The head of a request arrived. Behind a trusted proxy, it names the source.
   mutating func requested(
     _ head: HTTPRequestHead, on channel: any Channel, uptime: Int64
   ) -> Arrival {

@@ -1,35 +1,35 @@
 import NIOCore
 
-/// Holds what was read from a connection until it has its turn, and has no more read than a little:
-/// the rest waits in the kernel and with its sender.
+/// Holds the input of a connection until it has its turn, and limits reading: the rest waits in the
+/// kernel and at the sender.
 ///
-/// It stands before everything that takes input apart, so that also heads of frames, pings and
-/// requests cost no more than a turn allows. Whoever sends no more is closed once all that waits had
-/// its turn; until then it is answered. The channel must allow that the peer closes its half alone.
+/// It comes before everything that parses input, so that heads of frames, pings and requests also
+/// cost no more than a turn allows. A peer that sends no more is closed once all its input had its
+/// turn; until then it gets answers. The channel must allow the peer to close its half alone.
 final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   typealias InboundIn = ByteBuffer
   typealias InboundOut = ByteBuffer
   typealias OutboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
 
-  /// Whose turn it has.
+  /// The group whose turn it uses.
   private(set) var group = TurnGroup.strangers
   private let turns: InputTurns
   private var context: ChannelHandlerContext?
-  /// What was read; none of it is empty.
+  /// The input; no buffer is empty.
   private var input: CircularBuffer<ByteBuffer> = []
   private var isWaiting = false
-  /// More would be read if less waited.
+  /// Whether reading waits for less input.
   private var wantsMore = false
-  /// The server closes, and waits for no more than the peer's goodbye.
+  /// Whether the server closes, and waits only for the peer's goodbye.
   private var isClosing = false
   private var end: End?
 
-  /// Why nothing more comes.
+  /// Why no more input comes.
   private enum End {
-    /// The sender said so.
+    /// The sender ended its half.
     case said
-    /// The socket or TLS failed, or both sides said so: there is nothing left to say.
+    /// The socket or TLS failed, or both sides ended: no answer is possible.
     case over
   }
 
@@ -50,7 +50,7 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     var more = unwrapInboundIn(data)
     guard more.readableBytes > 0, !isClosing else { return }
-    // Each buffer costs more than a byte: those of a few bytes are put together.
+    // Each buffer costs more than a byte: small ones are joined.
     if let last = input.indices.last,
       input[last].readableBytes + more.readableBytes <= InputTurns.pieceBytes
     {
@@ -63,7 +63,7 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
     turns.wait(self)
   }
 
-  /// Each turn ends with one of its own.
+  /// Each turn ends with its own event.
   func channelReadComplete(context: ChannelHandlerContext) {}
 
   func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -75,14 +75,15 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
     closeIfDone()
   }
 
-  /// It must not overtake what waits. Whatever comes from the socket or TLS ends the connection.
+  /// It must not overtake waiting input. An error of the socket or TLS ends the connection.
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
     end = .over
     closeIfDone()
   }
 
-  /// The connection is gone without an end of input, as by a reset: there are no more turns for it, so
-  /// a little of what waits is looked at now. It can be the last batch of a device that left in a hurry.
+  /// The connection is gone without an end of input, for example by a reset. There are no more
+  /// turns for it, so a little of the waiting input is processed now. It can be the last batch of a
+  /// device that left in a hurry.
   func channelInactive(context: ChannelHandlerContext) {
     let bytesMax = InputTurns.waitingBytesMax + InputTurns.readingBytesMax
     for _ in 0..<bytesMax / InputTurns.pieceBytes where !input.isEmpty {
@@ -98,7 +99,7 @@ final class TurnHandler: ChannelDuplexHandler, TurnTaker {
     if !wantsMore { context.read() }
   }
 
-  /// The server has had enough of it.
+  /// The server closes the connection.
   func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
     isClosing = true
     input.removeAll()

@@ -63,7 +63,7 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    // Whoever is told goodbye is answered once.
+    // A peer that was sent a close frame is answered only once.
     guard !isClosing else { return }
     let frame = unwrapInboundIn(data)
     switch frame.opcode {
@@ -101,8 +101,8 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // The decoder's errors were answered with a close frame by NIO's own handler; what comes here
-    // is a broken socket or too many fragments.
+    // NIO's own handler answered the decoder's errors with a close frame; this is a broken socket
+    // or too many fragments.
     context.close(promise: nil)
   }
 
@@ -117,14 +117,14 @@ final class WebSocketConnectionHandler: ChannelInboundHandler {
 }
 
 extension ChannelHandlerContext {
-  /// Says why and closes.
+  /// Sends a close frame with the reason, and closes.
   func closeWebSocket(_ code: WebSocketErrorCode, within milliseconds: Int64) {
     var data = ByteBuffer()
     data.write(webSocketErrorCode: code)
     closeWebSocket(saying: data, within: milliseconds)
   }
 
-  /// Sends a close frame and closes; a peer that does not read is not waited for.
+  /// Sends a close frame and closes; it does not wait for a peer that does not read.
   func closeWebSocket(saying data: ByteBuffer, within milliseconds: Int64) {
     let channel = channel
     channel.writeAndFlush(WebSocketFrame(fin: true, opcode: .connectionClose, data: data))

@@ -1,34 +1,35 @@
-/// What an agent's output says while it works.
+/// What an agent's output reports while it works.
 package enum AgentEvent: Hashable, Sendable {
   /// The agent's own id of its conversation; a later prompt resumes it.
   case session(String)
-  /// The conversation that was to be resumed does not exist any more.
+  /// The conversation to resume does not exist any more.
   case sessionLost
   /// A tool began. Ids are as the agent gave them, cut to `AgentLimits.toolIDBytesMax`.
   case toolStarted(id: String, name: String)
   case toolEnded(id: String)
-  /// How far the agent is with what it set itself, and the point it works on.
+  /// How many of its own steps the agent has completed, and the step that it works on.
   case progress(completed: Int, total: Int, current: String?)
-  /// The agent waits for an approval: what it wants to give to the tool, if it said so, and in which of
-  /// its conversations, if it is another than the turn's.
+  /// The agent waits for an approval: the tool's input, if it gave one, and the agent's
+  /// conversation, if it is not the turn's.
   case approvalRequested(
     id: String, tool: String, input: JSONTree? = nil, conversation: String? = nil)
   case approvalAnswered(id: String)
-  /// Something for its person to read.
+  /// A text for the user to read.
   case text(String)
-  /// The agent's provider refuses more work until then, milliseconds since 1970 where it said when.
+  /// The agent's provider refuses more work until then, in milliseconds since 1970 if it gave a
+  /// time.
   case rateLimited(until: Int64?)
-  /// Something that may be no failure, for the log.
+  /// Something that may not be a failure, for the log.
   case problem(String)
 }
 
 /// How a turn ended.
 package enum AgentVerdict: Hashable, Sendable {
-  /// The agent said so itself.
+  /// The agent reported success itself.
   case succeeded(summary: String)
   case failed(reason: String)
-  /// Nothing is wrong with the prompt: a limit was reached. Not before that time, milliseconds since
-  /// 1970, where the agent said when.
+  /// A limit was reached; the prompt is not at fault. Not before that time, milliseconds since
+  /// 1970, if the agent gave one.
   case tryLater(reason: String, until: Int64?)
 }
 
@@ -39,7 +40,7 @@ package enum ProcessEnd: Hashable, Sendable {
 
   package var isClean: Bool { self == .exited(code: 0) }
 
-  /// For people.
+  /// A description for users.
   package var description: String {
     switch self {
     case .exited(let code): "exit code \(code)"
@@ -50,8 +51,8 @@ package enum ProcessEnd: Hashable, Sendable {
 
 /// Every maximum of the readers of agents' output.
 package enum AgentLimits {
-  /// Bytes of one line; a longer one is dropped as a whole. Tool results with pictures are lines of
-  /// some megabytes.
+  /// Bytes of one line; a longer one is dropped as a whole. Tool results with images are lines of
+  /// several megabytes.
   package static let lineBytesMax = 16 << 20
   /// Bytes of a tool's id.
   package static let toolIDBytesMax = 256
@@ -59,30 +60,30 @@ package enum AgentLimits {
   package static let sessionIDBytesMax = 256
   /// Bytes of one text event, and of a summary or reason.
   package static let textBytesMax = 64 << 10
-  /// Conversations of subagents that are listened to.
+  /// The maximum number of conversations of subagents that are followed.
   package static let childrenMax = 1_000
-  /// Tools that are remembered as running.
+  /// The maximum number of tools that are remembered as running.
   package static let runningToolsMax = 1_000
 }
 
 /// Reads what an agent writes, a piece at a time, wherever the pieces are cut.
 ///
-/// Nothing in the output can trap, and memory is bounded by `AgentLimits`. What is not understood is
-/// passed over: agents add kinds of events with every version. Only the end is judged strictly: what
-/// the agent did not say is no success.
+/// Nothing in the output can trap, and memory is bounded by `AgentLimits`. Unknown output is
+/// skipped: agents add kinds of events with every version. Only the end is judged strictly: without
+/// the agent's report there is no success.
 package protocol AgentOutputReader: Sendable {
-  /// Takes in what came.
+  /// Reads output as it arrives.
   mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent]
-  /// The output is complete and the process is gone.
+  /// The output is complete and the process has ended.
   ///
-  /// - Parameter now: milliseconds since 1970, to reckon waits from.
+  /// - Parameter now: milliseconds since 1970, from which waits are counted.
   mutating func ended(_ end: ProcessEnd, now: Int64) -> (
     events: [AgentEvent], verdict: AgentVerdict
   )
 }
 
 extension String {
-  /// The longest beginning of whole characters with at most so many bytes.
+  /// The longest prefix of whole characters that has at most this many bytes.
   func cut(to bytesMax: Int) -> String {
     guard utf8.count > bytesMax else { return self }
     var end = startIndex

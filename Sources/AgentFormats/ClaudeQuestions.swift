@@ -1,16 +1,16 @@
-/// What Claude Code asks its person with its question tool.
+/// What Claude Code asks its user with its question tool.
 ///
-/// To the agent it is a tool that needs leave, but what it waits for is an answer: leave without one
-/// is read as an empty answer.
+/// To the agent it is a tool that needs permission, but it waits for an answer: it reads a
+/// permission without one as an empty answer.
 package struct ClaudeQuestions: Hashable, Sendable {
   package static let toolName = "AskUserQuestion"
 
   /// The questions, in order.
   package var questions: [String]
-  /// What can be chosen from, where there is one question that wants one choice.
+  /// The choices, if there is one question with a single choice.
   package var options: [String]
 
-  /// Reads the tool's input; nil where it asks nothing.
+  /// Reads the tool's input; nil if it asks nothing.
   package init?(_ input: JSONTree?) {
     let asked = (input?["questions"]?.elements ?? []).filter { $0["question"]?.text != nil }
     questions = asked.compactMap { $0["question"]?.text }
@@ -19,10 +19,10 @@ package struct ClaudeQuestions: Hashable, Sendable {
     options = isChoice ? (first["options"]?.elements ?? []).compactMap { $0["label"]?.text } : []
   }
 
-  /// For people, one question on each line.
+  /// For users, one question on each line.
   package var text: String { questions.joined(separator: "\n") }
 
-  /// The tool's input with an answer to all of it.
+  /// The tool's input with an answer to all questions.
   package static func answered(_ input: JSONTree, with text: String) -> JSONTree {
     guard case .object(var members) = input, let asked = ClaudeQuestions(input) else {
       return input

@@ -9,18 +9,18 @@
 /// | `result` with `api_error_status` 429 or 529 | a limit that names no time |
 /// | `result` | the end: the only thing that makes a success |
 ///
-/// An exit code of 0 says nothing: the program also ends so where a hook blocked the prompt, or it
-/// was cut off.
+/// An exit code of 0 does not mean success: the program also ends that way if a hook blocked the
+/// prompt, or if it was cut off.
 package struct ClaudeReader: AgentOutputReader {
   private struct Result: Sendable {
     var subtype: String
     var isError: Bool
     var text: String
     var hadTurns: Bool
-    /// The provider's HTTP status, where it refused.
+    /// The provider's HTTP status, if it refused.
     var refusal: Int64?
 
-    /// The provider takes nothing now: too many requests, or too much to do (529).
+    /// The provider refuses for now: too many requests (429), or overloaded (529).
     var isRefusedForNow: Bool { refusal == 429 || refusal == 529 }
   }
 
@@ -112,7 +112,7 @@ package struct ClaudeReader: AgentOutputReader {
   }
 
   private mutating func assistant(_ object: JSONTree) -> [AgentEvent] {
-    // Work after a result: that one was not the last.
+    // Work after a result: that result was not the last.
     result = nil
     var events: [AgentEvent] = []
     for part in object["message"]?["content"]?.elements ?? [] {
@@ -157,12 +157,12 @@ package struct ClaudeReader: AgentOutputReader {
     let text = object["result"]?.text ?? ""
     result = Result(
       subtype: object["subtype"]?.text ?? "no subtype",
-      // Missing is not false: what was not said is no success.
+      // A missing field is not false: only an explicit report is a success.
       isError: object["is_error"]?.flag ?? true,
       text: (text.isEmpty ? errors : text).cut(to: AgentLimits.textBytesMax),
       hadTurns: (object["num_turns"]?.integer ?? 0) > 0,
       refusal: object["api_error_status"]?.integer)
-    // The id that such a result carries is of no conversation either.
+    // The id in such a result belongs to no conversation either.
     let isLost = errors.hasPrefix("No conversation found with session ID")
     return tools.endAll() + (isLost ? [.sessionLost] : [])
   }

@@ -1,13 +1,13 @@
-/// What Claude Code's tool `TodoWrite` is given: the list of what the agent set itself.
+/// The input of Claude Code's tool `TodoWrite`: the agent's own list of steps.
 package struct ClaudeTodos: Hashable, Sendable {
   package static let toolName = "TodoWrite"
 
   package var completed: Int
   package var total: Int
-  /// The point it works on, in its own words.
+  /// The step that it works on, in its own words.
   package var current: String?
 
-  /// Reads the tool's input; nil where it is no list of points.
+  /// Reads the tool's input; nil if it is not a list of steps.
   package init?(_ input: JSONTree) {
     guard case .array(let todos)? = input["todos"] else { return nil }
     total = todos.count

@@ -105,13 +105,13 @@ package struct CodexReader: AgentOutputReader {
   }
 }
 
-/// "try again in 3 days 4 hours 2 minutes", as agents say it.
+/// "try again in 3 days 4 hours 2 minutes", as agents write it.
 enum WaitPhrase {
   private static let units: [(name: String, milliseconds: Int64)] = [
     ("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000),
   ]
 
-  /// The wait in milliseconds; nil where none is named. At most ten years.
+  /// The wait in milliseconds; nil if the text names none. At most ten years.
   static func milliseconds(in lowered: String) -> Int64? {
     guard let phrase = lowered.firstRange(of: "try again in ") else { return nil }
     var total: Int64 = 0

@@ -8,9 +8,9 @@ package struct CommandLineFault: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// Splits a command as a shell does, without expanding anything: blanks separate words, single
-/// quotes take everything as it is, double quotes leave the backslash its meaning in front of `"`,
-/// `\`, `$` and a backquote, and a backslash outside takes the next character as it is.
+/// Splits a command as a shell does, without expanding anything. Blanks separate words. Single
+/// quotes keep everything as it is. In double quotes a backslash escapes only `"`, `\`, `$` and a
+/// backquote. Outside quotes a backslash escapes the next character.
 package enum CommandWords {
   package static func split(_ command: String) throws(CommandLineFault) -> [String] {
     var words: [String] = []

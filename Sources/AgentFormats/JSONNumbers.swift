@@ -1,7 +1,7 @@
-/// Finds numbers that programs read differently: those with more digits than a double holds that are no whole number of
-/// 64 bits. A person would read another number than the tool gets.
+/// Finds numbers that programs read differently: those with more digits than a double holds that
+/// are not whole numbers of 64 bits. The user would read another number than the tool gets.
 enum JSONNumbers {
-  /// Whether a number is what `JSONTree` makes of it.
+  /// Whether `JSONTree` keeps a number's exact value.
   ///
   /// - Parameter number: as JSON writes it.
   /// - Complexity: O(bytes)
@@ -12,7 +12,7 @@ enum JSONNumbers {
     return digits(number) == digits(Array(double.description.utf8)[...])
   }
 
-  /// The digits that count: without the sign, the point, the exponent, and zeros at both ends.
+  /// The significant digits: without the sign, the point, the exponent, and zeros at both ends.
   private static func digits(_ number: ArraySlice<UInt8>) -> [UInt8] {
     let zero = UInt8(ascii: "0")
     let all = number.prefix { $0 | 0x20 != UInt8(ascii: "e") }.filter(isDigit).drop { $0 == zero }

@@ -4,27 +4,28 @@
   import Foundation
 #endif
 
-/// JSON whose shape nobody promises: what is asked for and not there is nil.
+/// JSON of unknown shape: a missing value is nil.
 package enum JSONTree: Hashable, Sendable {
   case null
   case boolean(Bool)
   case number(Double)
-  /// A whole number that a double would not tell from its neighbours.
+  /// A whole number that a double may not represent exactly.
   case whole(Int64)
   case string(String)
   case array([JSONTree])
   case object([String: JSONTree])
 
-  /// Levels that a value may have.
+  /// The maximum number of levels.
   package static let depthMax = 100
-  /// A double tells whole numbers from their neighbours below this.
+  /// Doubles represent all whole numbers below this exactly.
   static let exactMax = Double(1 << 53)
 
-  /// Reads one value; nil where it is none, or has too many levels. Bytes that are no UTF-8 are
-  /// replaced first.
+  /// Reads one value; nil if the bytes are not one value, or it has too many levels. Invalid UTF-8
+  /// is replaced first.
   ///
-  /// - Parameter isShown: whether a person decides by what is read. Bytes that are no UTF-8, an object that has a name
-  ///   twice, and a number that a double does not hold and that is no whole number of 64 bits are no value then.
+  /// - Parameter isShown: whether a user decides by what is read. Then these are not values:
+  ///   invalid UTF-8, an object that has a name twice, and a number that is neither an exact double
+  ///   nor a whole number of 64 bits.
   package init?(_ bytes: some Collection<UInt8>, isShown: Bool = false) {
     if isShown, String(validating: bytes, as: UTF8.self) == nil { return nil }
     let text = String(decoding: bytes, as: UTF8.self)
@@ -44,7 +45,7 @@ package enum JSONTree: Hashable, Sendable {
     if case .boolean(let flag) = self { flag } else { nil }
   }
 
-  /// A whole number that fits.
+  /// A whole number of 64 bits.
   package var integer: Int64? {
     switch self {
     case .number(let number): Int64(exactly: number.rounded(.towardZero))
@@ -78,16 +79,18 @@ extension JSONTree: Encodable {
     }
   }
 
-  /// On one line, with sorted keys. What is not seen in a text, or turns the order of others, is escaped.
+  /// On one line, with sorted keys. Characters that are invisible, or change the order of others,
+  /// are escaped.
   package var line: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-    // A number that JSON cannot hold, such as an infinite one, cannot come out of JSON.
+    // Values from JSON are always encodable: an infinite number, for example, cannot come out of
+    // JSON.
     guard let data = try? encoder.encode(self) else { return "null" }
     return JSONTree.escaped(String(decoding: data, as: UTF8.self), JSONTree.isEscaped)
   }
 
-  /// A text with some of its scalars as JSON escapes them.
+  /// A text with the selected scalars as JSON escapes.
   static func escaped(_ text: String, _ isEscaped: (Unicode.Scalar) -> Bool) -> String {
     guard text.unicodeScalars.contains(where: isEscaped) else { return text }
     return text.unicodeScalars.reduce(into: "") { escaped, scalar in
@@ -106,8 +109,9 @@ extension JSONTree: Encodable {
     }
   }
 
-  /// Whether a scalar is not seen, or turns the order of others: a person would read something else than what stands
-  /// there. Joiners make one character of several, and ends of lines and tabs are seen.
+  /// Whether a scalar is invisible, or changes the order of others, so that the user would read
+  /// another text. Joiners, which make one character of several, and line ends and tabs are
+  /// visible.
   static func isUnseen(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .format: scalar != "\u{200C}" && scalar != "\u{200D}"

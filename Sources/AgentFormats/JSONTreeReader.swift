@@ -1,13 +1,13 @@
 /// Reads JSON (RFC 8259) as a tree, in one pass.
 ///
-/// Foundation's decoder has to guess the kind of each value, and each wrong guess makes an error that names all levels
-/// around it: a text of 256 KiB with 90 levels took seconds, and agents write texts of many MiB. Nothing in a text can
-/// trap here.
+/// Foundation's decoder has to guess the kind of each value, and each wrong guess makes an error
+/// that names all levels around it: a text of 256 KiB with 90 levels took seconds, and agents write
+/// texts of many MiB. No text can make this reader trap.
 ///
 /// - Complexity: O(bytes)
 struct JSONTreeReader {
   private let bytes: [UInt8]
-  /// Whether a person decides by what is read: see `JSONTree.init(_:isShown:)`.
+  /// Whether a user decides by what is read: see `JSONTree.init(_:isShown:)`.
   private let isShown: Bool
   private var offset = 0
 
@@ -27,7 +27,7 @@ struct JSONTreeReader {
 
   private func at(_ index: Int) -> UInt8? { index < bytes.count ? bytes[index] : nil }
 
-  /// The byte that comes next, once white space is passed over.
+  /// The next byte after white space.
   private var next: UInt8? {
     mutating get {
       while let byte = at(offset), byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
@@ -73,7 +73,7 @@ struct JSONTreeReader {
     return take("]") ? .array(elements) : nil
   }
 
-  /// Of two members with one name the first counts.
+  /// If two members have one name, the first counts.
   private mutating func object(depth: Int) -> JSONTree? {
     offset += 1
     var members: [String: JSONTree] = [:]
@@ -82,7 +82,7 @@ struct JSONTreeReader {
       guard next == UInt8(ascii: "\""), let name = string(), take(":"),
         let value = value(depth: depth)
       else { return nil }
-      // Swift's texts are equal as Unicode has it.
+      // Swift compares texts by canonical equivalence.
       if members[name] == nil {
         members[name] = value
       } else if isShown {
@@ -120,7 +120,7 @@ extension JSONTreeReader {
     return .number(double)
   }
 
-  /// Whether there is at least one.
+  /// Whether there is at least one digit.
   private mutating func passDigits() -> Bool {
     let start = offset
     while let byte = at(offset), JSONNumbers.isDigit(byte) { offset += 1 }

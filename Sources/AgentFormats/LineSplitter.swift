@@ -1,18 +1,18 @@
-/// Cuts a stream of bytes into lines. A line that is too long is dropped, and counted.
+/// Cuts a stream of bytes into lines. Lines that are too long are dropped and counted.
 package struct LineSplitter: Sendable {
   private let bytesMax: Int
   private var line: [UInt8] = []
   private var isDropping = false
-  /// Lines that were too long.
+  /// The number of dropped lines.
   package private(set) var droppedCount = 0
 
   package init(bytesMax: Int) {
     self.bytesMax = bytesMax
   }
 
-  /// Takes bytes in.
+  /// Reads bytes.
   ///
-  /// - Returns: every line that they complete, without its end; blank lines too.
+  /// - Returns: every line that they complete, without its end, including blank lines.
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [[UInt8]] {
     var lines: [[UInt8]] = []
     for byte in bytes {

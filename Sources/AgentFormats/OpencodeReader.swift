@@ -1,39 +1,39 @@
-/// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions and those
-/// of its subagents, and the answer to a prompt (`POST /session/ID/message`).
+/// Reads opencode's event stream (`GET /event`, server-sent events) for one of its sessions and
+/// those of its subagents, and the answer to a prompt (`POST /session/ID/message`).
 ///
-/// The stream is told to be best effort: it gives busy signals, and never decides. What counts is
-/// the assistant's message, in the answer or, where the connection broke, in the list of messages.
+/// The stream is documented as best effort: it gives busy signals, and never decides. The
+/// assistant's message decides, in the answer or, if the connection broke, in the list of messages.
 package struct OpencodeReader: Sendable {
   private var lines = LineSplitter(bytesMax: AgentLimits.lineBytesMax)
   private var tools = RunningTools()
   private let session: String
   private var data: [UInt8] = []
   private var own: [UInt8] = []
-  /// The sessions of its subagents, and of theirs: each works in one of its own, and what it wants
-  /// leave for holds the turn.
+  /// The sessions of its subagents, and of theirs: each works in its own session, and its
+  /// permission requests hold up the turn.
   package private(set) var children: Set<String>
 
   /// - Parameters:
-  ///   - session: opencode's id; events of other sessions are passed over.
-  ///   - children: of its subagents, as far as they are known.
+  ///   - session: opencode's id; events of other sessions are skipped.
+  ///   - children: the known sessions of its subagents.
   package init(session: String, children: Set<String> = []) {
     self.session = session
     self.children = children
   }
 
-  /// Takes in what came of the event stream.
+  /// Reads the event stream as it arrives.
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
     lines.received(bytes).flatMap { field($0) }
   }
 
-  /// The events of this turn that came since the last call, one on each line. The stream has those
-  /// of all sessions, which are none of its output.
+  /// The events of this turn since the last call, one on each line. The stream also has events of
+  /// other sessions, which are not the turn's output.
   package mutating func takeOwn() -> [UInt8] {
     defer { own = [] }
     return own
   }
 
-  /// The turn is over, or the stream broke: nothing runs that anybody would hear the end of.
+  /// The turn has ended, or the stream broke: no further end of a tool will be reported.
   package mutating func ended() -> [AgentEvent] { tools.endAll() }
 
   private mutating func field(_ line: [UInt8]) -> [AgentEvent] {
@@ -94,14 +94,14 @@ package struct OpencodeReader: Sendable {
     children.insert(id)
   }
 
-  /// Properties of a permission that name it and say nothing of what is done.
+  /// Properties that name a permission, but do not describe the action.
   private static let names: Set<String> = [
     "id", "sessionID", "messageID", "callID", "permission", "type", "tool", "time", "always",
     "metadata",
   ]
 
-  /// All that is said of what is done. Each tool, and each version, has its own words for that, in the
-  /// metadata and beside it.
+  /// Everything that describes the action. Each tool, and each version, uses its own properties for
+  /// that, inside and outside the metadata.
   private static func input(_ properties: JSONTree) -> JSONTree {
     guard case .object(let members) = properties else { return properties }
     var input: [String: JSONTree] = [:]
@@ -136,10 +136,10 @@ package struct OpencodeReader: Sendable {
 }
 
 extension OpencodeReader {
-  /// What an assistant's message says of its turn; nil while it is not complete.
+  /// The outcome of a turn by an assistant's message; nil until it is complete.
   ///
-  /// - Parameter message: `{info, parts}`, as `POST /session/ID/message` answers and
-  ///   `GET /session/ID/message` lists.
+  /// - Parameter message: `{info, parts}`, as `POST /session/ID/message` answers and `GET
+  ///   /session/ID/message` lists.
   package static func verdict(of message: JSONTree) -> AgentVerdict? {
     guard let info = message["info"], info["role"]?.text == "assistant" else { return nil }
     if let error = info["error"], error != .null {
@@ -156,7 +156,7 @@ extension OpencodeReader {
       summary: (texts.last?["text"]?.text ?? "").cut(to: AgentLimits.textBytesMax))
   }
 
-  /// The verdict on the prompt with this id, from a list of messages; nil while there is none.
+  /// The verdict on the prompt with this id, from a list of messages; nil until there is one.
   package static func verdict(onPrompt id: String, in messages: JSONTree) -> AgentVerdict? {
     let answers = messages.elements.filter {
       $0["info"]?["role"]?.text == "assistant" && $0["info"]?["parentID"]?.text == id

@@ -1,20 +1,21 @@
-/// A line of Linux's `/proc/PID/stat` (proc_pid_stat(5)), as far as it tells processes apart.
+/// A line of Linux's `/proc/PID/stat` (proc_pid_stat(5)): the fields that identify a process.
 package struct ProcessStat: Hashable, Sendable {
   /// The program's name, at most 15 bytes.
   package var name: String
-  /// A zombie has ended, and its parent did not fetch that yet.
+  /// A zombie has ended, and its parent has not collected its status yet.
   package var isZombie: Bool
   package var parent: Int32
-  /// The session of processes that it is in (setsid(2)): the id of the one that leads it.
+  /// The session that the process belongs to (setsid(2)): the id of its leader.
   package var session: Int32
-  /// Whether it has a terminal that it can ask its person at.
+  /// Whether it has a terminal at which it can ask its user.
   package var hasTerminal: Bool
-  /// When it began, in clock ticks since the system did. With the id it names a process for ever.
+  /// When it started, in clock ticks since boot. Together with the id it identifies a process for
+  /// ever.
   package var start: UInt64
 
-  /// nil for what is no such line.
+  /// nil if the text is not such a line.
   package init?(_ line: String) {
-    // The name stands in parentheses and may hold some, and spaces, itself.
+    // The name is in parentheses, and may contain parentheses and spaces.
     guard let open = line.firstIndex(of: "("), let close = line.lastIndex(of: ")"), open < close
     else { return nil }
     name = String(line[line.index(after: open)..<close])

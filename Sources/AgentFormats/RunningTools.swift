@@ -1,4 +1,4 @@
-/// The tools that run, so that each start has one end, whatever the agent forgets.
+/// The running tools. Each start gets one end, even if the agent does not report it.
 struct RunningTools: Sendable {
   private var ids: Set<String> = []
   private var approvals: Set<String> = []
@@ -35,7 +35,7 @@ struct RunningTools: Sendable {
     return [.approvalAnswered(id: id)]
   }
 
-  /// Ends whatever is left.
+  /// Ends all remaining tools.
   mutating func endAll() -> [AgentEvent] {
     defer { (ids, approvals) = ([], []) }
     return approvals.sorted().map { .approvalAnswered(id: $0) }

@@ -1,33 +1,33 @@
-/// What an agent wants to give to a tool, as a person reads it before they allow it.
+/// What an agent wants to give to a tool, as the user reads it before allowing it.
 ///
-/// Every field is there by name: the agent chooses the names, so a list of those that count would let it
-/// hide the others.
+/// Every field appears by name. The agent chooses the names, so with a list of relevant fields it
+/// could hide the others.
 package struct ToolInput: Hashable, Sendable {
   /// One field of the input.
   package struct Field: Hashable, Sendable {
-    /// As the agent named it; empty if the input is no object but this one value.
+    /// As the agent named it; empty if the input is a single value instead of an object.
     package var name: String
-    /// A text as it is; as JSON with sorted keys any other value, a text that reads like one, and an input that is
-    /// no object.
+    /// A text as it is. As JSON with sorted keys: any other value, a text that reads like one, and
+    /// an input that is not an object.
     package var text: String
   }
 
-  /// What the tool is mainly about comes first, then the other fields by name, harmless ones last.
+  /// The tool's main field comes first, then the other fields by name, harmless ones last.
   package let fields: [Field]
-  /// What the tool is mainly about, in a line; all of the input as JSON if no field is known to say that,
-  /// and nothing if it has no fields.
+  /// The tool's main field, in a line; all of the input as JSON if no main field is known, and
+  /// empty if there are no fields.
   package let subject: String
-  /// Says how many lines and fields the subject leaves out, behind a space; empty if it leaves out none.
+  /// A space and the number of lines and fields that the subject omits; empty if it omits none.
   package let remainder: String
-  /// Whether the one field that there is needs no name to differ from all other inputs.
+  /// Whether a single field differs from all other inputs without its name.
   private let standsAlone: Bool
 
-  /// Names of what tools are mainly about. The first that the input has counts.
+  /// Names of main fields. The first that the input has counts.
   private static let subjects = [
     "command", "file_path", "filePath", "filepath", "notebook_path", "url", "query", "pattern",
     "patterns", "title", "description",
   ]
-  /// Fields that explain or limit what is done.
+  /// Fields that explain or limit the action.
   private static let harmless: Set<String> = ["description", "timeout"]
 
   package init(_ input: JSONTree) {
@@ -59,15 +59,15 @@ package struct ToolInput: Hashable, Sendable {
     remainder = left.isEmpty ? "" : " (and \(left.joined(separator: ", ")))"
   }
 
-  /// All of the input, so that two inputs never read the same: a command that is the only field as it is,
-  /// an input that is no object as JSON, else each field behind its name.
+  /// All of the input, so that two inputs never read the same: a command that is the only field as
+  /// it is, an input that is not an object as JSON, otherwise each field after its name.
   package var details: String {
     guard let first = fields.first else { return "" }
     if standsAlone { return first.text }
     return fields.map(Self.named).joined(separator: "\n")
   }
 
-  /// A text of several lines is indented, so that none of them looks like a field.
+  /// A text of several lines is indented, so that no line looks like a field.
   private static func named(_ field: Field) -> String {
     let isPlain = !field.name.isEmpty && field.name.utf8.allSatisfy(isPlain)
     let name = isPlain ? field.name : JSONTree.string(field.name).line
@@ -78,7 +78,7 @@ package struct ToolInput: Hashable, Sendable {
     }
   }
 
-  /// Whether a text cannot be taken for a field with its name, nor for no field.
+  /// Whether a text cannot be mistaken for a named field or for an empty input.
   private static func needsNoName(_ text: String) -> Bool {
     guard let first = text.utf8.first, first != UInt8(ascii: "\"") else { return false }
     return text.utf8.first { !isPlain($0) } != UInt8(ascii: ":")
@@ -99,7 +99,8 @@ package struct ToolInput: Hashable, Sendable {
 }
 
 extension JSONTree {
-  /// A text as it is, unless it reads like another value, or has in it what is not seen; other values as JSON.
+  /// A text as it is, unless it reads like another value or has invisible characters; other values
+  /// as JSON.
   fileprivate var shown: String {
     guard let text else { return line }
     if text.utf8.first == UInt8(ascii: "\"") { return line }
@@ -108,7 +109,7 @@ extension JSONTree {
     return line
   }
 
-  /// A text, or texts in a row.
+  /// A text, or a list of texts.
   fileprivate var words: String? {
     if let text { return text }
     guard case .array(let elements) = self else { return nil }

@@ -1,4 +1,4 @@
-/// What bytes are, for the texts that addresses and ids are made of.
+/// Classes of bytes, for the texts of addresses and ids.
 package enum ASCII {
   package static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
 
@@ -15,7 +15,7 @@ package enum ASCII {
     isLetter(byte) || isDigit(byte) || byte == 0x2D || byte == 0x5F
   }
 
-  /// `text` with every byte but the unreserved ones of RFC 3986 as `%XX`.
+  /// `text` with every byte except the unreserved ones of RFC 3986 as `%XX`.
   package static func percentEncoded(_ text: String) -> String {
     var encoded = ""
     for byte in text.utf8 {
@@ -29,7 +29,7 @@ package enum ASCII {
     return encoded
   }
 
-  /// Undoes `percentEncoded`; nil where a `%` has no two digits, or the bytes are no UTF-8.
+  /// Undoes `percentEncoded`; nil if a `%` lacks two digits, or the bytes are not UTF-8.
   package static func percentDecoded(_ text: some StringProtocol) -> String? {
     var bytes: [UInt8] = []
     var rest = Array(text.utf8)[...]

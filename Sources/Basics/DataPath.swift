@@ -1,6 +1,6 @@
-/// Where a program's data lie when its environment says.
+/// The folder of a program's data, by its options and environment.
 package struct DataPath: Sendable {
-  /// A device's: of the daemon, and of the command line that looks for it.
+  /// A device's: used by the daemon, and by the command line that connects to it.
   package static let device = DataPath(variable: "COSPOOL_DATA", folder: "cospool")
   /// The server's.
   package static let server = DataPath(variable: "COSPOOL_SERVER_DATA", folder: "cospool-server")
@@ -9,12 +9,12 @@ package struct DataPath: Sendable {
   private let folder: String
 
   /// The option, else the variable, else the folder in the XDG data directory, else in
-  /// `~/.local/share`; nil where there is no HOME either.
+  /// `~/.local/share`; nil if there is no HOME either.
   ///
   /// Relative paths in `XDG_DATA_HOME` are ignored
   /// (<https://specifications.freedesktop.org/basedir-spec/latest/>).
   ///
-  /// - Parameter home: what the system says where there is no HOME.
+  /// - Parameter home: the account's home, used if there is no HOME.
   package func resolve(
     option: String?, environment: [String: String], home: String? = nil
   ) -> String? {

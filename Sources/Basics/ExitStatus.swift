@@ -1,11 +1,11 @@
-/// What the programs end with, and what a refusal of the local API tells the command line to end with.
+/// The exit codes of the programs; refusals of the local API carry the code for the command line.
 package enum ExitStatus {
   package static let failed: Int32 = 1
-  /// What was asked for cannot be meant.
+  /// The request makes no sense as it is.
   package static let usage: Int32 = 2
   package static let authentication: Int32 = 3
   package static let unreachable: Int32 = 4
-  /// Somebody else was first.
+  /// Another request came first.
   package static let conflict: Int32 = 5
   /// Data that cannot be read.
   package static let corrupt: Int32 = 6

@@ -1,17 +1,18 @@
-/// The help of a command for a terminal: every paragraph is wrapped once, at its width.
+/// The help of a command for a terminal: every paragraph is wrapped once, to the terminal's width.
 ///
-/// The parser wraps lines that the source has wrapped already. So it is asked for lines without end,
-/// and what belongs together is put together here: prose that begins at the margin. Lines of examples,
-/// and those of options, go on below what they say.
+/// The parser would wrap lines that the source has already wrapped. So the parser gets an unlimited
+/// width, and this code joins the lines of a paragraph: prose that starts at the margin. Lines of
+/// examples and options continue below their text.
 package enum HelpText {
   /// The width for the parser, at which it wraps nothing.
   package static let unwrappedColumns = 10_000
-  /// The width where nobody says one.
+  /// The width if none is given.
   package static let widthStandard = 80
-  /// A narrower or wider terminal is written to as if it were that wide.
+  /// Narrower or wider terminals get the nearest width of this range.
   private static let widths = 30...1_000
 
-  /// Wraps help; another message of the parser, such as a script or an error, is returned as it is.
+  /// Wraps help; other messages of the parser, such as a script or an error, are returned
+  /// unchanged.
   ///
   /// - Complexity: O(length of the text).
   package static func wrapped(_ text: String, width: Int?) -> String {
@@ -31,7 +32,7 @@ package enum HelpText {
         end()
         lines.append(String(line))
       } else if startsUsage(line) {
-        // A line to be read as one, whatever its length.
+        // A line that stays one line, whatever its length.
         end()
         lines.append(String(line))
       } else {
@@ -50,13 +51,13 @@ package enum HelpText {
     line.hasPrefix("USAGE:") || line.hasPrefix("Usage:")
   }
 
-  /// A line that begins with blanks, and the column where it goes on if it has no room: below what
-  /// stands behind its gap of two blanks, else below its beginning.
+  /// A line that begins with blanks, and the column at which it continues: below the text after its
+  /// gap of two blanks, or below its beginning if it has no gap.
   private static func indented(
     _ line: Substring, width: Int
   ) -> (line: String, column: Int) {
     let indent = line.prefix { $0 == " " }.count
-    // A quarter of the width has to be left for words.
+    // At least a quarter of the width must be left for words.
     let columnMax = width * 3 / 4
     // A long indentation is itself the continuation of a line above.
     if indent > 8 {

@@ -14,7 +14,7 @@ package enum Hex {
     return String(repeating: "0", count: 16 - digits.utf8.count) + digits
   }
 
-  /// Nil where `text` is not pairs of digits, in either case.
+  /// Nil unless `text` is pairs of digits, in either case.
   package static func bytes(_ text: String) -> [UInt8]? {
     let digits = Array(text.utf8)
     guard digits.count.isMultiple(of: 2), digits.allSatisfy(ASCII.isHexDigit) else { return nil }

@@ -2,13 +2,13 @@
 package enum ISOTime {
   /// With milliseconds: `2026-03-01T09:30:00.125Z`.
   ///
-  /// - Parameter milliseconds: since 1970; negative ones are before.
+  /// - Parameter milliseconds: since 1970; negative before.
   package static func text(milliseconds: Int64) -> String {
     let rest = remainder(milliseconds, 1_000)
     return "\(seconds(of: milliseconds)).\(padded(rest, 3))Z"
   }
 
-  /// The same, without the milliseconds where there are none.
+  /// The same; without the milliseconds if they are 0.
   package static func shortText(milliseconds: Int64) -> String {
     remainder(milliseconds, 1_000) == 0
       ? seconds(of: milliseconds) + "Z" : text(milliseconds: milliseconds)
@@ -22,7 +22,7 @@ package enum ISOTime {
       + "T\(padded(rest / 3_600, 2)):\(padded(rest / 60 % 60, 2)):\(padded(rest % 60, 2))"
   }
 
-  /// The date of a day since 1970, in the calendar that has no gap (Howard Hinnant,
+  /// The date of a day since 1970, in the proleptic Gregorian calendar (Howard Hinnant,
   /// chrono-Compatible Low-Level Date Algorithms).
   private static func date(ofDay day: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = day + 719_468
@@ -42,7 +42,7 @@ package enum ISOTime {
     value >= 0 ? value / divisor : -((-1 - value) / divisor) - 1
   }
 
-  /// What `quotient` leaves: never negative.
+  /// The remainder of `quotient`: never negative.
   private static func remainder(_ value: Int64, _ divisor: Int64) -> Int64 {
     let rest = value % divisor
     return rest < 0 ? rest + divisor : rest

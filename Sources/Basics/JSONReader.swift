@@ -1,8 +1,8 @@
 /// A strict reader of JSON (RFC 8259) that keeps the place of every value.
 ///
-/// Foundation's decoder does not tell where in a text a value stands. This one refuses what the
-/// RFC leaves open as well: keys that occur twice, a byte order mark, lone surrogates, more than
-/// `depthMax` levels. Nothing in the text can trap.
+/// Foundation's decoder does not report the position of a value. This reader also refuses what the
+/// RFC leaves open: duplicate keys, a byte order mark, lone surrogates, more than `depthMax`
+/// levels. No text can make it trap.
 ///
 /// - Complexity: O(bytes); memory is a small multiple of the text.
 package struct JSONReader {
@@ -13,14 +13,14 @@ package struct JSONReader {
   private var offset = 0
   private var lineStart = 0
   private var line = 1
-  /// UTF-8 continuation bytes since the start of the line; they make up no column of their own.
+  /// UTF-8 continuation bytes since the start of the line; they are not columns of their own.
   private var continuations = 0
 
   private init(_ bytes: [UInt8]) {
     self.bytes = bytes
   }
 
-  /// Reads exactly one value with nothing but white space around it.
+  /// Reads exactly one value, with only white space around it.
   package static func read(_ bytes: [UInt8]) throws(JSONFault) -> PositionedJSON {
     var reader = JSONReader(bytes)
     reader.skipWhiteSpace()
@@ -40,7 +40,7 @@ package struct JSONReader {
 
   private func error(_ message: String) -> JSONFault { JSONFault(message, at: position) }
 
-  /// The next character, for messages.
+  /// The next character, for error messages.
   private var found: String {
     guard let next else { return "the end of the text" }
     switch next {
@@ -128,7 +128,7 @@ package struct JSONReader {
         throw error("a key in quotes must stand here, not \(found)")
       }
       let key = try string()
-      // By bytes: canonically equivalent keys are different keys.
+      // Compared by bytes: canonically equivalent keys are different keys.
       guard keys.insert(Array(key.utf8)).inserted else {
         throw JSONFault("the key \"\(key)\" stands here a second time", at: start)
       }
@@ -155,7 +155,7 @@ package struct JSONReader {
 
 // Numbers and strings.
 extension JSONReader {
-  /// Digits a number may have; more would only be cut off later.
+  /// The maximum number of digits; more would only be cut off later.
   private static let numberBytesMax = 64
 
   private mutating func number() throws(JSONFault) -> String {
@@ -207,7 +207,7 @@ extension JSONReader {
     throw JSONFault("this string has no end", at: opening)
   }
 
-  /// Takes one scalar of two to four UTF-8 bytes, and nothing that only looks like one.
+  /// Reads one valid scalar of two to four UTF-8 bytes.
   private mutating func takeScalar(into content: inout [UInt8]) throws(JSONFault) {
     var decoder = UTF8()
     var iterator = bytes[offset..<min(offset + 4, bytes.count)].makeIterator()

@@ -1,4 +1,4 @@
-/// Any JSON.
+/// Any JSON value.
 package enum JSONValue: Hashable, Sendable {
   case null
   case bool(Bool)
@@ -8,7 +8,7 @@ package enum JSONValue: Hashable, Sendable {
   case array([JSONValue])
   case object([String: JSONValue])
 
-  /// A member of an object; nil for what has none.
+  /// A member of an object; nil if there is none.
   package subscript(name: String) -> JSONValue? {
     if case .object(let members) = self { members[name] } else { nil }
   }
@@ -23,7 +23,7 @@ package enum JSONValue: Hashable, Sendable {
 extension JSONValue: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
-    // The order is that from the narrowest to the widest; a wrong guess is no error.
+    // From the narrowest to the widest; a wrong guess is not an error.
     if container.decodeNil() {
       self = .null
     } else if let value = try? container.decode(Bool.self) {
@@ -69,7 +69,8 @@ extension JSONValue: ExpressibleByStringLiteral, ExpressibleByIntegerLiteral,
 }
 
 extension JSONValue {
-  /// The value without its places. A whole number that fits is one; else it is the nearest number.
+  /// The value without its places. A whole number that fits stays one; otherwise it is the nearest
+  /// number.
   package init(_ json: PositionedJSON) {
     switch json.value {
     case .null: self = .null

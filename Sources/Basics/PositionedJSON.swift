@@ -1,4 +1,4 @@
-/// A place in a text, for people: both numbers count from 1, the column in Unicode scalars.
+/// A place in a text, for users: both numbers count from 1, the column in Unicode scalars.
 package struct TextPosition: Hashable, Comparable, Sendable, CustomStringConvertible {
   package var line: Int
   package var column: Int
@@ -14,11 +14,11 @@ package struct TextPosition: Hashable, Comparable, Sendable, CustomStringConvert
     (left.line, left.column) < (right.line, right.column)
   }
 
-  /// As compilers write it, behind a file's name.
+  /// As compilers write it, after a file's name.
   package var description: String { "\(line):\(column)" }
 }
 
-/// Why a text is no JSON, and where.
+/// Why a text is not JSON, and where.
 package struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
   package var position: TextPosition
   package var message: String
@@ -31,7 +31,7 @@ package struct JSONFault: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String { "\(position): \(message)" }
 }
 
-/// A JSON value that knows where in its text it stands.
+/// A JSON value with its position in the text.
 package struct PositionedJSON: Hashable, Sendable {
   /// One member of an object, with the place of its key.
   package struct Member: Hashable, Sendable {
@@ -45,16 +45,16 @@ package struct PositionedJSON: Hashable, Sendable {
   package enum Value: Hashable, Sendable {
     case null
     case boolean(Bool)
-    /// A number as it was written; RFC 8259 sets no limits, whoever reads it does.
+    /// A number as it was written; RFC 8259 sets no limits, its readers do.
     case number(String)
     case string(String)
     case array([PositionedJSON])
-    /// Members in the order of the text; no key twice.
+    /// Members in the order of the text; keys are unique.
     case object([Member])
   }
 
   package var value: Value
-  /// Where its first character stands.
+  /// The position of its first character.
   package var position: TextPosition
   /// Its bytes.
   package var range: Range<Int>

@@ -1,6 +1,6 @@
 /// Text that can be pasted into a shell.
 package enum Shell {
-  /// One word: as it is where no shell reads it as something else, else in single quotes (POSIX.1-2024,
+  /// One word: as it is if no shell reads it differently, else in single quotes (POSIX.1-2024,
   /// Shell Command Language, 2.2.2).
   package static func quoted(_ text: String) -> String {
     let isPlain = text.utf8.allSatisfy { byte in
@@ -14,7 +14,7 @@ package enum Shell {
       .joined(separator: "'\\''") + "'"
   }
 
-  /// The first operand of a command: one word, behind `--` if a program would take it for an option.
+  /// The first operand of a command: one word, after `--` if a program would read it as an option.
   package static func quotedOperand(_ text: String) -> String {
     isHyphened(text) ? "-- " + quoted(text) : quoted(text)
   }

@@ -1,12 +1,14 @@
-/// Where devices ask a server to speak WebSocket, and in which words; SPECIFICATION.md, section "Transport".
+/// The path and subprotocol with which devices connect to a server; SPECIFICATION.md, section
+/// "Transport".
 package enum SyncEndpoint {
   package static let path = "/v1/sync"
   /// The subprotocol (RFC 6455, section 1.9).
   package static let subprotocol = "cospool.v1"
 
-  /// Whether a server may be named so in an address: a name or a number, a port that there is.
+  /// Whether an address may name a server this way: a host name or number, and a valid port.
   ///
-  /// Addresses are printed in commands that people paste into a shell, where other signs would end them.
+  /// Addresses are printed in commands that users paste into a shell, where other characters could
+  /// end the command.
   ///
   /// - Parameter port: nil for the usual one.
   package static func isPlace(host: String, port: Int?) -> Bool {

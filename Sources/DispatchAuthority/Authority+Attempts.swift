@@ -1,16 +1,16 @@
 import QueueModel
 import WireProtocol
 
-/// Attempts that may be at work: what was let out, until *run* says that it ended.
+/// Attempts that may be at work: granted, and *run* does not report their end.
 ///
-/// A host that hears no answer keeps its agent at work. So the end of a lease says nothing about the
-/// agent, and a session is granted to no other store as long as an attempt of it may be at work.
+/// A host that gets no answer keeps its agent at work. So the end of a lease says nothing about the
+/// agent, and no other store gets the session while an attempt of it may be at work.
 extension Authority {
-  /// Whether an attempt may be at work: *run* does not say that it ended, and its host did not give back the
-  /// lease that it was let out under.
+  /// Whether an attempt may be at work: *run* does not report its end, and its host did not release
+  /// the lease under which it was granted.
   ///
-  /// Whoever writes `unknown` under the attempt's own token is its host, which lost its memory; or the
-  /// next one, where somebody took the attempt over.
+  /// `unknown` under the attempt's own token is written by its host, which lost its memory, or by
+  /// the next host, if a device took the attempt over.
   func mayWork(_ dispatch: Dispatch, _ run: Run?) -> Bool {
     guard dispatch.intervention != .released else { return false }
     guard let run, run.attempt >= dispatch.attempt else { return true }
@@ -22,10 +22,10 @@ extension Authority {
     }
   }
 
-  /// The attempts of a session that may be at work. Those that ended are not looked at again.
+  /// The attempts of a session that may be at work. Ended ones are not examined again.
   ///
-  /// - Complexity: O(attempts that were let out since the last call), and O(messages of the session)
-  ///   once for each message that is not open.
+  /// - Complexity: O(attempts granted since the last call), and O(messages of the session) once for
+  ///   each message that is not open.
   mutating func attemptsAtWork(in session: SessionID, _ workspace: Workspace) -> [Dispatch] {
     guard let messages = unended[session] else { return [] }
     let runs = workspace.runs(of: messages)
@@ -38,8 +38,8 @@ extension Authority {
     return atWork
   }
 
-  /// Another store's attempt at a message that may be at work, in whatever session the message is by now,
-  /// or one that was taken over; nil where there is none.
+  /// Another store's attempt at a message that may be at work, in whichever session the message is
+  /// now, or one that was taken over; nil if there is none.
   func otherRunner(
     of message: MessageID, _ run: Run?, than holder: LeaseHolder, uptime: Int64, wall: Int64,
     _ awaySince: (LeaseHolder) -> Int64?
@@ -49,7 +49,7 @@ extension Authority {
     return known.holder == holder ? nil : held(by: known, uptime: uptime, wall: wall, awaySince)
   }
 
-  /// What whoever asks for a session is told of the attempt that keeps it.
+  /// The answer to a request for a session that an attempt occupies.
   func held(
     by dispatch: Dispatch, uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
   ) -> AuthorityAnswer {
@@ -61,8 +61,8 @@ extension Authority {
       AttemptAtWork(attempt: dispatch.name, awaySince: since))
   }
 
-  /// Since when an attempt's host has been silent, in milliseconds since 1970: it has no connection, or does
-  /// not renew the lease, as one that never heard of the attempt. nil where it is there.
+  /// Since when an attempt's host has been silent, in milliseconds since 1970: it has no
+  /// connection, or does not renew the lease. nil if it is active.
   private func absentSince(
     _ dispatch: Dispatch, uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
   ) -> Int64? {
@@ -75,7 +75,8 @@ extension Authority {
 
   // MARK: - Stopping and taking over
 
-  /// Somebody wants an attempt stopped: its host hears of it with the next renewal of its lease.
+  /// Records a request to stop an attempt: its host learns of it with the next renewal of its
+  /// lease.
   mutating func stop(
     _ attempt: AttemptName, _ workspace: Workspace, uptime: Int64, wall: Int64,
     _ awaySince: (LeaseHolder) -> Int64?
@@ -88,7 +89,7 @@ extension Authority {
     return (answer, intervene(.stop, in: known))
   }
 
-  /// Somebody gives an attempt up whose host is away: its lease ends, and the next host may have the
+  /// Gives up an attempt whose host is away: its lease ends, and the next host may have the
   /// session.
   mutating func takeOver(
     _ attempt: AttemptName, _ workspace: Workspace, uptime: Int64, wall: Int64,
@@ -113,7 +114,7 @@ extension Authority {
     return known
   }
 
-  /// A host gave a lease back: none of the attempts that were let out under it is at work there.
+  /// A host released a lease: none of the attempts granted under it is at work there.
   mutating func attemptsReleased(with lease: Lease, _ workspace: Workspace) -> [Dispatch] {
     attemptsAtWork(in: lease.session, workspace).filter {
       $0.token == lease.token && $0.holder == lease.holder

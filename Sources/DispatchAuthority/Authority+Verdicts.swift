@@ -1,7 +1,7 @@
 import QueueModel
 import WireProtocol
 
-/// Answers to what tasks await: each request has one, the first that came.
+/// Answers to the requests of tasks: each request has one, the first to arrive.
 extension Authority {
   /// How long a verdict is kept, in milliseconds: 7 days.
   package static let verdictMilliseconds: Int64 = 7 * 24 * 3_600 * 1_000
@@ -20,7 +20,7 @@ extension Authority {
     }
     guard let request = workspace.task(of: answer.session)?.request(answer.request),
       answer.verdict.answers(request), request.expiresAt.map({ wall < $0 }) ?? true,
-      // Nobody allows what they were not shown.
+      // A device may only allow what it showed.
       answer.verdict != .allowed || answer.digest == request.digest
     else { return (.notAwaited, AuthorityRecords()) }
     return (
@@ -32,21 +32,21 @@ extension Authority {
     )
   }
 
-  /// A host asks what became of a request, or waits no longer for it.
+  /// A host asks for the verdict of a request, or stops waiting for it.
   mutating func tell(
     _ question: VerdictRequest, to holder: LeaseHolder, _ workspace: Workspace, wall: Int64
   ) -> (AuthorityAnswer, AuthorityRecords) {
     if let known = verdicts[question.request] {
       return (.verdict(known.given), AuthorityRecords())
     }
-    // What was asked in a session that was deleted is closed as well: it may come back.
+    // A request of a deleted session is closed as well: the session may come back.
     let task =
       question.closes
       ? workspace.keptTask(of: question.session) : workspace.taskRecord(of: question.session)
     guard task?.state.awaits(question.request) == true else {
       return (.notAwaited, AuthorityRecords())
     }
-    // Only who raised it may say that nobody waits for it.
+    // Only the device that raised it may close it.
     guard question.closes, workspace.taskDevice(of: question.session) == holder.device else {
       return (.verdict(nil), AuthorityRecords())
     }

@@ -1,37 +1,39 @@
 package import QueueModel
 package import WireProtocol
 
-/// Who may run the messages of which session, and which attempts were let out.
+/// Decides which device may run the messages of which session, and which attempts it grants.
 ///
 /// The queues are merged; starting a message cannot be. So one authority decides: the server, or
-/// the daemon of a device that has none. It is pure: times come in, and what has to be stored
-/// before an answer may leave comes out.
+/// the daemon of a device that has no server. It is pure: times are parameters, and it returns what
+/// must be stored before an answer may be sent.
 package struct Authority: Hashable, Sendable {
-  /// How far ahead of the clock a token may be that others are to have granted.
+  /// How far ahead of the clock, in milliseconds, a token from another authority may be.
   package static let tokenAheadMilliseconds: Int64 = 86_400_000
-  /// How far the next token may be from the one before where the clock does not tell: less than 60 ms
-  /// of it, so that the clock catches up at 16 leases a second.
+  /// The largest step from one token to the next if the clock is behind: less than 60 ms of it, so
+  /// that the clock catches up at 16 leases a second.
   package static let tokenSteps: UInt64 = 64
 
   private(set) var leases: [SessionID: Lease] = [:]
   /// When each lease ends, on the authority's own clock, which counts sleep.
   private(set) var ends: [SessionID: Int64] = [:]
-  /// The request that each lease was granted for, so that the same one gets the same token. Not
-  /// stored: after a restart it gets a new one, and the asker, if it took the old one, is fenced.
+  /// The request that each lease was granted for, so that the same request gets the same token. Not
+  /// stored: after a restart the request gets a new token, and an asker that took the old one is
+  /// fenced.
   private var grants: [SessionID: UInt64] = [:]
   var dispatches: [MessageID: Dispatch] = [:]
-  /// The messages of each session with an attempt that may be at work. Some have ended since: that is
-  /// found out where it matters.
+  /// The messages of each session with an attempt that may be at work. Some may have ended;
+  /// `attemptsAtWork` checks that.
   var unended: [SessionID: Set<MessageID>] = [:]
   var verdicts: [RequestID: VerdictRecord] = [:]
-  /// The greatest token that was granted by the clock. Greater ones are their sessions' matter.
+  /// The greatest token that was granted by the clock. Greater ones concern only their own
+  /// sessions.
   private var latestToken: UInt64 = 0
 
-  /// An authority that has decided nothing yet.
+  /// Makes an authority that has decided nothing yet.
   package init() {}
 
-  /// An authority that begins with what was stored. Leases hold for one more term from now, because
-  /// nobody knows when they were renewed last.
+  /// Makes an authority from what was stored. Leases hold for one more term from now, because the
+  /// times of their last renewals are unknown.
   package init(_ stored: AuthorityRecords, uptime: Int64, wall: Int64) {
     let ceiling = tokenCeiling(wall: wall)
     for lease in stored.leases {
@@ -43,7 +45,7 @@ package struct Authority: Hashable, Sendable {
     for verdict in stored.verdicts { verdicts[verdict.request] = verdict }
   }
 
-  /// Everything that is stored, in a fixed order.
+  /// Everything to store, in a fixed order.
   package var stored: AuthorityRecords {
     AuthorityRecords(
       leases: leases.values.sorted { $0.session < $1.session },
@@ -51,18 +53,18 @@ package struct Authority: Hashable, Sendable {
       verdicts: verdicts.values.sorted { $0.request < $1.request })
   }
 
-  /// Decides.
+  /// Decides a request.
   ///
   /// - Parameters:
   ///   - id: the client's number of the request; the same one gets the same answer.
-  ///   - holder: who asks.
+  ///   - holder: the device and store that ask.
   ///   - workspace: the queues as the authority knows them.
   ///   - uptime: a clock that counts sleep, in milliseconds.
   ///   - wall: milliseconds since 1970.
-  ///   - awaySince: since when a store has had no connection, in milliseconds since 1970; nil where it
+  ///   - awaySince: since when a store has had no connection, in milliseconds since 1970; nil if it
   ///     is connected.
-  /// - Returns: the answer, and what has to be durable before it may leave. nil is none yet: `next`
-  ///   stands, and is to be asked here again when the session's queue has changed.
+  /// - Returns: the answer, and what must be durable before it may be sent. nil is no answer yet:
+  ///   `next` waits, and must be asked here again when the session's queue has changed.
   /// - Complexity: O(messages of the session).
   package mutating func answer(
     _ request: AuthorityRequest, id: UInt64, from holder: LeaseHolder,
@@ -113,8 +115,8 @@ package struct Authority: Hashable, Sendable {
 
   // MARK: - Leases
 
-  /// A lease goes on, also one that ran out: as long as nobody else got one, it is its holder's. Where an
-  /// attempt is at work under it, it goes on whichever device is the host by now.
+  /// Renews a lease, even an expired one: until another store gets one, it belongs to its holder.
+  /// If an attempt is at work under it, it is renewed whichever device is the host now.
   private mutating func renew(
     _ session: SessionID, _ token: UInt64, by holder: LeaseHolder, _ workspace: Workspace,
     uptime: Int64
@@ -131,7 +133,7 @@ package struct Authority: Hashable, Sendable {
       stops: own?.intervention == .stop ? own?.name : nil)
   }
 
-  /// Grants a lease to a session's host, where no other store has one, or may be at work there.
+  /// Grants a lease to a session's host, unless another store has one, or may be at work there.
   private mutating func grant(
     _ session: SessionID, id: UInt64, for holder: LeaseHolder, _ workspace: Workspace,
     uptime: Int64, wall: Int64, _ awaySince: (LeaseHolder) -> Int64?
@@ -158,8 +160,8 @@ package struct Authority: Hashable, Sendable {
     let own = Authority.token(after: latestToken, wall: wall, for: id)
     let latest = max(workspace.latestToken(of: session), current?.token ?? 0)
     let next = latest < own ? own : Authority.token(after: latest, wall: wall, for: id)
-    // A token in a register that nobody can have granted is its session's matter: other sessions lose
-    // no tokens to it.
+    // An impossible token in a register concerns only its session: other sessions lose no tokens to
+    // it.
     latestToken = latest > tokenCeiling(wall: wall) ? own : next
     let lease = Lease(session: session, token: next, holder: holder)
     leases[session] = lease
@@ -168,7 +170,7 @@ package struct Authority: Hashable, Sendable {
     return (granted(next), AuthorityRecords(leases: [lease]))
   }
 
-  /// The greatest token that can have been granted by now: by this authority, or by one whose clock was
+  /// The greatest token that can exist by now: granted by this authority, or by one whose clock was
   /// a day ahead, as that of a device without a server may be.
   package func tokenCeiling(wall: Int64) -> UInt64 {
     let (later, isBeyond) = wall.addingReportingOverflow(Authority.tokenAheadMilliseconds)
@@ -198,12 +200,12 @@ package struct Authority: Hashable, Sendable {
     return [lease]
   }
 
-  /// The next token: greater than all before it, and, by the clock, than those that were granted
-  /// after a backup which the authority was restored from. The time counts to less than a
-  /// millisecond, so that this holds also where the backup is a moment old.
+  /// The next token: greater than all before it, and, by the clock, than those granted after the
+  /// backup from which the authority was restored. The time counts to less than a millisecond, so
+  /// this holds even for a backup a moment old.
   ///
-  /// Two servers from one backup whose latest token is ahead of their clocks would count on alike: so
-  /// the step is one of `tokenSteps`, by the request's id, which is random.
+  /// Two servers from one backup whose latest token is ahead of their clocks would grant the same
+  /// tokens. So the step is one of `tokenSteps`, by the request's id, which is random.
   private static func token(after latest: UInt64, wall: Int64, for id: UInt64) -> UInt64 {
     let epoch: Int64 = 1_704_067_200_000
     let (minutes, rest) = UInt64(max(wall, epoch) - epoch).quotientAndRemainder(dividingBy: 60_000)
@@ -213,7 +215,7 @@ package struct Authority: Hashable, Sendable {
 
   // MARK: - Dispatch
 
-  /// Lets the first message of a queue out, where it may start now.
+  /// Grants the first message of a queue, if it may start now.
   private mutating func next(
     _ session: SessionID, _ token: UInt64, id: UInt64, for holder: LeaseHolder,
     _ workspace: Workspace, uptime: Int64, wall: Int64
@@ -224,7 +226,7 @@ package struct Authority: Hashable, Sendable {
     guard rest > LeaseTimes.leaseMilliseconds - LeaseTimes.nextMilliseconds,
       let (message, state) = workspace.startable(in: session),
       let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1),
-      // What was let out before and not reported is its holder's to ask for: it may have begun.
+      // Only its holder may ask for a message that was granted and not reported: it may have begun.
       dispatches[message]?.attempt ?? 0 < attempt
     else { return (nil, AuthorityRecords()) }
     let dispatch = DispatchRequest(
@@ -239,7 +241,7 @@ package struct Authority: Hashable, Sendable {
     )
   }
 
-  /// How long a lease still holds; nil where it does not, or is another's.
+  /// How long a lease still holds; nil if it does not, or has another holder.
   private func rest(
     of session: SessionID, _ token: UInt64, heldBy holder: LeaseHolder, uptime: Int64
   ) -> Int64? {
@@ -249,7 +251,7 @@ package struct Authority: Hashable, Sendable {
     return end - uptime
   }
 
-  /// Takes down that a prompt may go out.
+  /// Records that a prompt may be handed out.
   private mutating func letOut(
     _ dispatch: DispatchRequest, id: UInt64, to holder: LeaseHolder, wall: Int64
   ) -> AuthorityRecords {
@@ -260,7 +262,7 @@ package struct Authority: Hashable, Sendable {
     if let known = dispatches[dispatch.message], known.token == record.token,
       known.attempt == record.attempt
     {
-      // The same once more: its answer was lost.
+      // The same request again: its answer was lost.
       record.milliseconds = known.milliseconds
       record.intervention = known.intervention
     }
@@ -283,7 +285,7 @@ package struct Authority: Hashable, Sendable {
     }
     let known = dispatches[request.message]
     if let known, known.token == request.token, known.attempt == request.attempt {
-      // It did not begin, and is not to: its host hears so with the lease.
+      // It did not begin and must not: its host learns that with the lease.
       if known.intervention == .stop { return .cancelled }
       if known.request == id { return .go }
     }
@@ -291,17 +293,17 @@ package struct Authority: Hashable, Sendable {
       !state.runState.isFinal
     else { return .cancelled }
     let run = state.runState.run
-    // It ran in another queue, under a later lease, or may have: what this one's holder wrote would not
-    // count.
+    // It ran, or may have run, in another queue under a later lease: a report of this lease's
+    // holder would not count.
     guard max(run?.token ?? 0, known?.token ?? 0) <= request.token else { return .fenced }
     if let other = otherRunner(
       of: request.message, run, than: holder, uptime: uptime, wall: wall, awaySince)
     {
       return other
     }
-    // What became of the latest attempt has to be known before another one begins. Who asks for that
-    // very attempt under the lease that it was let out under has not begun it: the answer was lost.
-    // No copy of its store knows the lease's token.
+    // The outcome of the latest attempt must be known before another one begins. If the lease's
+    // holder asks for that very attempt, it has not begun it: the answer was lost. No copy of its
+    // store knows the lease's token.
     if let known, known.attempt > run?.attempt ?? 0,
       known.attempt != request.attempt || known.token != request.token
     {

@@ -1,7 +1,8 @@
 package import QueueModel
 package import WireProtocol
 
-/// Who holds a lease: one device's store. Copies of its files are told apart by the lease's token.
+/// The holder of a lease: one device's store. Copies of its files are distinguished by the lease's
+/// token.
 package struct LeaseHolder: Hashable, Sendable {
   package var device: DeviceID
   package var store: StoreID
@@ -12,12 +13,12 @@ package struct LeaseHolder: Hashable, Sendable {
   }
 }
 
-/// The right to run a session's messages.
+/// The permission to run a session's messages.
 package struct Lease: Hashable, Sendable {
   package var session: SessionID
   /// Greater than every token before it, in the whole workspace.
   package var token: UInt64
-  /// nil after it was given back; the token stays known, so that it is never granted again.
+  /// nil after it was released; the token stays known, so that it is never granted again.
   package var holder: LeaseHolder?
 
   package init(session: SessionID, token: UInt64, holder: LeaseHolder?) {
@@ -27,22 +28,22 @@ package struct Lease: Hashable, Sendable {
   }
 }
 
-/// The latest attempt of a message that was let out.
+/// The latest granted attempt of a message.
 package struct Dispatch: Hashable, Sendable {
   package var message: MessageID
-  /// The session whose lease it was let out under; the message may have been moved since.
+  /// The session under whose lease it was granted; the message may have been moved since.
   package var session: SessionID
-  /// Who got it.
+  /// The device and store that got it.
   package var holder: LeaseHolder
   package var token: UInt64
   package var attempt: UInt16
   /// The request that was answered with `go`.
   package var request: UInt64
-  /// The digest of the text that went out.
+  /// The digest of the granted text.
   package var content: UInt64
-  /// When it was let out first, in milliseconds since 1970 on the authority's clock.
+  /// When it was granted first, in milliseconds since 1970 on the authority's clock.
   package var milliseconds: Int64
-  /// What somebody wants to become of it.
+  /// The intervention that was requested.
   package var intervention: Intervention
 
   package init(
@@ -64,18 +65,18 @@ package struct Dispatch: Hashable, Sendable {
   package var name: AttemptName { AttemptName(message: message, number: attempt) }
 }
 
-/// What somebody wants to become of an attempt, or its host said of it; the raw value is the store's.
+/// What was requested for an attempt, or what its host reported; the raw value is the store's.
 package enum Intervention: UInt8, Hashable, Sendable, CaseIterable {
   case none = 0
-  /// Its host is to stop it.
+  /// Its host must stop it.
   case stop = 1
   /// The session's next host may go on without it.
   case takeOver = 2
-  /// Its host gave the lease back: it is not at work there, whatever *run* says.
+  /// Its host released the lease: the attempt is not at work there, whatever *run* says.
   case released = 3
 }
 
-/// What became of a request that a task awaited.
+/// The verdict on a request that a task awaited.
 package struct VerdictRecord: Hashable, Sendable {
   package var request: RequestID
   package var session: SessionID
@@ -93,8 +94,8 @@ package struct VerdictRecord: Hashable, Sendable {
   }
 }
 
-/// Rows of an authority: each takes the place of the one with the same session, message or request.
-/// Verdicts that are 7 days older than a new one go with it.
+/// Rows of an authority: each replaces the row with the same session, message or request. A new
+/// verdict removes those that are 7 days older.
 package struct AuthorityRecords: Hashable, Sendable {
   package var leases: [Lease]
   package var dispatches: [Dispatch]
@@ -110,7 +111,7 @@ package struct AuthorityRecords: Hashable, Sendable {
 
   package var isEmpty: Bool { leases.isEmpty && dispatches.isEmpty && verdicts.isEmpty }
 
-  /// Verdicts taken before this time are forgotten; nil where no new one is among the rows.
+  /// Verdicts from before this time are removed; nil if there is no new one among the rows.
   package var verdictsKeptSince: Int64? {
     verdicts.map(\.milliseconds).max().map { $0 - Authority.verdictMilliseconds }
   }

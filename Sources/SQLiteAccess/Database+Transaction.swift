@@ -1,15 +1,15 @@
 package import GRDB
 
 extension Database {
-  /// One write transaction: all of `body`, or nothing where it throws.
+  /// One write transaction: all of `body`, or nothing if it throws.
   ///
-  /// As `inTransaction`, with statements that are prepared once: a store whose transactions are a row
-  /// or two spends as much on beginning and ending them as on the rows. `body` throws on at the first
+  /// Like `inTransaction`, with prepared statements: a store with small transactions spends as much
+  /// on beginning and ending them as on the rows. `body` must rethrow the error of the first
   /// statement that fails, since SQLite may have ended the transaction with it
   /// (<https://www.sqlite.org/lang_transaction.html>, "Response To Errors Within A Transaction").
   ///
   /// - Precondition: no transaction is under way.
-  /// - Throws: what `body` throws, or `DatabaseError` where nothing can be begun or stored.
+  /// - Throws: what `body` throws, or `DatabaseError` if the transaction cannot begin or be stored.
   package func transaction<Result>(_ body: (Database) throws -> Result) throws -> Result {
     try cachedStatement(sql: "BEGIN IMMEDIATE TRANSACTION").execute()
     do {
@@ -21,7 +21,7 @@ extension Database {
       try cachedStatement(sql: "COMMIT TRANSACTION").execute()
       return result
     } catch {
-      // What led here counts; a transaction that SQLite ended itself has nothing to roll back.
+      // The first error counts; a transaction that SQLite ended itself has nothing to roll back.
       try? rollback()
       throw error
     }

@@ -37,14 +37,14 @@ public struct OperationID: Hashable, Comparable, Sendable {
     (left.replica, left.seq) < (right.replica, right.seq)
   }
 
-  /// The id `distance` places later in the same replica, or nil where none can exist.
+  /// The id `distance` places later in the same replica, or nil if none can exist.
   package func advanced(by distance: Int) -> OperationID? {
     let (sum, overflow) = Int64(seq).addingReportingOverflow(Int64(distance))
     guard !overflow, sum >= 1, let seq = UInt32(exactly: sum) else { return nil }
     return OperationID(replica: replica, seq: seq)
   }
 
-  /// How many ids there are from this one to number `last` of its replica; below 1 where none is.
+  /// The number of ids from this one to number `last` of its replica; below 1 if there is none.
   package func count(through last: UInt32) -> Int { Int(clamping: Int64(last) - Int64(seq) + 1) }
 }
 
@@ -79,7 +79,7 @@ extension OperationRange: Codable {
     case replica, first, last
   }
 
-  /// Reads a range; throws where it ends before it begins.
+  /// Reads a range; throws if it ends before it begins.
   public init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     replica = try container.decode(ReplicaID.self, forKey: .replica)

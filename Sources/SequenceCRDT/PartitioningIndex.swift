@@ -1,8 +1,8 @@
 extension Range where Bound: FixedWidthInteger & Sendable {
-  /// The first number that belongs behind a boundary, `upperBound` where none does: a binary search
-  /// over whatever the numbers index.
+  /// The first number past a boundary, or `upperBound` if there is none: a binary search over
+  /// whatever the numbers index.
   ///
-  /// - Precondition: numbers behind one that belongs there belong there, too.
+  /// - Precondition: if a number is past the boundary, so are all later ones.
   /// - Complexity: O(log count) calls.
   @inlinable
   @inline(__always)

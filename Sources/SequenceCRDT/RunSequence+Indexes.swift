@@ -1,6 +1,6 @@
-/// Questions by index.
+/// Lookups by index.
 extension RunSequence {
-  /// The number of the visible unit at an index, or nil where there is none.
+  /// The number of the visible unit at an index, or nil if there is none.
   ///
   /// - Complexity: O(log runs).
   package func content(atVisible index: Int) -> Int? {
@@ -12,7 +12,7 @@ extension RunSequence {
       }, orEmpty: nil)
   }
 
-  /// How many visible units stand before the unit with a number.
+  /// The number of visible units before the unit with a number.
   ///
   /// - Precondition: the number is from 0 and below `unitCount`.
   /// - Complexity: O(log runs).
@@ -32,7 +32,7 @@ extension RunSequence {
 // MARK: UTF-16
 
 extension RunSequence {
-  /// Notes which units take two UTF-16 code units.
+  /// Records which units take two UTF-16 code units.
   mutating func markWide(_ units: [Int]) throws(SequenceFault) {
     guard !units.isEmpty else { return }
     try change { core throws(SequenceFault) in
@@ -40,7 +40,7 @@ extension RunSequence {
     }
   }
 
-  /// How many UTF-16 code units the visible units take.
+  /// The number of UTF-16 code units in the visible units.
   package var codeUnitCount: Int {
     read({ Int(SequenceCore.codeUnits($0.weight)) }, orEmpty: 0)
   }
@@ -55,7 +55,7 @@ extension RunSequence {
 
   /// The visible index of a UTF-16 offset; an offset inside a surrogate pair belongs to its scalar.
   ///
-  /// - Complexity: O(log runs), and the length of one run where it holds wide units.
+  /// - Complexity: O(log runs), and the length of one run if it holds wide units.
   package func visibleIndex(ofCodeUnit offset: Int) -> Int {
     read(
       { core in

@@ -1,46 +1,46 @@
 /// A sequence in FugueMax order, kept as runs of units with consecutive ids.
 ///
 /// A *unit* is a slot of a queue or a scalar of a text. Units never move; hiding one leaves it in
-/// place, because others may name it as an origin. The order depends on the set of insertions
-/// alone, so replicas that know the same insertions agree, whatever the order of arrival, and
-/// whatever origins a faulty author names.
+/// place, because others may name it as an origin. The order depends only on the set of insertions.
+/// So replicas that know the same insertions agree, whatever the order of arrival, and even if a
+/// faulty author names wrong origins.
 ///
 /// The order is that of a tree. A unit is a left child of its right origin if that descends from
-/// its left origin, else a right child of its left origin; a missing left origin is the root.
-/// Left children stand in the order of their times, then ids; right children by their right origins,
-/// the later first, equal ones by time, then id. The sequence is the tree read from left to right.
-/// A text has no times: its units go by their ids.
+/// its left origin; otherwise it is a right child of its left origin. A missing left origin is the
+/// root. Left children are sorted by time, then id. Right children are sorted by their right
+/// origins, the later first, then by time, then id. The sequence is the tree read from left to
+/// right. Texts have no times: their units are sorted by id.
 ///
-/// Each unit also has a *number*, dense from 0 in the order of arrival at this copy, for what an
-/// owner keeps beside the sequence (the text of scalars, the element of a slot). In a restored
-/// sequence the units are numbered in the order of the list.
+/// Each unit also has a *number*, dense from 0 in the order of arrival at this copy. Owners use it
+/// for what they keep beside the sequence: the text of scalars, the element of a slot. In a
+/// restored sequence the units are numbered in the order of the list.
 ///
 /// A value: copies share memory until one of them changes, which then copies the whole sequence.
 ///
 /// Source: Weidner and Kleppmann, "The Art of the Fugue: Minimizing Interleaving in Collaborative
 /// Text Editing", arXiv:2305.00583 (FugueMax).
 package struct RunSequence: Sendable {
-  /// Units with consecutive ids that stand side by side: unit *k* > 0 has the left origin
-  /// `id + k − 1`, and the run's right origin and time.
+  /// Adjacent units with consecutive ids: unit *k* > 0 has the left origin `id + k − 1`, and the
+  /// run's right origin and time.
   package struct Run: Hashable, Sendable {
     /// The id of the first unit.
     package var id: OperationID
-    /// How many units, at least 1.
+    /// The number of units, at least 1.
     package var length: Int
     /// The left origin of the first unit; nil is the start.
     package var left: OperationID?
     /// The right origin of every unit; nil is the end.
     package var right: OperationID?
-    /// What comes before the id where several units are made at one place; 0 in a text.
+    /// Sorts units made at one place, before their ids do; 0 in a text.
     package var time: Int64
     /// Whether the units count as content.
     package var isVisible: Bool
     /// The number of the first unit; those of later units follow.
     package var contentStart: Int
 
-    /// Puts a run together.
+    /// Makes a run.
     ///
-    /// - Parameter contentStart: is ignored where a sequence is restored.
+    /// - Parameter contentStart: ignored when a sequence is restored.
     package init(
       id: OperationID, length: Int, left: OperationID?, right: OperationID?, time: Int64 = 0,
       isVisible: Bool, contentStart: Int = 0
@@ -60,7 +60,7 @@ package struct RunSequence: Sendable {
     }
   }
 
-  /// The most units of a sequence.
+  /// The maximum number of units in a sequence.
   package static let unitsMax = Int(SequenceCore.unitsMax)
 
   private(set) var box: SequenceStorage?
@@ -69,7 +69,7 @@ package struct RunSequence: Sendable {
 
   /// Restores a sequence from its runs in order.
   ///
-  /// - Throws: `SequenceFault` where the runs contradict themselves or each other.
+  /// - Throws: `SequenceFault` if the runs contradict themselves or each other.
   /// - Complexity: O(runs · log runs).
   package init(runs: [Run]) throws(SequenceFault) {
     if !runs.isEmpty { box = SequenceStorage(try SequenceCore(restoring: runs)) }
@@ -78,8 +78,8 @@ package struct RunSequence: Sendable {
   #if DEBUG
     /// Reads the core; an empty sequence has none.
     ///
-    /// Tests are debug builds: a body that changes the core, which others may read at the same
-    /// time, does not get through the compiler.
+    /// In debug builds, which the tests use, the compiler refuses a body that changes the core, which
+    /// others may read at the same time.
     func read<Result>(
       _ body: (borrowing SequenceCore) -> Result, orEmpty empty: @autoclosure () -> Result
     ) -> Result {
@@ -87,7 +87,7 @@ package struct RunSequence: Sendable {
       return withExtendedLifetime(box) { unsafe body(box.core.pointee) }
     }
   #else
-    /// The same as `inout`: the compiler copies the 400 bytes of a borrowed core to the stack.
+    /// The same with `inout`: the compiler would copy the 400 bytes of a borrowed core to the stack.
     @inline(__always)
     func read<Result>(
       _ body: (inout SequenceCore) -> Result, orEmpty empty: @autoclosure () -> Result
@@ -97,13 +97,13 @@ package struct RunSequence: Sendable {
     }
   #endif
 
-  /// Changes the core, which is made or copied first where need be.
+  /// Changes the core; makes or copies it first if needed.
   @inline(__always)
   mutating func change<Result>(
     _ body: (inout SequenceCore) throws(SequenceFault) -> Result
   ) throws(SequenceFault) -> Result {
     if !isKnownUniquelyReferenced(&box) { box = box?.copy() ?? SequenceStorage(SequenceCore()) }
-    // Safe: the box lives as long as this value holds it, and nobody else refers to it.
+    // Safe: the box lives as long as this value holds it, and has no other owner.
     return try unsafe body(&box.unsafelyUnwrapped.core.pointee)
   }
 }
@@ -111,14 +111,14 @@ package struct RunSequence: Sendable {
 // MARK: Reading
 
 extension RunSequence {
-  /// How many units are visible.
+  /// The number of visible units.
   package var visibleCount: Int { read({ Int($0.visibleCount) }, orEmpty: 0) }
 
-  /// How many units there are.
+  /// The number of units, hidden ones included.
   package var unitCount: Int { read({ Int($0.unitCount) }, orEmpty: 0) }
 
-  /// The runs in order, hidden ones too. Neighbours may continue each other where their units
-  /// arrived apart.
+  /// The runs in order, hidden ones included. Neighbours may continue each other if their units
+  /// arrived separately.
   ///
   /// - Complexity: O(runs · log runs).
   package var runs: [Run] {
@@ -146,7 +146,7 @@ extension RunSequence {
       }, orEmpty: ())
   }
 
-  /// Visits the numbers of the visible units in order, in stretches.
+  /// Visits the numbers of the visible units in order, as ranges.
   package func forEachVisible(_ body: (Range<Int>) -> Void) {
     read(
       { core in
@@ -159,8 +159,8 @@ extension RunSequence {
       }, orEmpty: ())
   }
 
-  /// The runs in order, as long as they can be: equal for equal sets of insertions and hidden
-  /// units, whatever the order of arrival.
+  /// The runs in order, as long as possible: equal for equal sets of insertions and hidden units,
+  /// whatever the order of arrival.
   package var canonicalRuns: [Run] {
     var runs: [Run] = []
     forEachRun { run in
@@ -178,7 +178,7 @@ extension RunSequence {
 
   /// Whether the sequence holds the unit.
   ///
-  /// - Complexity: O(replicas + log runs), as for all that takes an id.
+  /// - Complexity: O(replicas + log runs), as for every function that takes an id.
   package func contains(_ id: OperationID) -> Bool {
     contentIndex(of: id) != nil
   }
@@ -200,7 +200,7 @@ extension RunSequence {
       { $0.ids.id(of: UInt32(number)) }, orEmpty: OperationID(replica: .init(rawValue: 0), seq: 0))
   }
 
-  /// Whether the unit is here and visible.
+  /// Whether the unit is known and visible.
   package func isVisible(_ id: OperationID) -> Bool {
     read(
       { core in
@@ -209,9 +209,9 @@ extension RunSequence {
       }, orEmpty: false)
   }
 
-  /// Checks that the units `first … first + count − 1` are all here.
+  /// Checks that the units `first … first + count − 1` are known.
   ///
-  /// - Throws: `SequenceFault.unknownOrigin` naming the first that is not.
+  /// - Throws: `SequenceFault.unknownOrigin` with the first unknown one.
   package func check(first: OperationID, count: Int) throws(SequenceFault) {
     guard let box else {
       guard count <= 0 else { throw .unknownOrigin(first) }
@@ -234,7 +234,7 @@ extension RunSequence {
 
   /// Checks the structure.
   ///
-  /// - Throws: `SequenceFault` naming what is wrong.
+  /// - Throws: `SequenceFault` with the first fault found.
   /// - Complexity: O(units + runs · log runs).
   package func checkInvariants() throws(SequenceFault) {
     if let box { try unsafe box.core.pointee.checkInvariants() }
@@ -244,13 +244,14 @@ extension RunSequence {
 // MARK: Changing
 
 extension RunSequence {
-  /// Puts units with consecutive ids where FugueMax order says; the whole run stays together.
+  /// Inserts units with consecutive ids at their place in FugueMax order; the whole run stays
+  /// together.
   ///
-  /// - Parameter time: comes before the id where several are made at one place.
-  /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must come in their
+  /// - Parameter time: sorts units made at one place, before their ids do.
+  /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must arrive in
   ///   order.
-  /// - Complexity: O(log runs) where nobody inserted between the origins, else O(log² runs) as a
-  ///   rule.
+  /// - Complexity: O(log runs) if there are no other insertions between the origins, else O(log²
+  ///   runs) as a rule.
   package mutating func integrate(
     id: OperationID, length: Int, left: OperationID?, right: OperationID?, time: Int64 = 0
   ) throws(SequenceFault) {
@@ -274,9 +275,9 @@ extension RunSequence {
     return unit
   }
 
-  /// Hides the units `first … first + count − 1`; those hidden already stay so.
+  /// Hides the units `first … first + count − 1`; hidden ones stay hidden.
   ///
-  /// - Throws: `SequenceFault.unknownOrigin` where one of them is not here; nothing is hidden then.
+  /// - Throws: `SequenceFault.unknownOrigin` if one of them is unknown; nothing is hidden then.
   package mutating func hide(first: OperationID, count: Int) throws(SequenceFault) {
     guard count > 0 else { return }
     try change { core throws(SequenceFault) in
@@ -296,8 +297,8 @@ extension RunSequence {
     }
   }
 
-  /// Takes back the units that were integrated since `unitCount` was `count`; what was hidden
-  /// stays hidden.
+  /// Removes the units that were integrated since `unitCount` was `count`; units hidden since then
+  /// stay hidden.
   ///
   /// - Complexity: O(units).
   package mutating func truncate(toUnitCount count: Int) {
@@ -313,7 +314,7 @@ extension RunSequence {
 }
 
 extension SequenceCore {
-  /// Hides units with consecutive numbers, whatever runs they are in.
+  /// Hides units with consecutive numbers, in whichever runs.
   mutating func hide(units: Range<UInt32>) {
     var unit = units.lowerBound
     while unit < units.upperBound {
@@ -329,9 +330,9 @@ extension SequenceCore {
 // MARK: Neighbours
 
 extension RunSequence {
-  /// The neighbours for an insertion right behind a unit (nil: at the start).
+  /// The neighbours for an insertion right after a unit (nil: at the start).
   ///
-  /// - Returns: nil where the unit is not here.
+  /// - Returns: nil if the unit is unknown.
   package func origins(
     behind unit: OperationID?
   ) -> (left: OperationID?, right: OperationID?)? {
@@ -349,7 +350,7 @@ extension RunSequence {
       }, orEmpty: nil)
   }
 
-  /// The neighbours for an insertion right before a unit, or nil where it is not here.
+  /// The neighbours for an insertion right before a unit; nil if it is unknown.
   package func origins(
     before unit: OperationID
   ) -> (left: OperationID?, right: OperationID?)? {
@@ -369,11 +370,11 @@ extension RunSequence {
 
 /// Why a sequence refuses an insertion or a list of runs.
 package enum SequenceFault: Error, Hashable, Sendable {
-  /// An origin or target is no unit of this sequence.
+  /// An origin or target is not a unit of this sequence.
   case unknownOrigin(OperationID)
-  /// The right origin does not stand behind the left one.
+  /// The right origin does not come after the left one.
   case originsOutOfOrder
-  /// A run is empty, overflows, repeats an id, or stands in a circle of origins.
+  /// A run is empty, overflows, repeats an id, or is in a cycle of origins.
   case invalidRun(OperationID)
   /// The cached counts are wrong.
   case wrongCount

@@ -1,6 +1,7 @@
 /// Inserting and hiding units.
 extension SequenceCore {
-  /// Puts new units where FugueMax order says; `none` is the start (left) or the end (right).
+  /// Inserts new units at their place in FugueMax order; `none` is the start (left) or the end
+  /// (right).
   ///
   /// - Throws: `SequenceFault`; nothing is changed then.
   mutating func integrate(
@@ -31,7 +32,8 @@ extension SequenceCore {
       time: time, before: successor)
   }
 
-  /// Puts a run with new units before a unit, into the run that ends there if it continues that.
+  /// Inserts a run of new units before a unit, joining it to the run that ends there if it
+  /// continues that run.
   private mutating func insert(_ run: Run, time: Int64, before successor: UInt32) {
     var run = run
     let place: Place
@@ -63,7 +65,7 @@ extension SequenceCore {
     return index
   }
 
-  /// Makes new units part of the run at a place, if they continue it.
+  /// Adds new units to the run at a place, if they continue it.
   @inline(__always)
   private mutating func extend(_ place: Place, with run: Run, time: Int64) -> Bool {
     let index = self.run(at: place)
@@ -82,7 +84,7 @@ extension SequenceCore {
     return true
   }
 
-  /// Cuts the run at a place in two before an offset above 0 and below its length.
+  /// Splits the run at a place, before an offset above 0 and below its length.
   ///
   /// - Returns: the place of the second part.
   /// - Complexity: O(log runs), and the length of the shorter part, whose units change their run.
@@ -117,7 +119,7 @@ extension SequenceCore {
     return self.place(ofRun: index)
   }
 
-  /// Whether the second run, standing right behind the first, continues it.
+  /// Whether the second run, right after the first, continues it.
   @inline(__always)
   private func continues(_ first: Run, _ second: Run) -> Bool {
     first.end == second.unit && second.left == second.unit &- 1 && first.right == second.right
@@ -132,7 +134,7 @@ extension SequenceCore {
 extension SequenceCore {
   /// Hides visible units of the run at a place.
   ///
-  /// Where they touch hidden ones that they continue, only the border between the two runs moves.
+  /// If they continue adjacent hidden units, only the border between the two runs moves.
   mutating func hide(_ units: Range<UInt32>, at place: Place) {
     let index = run(at: place)
     let whole = runs[index]
@@ -162,7 +164,7 @@ extension SequenceCore {
     runs[run(at: place)].isVisible = false
   }
 
-  /// Moves the last units of a visible run to the hidden run behind it.
+  /// Moves the last units of a visible run to the hidden run after it.
   private mutating func giveTail(_ units: Range<UInt32>, of place: Place) -> Bool {
     guard let next = self.place(behind: place) else { return false }
     let index = run(at: place)
@@ -202,7 +204,7 @@ extension SequenceCore {
     return true
   }
 
-  /// Makes a run one with those beside it in its leaf that it continues or that continue it.
+  /// Joins a run with its neighbours in the leaf, if one continues the other.
   private mutating func joinNeighbours(of place: Place) {
     let base = place.leaf * SequenceCore.fanout
     if place.entry + 1 < leaves[place.leaf].count,
@@ -217,7 +219,7 @@ extension SequenceCore {
     }
   }
 
-  /// Makes the run at a place one with the next in its leaf; the record of the longer one stays.
+  /// Joins the run at a place with the next in its leaf; the record of the longer one stays.
   private mutating func join(_ place: Place) {
     let base = place.leaf * SequenceCore.fanout + place.entry
     let (first, second) = (leafRuns[base], leafRuns[base + 1])

@@ -1,7 +1,7 @@
 extension SequenceCore {
   /// Checks the structure: links, counts, weights, names, origins and depths.
   ///
-  /// - Throws: `SequenceFault` naming what is wrong.
+  /// - Throws: `SequenceFault` with the first fault found.
   /// - Complexity: O(units + runs · log runs).
   func checkInvariants() throws(SequenceFault) {
     var seen: UInt32 = 0
@@ -50,7 +50,7 @@ extension SequenceCore {
     else { throw .invalidRun(id) }
   }
 
-  /// The weight below a node, with every link on the way checked.
+  /// The weight below a node; also checks every link on the way.
   private func sum(ofNode node: UInt32) throws(SequenceFault) -> UInt64 {
     var sum: UInt64 = 0
     for slot in 0..<nodes[node].count {

@@ -4,13 +4,13 @@
 /// Text Editing", arXiv:2305.00583 (FugueMax). The jumps are those of Myers, "An applicative
 /// random-access stack", Information Processing Letters 17 (1983), on runs instead of cells.
 ///
-/// Two slabs of a core for the length of a question: the compiler copies all 400 bytes of a borrowed
-/// core to the stack for each call of a function of its own.
+/// It holds two slabs of a core for one lookup: each call of a function of the core itself would
+/// copy all 400 bytes of the borrowed core to the stack.
 struct OriginTree: BitwiseCopyable {
   let runs: Slab<SequenceCore.Run>
   let runOfUnit: Slab<UInt32>
 
-  /// How far a unit is from the root, which is `none` and has 0.
+  /// The distance of a unit from the root, which is `none` and has 0.
   @inline(__always)
   func depth(of unit: UInt32) -> UInt32 {
     guard unit != SequenceCore.none else { return 0 }
@@ -18,7 +18,7 @@ struct OriginTree: BitwiseCopyable {
     return run.depth + (unit - run.unit)
   }
 
-  /// The ancestor of a unit, or the unit itself, that has a depth.
+  /// The ancestor of a unit, or the unit itself, at a depth.
   ///
   /// - Precondition: `depth` is from 1 to the unit's depth.
   /// - Complexity: O(log runs) as a rule.
@@ -32,14 +32,14 @@ struct OriginTree: BitwiseCopyable {
     }
   }
 
-  /// Whether a unit hangs under another one, directly or not; all hang under `none`, the root.
+  /// Whether a unit descends from another; all descend from `none`, the root.
   func descends(_ unit: UInt32, from ancestor: UInt32) -> Bool {
     guard ancestor != SequenceCore.none else { return true }
     let depth = depth(of: ancestor)
     return self.depth(of: unit) > depth && self.ancestor(of: unit, atDepth: depth) == ancestor
   }
 
-  /// The jump for a child of a unit: twice as far as the parent's where two are of a length.
+  /// The jump for a child of a unit: twice as far as the parent's if two jumps are equally long.
   func jump(under parent: UInt32) -> UInt32 {
     guard parent != SequenceCore.none else { return SequenceCore.none }
     let run = runs[runOfUnit[parent]]
@@ -81,25 +81,24 @@ extension SequenceCore {
     runs[runOfUnit[unit]].right
   }
 
-  /// An insertion whose place is sought.
+  /// An insertion that looks for its place.
   struct Newcomer {
     var id: OperationID
     var time: Int64
     var left: UInt32
     var right: UInt32
-    /// Whether it hangs under its right origin.
+    /// Whether it is a child of its right origin.
     var isLeftChild: Bool
-    /// The depth of what it hangs under.
+    /// The depth of its parent.
     var parentDepth: UInt32
   }
 
-  /// Whether a unit between the origins of a newcomer stands before it. From left to right this
-  /// holds up to some unit and then no more.
+  /// Whether a unit between the origins of a newcomer comes before it. From left to right the
+  /// answer is true up to some unit, then false.
   private func goesBefore(_ unit: UInt32, _ newcomer: Newcomer) -> Bool {
     let parent = newcomer.isLeftChild ? newcomer.right : newcomer.left
     let childDepth = newcomer.parentDepth + 1
-    // What does not hang under the same parent is to the left of all left children, and to the
-    // right of all right ones.
+    // Units with another parent are left of all left children, and right of all right children.
     guard depth(of: unit) >= childDepth else { return newcomer.isLeftChild }
     let sibling = ancestor(of: unit, atDepth: childDepth)
     guard self.parent(of: sibling) == parent else { return newcomer.isLeftChild }
@@ -111,25 +110,24 @@ extension SequenceCore {
     return stands(newcomer.right, before: right)
   }
 
-  /// Whether a unit stands before another one that is made at the same place: the earlier first, and
-  /// of one time the one with the lower id.
+  /// Whether a unit comes before another one that is made at the same place: by time, then by id.
   @inline(__always)
   func precedes(_ unit: UInt32, time: Int64, id: @autoclosure () -> OperationID) -> Bool {
     let own = self.time(of: unit)
     return own == time ? ids.id(of: unit) < id() : own < time
   }
 
-  /// What a newcomer stands before: the first unit between its origins that does not go before it,
-  /// or its right origin.
+  /// The unit that follows a newcomer: the first unit between its origins that does not come before
+  /// it, or its right origin.
   ///
-  /// - Complexity: O(log² runs) as a rule, however many stand between the origins.
+  /// - Complexity: O(log² runs) as a rule, whatever the number of units between the origins.
   func successor(of newcomer: Newcomer) -> UInt32 {
     var unit = unit(behind: newcomer.left)
     guard unit != newcomer.right, goesBefore(unit, newcomer) else { return unit }
     var place = place(ofRun: runOfUnit[unit])
     let rightPlace =
       newcomer.right == SequenceCore.none ? nil : self.place(ofRun: runOfUnit[newcomer.right])
-    // Few have met here as a rule.
+    // Usually few units compete for one place.
     for _ in 0..<8 {
       guard place != rightPlace, let next = self.place(behind: place) else {
         return newcomer.right
@@ -144,8 +142,8 @@ extension SequenceCore {
       ? newcomer.right : successor(of: newcomer, behind: place, before: rightPlace)
   }
 
-  /// Looks for the first entry behind a place whose first unit does not go before the newcomer,
-  /// from the root down: in each node among its children.
+  /// Searches, from the root down, for the first entry after a place whose first unit does not come
+  /// before the newcomer.
   private func successor(
     of newcomer: Newcomer, behind low: Place, before high: Place?
   ) -> UInt32 {
@@ -157,7 +155,7 @@ extension SequenceCore {
     var leaf = firstLeaf
     var node = root
     while node != SequenceCore.none {
-      // The last child whose first entry goes before; the first one if none does.
+      // The last child whose first entry comes before; the first child if there is none.
       let child = (1..<nodes[node].count).partitioningIndex { child in
         let first = firstPlace(below: nodeChildren[node * SequenceCore.fanout + child], of: node)
         return !isBefore(self, first)
@@ -174,7 +172,7 @@ extension SequenceCore {
     }
     let unit = runs[run(at: found)].unit
     guard found == high else { return unit }
-    // The right origin's run may begin before it, with units that nothing was asked about yet.
+    // The right origin's run may begin before it, with units that were not compared yet.
     return unit != newcomer.right && !goesBefore(unit, newcomer) ? unit : newcomer.right
   }
 

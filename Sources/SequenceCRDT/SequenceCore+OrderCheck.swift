@@ -1,11 +1,11 @@
-/// Whether a list is in the order of its tree: what a snapshot says must be what everybody else
-/// has, or later insertions would look for a place that is not there.
+/// Checks that a list is in the order of its tree. A snapshot must have the same order as all other
+/// copies, or later insertions would look for a place that does not exist.
 extension SequenceCore {
-  /// Compares each run with the next one. A list is in order where neighbours are; that right
-  /// children are compared by places in this very list does no harm, since their right origins
-  /// stand behind all that hangs under their parent.
+  /// Compares each run with the next one. A list is in order if all neighbours are. Right children
+  /// are compared by places in this very list; that is safe, since their right origins come after
+  /// all descendants of their parent.
   ///
-  /// - Throws: `SequenceFault.originsOutOfOrder` where two neighbours stand the wrong way round.
+  /// - Throws: `SequenceFault.originsOutOfOrder` if two neighbours are in the wrong order.
   /// - Complexity: O(runs) for what one author typed, else O(runs · log² runs).
   func checkOrder() throws(SequenceFault) {
     guard var place = firstPlace else { return }
@@ -41,11 +41,11 @@ extension SequenceCore {
     return unit == run.unit && run.isLeftChild
   }
 
-  /// Where the ways from two units to the root meet: the children of that place on either way.
+  /// The nearest ancestors of two units that have the same parent.
   ///
   /// - Precondition: neither unit descends from the other.
   private func siblings(above first: UInt32, _ second: UInt32) -> (UInt32, UInt32) {
-    // At the lesser depth at the latest, since neither descends from the other.
+    // At most the lesser depth, since neither descends from the other.
     let depth = (1..<min(depth(of: first), depth(of: second))).partitioningIndex {
       ancestor(of: first, atDepth: $0) != ancestor(of: second, atDepth: $0)
     }

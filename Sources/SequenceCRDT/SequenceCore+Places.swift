@@ -1,4 +1,4 @@
-/// Finding places: by unit, by index, before and behind others.
+/// Finds places: by unit, by index, before and after others.
 extension SequenceCore {
   @inline(__always)
   func run(at place: Place) -> UInt32 {
@@ -7,13 +7,13 @@ extension SequenceCore {
 
   /// The entry that holds a run.
   ///
-  /// - Complexity: O(fanout); O(1) where little was put before it in its leaf.
+  /// - Complexity: O(fanout); O(1) if little was inserted before it in its leaf.
   @inline(__always)
   func place(ofRun run: UInt32) -> Place {
     let leaf = runs[run].leaf
     let base = leaf * SequenceCore.fanout
     var entry = UInt32(runs[run].entryHint)
-    // Behind the entries in use there may be old ones.
+    // Unused old entries may follow those in use.
     let count = leaves[leaf].count
     while entry < count {
       if leafRuns[base + entry] == run { return Place(leaf: leaf, entry: entry) }
@@ -63,8 +63,7 @@ extension SequenceCore {
       ? Place(leaf: lastLeaf, entry: count - 1) : place(before: Place(leaf: lastLeaf, entry: 0))
   }
 
-  /// The unit that stands right behind another, hidden or not; `none` at the end. Behind `none`
-  /// stands the first.
+  /// The unit right after another, hidden or not; `none` at the end. The first unit for `none`.
   @inline(__always)
   func unit(behind unit: UInt32) -> UInt32 {
     guard unit != SequenceCore.none else {
@@ -76,7 +75,7 @@ extension SequenceCore {
     return runs[run(at: next)].unit
   }
 
-  /// The unit that stands right before another, hidden or not; `none` at the start.
+  /// The unit right before another, hidden or not; `none` at the start.
   func unit(before unit: UInt32) -> UInt32 {
     let index = runOfUnit[unit]
     if unit > runs[index].unit { return unit - 1 }
@@ -92,7 +91,7 @@ extension SequenceCore {
 // MARK: Order
 
 extension SequenceCore {
-  /// Whether one unit stands before another; `none` stands behind all.
+  /// Whether one unit comes before another; `none` comes last.
   ///
   /// - Complexity: O(log runs).
   @inline(__always)
@@ -112,7 +111,7 @@ extension SequenceCore {
       : SequenceCore.stands(first, before: second, leaves: leaves, nodes: nodes)
   }
 
-  /// The same for places in two leaves: the slots below the lowest node above both decide.
+  /// The same for places in two leaves, by their slots below the lowest common node.
   private static func stands(
     _ first: Place, before second: Place, leaves: Slab<Leaf>, nodes: Slab<Node>
   ) -> Bool {
@@ -132,13 +131,13 @@ extension SequenceCore {
   /// The entry that holds an index.
   struct Found {
     var place: Place
-    /// How many visible units stand before the entry.
+    /// The number of visible units before the entry.
     var entryStart: UInt32
-    /// What is left of the index in the entry.
+    /// The rest of the index, inside the entry.
     var rest: UInt32
   }
 
-  /// Goes down from the root to the entry that holds an index, counted by a measure of weights.
+  /// Descends from the root to the entry that holds an index, counted by a measure of weights.
   ///
   /// - Complexity: O(log runs).
   func descend(to index: UInt32, by measure: (UInt64) -> UInt32) -> Found {

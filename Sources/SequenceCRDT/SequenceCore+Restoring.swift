@@ -1,9 +1,9 @@
-/// Building a sequence from its runs in order, and taking back the latest units.
+/// Builds a sequence from its runs in order, and removes the latest units.
 extension SequenceCore {
   /// Restores a sequence; its units are numbered in the order of the list.
   ///
-  /// - Throws: `SequenceFault` where runs are empty, repeat an id, name origins that are
-  ///   unknown, out of order, or go round in circles, or stand in another order than the tree's.
+  /// - Throws: `SequenceFault` if runs are empty, repeat an id, name origins that are unknown, out
+  ///   of order, or form cycles, or if their order is not the tree's.
   /// - Complexity: O(runs · log runs).
   init(restoring list: [RunSequence.Run]) throws(SequenceFault) {
     self.init()
@@ -43,7 +43,7 @@ extension SequenceCore {
     return unit
   }
 
-  /// Puts a run behind all others; its units get their run here.
+  /// Appends a run after all others, and assigns its units to it.
   private mutating func append(_ run: Run, time: Int64) {
     let index = addRun(run, time: time)
     runOfUnit.append(repeating: index, count: run.length)
@@ -52,7 +52,7 @@ extension SequenceCore {
       at: Place(leaf: lastLeaf, entry: leaves[lastLeaf].count))
   }
 
-  /// Finds what every run hangs under, each after what it depends on.
+  /// Finds the parent of every run, after the runs that it depends on.
   private mutating func findDepths() throws(SequenceFault) {
     var isWaiting = [Bool](repeating: false, count: Int(runs.count))
     var waiting: [UInt32] = []
@@ -76,7 +76,7 @@ extension SequenceCore {
     }
   }
 
-  /// A run that holds an origin of a run and is not placed in the tree yet.
+  /// A run that holds an origin of `run` and has no place in the tree yet.
   private func unknownOrigin(of run: UInt32) -> UInt32? {
     for origin in [runs[run].left, runs[run].right] where origin != SequenceCore.none {
       let index = runOfUnit[origin]
@@ -85,10 +85,10 @@ extension SequenceCore {
     return nil
   }
 
-  /// Takes back the units that were numbered last.
+  /// Removes the units that were numbered last.
   ///
-  /// - Precondition: no unit that stays has an origin among them; none of those that stay was
-  ///   hidden since, or it stays hidden.
+  /// - Precondition: no remaining unit has an origin among them. If a remaining unit was hidden
+  ///   since then, it stays hidden.
   /// - Complexity: O(runs + units).
   mutating func truncate(to mark: UInt32) {
     guard mark < unitCount else { return }

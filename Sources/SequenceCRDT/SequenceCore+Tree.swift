@@ -1,9 +1,9 @@
-/// The tree of leaves and inner nodes, which is a B+tree: inserting entries, splitting what is full.
+/// The tree of leaves and inner nodes, a B+tree: inserts entries and splits full nodes.
 extension SequenceCore {
   @discardableResult
   mutating func addLeaf(_ leaf: Leaf) -> UInt32 {
     leaves.append(leaf)
-    // The first leaf grows with its entries: most sequences have a few runs only.
+    // The first leaf grows with its entries: most sequences have only a few runs.
     if leaves.count > 1 {
       let total = leaves.count * SequenceCore.fanout
       leafRuns.append(repeating: 0, count: total - leafRuns.count)
@@ -19,9 +19,9 @@ extension SequenceCore {
     return nodes.count - 1
   }
 
-  /// Puts a run into a leaf before the entry at a place, which may be one behind the last.
+  /// Inserts a run into a leaf before the entry at a place, which may be one past the last.
   ///
-  /// - Returns: where it stands then; the leaf may have been split.
+  /// - Returns: its place; the leaf may have been split.
   @discardableResult
   mutating func insertEntry(_ run: UInt32, weight: UInt64, at wanted: Place) -> Place {
     var place = wanted
@@ -43,7 +43,7 @@ extension SequenceCore {
     return place
   }
 
-  /// Takes an entry out of its leaf; its weight goes with it.
+  /// Removes an entry and its weight from its leaf.
   mutating func removeEntry(at place: Place) {
     let base = place.leaf * SequenceCore.fanout
     let count = leaves[place.leaf].count
@@ -54,9 +54,9 @@ extension SequenceCore {
     if weight != 0 { changeWeight(ofLeaf: place.leaf, by: 0 &- weight) }
   }
 
-  /// Divides a full leaf; where an entry is to go behind the very last one, the new leaf is empty.
+  /// Splits a full leaf. If the new entry goes after the very last one, the new leaf is empty.
   ///
-  /// - Returns: where the wanted place is now.
+  /// - Returns: the new position of the wanted place.
   private mutating func splitLeaf(at place: Place) -> Place {
     let leaf = place.leaf
     let fanout = SequenceCore.fanout
@@ -91,7 +91,7 @@ extension SequenceCore {
     adopt(by: root, from: 0)
   }
 
-  /// Puts a child behind the one that it was split from, from which it takes its weight.
+  /// Inserts a child after the one that it was split from, from which it takes its weight.
   private mutating func insertChild(
     _ child: UInt32, weight: UInt64, behind sibling: UInt32, isLeaf: Bool
   ) {
@@ -111,7 +111,7 @@ extension SequenceCore {
     adopt(by: parent, from: slot + 1)
   }
 
-  /// Gives the second half of a full node's children to a new node behind it.
+  /// Moves the second half of a full node's children to a new node after it.
   private mutating func splitNode(_ node: UInt32) {
     let fanout = SequenceCore.fanout
     if nodes[node].parent == SequenceCore.none { addRoot(above: node, isBottom: false) }
@@ -126,7 +126,7 @@ extension SequenceCore {
     insertChild(fresh, weight: moved, behind: node, isLeaf: false)
   }
 
-  /// Tells the children of a node from a slot on where they are.
+  /// Updates the parent and slot of a node's children, from a slot on.
   private mutating func adopt(by node: UInt32, from slot: UInt32) {
     let base = node * SequenceCore.fanout
     for index in slot..<nodes[node].count {

@@ -10,38 +10,40 @@
 ///   run of unit   one index a unit              id → unit → run: no descent
 /// ```
 ///
-/// Everything lies in slabs and is addressed by 32-bit indexes; there is no object a node. A queue
-/// or a prompt is one leaf. A copy is made by `clone`; `RunSequence` shares one core among copies
-/// until one of them changes.
+/// All data is in slabs and has 32-bit indexes; nodes are not objects. A queue or a prompt is one
+/// leaf. `clone` makes a copy; `RunSequence` shares one core among copies until one of them
+/// changes.
 struct SequenceCore: ~Copyable {
   /// No unit, no run, no node.
   static let none = UInt32.max
-  /// The most entries of a leaf or inner node.
+  /// The maximum number of entries in a leaf or inner node.
   static let fanout: UInt32 = 32
-  /// The most units of a sequence.
+  /// The maximum number of units in a sequence.
   static let unitsMax: UInt32 = 1 << 30
 
-  /// Units with consecutive numbers and ids that stand side by side. Unit *k* > 0 has unit *k* − 1
-  /// as its left origin and parent.
+  /// Adjacent units with consecutive numbers and ids. Unit *k* > 0 has unit *k* − 1 as its left
+  /// origin and parent.
   struct Run: BitwiseCopyable {
-    /// The first unit. In an unused record: the next unused one.
+    /// The first unit. In an unused record: the next unused record.
     var unit: UInt32
     var length: UInt32
-    /// The origins of the first unit; the right one is that of all.
+    /// The origins of the first unit; the right one is shared by all.
     var left: UInt32
     var right: UInt32
     var leaf: UInt32
-    /// How far the first unit is from the root of the FugueMax tree; the root's children have 1.
+    /// The distance of the first unit from the root of the FugueMax tree; the root's children have
+    /// 1.
     var depth: UInt32
-    /// An ancestor of the first unit, further up than its parent or the parent; `none`: the root.
+    /// An ancestor of the first unit: its parent or one further up; `none`: the root.
     var jump: UInt32
     var isVisible: Bool
-    /// Whether the first unit hangs under its right origin.
+    /// Whether the first unit is a child of its right origin.
     var isLeftChild: Bool
-    /// Where in its leaf the run was put: as a rule it is there or a little behind it.
+    /// The run's index in its leaf when it was inserted: usually it is there or a little further
+    /// on.
     var entryHint: UInt8 = 0
 
-    /// What the first unit hangs under; `none` is the root.
+    /// The parent of the first unit; `none` is the root.
     var parent: UInt32 { isLeftChild ? right : left }
     var end: UInt32 { unit + length }
   }
@@ -71,7 +73,7 @@ struct SequenceCore: ~Copyable {
 
   var runs = Slab<Run>()
   var unusedRun = SequenceCore.none
-  /// The time of each run, by index; those without one have 0. Empty as long as none has any.
+  /// The time of each run, by index; 0 for runs without one. Empty until a run has one.
   private(set) var times = Slab<Int64>()
   var runOfUnit = Slab<UInt32>()
   var leaves = Slab<Leaf>()
@@ -80,12 +82,12 @@ struct SequenceCore: ~Copyable {
   var nodes = Slab<Node>()
   var nodeChildren = Slab<UInt32>()
   var nodeWeights = Slab<UInt64>()
-  /// The uppermost node; `none` while there is one leaf only, which is leaf 0 then.
+  /// The uppermost node; `none` if leaf 0 is the only leaf.
   var root = SequenceCore.none
   var firstLeaf: UInt32 = 0
   var lastLeaf: UInt32 = 0
   var ids = UnitNumbering()
-  /// One bit a unit: whether it takes two UTF-16 code units. Empty as long as none does.
+  /// One bit a unit: whether it takes two UTF-16 code units. Empty until a unit does.
   var wide = Slab<UInt64>()
   /// Visible units in the lower half, wide ones among them in the upper half.
   var weight: UInt64 = 0
@@ -134,7 +136,7 @@ struct SequenceCore: ~Copyable {
     weight = core.weight
   }
 
-  /// - Complexity: O(runs + units), as copies of whole stretches of memory.
+  /// - Complexity: O(runs + units), as copies of whole slabs.
   borrowing func clone() -> SequenceCore {
     SequenceCore(cloning: self)
   }
@@ -172,7 +174,7 @@ extension SequenceCore {
     return UInt32(truncatingIfNeeded: total)
   }
 
-  /// Notes that a unit takes two UTF-16 code units.
+  /// Records that a unit takes two UTF-16 code units.
   mutating func markWide(_ unit: UInt32) {
     if wide.count <= unit >> 6 { wide.append(repeating: 0, count: unit >> 6 + 1 - wide.count) }
     wide[unit >> 6] |= 1 << UInt64(unit & 63)
@@ -180,14 +182,14 @@ extension SequenceCore {
     if runs[run].isVisible { changeWeight(at: place(ofRun: run), by: 1 << 32) }
   }
 
-  /// Adds to the weight of an entry and of all above it; a decrease is given by wrapping around.
+  /// Adds to the weight of an entry and its ancestors; a decrease is passed as a wrapped value.
   @inline(__always)
   mutating func changeWeight(at place: Place, by difference: UInt64) {
     leafWeights[place.leaf * SequenceCore.fanout + place.entry] &+= difference
     changeWeight(ofLeaf: place.leaf, by: difference)
   }
 
-  /// Adds to the weight of all above a leaf.
+  /// Adds to the weight of all ancestors of a leaf.
   @inline(__always)
   mutating func changeWeight(ofLeaf leaf: UInt32, by difference: UInt64) {
     weight &+= difference

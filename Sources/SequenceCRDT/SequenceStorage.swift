@@ -1,9 +1,9 @@
 /// Shares one core among copies of a sequence.
 ///
-/// The core lies behind a pointer, so that a change of it is not checked for overlapping accesses
-/// at run time: `RunSequence` changes it through `inout self` only, which the compiler checks.
+/// The core is behind a pointer, so that changes are not checked for overlapping accesses at run
+/// time: `RunSequence` changes it only through `inout self`, which the compiler checks.
 ///
-/// Safe to send: a core that is referenced more than once is read only.
+/// Safe to send: a core with more than one owner is read only.
 @safe
 final class SequenceStorage: @unchecked Sendable {
   let core: UnsafeMutablePointer<SequenceCore>

@@ -1,13 +1,12 @@
-/// A growable stretch of memory for plain values, addressed by 32-bit indexes.
+/// A growable stretch of memory for plain values, with 32-bit indexes.
 ///
-/// The only place of this room that touches pointers. Every access is checked against the count,
-/// in release builds too; what is saved against an array is the check for unique ownership at each
-/// write. A slab does not own its memory by itself: whoever holds it copies it with `clone` and
-/// ends it with `free`.
+/// This is the only file of the room that uses pointers. Every access is checked against the count,
+/// in release builds too. Unlike an array, it has no check for unique ownership at each write. A
+/// slab does not own its memory: its holder copies it with `clone` and releases it with `free`.
 @safe
 struct Slab<Element: BitwiseCopyable>: BitwiseCopyable {
   private var base: UnsafeMutablePointer<Element>?
-  /// How many values there are.
+  /// The number of values.
   private(set) var count: UInt32 = 0
   private var capacity: UInt32 = 0
 
@@ -49,7 +48,7 @@ struct Slab<Element: BitwiseCopyable>: BitwiseCopyable {
     count -= 1
   }
 
-  /// Forgets all values; the memory stays.
+  /// Removes all values; the memory stays.
   mutating func removeAll() {
     count = 0
   }
@@ -61,7 +60,7 @@ struct Slab<Element: BitwiseCopyable>: BitwiseCopyable {
       .update(repeating: value, count: range.count)
   }
 
-  /// Copies values to another place of the slab; the two may overlap.
+  /// Copies values to another place of the slab; the two ranges may overlap.
   @inline(__always)
   mutating func move(_ range: Range<UInt32>, to start: UInt32) {
     let length = range.upperBound - range.lowerBound
@@ -85,7 +84,7 @@ struct Slab<Element: BitwiseCopyable>: BitwiseCopyable {
     capacity = larger
   }
 
-  /// A slab with the same values in memory of its own, without room to spare.
+  /// A slab with the same values in its own memory, without spare room.
   func clone() -> Slab {
     var copy = Slab()
     guard let base = unsafe base, count > 0 else { return copy }
@@ -95,12 +94,12 @@ struct Slab<Element: BitwiseCopyable>: BitwiseCopyable {
     return copy
   }
 
-  /// Makes room for `total` values at once.
+  /// Reserves room for `total` values.
   mutating func reserve(_ total: UInt32) {
     if total > capacity { grow(to: total) }
   }
 
-  /// Gives the memory back; the slab is empty then.
+  /// Releases the memory; the slab is empty then.
   mutating func free() {
     unsafe base?.deallocate()
     unsafe base = nil

@@ -1,7 +1,7 @@
 /// A reading of a hybrid logical clock: 48 bits of milliseconds since 1970, 16 bits of counter.
 ///
-/// Stamps order register writes; ties go by replica, then by sequence number. They never expire
-/// anything. Source: Kulkarni et al., "Logical Physical Clocks", 2014.
+/// Stamps order register writes; equal stamps are ordered by replica, then by sequence number.
+/// Nothing expires by its stamp. Source: Kulkarni et al., "Logical Physical Clocks", 2014.
 public struct Stamp: RawRepresentable, Hashable, Comparable, Sendable {
   /// Milliseconds in the upper 48 bits, the counter in the lower 16.
   public var rawValue: UInt64
@@ -11,13 +11,13 @@ public struct Stamp: RawRepresentable, Hashable, Comparable, Sendable {
     self.rawValue = rawValue
   }
 
-  /// Puts a reading together; milliseconds outside 0 … 2⁴⁸−1 are clamped.
+  /// Makes a reading; milliseconds outside 0 … 2⁴⁸−1 are clamped.
   public init(milliseconds: Int64, counter: UInt16 = 0) {
     let clamped = UInt64(min(max(milliseconds, 0), Stamp.millisecondsMax))
     rawValue = clamped << 16 | UInt64(counter)
   }
 
-  /// The largest wall clock reading a stamp can hold.
+  /// The largest wall clock reading that a stamp can hold.
   public static let millisecondsMax: Int64 = (1 << 48) - 1
 
   /// The earliest stamp.
@@ -35,16 +35,16 @@ public struct Stamp: RawRepresentable, Hashable, Comparable, Sendable {
   }
 }
 
-/// Hands out stamps that never go back, whatever the wall clock does.
+/// Returns stamps that never go back, whatever the wall clock does.
 package struct HybridClock: Hashable, Sendable {
-  /// The latest stamp handed out or observed.
+  /// The latest stamp returned or observed.
   package private(set) var latest: Stamp
 
   package init(latest: Stamp = .zero) {
     self.latest = latest
   }
 
-  /// The next stamp: the wall clock's time where it is ahead, else one past the latest.
+  /// The next stamp: the wall clock's time if it is ahead, else one past the latest.
   ///
   /// - Parameter milliseconds: wall clock time since 1970; may be wrong, negative or stepped back.
   package mutating func tick(milliseconds: Int64) -> Stamp {
@@ -57,7 +57,7 @@ package struct HybridClock: Hashable, Sendable {
     return latest
   }
 
-  /// Takes note of a stamp from elsewhere, so that later local writes order after it.
+  /// Records a stamp from elsewhere, so that later local writes are ordered after it.
   package mutating func observe(_ stamp: Stamp) {
     latest = max(latest, stamp)
   }

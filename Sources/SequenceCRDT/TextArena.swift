@@ -1,17 +1,17 @@
 /// The scalars of a text as UTF-8, in the order of their numbers.
 ///
-/// As long as all are ASCII, the number of a scalar is the offset of its byte. From the first other
-/// one on, the offset of every 64th is kept, and the way from there is counted.
+/// While all are ASCII, the number of a scalar is the offset of its byte. From the first other one
+/// on, the arena keeps the offset of every 64th scalar, and counts from there.
 struct TextArena: Sendable {
   private var bytes: [UInt8] = []
   /// The offset of each 64th scalar; empty while all are ASCII.
   private var offsets: [Int] = []
-  /// How many scalars there are.
+  /// The number of scalars.
   private(set) var count = 0
 
   private var isASCII: Bool { offsets.isEmpty }
 
-  /// How many scalars a piece of valid UTF-8 has.
+  /// The number of scalars in valid UTF-8.
   static func scalarCount(_ utf8: UnsafeBufferPointer<UInt8>) -> Int {
     var count = 0
     for index in 0..<utf8.count where unsafe utf8[index] & 0xC0 != 0x80 { count += 1 }
@@ -22,8 +22,8 @@ struct TextArena: Sendable {
   ///
   /// - Parameters:
   ///   - utf8: valid UTF-8.
-  ///   - scalarCount: how many scalars it has.
-  ///   - wide: is called with the number of each scalar that takes two UTF-16 code units.
+  ///   - scalarCount: the number of its scalars.
+  ///   - wide: called with the number of each scalar that takes two UTF-16 code units.
   mutating func append(
     _ utf8: UnsafeBufferPointer<UInt8>, scalarCount: Int, wide: (Int) -> Void
   ) {
@@ -63,7 +63,7 @@ struct TextArena: Sendable {
     bytes[offset(of: scalars.lowerBound)..<offset(of: scalars.upperBound)]
   }
 
-  /// The text of stretches of scalars, one after the other.
+  /// The text of ranges of scalars, one after the other.
   func text(of stretches: [Range<Int>]) -> String {
     let total = stretches.reduce(0) { $0 + offset(of: $1.upperBound) - offset(of: $1.lowerBound) }
     return unsafe String(unsafeUninitializedCapacity: total) { target in

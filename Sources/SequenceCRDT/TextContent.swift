@@ -1,20 +1,20 @@
 /// A text whose Unicode scalars are units of a sequence, so that concurrent edits merge.
 package struct TextContent: Sendable {
-  /// The order of the scalars, deleted ones too.
+  /// The order of the scalars, deleted ones included.
   package private(set) var sequence = RunSequence()
-  /// The scalars by their numbers. Restored deleted ones hold a stand-in.
+  /// The scalars by their numbers. Restored deleted scalars have a placeholder.
   private var arena = TextArena()
 
-  /// The most scalars a text holds, deleted ones counted.
+  /// The maximum number of scalars in a text, deleted ones included.
   package static let unitsMax = 1 << 24
 
   package init() {}
 
   /// Restores a text from its runs in order and the text of the visible ones.
   ///
-  /// Deleted scalars come back without their content, which nobody needs for merging.
+  /// Deleted scalars come back without their content, which merging does not need.
   ///
-  /// - Throws: `SequenceFault` where the runs are wrong or do not fit the text.
+  /// - Throws: `SequenceFault` if the runs are wrong or do not fit the text.
   package init(runs: [RunSequence.Run], text: String) throws(SequenceFault) {
     var total = 0
     var visible = 0
@@ -34,10 +34,10 @@ package struct TextContent: Sendable {
     try sequence.markWide(wide)
   }
 
-  /// Lays the scalars of all runs down in order.
+  /// Stores the scalars of all runs in order.
   ///
-  /// - Returns: the numbers of those that take two UTF-16 code units, or nil where the text is
-  ///   longer or shorter than the visible runs.
+  /// - Returns: the numbers of those that take two UTF-16 code units, or nil if the text is longer
+  ///   or shorter than the visible runs.
   private mutating func restoreArena(
     _ runs: [RunSequence.Run], _ utf8: UnsafeBufferPointer<UInt8>, visible: Int
   ) -> [Int]? {
@@ -85,7 +85,7 @@ package struct TextContent: Sendable {
     return arena.text(of: stretches)
   }
 
-  /// The ids of the visible scalars in order, as stretches of consecutive ids.
+  /// The ids of the visible scalars in order, as ranges of consecutive ids.
   package var visibleRanges: [OperationRange] {
     var ranges: [OperationRange] = []
     sequence.forEachRun { run in
@@ -140,7 +140,7 @@ extension TextContent {
 
   /// Deletes the scalars `first … first + count − 1`.
   ///
-  /// - Throws: `SequenceFault` where one of them is not here; nothing changes then.
+  /// - Throws: `SequenceFault` if one of them is unknown; nothing changes then.
   package mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
     try sequence.hide(first: first, count: count)
   }

@@ -1,11 +1,12 @@
 /// The two names of a unit: its operation id, and its number in this copy of a sequence.
 ///
-/// Units are numbered densely from 0 in the order they arrived here (restored ones in the order of
-/// the list), so origins and lookups are plain integers. Units with consecutive ids that arrived
-/// together are one *span*. A table of buckets over the ids of each replica, about one for two
-/// spans, keeps the search among spans short whatever the distance of the ids.
+/// Units are numbered densely from 0 in the order of their arrival here (restored ones in the order
+/// of the list), so origins and lookups are plain integers. Units with consecutive ids that arrived
+/// together are one *span*. Each replica has a table of buckets over its ids, about one for two
+/// spans. It keeps the search among spans short, however far apart the ids are.
 ///
-/// What reads is inlined: the compiler would copy the whole record to the stack for each call.
+/// Functions that read are inlined: the compiler would copy the whole record to the stack for each
+/// call.
 struct UnitNumbering: BitwiseCopyable {
   /// A stretch of consecutive numbers with consecutive ids.
   struct Span: BitwiseCopyable {
@@ -18,8 +19,8 @@ struct UnitNumbering: BitwiseCopyable {
   struct ReplicaSpans: BitwiseCopyable {
     var replica: UInt64
     var spans = Slab<IDSpan>()
-    /// For each stretch of 2^shift ids, from the first id on: the last span that begins at or
-    /// before the start of the stretch.
+    /// For each range of 2^shift ids, from the first id on: the last span that begins at or before
+    /// the start of the range.
     var buckets = Slab<UInt32>()
     var shift: UInt32 = 6
   }
@@ -37,15 +38,15 @@ struct UnitNumbering: BitwiseCopyable {
   }
 
   private var replicas = Slab<ReplicaSpans>()
-  /// By replica, once there are many; empty before.
+  /// Sorted by replica; empty while there are few.
   private var sortedReplicas = Slab<SortedReplica>()
   private var spans = Slab<Span>()
   /// For each 64 numbers: the span that holds the first of them.
   private var blocks = Slab<UInt32>()
-  /// How many units have a number.
+  /// The number of units with a number.
   private(set) var count: UInt32 = 0
-  /// The replica of the last span, and the sequence number that would continue it, where the ids
-  /// of that replica end with it; 0 else.
+  /// The replica of the last span, and the sequence number that would continue it if the span has
+  /// the replica's last ids; else 0.
   private var tailReplica: UInt64 = 0
   private var tailSeq: UInt32 = 0
   private var tailIndex: UInt32 = 0
@@ -75,7 +76,7 @@ struct UnitNumbering: BitwiseCopyable {
   }
 
   /// The index of a replica, or `SequenceCore.none`. Few replicas write in one sequence, and the
-  /// latest ones write the most.
+  /// latest write the most.
   @inline(__always)
   func index(of replica: ReplicaID) -> UInt32 {
     guard replicas.count <= UnitNumbering.scannedMax else { return sortedIndex(of: replica) }
@@ -87,7 +88,7 @@ struct UnitNumbering: BitwiseCopyable {
     return SequenceCore.none
   }
 
-  /// So many replicas are looked through one by one.
+  /// The number of replicas that are searched one by one.
   private static let scannedMax: UInt32 = 16
 
   private func sortedIndex(of replica: ReplicaID) -> UInt32 {
@@ -106,7 +107,7 @@ struct UnitNumbering: BitwiseCopyable {
   private mutating func addReplica(_ replica: ReplicaID) {
     replicas.append(ReplicaSpans(replica: replica.rawValue))
     guard replicas.count > UnitNumbering.scannedMax else { return }
-    // The first time all of them, after that the one that came.
+    // The first time adds all of them, later calls add the new one.
     for index in sortedReplicas.count..<replicas.count {
       let added = SortedReplica(replica: replicas[index].replica, index: index)
       let place = sortedPlace(of: added.replica)
@@ -128,8 +129,8 @@ extension UnitNumbering {
     stretch(from: id).unit
   }
 
-  /// The number of a unit, and how many units from it on have both ids and numbers in a row;
-  /// (`SequenceCore.none`, 0) where the unit is not known.
+  /// The number of a unit, and how many units from it on have both consecutive ids and consecutive
+  /// numbers; (`SequenceCore.none`, 0) if the unit is unknown.
   @inline(__always)
   func stretch(from id: OperationID) -> (unit: UInt32, length: UInt32) {
     let index = index(of: id.replica)
@@ -144,7 +145,7 @@ extension UnitNumbering.ReplicaSpans {
     var index = spans.count - 1
     if seq < spans[index].seq {
       let bucket = (seq - spans[0].seq) >> shift
-      // The span sought is that of the bucket or one behind it, up to that of the next bucket.
+      // The span is that of the bucket or a later one, up to that of the next bucket.
       let first = buckets[bucket]
       let end = bucket + 1 < buckets.count ? min(index, buckets[bucket + 1] + 1) : index
       index = (first + 1..<max(first + 1, end)).partitioningIndex { spans[$0].seq > seq } - 1
@@ -157,7 +158,7 @@ extension UnitNumbering.ReplicaSpans {
 
   /// Adds a span.
   ///
-  /// - Returns: false where one of its ids is there already; nothing is added then.
+  /// - Returns: false if one of its ids is known; nothing is added then.
   mutating func insert(_ span: UnitNumbering.IDSpan) -> Bool {
     var index = spans.count
     while index > 0, spans[index - 1].seq > span.seq { index -= 1 }
@@ -225,7 +226,7 @@ extension UnitNumbering {
     return (first + 1..<max(first + 1, end)).partitioningIndex { spans[$0].unit > unit } - 1
   }
 
-  /// Whether the id of the second unit, standing for some other number, follows that of the first.
+  /// Whether the id of the second unit, if it had another number, follows that of the first.
   @inline(__always)
   func areConsecutive(_ first: UInt32, _ second: UInt32) -> Bool {
     if second == first + 1, spanIndex(of: first) == spanIndex(of: second) { return true }
@@ -236,9 +237,9 @@ extension UnitNumbering {
 // MARK: Numbering
 
 extension UnitNumbering {
-  /// Gives numbers to units whose ids continue the last ones.
+  /// Numbers units whose ids continue the last ones.
   ///
-  /// - Returns: false where they do not; nothing is numbered then.
+  /// - Returns: false if they do not; nothing is numbered then.
   @inline(__always)
   private mutating func extendLast(_ id: OperationID, by length: UInt32) -> Bool {
     guard id.seq == tailSeq, id.replica.rawValue == tailReplica else { return false }
@@ -249,7 +250,7 @@ extension UnitNumbering {
     return true
   }
 
-  /// Notes where the ids end now.
+  /// Records where the ids end now.
   private mutating func noteTail() {
     tailSeq = 0
     guard let last = spans.last, let end = replicas[last.replica].spans.last,
@@ -269,10 +270,10 @@ extension UnitNumbering {
     return UInt64(id.seq) == UInt64(last.seq) + UInt64(count - last.unit)
   }
 
-  /// Gives numbers to units with consecutive ids.
+  /// Numbers units with consecutive ids.
   ///
-  /// - Returns: false where one of the ids has a number already; nothing is numbered then.
-  /// - Complexity: O(1) where the ids are later than all others of the replica, as they are where
+  /// - Returns: false if one of the ids has a number already; nothing is numbered then.
+  /// - Complexity: O(1) if the ids are later than all others of the replica, as they are if
   ///   operations are applied in their author's order; else O(spans).
   mutating func append(_ id: OperationID, length: UInt32) -> Bool {
     if extendLast(id, by: length) { return true }
@@ -291,9 +292,9 @@ extension UnitNumbering {
     return true
   }
 
-  /// Numbers units in the order of a list, where a replica's ids come in any order.
+  /// Numbers units in the order of a list, in which a replica's ids may be in any order.
   ///
-  /// - Returns: the first id that stands there twice, or nil.
+  /// - Returns: the first id that occurs twice, or nil.
   mutating func fill(_ stretches: [(id: OperationID, length: UInt32)]) -> OperationID? {
     var sorted: [(replica: UInt32, span: IDSpan)] = []
     sorted.reserveCapacity(stretches.count)
@@ -327,7 +328,7 @@ extension UnitNumbering {
 // MARK: Forgetting
 
 extension UnitNumbering {
-  /// Forgets the units numbered last.
+  /// Removes the units numbered last.
   ///
   /// - Precondition: `mark` is at most `count`.
   mutating func truncate(to mark: UInt32) {

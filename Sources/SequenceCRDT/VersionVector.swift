@@ -1,28 +1,28 @@
-/// How far each replica's operations are known: every id from 1 to the entry, without gaps.
+/// How many operations of each replica are known: every id from 1 to the entry, without gaps.
 public struct VersionVector: Hashable, Sendable {
   private struct Entry: Hashable, Sendable {
     var replica: ReplicaID
     var seq: UInt32
   }
 
-  /// By replica id, none with 0. There are few as a rule, so that looking through them by halves
-  /// is quicker than hashing.
+  /// Sorted by replica id; entries are never 0. Few replicas are usual, so a binary search is
+  /// faster than hashing.
   private var entries: [Entry]
 
-  /// Knows nothing.
+  /// Makes a vector that knows nothing.
   public init() {
     entries = []
   }
 
-  /// Knows the given number of operations of each replica; zeros are left out.
+  /// Makes a vector that knows the given number of operations of each replica; zeros are left out.
   public init(_ counts: [ReplicaID: UInt32]) {
     entries = counts.filter { $0.value > 0 }.map { Entry(replica: $0.key, seq: $0.value) }
     entries.sort { $0.replica < $1.replica }
   }
 
-  /// The last known sequence number of a replica, 0 where nothing is known.
+  /// The last known sequence number of a replica, 0 if nothing is known.
   ///
-  /// - Complexity: O(log replicas); O(replicas) where one comes or goes.
+  /// - Complexity: O(log replicas); O(replicas) if one is added or removed.
   public subscript(replica: ReplicaID) -> UInt32 {
     get {
       let index = index(of: replica)
@@ -62,7 +62,7 @@ public struct VersionVector: Hashable, Sendable {
     id.seq <= self[id.replica]
   }
 
-  /// Whether everything that `other` knows is known here.
+  /// Whether this vector knows everything that `other` knows.
   public func includes(_ other: VersionVector) -> Bool {
     other.entries.allSatisfy { self[$0.replica] >= $0.seq }
   }
@@ -74,7 +74,7 @@ public struct VersionVector: Hashable, Sendable {
     }
   }
 
-  /// What is known here and not by `other`, in the order of the replica ids.
+  /// What this vector knows and `other` does not, in the order of the replica ids.
   public func ranges(missingFrom other: VersionVector) -> [OperationRange] {
     entries.compactMap { entry in
       let known = other[entry.replica]
@@ -83,7 +83,7 @@ public struct VersionVector: Hashable, Sendable {
     }
   }
 
-  /// The number of operations known here and not by `other`.
+  /// The number of operations that this vector knows and `other` does not.
   public func operationCount(missingFrom other: VersionVector) -> Int {
     ranges(missingFrom: other).reduce(0) { $0 + $1.count }
   }

@@ -57,7 +57,7 @@ import WireProtocol
     try advance(&fleet) { $0.server.statesOffered == 1 }
     try fleet.perform(.send("meanwhile", as: 3, in: "a"), on: 0)
     #expect(fleet.devices[0].actions.allSatisfy { if case .send = $0 { false } else { true } })
-    #expect(fleet.devices[0].core.problem?.message.contains("lacks") == true)
+    #expect(fleet.devices[0].core.problem?.message.contains("is missing") == true)
     // What the others do does not reach a state that is behind theirs.
     let prefix = fleet.devices[0].core.replica.record.prefix
     var other = TestDevice(50)
@@ -88,7 +88,7 @@ import WireProtocol
     fleet.note(0) { $0.timePassed(at: $1, store: $2) }
     try fleet.settle()
     #expect(fleet.devices[0].open == nil)
-    #expect(fleet.devices[0].reports.last?.message.contains("did not take") == true)
+    #expect(fleet.devices[0].reports.last?.message.contains("did not accept") == true)
     fleet.server.ignoresOffers = false
     try fleet.pass(120_000)
     try fleet.expectConvergence()

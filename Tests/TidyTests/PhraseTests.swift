@@ -6,17 +6,17 @@ import Testing
   /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
   /// ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 478, "nobody knows": 31, "nobody can": 39, "of which nobody": 9,
-    "as long as nobody": 3,
-    "is told": 191, "are told": 46, "was told": 67, "be told": 44, "tells of": 11,
-    "asks leave": 7, "asks for leave": 5, "ask for leave": 6, "leave is": 1,
-    "stands still": 18, "stand still": 2, "stands there": 23, "what stands": 80, "what lies": 8,
-    "what is over": 8, "that are over": 5, "what became of": 101, "is harmless": 5,
-    "let in": 39, "lets in": 7, "goes on without": 11, "gives back": 4, "is due": 43, "stays so": 4,
-    "where nothing": 85, "where nobody": 43, "where somebody": 11, "where none": 73,
-    "where it is not": 40, "where it does not": 20, "where there is": 98, "where there are": 20,
-    "where one is": 6, "where that is": 38, "takes no": 18, "is no json": 5, "is no uuid": 0,
-    "it is said": 3, "anew": 125,
+    "nobody": 309, "nobody knows": 22, "nobody can": 24, "of which nobody": 6,
+    "as long as nobody": 1,
+    "is told": 130, "are told": 28, "was told": 53, "be told": 21, "tells of": 6,
+    "asks leave": 6, "asks for leave": 5, "ask for leave": 6, "leave is": 1,
+    "stands still": 13, "stand still": 1, "stands there": 19, "what stands": 57, "what lies": 7,
+    "what is over": 4, "that are over": 4, "what became of": 41, "is harmless": 2,
+    "let in": 18, "lets in": 4, "goes on without": 8, "gives back": 2, "is due": 20, "stays so": 2,
+    "where nothing": 46, "where nobody": 25, "where somebody": 5, "where none": 35,
+    "where it is not": 24, "where it does not": 13, "where there is": 50, "where there are": 12,
+    "where one is": 3, "where that is": 21, "takes no": 11, "is no json": 1, "is no uuid": 0,
+    "it is said": 2, "anew": 75,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {

@@ -2,11 +2,11 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What a frame leads to.
+/// The result of a frame.
 enum ReceivedFrame: Sendable {
-  /// It was for the connection, and this is to be done.
+  /// It was for the connection, with these actions.
   case done([ClientCore.Action])
-  /// It is for those who ask and answer.
+  /// It is for the machine that asked.
   case response(Response)
   case answered(AnsweredNotice)
   /// It is for the inbox.
@@ -14,11 +14,11 @@ enum ReceivedFrame: Sendable {
 }
 
 extension ConnectionMachine {
-  /// A frame came in.
+  /// A frame arrived.
   mutating func frameReceived(
     _ frame: Frame, on id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> ReceivedFrame {
-    // Frames of a connection that was given up may still be under way.
+    // Frames of an abandoned connection may still arrive.
     guard current == id else { return .done([]) }
     connectionHeard(id, at: context)
     do throws(Replica.Fault) {
@@ -34,7 +34,7 @@ extension ConnectionMachine {
         return .done(fail(ConnectionProblem(message: message), at: context))
       case .notification(let notification):
         guard case .live(let live) = state else { return .done(sentTooEarly(at: context)) }
-        // What it is about may be in the state that comes back; the server delivers it again then.
+        // Its subject may be in the joined state; the server delivers it again then.
         if live.isOffering { return .done([]) }
         return .notification(notification)
       case .unknownOptional:
@@ -45,7 +45,8 @@ extension ConnectionMachine {
         return .response(response)
       case .changes, .ack, .snapshot, .presence:
         guard case .live(let live) = state else { return .done(sentTooEarly(at: context)) }
-        // Of what was typed apart the edition says what its person saw, without what comes now.
+        // The edition of text that was typed apart has the text that its user saw, without the
+        // changes that come now.
         let ended = live.isOffering ? [] : try endTypingApart(at: context, store: store)
         return .done(ended + (try dataReceived(frame, live, at: context, store: store)))
       case .pair, .paired, .hello, .request, .notified:
@@ -89,7 +90,7 @@ extension ConnectionMachine {
       case .merge(let error): "the server sent operations that do not fit: \(error)"
       case .queue(let error): error.description
       case .history(let error): error.description
-      case .outOfOrder: "the server sent operations that name some it did not send"
+      case .outOfOrder: "the server sent operations that name unknown ones"
       }
     return fail(ConnectionProblem(message: message), at: context)
   }
@@ -142,8 +143,8 @@ extension ConnectionMachine {
     .send(id, .ack(Ack(batch: 0, prefix: replica.record.prefix)))
   }
 
-  /// Tells the server how far the device is, now or soon: acknowledged means on disk, and one wait for
-  /// the disk serves all that comes until then.
+  /// Acknowledges the device's position to the server, now or soon. Acknowledged means on disk, and
+  /// one wait for the disk serves all changes until then.
   func acknowledgementFollowing(
     _ live: inout LiveConnection, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -171,7 +172,7 @@ extension ConnectionMachine {
     }
     var live = live
     if changes.batch != 0 {
-      // A batch of this device with other stamps than it gave it.
+      // A batch of this device with other stamps than the device's.
       problem = nil
       _ = live.window.takeFlight(changes.batch, at: context.now)
     }
@@ -181,11 +182,11 @@ extension ConnectionMachine {
         operations: operations, packed: changes.delta, prefix: changes.prefix),
       at: context, store: store)
     guard repairs == replica.record.repairs else {
-      // What was sent on this connection may have been logged under ids that are another copy's here:
-      // on the next one it comes back.
+      // Operations sent on this connection may have been logged under ids of another copy: on the
+      // next connection they come back.
       return [.changed(touched)] + disconnect(for: .stopped) + connectIfPossible(at: context)
     }
-    // The log is numbered anew.
+    // The log has new numbers.
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
     return received(touched, changes.prefix, live, at: context, store: store)
   }
@@ -243,12 +244,12 @@ extension ConnectionMachine {
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }
     let message =
-      "a copy of this device's memory wrote under the same ids; what is missing on the server comes back, "
-      + "as new messages where it has something else"
+      "a copy of this device's memory wrote under the same ids; a change that the server is missing "
+      + "comes back, as a new message if it has another"
     return [.report(ConnectionProblem(message: message))] + actions
   }
 
-  /// The server's log lacks what this device has of a log: it gets the state to join.
+  /// The server's log lacks logged operations that this device has: it gets the state to join.
   private mutating func offerState(
     _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -258,7 +259,7 @@ extension ConnectionMachine {
       until: context.now + ClientLimits.answerMilliseconds(bytes: bytes.count),
       hasCaughtUp: live.hasCaughtUp)
     problem = ConnectionProblem(
-      message: "the server lacks what this device has; this device gives it back")
+      message: "the server is missing changes that this device has; sending them again")
     state = .live(live)
     return SnapshotPart.parts(of: bytes, bytesMax: ClientLimits.batchBytesMax).map {
       .send(live.id, .snapshot($0))

@@ -2,38 +2,39 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// A question that a person waits for.
+/// A question for which a user waits.
 struct PersonQuestion: Sendable {
   var request: AuthorityRequest
-  /// What was in the outbox when it was asked: the answer counts only where the server has it.
+  /// The outbox when it was asked: the answer only counts if the server has these operations.
   var behind: Outbox
-  /// Where operations of the outbox got other ids meanwhile, that does not say what the server has.
+  /// If operations of the outbox got other ids meanwhile, that does not show what the server has.
   var repairs: Int
-  /// It is asked again, once the server has what it did not take the first time.
+  /// Whether it is asked again, once the server has the operations that it refused the first time.
   var isAskedAgain = false
 }
 
-/// What is asked of the authority, be it the server or this device itself.
+/// Questions to the authority, which is the server or this device.
 struct AuthorityQuestions: Sendable {
-  /// Decides where there is no server.
+  /// The authority if there is no server.
   var local: Authority?
-  /// Questions that come behind operations which are not sent yet.
+  /// Questions that wait until earlier operations are sent.
   var held: [(request: AuthorityRequest, id: UInt64)] = []
-  /// Questions of the driver's own, by number.
+  /// Questions of the driver, by number.
   var ofPersons: [UInt64: PersonQuestion] = [:]
-  /// Answers that were not looked at yet.
+  /// Answers that were not processed yet.
   var responses: [Response] = []
-  /// Verdicts that were told or taken here and not looked at yet.
+  /// Verdicts that were received or given here and not processed yet.
   var verdicts: [(request: RequestID, given: GivenVerdict)] = []
 }
 
-/// What people ask the authority, such as how the race between a withdrawal and a start ended.
+/// Questions of users to the authority, such as the result of the race between a withdrawal and a
+/// start.
 extension ConnectionMachine {
-  /// Asks the authority something for a person, behind everything that was done before; the answer
-  /// comes as `told`. One that was given without all of that, because the server refused a batch,
-  /// is not told: the question goes again once the server has it.
+  /// Asks the authority a question for a user, after all earlier changes; the answer comes as
+  /// `told`. If the server answered without all of these changes, because it refused a batch, the
+  /// answer is dropped and the question is asked again once the server has them.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
@@ -48,23 +49,23 @@ extension ConnectionMachine {
     return sendHeld()
   }
 
-  /// Whether a question waits until the server has taken what was done before it.
+  /// Whether a question waits until the server has the earlier changes.
   func isWithheld(_ id: UInt64) -> Bool {
     guard let question = authority.ofPersons[id], question.isAskedAgain else { return false }
     return !isTaken(question) && !isRenumbered(since: question)
   }
 
-  /// Whether the server has everything that was known here when something was asked.
+  /// Whether the server has everything that was known here when a question was asked.
   private func isTaken(_ question: PersonQuestion) -> Bool {
     replica.record.outbox.isBeyond(question.behind)
   }
 
-  /// Whether operations of the outbox got other ids since something was asked.
+  /// Whether operations of the outbox got other ids since a question was asked.
   private func isRenumbered(since question: PersonQuestion) -> Bool {
     question.repairs != replica.record.repairs
   }
 
-  /// An answer to what a person asked.
+  /// An answer to a user's question.
   ///
   /// - Parameter executor: runs messages on this device.
   mutating func take(
@@ -84,20 +85,20 @@ extension ConnectionMachine {
       case .outcome(let message) = question.request,
       executor?.givesBack(message, attempt: attempt, token: token) == true
     {
-      // No agent gets the text of that attempt: it is as good as not let out.
+      // No agent gets the text of that attempt, so it counts as not granted.
       answer = .outcome(attempt: attempt - 1, token: 0, content: 0)
     }
     return [.told(answer, response.id)]
   }
 
-  /// The connection that the questions of persons went over is gone.
+  /// The connection of the users' questions is gone.
   mutating func abandonQuestions() -> [Action] {
     defer { authority.ofPersons = [:] }
     return authority.ofPersons.keys.sorted().map { .told(.unavailable, $0) }
   }
 
-  /// Questions go behind everything that was done before them; but a lease goes on whatever was
-  /// done, and ends where much is to be sent first.
+  /// Questions wait for all earlier changes. The renewal of a lease does not wait: the lease would
+  /// end if much had to be sent first.
   mutating func sendHeld() -> [Action] {
     guard !authority.held.isEmpty, case .live(let live) = state else { return [] }
     let isClear = live.hasSent(through: replica.lastEntry) || replica.record.outbox.isEmpty
@@ -112,7 +113,7 @@ extension ConnectionMachine {
     }
   }
 
-  /// The device decides for itself; nil where it cannot store what it decided.
+  /// The device decides for itself; nil if it cannot store the decision.
   mutating func decide(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> AuthorityAnswer? {
@@ -137,7 +138,7 @@ extension ConnectionMachine {
 }
 
 extension AuthorityRequest {
-  /// Whether it asks for a lease to go on that the asker has or had.
+  /// Whether it renews a lease that the asker has or had.
   fileprivate var isRenewal: Bool {
     if case .lease(_, let token) = self { token != 0 } else { false }
   }

@@ -32,7 +32,7 @@ extension ConnectionMachine {
     return [.report(why)]
   }
 
-  /// Milliseconds to wait at least; nil where trying again on this connection is pointless.
+  /// The minimum wait in milliseconds; nil if trying again on this connection is pointless.
   private func retryAfter(_ refusal: Refusal) -> Int64? {
     if let milliseconds = refusal.retryAfterMilliseconds { return Int64(milliseconds) }
     switch refusal.code {

@@ -1,20 +1,20 @@
 import QueueModel
 
-/// What was over for longer than a device keeps it is forgotten, a few messages at a time.
+/// Forgets messages that finished longer ago than the device keeps them, a few at a time.
 struct Retention: Hashable, Sendable {
-  /// Days for which what is over is kept; 0 is for ever.
+  /// How many days finished messages are kept; 0 is for ever.
   private(set) var days = 0
-  /// When the log is shortened next, and what can be forgotten looked for; nil: never.
+  /// When to shorten the log and look for messages to forget next; nil: never.
   var due: Int64?
-  /// What is still to be forgotten.
+  /// Messages to forget.
   var messages: [MessageID] = []
 
-  /// When something is due; nil where nothing waits for time.
+  /// When something must be done; nil: never.
   var deadline: Int64? { due.map { messages.isEmpty ? $0 : 0 } }
 
-  /// Another time to keep what is over.
+  /// Sets another time to keep finished messages.
   ///
-  /// - Parameter first: when it is looked for what can be forgotten.
+  /// - Parameter first: when to look for messages to forget.
   mutating func keep(days: Int, first: Int64) {
     self = Retention()
     self.days = days
@@ -25,7 +25,7 @@ struct Retention: Hashable, Sendable {
 extension ConnectionMachine {
   mutating func retentionChanged(toDays days: Int, at context: EventContext) {
     guard days != retention.days else { return }
-    // One device does it as a rule, and finds nothing left to do where another did it.
+    // Usually one device does it, and the others find nothing left to do.
     let delay = context.random(1) % UInt64(ClientLimits.forgettingMillisecondsFirst)
     retention.keep(days: days, first: context.now + Int64(delay))
   }

@@ -8,7 +8,7 @@ extension ConnectionMachine {
     guard case .live(var live) = state else { return [] }
     var actions: [Action] = []
     do {
-      // What was typed apart has its edition before any of its letters goes out.
+      // Text that was typed apart gets its edition before any of its letters is sent.
       if live.maySend { actions += try endTypingApart(at: context, store: store) }
       while live.maySend, live.window.voidedAnswers == 0, live.window.hasRoom,
         live.window.cursor < replica.lastEntry
@@ -50,7 +50,7 @@ extension ConnectionMachine {
       let fresh = entry.operations.filter { $0.lastID.map(outbox.contains) ?? false }
       let entryUnits = fresh.reduce(0) { $0 + $1.length }
       let entryBytes = fresh.reduce(0) { $0 + $1.sizeEstimate }
-      // What one entry holds was done by one command and travels together.
+      // The operations of one entry belong to one command and are sent together.
       if !commands.isEmpty,
         units + entryUnits > ClientLimits.batchUnitsMax
           || bytes + entryBytes > bytesMax
@@ -93,7 +93,7 @@ extension ConnectionMachine {
     }
   }
 
-  /// Whether the server has everything and the device all that is known to be there.
+  /// Whether the server has everything, and the device has all that the server is known to have.
   var isSynced: Bool {
     guard case .live(let live) = state else { return false }
     return live.maySend && live.window.isEmpty && live.assembly == nil
@@ -124,7 +124,7 @@ extension ConnectionMachine {
 }
 
 extension Operation {
-  /// About how many bytes the operation takes uncompressed.
+  /// The approximate uncompressed size of the operation, in bytes.
   var sizeEstimate: Int {
     switch body {
     case .insertText(let insertion): 24 + insertion.text.utf8.count

@@ -6,9 +6,9 @@ extension ConnectionMachine {
   mutating func connectionOpened(
     _ id: TransportID, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    // A transport that opens after it was given up is closed by the driver.
+    // The driver closes a transport that opens after it was given up.
     guard case .connecting(id, _) = state, let credentials else { return [.close(id)] }
-    // What the server hears of must outlast a loss of power.
+    // Operations must survive a loss of power before they are sent to the server.
     do throws(StoreError) { try store.synchronize() } catch {
       return failed(.store(error), at: context)
     }
@@ -52,7 +52,7 @@ extension ConnectionMachine {
     if let bound = replica.record.workspace, bound != credentials.workspace {
       state = .idle(.refused)
       problem = ConnectionProblem(
-        message: "the credentials are for workspace \(credentials.workspace), the data belong to "
+        message: "the credentials are for workspace \(credentials.workspace), the data belongs to "
           + "\(bound); use another data directory for another workspace",
         refusal: .wrongWorkspace)
       return []
@@ -69,8 +69,8 @@ extension ConnectionMachine {
     return closing
   }
 
-  /// Closes what is open. A copy of this program's memory has no connection any more: whoever loses
-  /// one writes under another replica id from then on.
+  /// Closes open transports. A copy of this program's memory has no connection any more: after
+  /// losing one, a program writes under another replica id.
   mutating func closing() -> [Action] {
     switch state {
     case .idle, .waiting: return []
@@ -100,7 +100,7 @@ extension ConnectionMachine {
     return closing + [.report(problem)]
   }
 
-  /// Remembers when a connection was lost that stood, so that it comes back soon.
+  /// Records the loss of an established connection, so that it is soon tried again.
   mutating func noteLoss(at context: EventContext) {
     guard case .live(let live) = state, live.hasCaughtUp else { return }
     let hasStood = context.now - live.since >= ClientLimits.standingMilliseconds
@@ -109,8 +109,8 @@ extension ConnectionMachine {
       quickTriesLeft: hasStood ? ClientLimits.quickTries : backoff.loss?.quickTriesLeft ?? 0)
   }
 
-  /// Full jitter over a range that doubles with every attempt, above the server's minimum. For a while
-  /// after the loss of a connection that stood, the range is small.
+  /// Full jitter over a range that doubles with every attempt, above the server's minimum. For a
+  /// while after the loss of an established connection, the range is small.
   mutating func wait(at context: EventContext) -> Int64 {
     let doublings = min(backoff.attempts, 6)
     backoff.attempts += 1

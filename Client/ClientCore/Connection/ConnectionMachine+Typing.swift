@@ -3,10 +3,11 @@ import SequenceCRDT
 
 /// The end of stretches of typing; SPECIFICATION.md, section "Editions".
 ///
-/// A stretch ends with a pause, at its person's next other command, and, if it was typed apart, before anything
-/// of others is merged and before anything is sent. One that an earlier process left ends at once.
+/// A stretch ends with a pause, or at its user's next other command. If it was typed apart, it also
+/// ends before other devices' operations are merged and before anything is sent. A stretch of an
+/// earlier process ends at once.
 extension ConnectionMachine {
-  /// The connection over which what is made now goes at once; nil while the device is apart.
+  /// The connection over which new operations are sent at once; nil while the device is apart.
   var openConnection: UInt64? {
     if case .live(let live) = state, live.maySend { live.id.rawValue } else { nil }
   }
@@ -25,13 +26,14 @@ extension ConnectionMachine {
     do throws(Replica.Fault) {
       return try endTyping(at: context, store: store) + sendBatches(at: context, store: store)
     } catch {
-      // A disk that takes nothing now is tried again after another pause.
+      // A disk that stores nothing now is tried again after another pause.
       replica.typedAt = context.now
       return []
     }
   }
 
-  /// Ends the open stretch if its person did not see all the while what came. Nothing is sent by that.
+  /// Ends the open stretch if its user did not see all incoming changes while typing. This sends
+  /// nothing.
   mutating func endTypingApart(
     at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {

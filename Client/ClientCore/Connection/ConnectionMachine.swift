@@ -15,21 +15,21 @@ import WireProtocol
 ///  └── stopped, switched off, another pairing or none, refused for good: from everywhere
 /// ```
 ///
-/// What is done on the device goes through `perform`, so that it is sent; what others need to know of the
-/// connection is `ready`, `current` and `hasServer`.
+/// All changes of the device go through `perform`, so that they are sent; other machines use
+/// `ready`, `current` and `hasServer` of the connection.
 struct ConnectionMachine: Sendable {
   typealias Action = ClientCore.Action
 
   enum State: Sendable {
-    /// Nobody runs the sync, it is turned off, there is no server, or the server refused for good.
+    /// The sync does not run, it is turned off, there is no server, or the server refused for good.
     case idle(Idleness)
-    /// Waits before the next try.
+    /// Waits before the next attempt.
     case waiting(until: Int64)
     /// A transport is being opened.
     case connecting(TransportID, since: Int64)
-    /// `hello` is under way.
+    /// `hello` was sent.
     case greeting(TransportID, since: Int64)
-    /// Changes flow.
+    /// Changes are exchanged.
     case live(LiveConnection)
   }
 
@@ -40,11 +40,11 @@ struct ConnectionMachine: Sendable {
     case refused
   }
 
-  /// How long to wait before the next try.
+  /// How long to wait before the next attempt.
   struct Backoff: Hashable, Sendable {
-    /// Tries in a row that came to nothing.
+    /// Failed attempts in a row.
     var attempts = 0
-    /// The server's, in milliseconds.
+    /// The server's minimum, in milliseconds.
     var minimum: Int64 = 0
     /// The latest loss of a connection that had caught up.
     var loss: Loss?
@@ -53,31 +53,31 @@ struct ConnectionMachine: Sendable {
   /// A connection that was lost.
   struct Loss: Hashable, Sendable {
     var at: Int64
-    /// Tries since then that come quickly.
+    /// The remaining quick attempts.
     var quickTriesLeft: Int
   }
 
   var replica: Replica
-  /// How many messages a session may hold for a local enqueue to be taken.
+  /// The maximum number of messages in a session for a local enqueue.
   var queueSizeMax: Int
   var credentials: Credentials?
   var state = State.idle(.stopped) {
     didSet { if case .live = state { unsent = [] } }
   }
-  /// What was made since this opening while nothing could leave the device.
+  /// Operations made since this opening while nothing could be sent.
   var unsent: [OperationRange] = []
   var isRunning = false
-  /// Connections so far.
+  /// The number of connections so far.
   var connections: UInt64 = 0
   var backoff = Backoff()
-  /// Whether a lease of this device is to be confirmed.
+  /// Whether a lease of this device must be confirmed.
   var holdsLease = false
   var serverClock: ServerClock?
   var problem: ConnectionProblem?
-  /// The devices of the workspace as the server told last.
+  /// The devices of the workspace, as last reported by the server.
   var devices: [DevicePresence] = []
   var lastSyncedWall: Int64?
-  /// What is asked of the authority.
+  /// Questions to the authority.
   var authority = AuthorityQuestions()
   var retention = Retention()
 
@@ -87,7 +87,7 @@ struct ConnectionMachine: Sendable {
     self.queueSizeMax = queueSizeMax
   }
 
-  /// The connection that there is, be it open or not.
+  /// The present connection, open or not.
   var current: TransportID? {
     switch state {
     case .idle, .waiting: nil
@@ -96,15 +96,15 @@ struct ConnectionMachine: Sendable {
     }
   }
 
-  /// The connection over which questions go; nil where there is none.
+  /// The connection for questions; nil if there is none.
   var ready: TransportID? {
     if case .live(let live) = state, live.hasCaughtUp { live.id } else { nil }
   }
 
-  /// Whether a server decides about leases, or this device for itself.
+  /// Whether a server decides about leases, or this device itself.
   var hasServer: Bool { credentials != nil || replica.record.workspace != nil }
 
-  /// When `timePassed` is due; nil where nothing waits for time.
+  /// When `timePassed` must be called; nil: never.
   var deadline: Int64? {
     switch state {
     case .idle: nil
@@ -115,13 +115,13 @@ struct ConnectionMachine: Sendable {
     }
   }
 
-  /// Takes over the server's reading; one that no stamp could hold is cut down to what one can.
+  /// Uses the server's time, clamped to the range of stamps.
   mutating func noteServerClock(_ milliseconds: Int64, at context: EventContext) {
     let reading = min(max(milliseconds, 0), Stamp.millisecondsMax)
     serverClock = ServerClock(reading: reading, readAt: context.now)
   }
 
-  /// The wall clock, or the server's where the two differ by more than a little.
+  /// The wall clock, or the server's if the two differ by more than a little.
   func time(at context: EventContext) -> Int64 {
     serverClock?.time(at: context) ?? context.wall
   }
@@ -157,19 +157,19 @@ struct ConnectionMachine: Sendable {
 }
 
 extension ConnectionMachine {
-  /// The driver began to run the sync.
+  /// The driver started the sync.
   mutating func started(at context: EventContext) -> [Action] {
     isRunning = true
     return connectIfPossible(at: context)
   }
 
-  /// The driver stops: closes what is open.
+  /// The driver stops: closes open transports.
   mutating func stopped() -> [Action] {
     isRunning = false
     return disconnect(for: .stopped)
   }
 
-  /// The device was paired, anew or for the first time.
+  /// The device was paired, for the first time or again.
   mutating func paired(
     _ fresh: Credentials, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -188,7 +188,7 @@ extension ConnectionMachine {
     return disconnect(for: isRunning ? .unpaired : .stopped)
   }
 
-  /// A person turned sync on or off.
+  /// A user turned sync on or off.
   mutating func syncSwitched(
     _ isOn: Bool, at context: EventContext, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -199,9 +199,9 @@ extension ConnectionMachine {
     return []
   }
 
-  /// A person wants to be connected now, whatever was refused before.
+  /// A user wants to connect now, whatever was refused before.
   mutating func syncRequested(at context: EventContext) -> [Action] {
-    // A try that is under way and fails must not be followed by a long wait either.
+    // If the open attempt fails, it must not be followed by a long wait either.
     backoff.attempts = 0
     switch state {
     case .idle, .waiting:
@@ -211,7 +211,7 @@ extension ConnectionMachine {
       state = .live(live)
       return []
     case .connecting(_, let since), .greeting(_, let since):
-      // What the network swallowed is repeated ever more slowly; a fresh try is at once.
+      // The network repeats lost packets at growing intervals; a new attempt is faster.
       guard context.now - since >= ClientLimits.patienceMilliseconds else { return [] }
       return disconnect(for: .stopped) + connectIfPossible(at: context)
     case .live:
@@ -219,15 +219,15 @@ extension ConnectionMachine {
     }
   }
 
-  /// What is certain here while the device does not know the server's state; nil while it does, or if there
-  /// is no server.
+  /// What this device can be sure of while it does not know the server's state; nil if it knows the
+  /// state, or if there is no server.
   var apart: Apartness? {
     guard hasServer else { return nil }
     if case .live(let live) = state, live.maySend { return nil }
     return Apartness(unsent: unsent)
   }
 
-  /// The same, if the server has not answered, too.
+  /// The same, also if the server has not answered.
   func apart(isSilent: Bool) -> Apartness? {
     apart ?? (isSilent && hasServer ? Apartness() : nil)
   }
@@ -235,12 +235,12 @@ extension ConnectionMachine {
   /// A local command.
   ///
   /// - Parameter isApart: whether the server has not answered, whatever the connection seems to be.
-  /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver lets the
-  ///   actions out and then has the store synchronized, before anybody hears that the command is done:
-  ///   so the server and the disk have it at the same time, not one after the other. A loss of power
-  ///   in between leaves the server with operations that the device does not know it made; they come
-  ///   back, and the next process writes under another replica id anyway.
-  /// - Parameter choice: what a person says with it of a session, stored in the same transaction.
+  /// - Parameter waitsForDisk: whether it is durable when this returns. Otherwise the driver
+  ///   performs the actions and then synchronizes the store, before it reports the command as done:
+  ///   so the server and the disk get it at the same time, not one after the other. After a loss of
+  ///   power in between, the server has operations that the device does not know. They come back,
+  ///   and the next process writes under another replica id anyway.
+  /// - Parameter choice: the user's choice about a session, stored in the same transaction.
   mutating func perform(
     _ command: Command, recordsUndo: Bool = true, choice: SessionChoice? = nil,
     isApart: Bool = false, waitsForDisk: Bool = true, at context: EventContext,
@@ -273,7 +273,7 @@ extension ConnectionMachine {
     }
   }
 
-  /// The deadline came, or something before it.
+  /// The deadline was reached, or something happened before it.
   mutating func timePassed(at context: EventContext, store: some ReplicaStore) -> [Action] {
     switch state {
     case .idle:
@@ -292,14 +292,14 @@ extension ConnectionMachine {
     _ live: LiveConnection, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     if context.now - live.lastHeard >= ClientLimits.silenceMilliseconds {
-      return fail(ConnectionProblem(message: "the server fell silent"), at: context)
+      return fail(ConnectionProblem(message: "the server stopped answering"), at: context)
     }
     if let deadline = live.window.answerDeadline, context.now >= deadline {
       return fail(ConnectionProblem(message: "the server did not answer a batch"), at: context)
     }
     if case .offering(let until, _) = live.phase, context.now >= until {
       return fail(
-        ConnectionProblem(message: "the server did not take this device's state"), at: context)
+        ConnectionProblem(message: "the server did not accept this device's state"), at: context)
     }
     var live = live
     var actions: [Action] = []

@@ -2,7 +2,7 @@ package import QueueModel
 import SequenceCRDT
 package import WireProtocol
 
-/// Names one connection; events of an earlier one are dropped by it.
+/// Names one connection; it identifies events of earlier ones, which are dropped.
 package struct TransportID: RawRepresentable, Hashable, Sendable {
   package var rawValue: UInt64
 
@@ -11,9 +11,9 @@ package struct TransportID: RawRepresentable, Hashable, Sendable {
   }
 }
 
-/// What lets a device in.
+/// The credentials of a device.
 package struct Credentials: Hashable, Sendable {
-  /// The server's address, as the person gave it.
+  /// The server's address, as the user entered it.
   package var server: String
   package var workspace: WorkspaceID
   package var workspaceName: String

@@ -9,28 +9,28 @@ import WireProtocol
 ///                │                                               │
 ///                └──the log lacks what is here──▶ offering ◀─────┘
 ///
-/// sending   open ◀──time, or a person── held       (the server refused for now)
+/// sending   open ◀──time, or a user── held         (the server refused for now)
 ///             └──refused for good──▶ refused       (until the next connection)
 /// ```
 struct LiveConnection: Sendable {
-  /// How far the device is with the server's log.
+  /// How much of the server's log the device has.
   enum Phase: Hashable, Sendable {
-    /// Once all of the log as it was at the start is here, the device has caught up.
+    /// The device has caught up once it has the whole log as of the start.
     case catchingUp(to: LogPrefix)
     case caughtUp
-    /// The server has to have joined this device's state until then, and ends the connection.
+    /// The server must have joined this device's state by then; it ends the connection.
     case offering(until: Int64, hasCaughtUp: Bool)
   }
 
-  /// Whether batches go out.
+  /// Whether batches are sent.
   enum Sending: Hashable, Sendable {
     case open
     case held(until: Int64)
-    /// Not on this connection any more.
+    /// No longer on this connection.
     case refused
   }
 
-  /// A snapshot that is coming in.
+  /// A snapshot that is being received.
   struct Assembly: Sendable {
     var count: UInt32
     var nextIndex: UInt32
@@ -43,13 +43,13 @@ struct LiveConnection: Sendable {
   let pingMilliseconds: Int64
   var phase: Phase
   var sending = Sending.open
-  /// The position that the server's log is known to have reached.
+  /// The latest known position of the server's log.
   var head: UInt64
   var lastHeard: Int64
   var lastPing: Int64
   var window = SendWindow()
   var assembly: Assembly?
-  /// When what came is made durable and acknowledged at the latest; nil where it was.
+  /// The latest time to make received changes durable and acknowledge them; nil if that is done.
   var acknowledgeAt: Int64?
 
   var hasCaughtUp: Bool {
@@ -62,21 +62,21 @@ struct LiveConnection: Sendable {
 
   var isOffering: Bool { if case .offering = phase { true } else { false } }
 
-  /// Whether nothing but the window stands in the way of outgoing operations.
+  /// Whether only the window limits outgoing operations.
   var maySend: Bool { sending == .open && phase == .caughtUp }
 
-  /// Whether all that the log holds is on its way, so that a request comes behind it.
+  /// Whether everything up to a log entry was sent, so that a request comes after it.
   func hasSent(through entry: Int64) -> Bool {
     maySend && window.voidedAnswers == 0 && window.cursor >= entry
   }
 
-  /// The log is here up to a position.
+  /// The device has the log up to a position.
   mutating func reached(_ position: UInt64) {
     head = max(head, position)
     if case .catchingUp(let target) = phase, position >= target.position { phase = .caughtUp }
   }
 
-  /// The next time at which something is due.
+  /// The next time at which something must be done.
   var deadline: Int64 {
     var next = min(
       lastHeard + ClientLimits.silenceMilliseconds,

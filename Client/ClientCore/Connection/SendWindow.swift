@@ -1,35 +1,36 @@
 import QueueModel
 import SequenceCRDT
 
-/// The batches that are under way on a connection, and how many more may be.
+/// The open batches of a connection, and how many more may be sent.
 struct SendWindow: Sendable {
   /// A batch that the server has not answered.
   struct Flight: Sendable {
     var batch: UInt64
-    /// What its acknowledgement covers; empty where further parts of the same operations follow.
+    /// The operations that its acknowledgement covers; empty if further parts of the same
+    /// operations follow.
     var ranges: [OperationRange]
     var sentAt: Int64
     /// Bytes of the delta.
     var bytes: Int
-    /// Bytes of all deltas that were under way with it.
+    /// Bytes of all deltas that were open with it.
     var load: Int
 
-    /// How long it may take from when the line was its own.
+    /// How long it may take once the earlier batches are answered.
     var milliseconds: Int64 { ClientLimits.answerMilliseconds(bytes: bytes) }
   }
 
   private(set) var lastBatch: UInt64 = 0
   private(set) var flights: [Flight] = []
-  /// Bytes that may be under way for another batch to be sent.
+  /// The number of open bytes below which another batch may be sent.
   private(set) var bytesMax = ClientLimits.windowBytesFirst
-  /// When the server answered a batch last; a line that is slow brings the answers one by one.
+  /// When the server last answered a batch; a slow line delivers the answers one by one.
   private(set) var answeredAt = Int64.min
   /// Answers still to come for batches that will be sent again.
   private(set) var voidedAnswers = 0
-  /// The log has been looked through for outgoing operations up to this entry.
+  /// The log was searched for outgoing operations up to this entry.
   var cursor: Int64 = 0
 
-  /// Bytes of the batches that were not answered.
+  /// Bytes of the open batches.
   var bytes: Int { flights.reduce(0) { $0 + $1.bytes } }
 
   /// Whether another batch may be sent before one is answered.
@@ -42,12 +43,12 @@ struct SendWindow: Sendable {
 
   func contains(_ batch: UInt64) -> Bool { flights.contains { $0.batch == batch } }
 
-  /// When the answer to the oldest batch is overdue; nil where none is awaited.
+  /// When the answer to the oldest batch is overdue; nil if none is awaited.
   var answerDeadline: Int64? {
     flights.first.map { max($0.sentAt, answeredAt) + $0.milliseconds }
   }
 
-  /// A batch goes out.
+  /// A batch is sent.
   ///
   /// - Returns: its number.
   mutating func send(_ ranges: [OperationRange], bytes count: Int, at now: Int64) -> UInt64 {
@@ -57,8 +58,8 @@ struct SendWindow: Sendable {
     return lastBatch
   }
 
-  /// Takes out the flight of a batch that was answered; nil where the batch goes again, so that the
-  /// answer to that one will count.
+  /// Removes and returns an answered batch; nil if the batch is sent again, so that a later answer
+  /// counts.
   mutating func takeFlight(_ batch: UInt64, at now: Int64) -> Flight? {
     guard let index = flights.firstIndex(where: { $0.batch == batch }) else {
       voidedAnswers = max(0, voidedAnswers - 1)
@@ -69,13 +70,13 @@ struct SendWindow: Sendable {
     return flight
   }
 
-  /// A batch that goes again was refused.
+  /// A batch that is sent again was refused.
   mutating func dropAnswer() {
     voidedAnswers = max(0, voidedAnswers - 1)
   }
 
-  /// A batch was answered: the window grows where the line was quick with all of it, and shrinks
-  /// where it was slow, so that a request does not wait for long behind data.
+  /// A batch was answered. The window grows if the line was quick with all of it, and shrinks if it
+  /// was slow, so that a request does not wait long behind data.
   private mutating func noteAnswer(to flight: Flight, at now: Int64) {
     answeredAt = now
     let milliseconds = now - flight.sentAt
@@ -87,14 +88,14 @@ struct SendWindow: Sendable {
     }
   }
 
-  /// Sends everything unacknowledged again, once the answers under way have come.
+  /// Sends everything unacknowledged again, once the open answers have arrived.
   mutating func voidFlights(alreadyAnswered: Int) {
     voidedAnswers += max(0, flights.count - alreadyAnswered)
     flights = []
     cursor = 0
   }
 
-  /// Checks it against its limits.
+  /// Checks the window against its limits.
   func checkInvariants() throws(InvariantViolation) {
     func require(_ holds: Bool, _ reason: String) throws(InvariantViolation) {
       if !holds { throw InvariantViolation(reason: "the send window \(reason)") }

@@ -2,22 +2,23 @@ import DispatchAuthority
 package import QueueModel
 import WireProtocol
 
-/// What whoever runs the agents has to do.
+/// An order to the code that runs the agents.
 package enum AgentOrder: Hashable, Sendable {
   /// Hand the prompt to the session's agent; its intent is on the disk.
   case start(StartOrder)
-  /// Stop the agent: ask it to end, and make it end 10 seconds later. Its end is told as any other, also
-  /// where it had not begun.
+  /// Stop the agent: ask it to end, and kill it after `LeaseTimes.stopGraceMilliseconds`. Report
+  /// its end like any other, even if it had not begun.
   case stop(SessionID, attempt: UInt16)
-  /// Ask, on all devices, whether the session may run here; it may when the settings say so.
+  /// Ask, on all devices, whether the session may run here; the settings require consent.
   case askConsent(SessionID)
-  /// Ask no more: it may, or it is no longer to run here.
+  /// Stop asking: the session may run here, or is no longer to run here.
   case consentSettled(SessionID)
-  /// Nothing runs any more, nothing will begin, and no lease is held.
+  /// Nothing runs any more, nothing will start, and no lease is held.
   case drained
 }
 
-/// Runs the messages of this device's sessions: stores what its executor decides, and asks for it.
+/// Runs the messages of this device's sessions: stores the decisions of its executor, and sends its
+/// questions.
 ///
 /// ```text
 /// without agents ──started──▶ executing ──drain requested──▶ draining ──nothing runs──▶ drained
@@ -30,17 +31,17 @@ package enum AgentOrder: Hashable, Sendable {
 struct ExecutionMachine: Sendable {
   typealias Action = ClientCore.Action
 
-  /// nil where this program runs no agents.
+  /// nil if this program runs no agents.
   private(set) var executor: Executor?
-  /// What people at this device say of single sessions, also before it runs agents.
+  /// The choices of users at this device about single sessions, also before it runs agents.
   private(set) var choices = SessionChoices() { didSet { executor?.choices = choices } }
-  /// Whether the program is to end, also where it was told so before it ran agents.
+  /// Whether the program is to end, also if that was requested before it ran agents.
   private(set) var isDraining = false
   /// Whether the server decides.
   private var isServerAsked = false
   /// The connection on which the executor's questions were asked.
   private var asked: TransportID?
-  /// What could not be stored and is tried again.
+  /// Decisions that could not be stored, to be tried again.
   private var unstored: [(command: Command, then: [Command], intents: IntentChanges)] = []
   /// When `unstored` is tried again.
   private var storeAt: Int64?
@@ -48,32 +49,32 @@ struct ExecutionMachine: Sendable {
 
   static let storeRetryMilliseconds: Int64 = 5_000
 
-  /// What agents work on here, by session.
+  /// The attempts that agents work on here, by session.
   var running: [SessionID: StartOrder] { executor?.running ?? [:] }
 
-  /// The token of the lease under which a session's messages run here.
+  /// The token of the lease for a session's messages here.
   func leaseToken(of session: SessionID) -> UInt64? {
     executor?.sessions[session]?.lease.token
   }
 
-  /// Lets the executor decide, by the best known time, and does what it says, until it has nothing
-  /// more to say.
+  /// Lets the executor decide, by the best known time, and performs its actions, until it has no
+  /// more.
   mutating func decide(
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore,
     _ event: (inout Executor, Workspace, EventContext) -> [Executor.Action]
   ) -> [Action] {
     guard var executor else { return [] }
     let context = connection.corrected(context)
-    // Out of its place it is not copied where it changes.
+    // Moved out of its place, it is not copied when it changes.
     self.executor = nil
     let orders = event(&executor, connection.replica.workspace, context)
     self.executor = executor
     return carryOut(orders, over: &connection, at: context, store: store)
   }
 
-  /// Checks that nothing that may begin waits without a time at which it is looked at again.
+  /// Checks that nothing that may start waits without a time for its next check.
   ///
-  /// - Throws: `InvariantViolation` naming the first session that does.
+  /// - Throws: `InvariantViolation` naming the first such session.
   func checkLiveness(
     of waiting: [SessionID]?, _ connection: ConnectionMachine, at context: EventContext
   ) throws(InvariantViolation) {
@@ -122,10 +123,10 @@ extension ExecutionMachine {
     return carryOut(recovery, over: &connection, at: context, store: store)
   }
 
-  /// What the store held.
+  /// The store's choices.
   mutating func choicesLoaded(_ choices: SessionChoices) { self.choices = choices }
 
-  /// A person at this device said something of a session, and the store has it.
+  /// A user at this device made a choice about a session, and the store has it.
   mutating func chosen(
     _ choice: SessionChoice, of session: SessionID, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -136,7 +137,7 @@ extension ExecutionMachine {
     }
   }
 
-  /// The program is to end: nothing begins any more.
+  /// The program is to end: nothing starts any more.
   mutating func drainRequested(
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -147,9 +148,9 @@ extension ExecutionMachine {
     }
   }
 
-  /// A connection is there over which questions go.
+  /// A connection for questions is established.
   ///
-  /// - Returns: nil where what waits was asked over it already.
+  /// - Returns: nil if the waiting questions were asked over it already.
   mutating func connected(
     _ id: TransportID, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
@@ -164,20 +165,20 @@ extension ExecutionMachine {
       }
   }
 
-  /// An answer of the authority's.
+  /// An answer of the authority.
   mutating func take(
     _ response: Response, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
   ) -> [Action] {
     guard let question = executor?.question(response.id) else { return [] }
-    // An answer that breaks the specification is as good as none.
+    // An answer that breaks the specification counts as none.
     let answer = (try? AuthorityAnswer(response, to: question)) ?? .unavailable
     return decide(over: &connection, at: context, store: store) { executor, workspace, context in
       executor.answered(response.id, answer, in: workspace, at: context)
     }
   }
 
-  /// What follows from an event that touched queues: to be called after every one.
+  /// The consequences of an event that touched queues. Call it after every one.
   mutating func following(
     _ touched: TouchedQueues, over connection: inout ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
@@ -203,7 +204,7 @@ extension ExecutionMachine {
   }
 }
 
-// MARK: - Carrying out
+// MARK: - Performing
 
 extension ExecutionMachine {
   private mutating func carryOut(
@@ -218,8 +219,8 @@ extension ExecutionMachine {
       case .tell(.start(let start)):
         let run = start.run(.running, milliseconds: connection.time(at: context), note: "")
         let known = connection.replica.workspace.dispatchState(of: start.message)?.runState.run
-        // An agent whose beginning nobody would learn of must not begin; nor one of an attempt that
-        // began already, for another session that had the message a moment ago.
+        // If the beginning of an agent cannot be recorded, it must not begin; nor may an attempt
+        // that has begun already, for another session that had the message a moment ago.
         if known.map({ $0.attempt < run.attempt && $0.fence < run.fence }) ?? true,
           let done = perform(
             .reportRun(start.message, run), IntentChanges(begun: start), over: &connection,
@@ -247,8 +248,9 @@ extension ExecutionMachine {
     return actions
   }
 
-  /// Does a command of the executor's and what follows from it, on the disk when this returns; nil where
-  /// it cannot be stored. What the queues refuse, since they changed meanwhile, needs no doing any more.
+  /// Performs a command of the executor with its consequences, on the disk when this returns; nil
+  /// if it cannot be stored. If the queues refuse it, because they have changed, it is no longer
+  /// needed.
   private mutating func perform(
     _ command: Command, then following: [Command] = [], _ intents: IntentChanges,
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
@@ -280,7 +282,7 @@ extension ExecutionMachine {
       return done
     }
     unstored.append((command, following, intents))
-    // However many ends come meanwhile, the first of them is tried again in time.
+    // However many ends follow, the first of them is tried again in time.
     storeAt = storeAt ?? context.now + ExecutionMachine.storeRetryMilliseconds
     return []
   }
@@ -311,9 +313,9 @@ extension ExecutionMachine {
         executor.answered(id, answer, in: workspace, at: context)
       }
     }
-    // Without a connection it is asked when there is one.
+    // Without a connection it is asked once there is one.
     guard connection.ready != nil else { return [] }
-    // Where the server takes no questions for now, one that is asked again waits once.
+    // While the server accepts no questions, a repeated one waits only once.
     connection.authority.held.removeAll { $0.id == id }
     connection.authority.held.append((request, id))
     return connection.sendHeld()

@@ -1,8 +1,8 @@
 import QueueModel
 
-/// What is said of attempts that ended, and decided about them.
+/// Reports about ended attempts, and decisions about them.
 extension Executor {
-  /// Says that nobody knows what became of an attempt, and does what the settings say then.
+  /// Reports that an attempt's outcome is unknown, and applies the settings for that case.
   mutating func recover(
     _ order: StartOrder, _ phase: RunPhase, at context: EventContext
   ) -> [Action] {
@@ -10,13 +10,13 @@ extension Executor {
     return [end(order, phase, "", then: policy(after: order, at: context), at: context)]
   }
 
-  /// Says that nobody knows what became of an attempt which somebody took over; a person decides.
+  /// Reports that the outcome of an attempt that was taken over is unknown; a user decides.
   mutating func gaveUp(_ order: StartOrder, at context: EventContext) -> Action {
     counters.unknown += 1
-    return end(order, .unknown, "Its host is away, and somebody took it over.", at: context)
+    return end(order, .unknown, "Its host is away, and another device took it over.", at: context)
   }
 
-  /// Says how an attempt ended, and does what follows.
+  /// Reports how an attempt ended, and performs the consequences.
   mutating func reports(
     of run: ActiveRun, stopped reason: StopReason?, _ result: TurnResult, at context: EventContext
   ) -> [Action] {
@@ -28,7 +28,7 @@ extension Executor {
       sessions[order.session]?.past.spawnFailures = 0
       return [end(order, .succeeded, summary, at: context)]
     case (_, .person?):
-      return [end(order, .cancelled, "A person stopped it.", at: context)]
+      return [end(order, .cancelled, "A user stopped it.", at: context)]
     case (_, .deleted?):
       return [end(order, .cancelled, "Its session was deleted.", at: context)]
     case (.tryLater(let time, let reason), _):
@@ -45,7 +45,7 @@ extension Executor {
       return [end(order, .failed, error, then: skip, at: context)]
     case (.died, _), (.failed, _):
       sessions[order.session]?.past.silentEnds = silentEnds
-      // Who took it over decides.
+      // The user who took it over decides.
       let isDecided = run.isOfPerson || reason == .fenced
       let decision = isDecided ? [] : policy(after: order, at: context)
       return [
@@ -54,10 +54,10 @@ extension Executor {
     }
   }
 
-  /// What the settings say where an attempt ended and nobody said how it went.
+  /// The settings' decision for an attempt with an unknown outcome.
   ///
-  /// A person decides where the agent is a person's own: it may go on with the prompt. And after
-  /// `startsMax` attempts in a row that ended so: what ends its agent may be the message.
+  /// A user decides if the agent is the user's own: it may continue with the prompt. A user also
+  /// decides after `startsMax` such attempts in a row: the message itself may end its agent.
   mutating func policy(after order: StartOrder, at context: EventContext) -> [Command] {
     guard mode(of: order.session) != .gated else { return [] }
     switch settings.onUnknown {
@@ -65,13 +65,13 @@ extension Executor {
     case .skip: return [.skip(order.message)]
     case .retry: break
     }
-    // Where earlier ends are not known, after a crash or elsewhere, all of them count.
+    // If earlier ends are unknown, after a crash or elsewhere, all of them count.
     let known = sessions[order.session]?.past.silentEnds.flatMap {
       $0.message == order.message ? $0.count + 1 : nil
     }
     let count = known ?? Int(order.attempt)
     guard count < ExecutorTimes.startsMax else {
-      // A person who wants it tried again wants it as often once more.
+      // If a user has it tried again, it is tried as often once more.
       sessions[order.session]?.past.silentEnds = SilentEnds(message: order.message, count: 0)
       return []
     }
@@ -81,7 +81,7 @@ extension Executor {
     return [.retry(order.message)]
   }
 
-  /// The agent never got the prompt, so trying again is harmless; but not for ever.
+  /// The agent never got the prompt, so trying again is safe; but not for ever.
   private mutating func notStarted(
     _ order: StartOrder, _ reason: String, at context: EventContext
   ) -> Action {
@@ -112,7 +112,7 @@ extension Executor {
     return .end(.reportRun(order.message, run), then: commands, order)
   }
 
-  /// Why nobody knows how it went.
+  /// Why the outcome is unknown.
   private func note(of result: TurnResult, stopped reason: StopReason?) -> String {
     switch reason {
     case .fenced?: return "Another device has the session now, so the host stopped the agent."

@@ -1,9 +1,10 @@
 package import QueueModel
 
-/// Why sessions wait: what a person is told, and what the executor holds itself to.
+/// Why sessions wait: the reasons for users, and the executor's own checks.
 extension Executor {
-  /// Why nothing of a session starts, as `step` sees it; nil where this device is not the host, nothing
-  /// waits, an agent works, or the queue itself says why: it is paused, or waits for a decision.
+  /// Why nothing of a session starts, as `step` sees it. nil if this device is not the host,
+  /// nothing waits, an agent works, or the queue itself shows the reason: it is paused, or waits
+  /// for a decision.
   ///
   /// - Complexity: O(messages of the session + sessions with a run).
   package func obstacle(
@@ -35,27 +36,27 @@ extension Executor {
     return .unanswered
   }
 
-  /// The sessions that would run here if a person at this device let them.
+  /// The sessions that would run here if a user at this device allowed it.
   func unconsented(in workspace: Workspace) -> [SessionID] {
     workspace.sessions().map(\.id).filter {
       lacksConsent($0) && workspace.host(of: $0) == .some(.some(device))
     }
   }
 
-  /// Checks that nothing that may begin here stands still: whatever waits has a time at which it is looked
-  /// at again, and the driver wakes it then. To be called behind every event and what follows from it.
+  /// Checks that nothing that may start here is stuck: whatever waits has a time for its next
+  /// check, and the driver wakes it then. Call it after every event and its consequences.
   ///
   /// - Parameters:
   ///   - waiting: those of `sessionsWithWork`.
-  ///   - deadline: when the driver looks again without any event.
-  /// - Throws: `InvariantViolation` naming the first session that waits for nothing.
-  /// - Complexity: O(waiting); where one waits for nothing, also O(its messages).
+  ///   - deadline: when the driver calls again without an event.
+  /// - Throws: `InvariantViolation` naming the first stuck session.
+  /// - Complexity: O(waiting); if one is stuck, also O(its messages).
   func checkLiveness(
     of waiting: [SessionID], in workspace: Workspace, deadline: Int64?, at context: EventContext
   ) throws(InvariantViolation) {
     guard !isDraining else { return }
     for session in waiting where sessions[session]?.work.order == nil {
-      // What is looked at in time may begin or not; to find out which takes the longest.
+      // A session that is checked in time may start or not; finding that out takes longest.
       let look = nextLook(at: session, at: context)
       if let look, let deadline, deadline <= look { continue }
       let mayBegin =
@@ -70,8 +71,8 @@ extension Executor {
     }
   }
 
-  /// The sessions of this device whose first message may begin as far as the queues go, or in whose queues
-  /// one is said to run: `checkLiveness` finds nothing in others.
+  /// The sessions of this device whose first message may start as far as the queues allow, or whose
+  /// queues report one as running: `checkLiveness` finds nothing in others.
   ///
   /// - Complexity: O(sessions + messages of those whose host this device is).
   func sessionsWithWork(in workspace: Workspace) -> [SessionID] {
@@ -82,7 +83,7 @@ extension Executor {
     }
   }
 
-  /// When a session is looked at again whose next message may begin; nil: never.
+  /// When a session with a message that may start is checked again; nil: never.
   private func nextLook(at session: SessionID, at context: EventContext) -> Int64? {
     guard let run = sessions[session] else { return nil }
     switch run.question {

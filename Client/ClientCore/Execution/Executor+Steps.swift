@@ -2,9 +2,9 @@ import DispatchAuthority
 import QueueModel
 import WireProtocol
 
-/// What a session needs next.
+/// The next step of a session.
 extension Executor {
-  /// Looks at a session and asks, begins or stops.
+  /// Examines a session, and asks, starts or stops.
   mutating func step(
     _ session: SessionID, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
@@ -14,7 +14,7 @@ extension Executor {
     if !isAlone, let lease = run.lease.held,
       context.now - lease.provenAt >= LeaseTimes.selfStopMilliseconds
     {
-      // Nobody confirmed the lease for so long that nothing begins under it before somebody does.
+      // The lease was not confirmed for so long that nothing may start under it before it is.
       lapse(session)
       sessions[session]?.question.end()
     }
@@ -25,13 +25,13 @@ extension Executor {
     if isDraining, sessions[session]?.work == SessionRun.Work.none,
       sessions[session]?.question.asking?.isDispatch == false
     {
-      // Nothing that it might bring is wanted any more.
+      // Its possible results are no longer wanted.
       sessions[session]?.question.end()
     }
     switch sessions[session]?.question {
     case .asking(let asking, _):
       guard context.now >= asking.repeatAt else { return actions }
-      // The same question with the same number: asking twice does no harm.
+      // The same question with the same number: asking twice is safe.
       sessions[session]?.question.sendAgain(repeats: asking.repeats + 1, at: context.now)
       return actions + [.ask(asking.request, id: asking.id)]
     case .paused(let pause):
@@ -43,8 +43,9 @@ extension Executor {
     return actions + next(session, in: workspace, at: context)
   }
 
-  /// Why an agent at work is to stop. A server that does not answer is no reason, unless the session says
-  /// so: nobody else gets the session before the attempt has ended, or somebody took it over.
+  /// Why an agent at work must stop. A silent server is not a reason, unless the session's setting
+  /// makes it one: no other device gets the session before the attempt has ended, or was taken
+  /// over.
   private func reasonToStop(_ session: SessionID, in workspace: Workspace) -> StopReason? {
     if isDeleted(session, in: workspace) { return .deleted }
     switch sessions[session]?.lease {
@@ -54,7 +55,8 @@ extension Executor {
     }
   }
 
-  /// Whether what runs in a session was deleted with it: not what others moved elsewhere before.
+  /// Whether the running message was deleted with its session; not if it was moved elsewhere
+  /// before.
   private func isDeleted(_ session: SessionID, in workspace: Workspace) -> Bool {
     guard let order = sessions[session]?.work.order, workspace.host(of: session) == nil else {
       return false
@@ -62,7 +64,7 @@ extension Executor {
     return workspace.dispatchState(of: order.message)?.stands != true
   }
 
-  /// A time that has come wakes nobody again, whatever else stands in the way.
+  /// A time that has passed wakes nothing again, whatever else blocks the session.
   private mutating func forgetPastTimes(of session: SessionID, at context: EventContext) {
     if let time = sessions[session]?.times.backoffUntil, time <= context.now {
       sessions[session]?.times.backoffUntil = nil
@@ -109,7 +111,7 @@ extension Executor {
       sessions[session]?.next.setOverdue(since: since)
       guard context.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }
     }
-    // The authority takes the request for the next message for ended with this.
+    // The authority regards the request for the next message as ended by this.
     sessions[session]?.next = .none
     let request = DispatchRequest(
       session: session, message: head.message, token: lease.token, attempt: head.attempt,
@@ -117,8 +119,8 @@ extension Executor {
     return [ask(.dispatch(request, text: head.state.text), for: session, at: context)]
   }
 
-  /// A message that an agent is said to have, and none has here: whoever was to report of it has
-  /// lost its host's place, or its memory.
+  /// A message that an agent is said to have, and none here has: the device that should report it
+  /// is no longer the host, or lost its memory.
   func orphan(
     of session: SessionID, in workspace: Workspace
   ) -> (message: MessageID, run: Run)? {
@@ -130,7 +132,7 @@ extension Executor {
       !sessions.values.contains(where: {
         $0.past.lastEnded?.isReported(by: run, of: head.id) == true
       }),
-      // Somebody may have moved it here while its agent works for another session.
+      // A user may have moved it here while its agent works for another session.
       !sessions.values.contains(where: { $0.work.order?.message == head.id })
     else { return nil }
     return (head.id, run)
@@ -172,10 +174,11 @@ extension Executor {
     }
   }
 
-  /// The lease says that nobody else runs the session; so what became of the message is unknown.
+  /// The lease proves that no other device runs the session; so the outcome of the message is
+  /// unknown.
   ///
-  /// Where the attempt was taken over, that is said under the new lease, so that it counts whatever the
-  /// old host reports later, and a person decides.
+  /// If the attempt was taken over, that is reported under the new lease, so that it counts
+  /// whatever the old host reports later, and a user decides.
   private mutating func takeUp(
     _ message: MessageID, _ run: Run, isTakenOver: Bool, of session: SessionID,
     at context: EventContext
@@ -196,18 +199,18 @@ extension Executor {
     return isTakenOver ? [gaveUp(order, at: context)] : recover(order, .unknown, at: context)
   }
 
-  /// Nothing is to be run: the lease is kept for a while, so that the next message starts at once,
-  /// and then given back.
+  /// Nothing is to run: the lease is kept for a while, so that the next message starts at once, and
+  /// then released.
   private mutating func rest(
     _ session: SessionID, isHost: Bool, mayRun: Bool, at context: EventContext
   ) -> [Action] {
     guard let lease = sessions[session]?.lease.held else {
-      // What was let out under a lease that lapsed can be asked for under that one alone.
+      // A dispatch granted under a lapsed lease can only be claimed under that lease.
       guard let lapsed = sessions[session]?.lease.lapsedToken else {
         sessions[session] = nil
         return drainedIfDone()
       }
-      // What never began does not keep the session from its next host.
+      // A message that never began does not keep the session from its next host.
       return (isHost ? [] : [giveBack(session, under: lapsed, at: context)]) + drainedIfDone()
     }
     let idleSince = sessions[session]?.times.idleSince ?? context.now
@@ -223,10 +226,10 @@ extension Executor {
     return [requestNext(session, under: lease.token)]
   }
 
-  /// Gives a lease back under which nothing is at work.
+  /// Releases a lease under which nothing is at work.
   ///
-  /// The request for the next message is ended by that; an answer to it that is under way comes before that to
-  /// the release.
+  /// That ends the request for the next message; an answer to it that is under way comes before the
+  /// answer to the release.
   private mutating func giveBack(
     _ session: SessionID, under token: UInt64, at context: EventContext
   ) -> Action {
@@ -242,19 +245,20 @@ extension Executor {
     case .held(let lease) where context.now - lease.provenAt >= run.renewalMilliseconds:
       return [ask(.other(.lease(session: session, token: lease.token)), for: session, at: context)]
     case .lapsed(let token) where run.work != .none:
-      // What works under it goes on, and so does the lease once somebody confirms it.
+      // An agent under it keeps working, and the lease continues once it is confirmed.
       return [ask(.other(.lease(session: session, token: token)), for: session, at: context)]
     default:
       return []
     }
   }
 
-  /// The message that would be next: the head of a queue that does not stand still.
+  /// The message that would be next: the first in a queue that is not stopped.
   func candidate(
     in session: SessionID, _ workspace: Workspace
   ) -> (message: MessageID, attempt: UInt16, state: DispatchState)? {
     guard let (head, state) = workspace.startable(in: session),
-      // Its agent may still work for the session it was moved from, whatever others say of it.
+      // Its agent may still work for the session from which it was moved, whatever others report
+      // about it.
       !sessions.values.contains(where: { $0.work.order?.message == head }),
       let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1)
     else { return nil }
@@ -274,16 +278,16 @@ extension Executor {
       // The authority counts from when it got the request, which was after it was sent.
       sessions[session]?.lease = .held(HeldLease(token: token, provenAt: sentAt))
     case .unavailable where token != 0:
-      // The lease may hold still; it is asked again, and given up in time.
+      // The lease may still hold; it is asked for again, and given up in time.
       wait(session, endsWithChange: false, isForRenewal: true, at: context)
     case .fenced where sessions[session]?.lease.held == nil && token != 0:
-      // Somebody else had one meanwhile: a new one is asked for.
+      // Another device had one meanwhile: a new one is requested.
       sessions[session]?.lease = .none
     case .fenced:
       loseLease(session)
       wait(session, endsWithChange: false, at: context)
     case _ where isAtWork:
-      // It says nothing about the agent, which goes on.
+      // It says nothing about the agent, which keeps working.
       wait(session, endsWithChange: true, isForRenewal: true, at: context)
     case .otherHost, .noSession:
       loseLease(session)
@@ -308,15 +312,16 @@ extension Executor {
       let order = StartOrder(
         session: session, message: request.message, attempt: request.attempt,
         token: request.token, text: text)
-      // What may start is asked again: a person may have taken consent back while the question was under way.
+      // Whether the message may start is checked again: a user may have withdrawn consent since the
+      // question was asked.
       guard let lease = sessions[session]?.lease.held, lease.token == request.token, !isDraining,
         mayStart(in: session), !busy.contains(session)
       else {
         return handedBack(order, at: context) + step(session, in: workspace, at: context)
       }
       guard context.now - lease.provenAt < LeaseTimes.selfStopMilliseconds else {
-        // The answer was under way for so long that somebody else may have the lease. Nobody got the
-        // prompt: it is asked for again.
+        // The answer took so long that another device may have the lease. No agent got the prompt:
+        // it is requested again.
         lapse(session)
         return step(session, in: workspace, at: context)
       }
@@ -325,11 +330,11 @@ extension Executor {
       loseLease(session)
       wait(session, endsWithChange: false, at: context)
     case .duplicate where sessions.values.contains { $0.work.order?.message == request.message }:
-      // It was moved here from a session where it begins: what becomes of it is told there.
+      // It was moved here from a session in which it begins: its outcome is reported there.
       wait(session, endsWithChange: true, at: context)
     case .duplicate(let attempt, let token):
-      // It was let out, and this store knows of no beginning: it is told as it is, under the lease that
-      // it was let out under, which says to the authority that it has ended.
+      // It was granted, and this store knows of no beginning. That is reported under the lease
+      // under which it was granted, which tells the authority that it has ended.
       counters.unknown += 1
       wait(session, endsWithChange: true, at: context)
       let order = StartOrder(
@@ -345,7 +350,7 @@ extension Executor {
       )
       return [gaveUp(order, at: context)]
     case .stale, .paused, .cancelled, .notYet:
-      // What the authority knows better is on its way here, and comes as a change.
+      // The authority knows of changes that are on their way here.
       wait(session, endsWithChange: true, at: context)
     default:
       wait(session, endsWithChange: false, at: context)
@@ -361,8 +366,8 @@ extension Executor {
     return [.tell(.start(order))]
   }
 
-  /// The authority let the first message of a queue out, as it knows it, or takes nothing that
-  /// stands.
+  /// The authority granted the first message of a queue, as it knows it, or accepts no open
+  /// requests.
   mutating func nextAnswered(
     _ session: SessionID, _ answer: AuthorityAnswer, in workspace: Workspace,
     at context: EventContext
@@ -376,7 +381,7 @@ extension Executor {
       {
         return started
       }
-      // What is known here and not there yet speaks against it.
+      // A local change that the server has not seen yet forbids it.
       wait(session, endsWithChange: true, at: context)
       return returned(
         message, attempt, of: session, under: token, in: workspace, at: context)
@@ -392,7 +397,7 @@ extension Executor {
     return step(session, in: workspace, at: context)
   }
 
-  /// Begins what was let out, where it is what would be begun here; nil where it is not.
+  /// Starts a granted message, if it is the one that would be started here; nil if it is not.
   private mutating func taken(
     _ message: MessageID, _ attempt: UInt16, _ content: UInt64, of session: SessionID,
     by request: SessionRun.NextRequest, in workspace: Workspace, at context: EventContext
@@ -413,7 +418,8 @@ extension Executor {
     return begin(order)
   }
 
-  /// Gives back what was let out and does not begin here, unless it is over, or known to have begun.
+  /// Returns a granted message that does not start here, unless it is finished, or known to have
+  /// begun.
   private func returned(
     _ message: MessageID, _ attempt: UInt16, of session: SessionID, under token: UInt64,
     in workspace: Workspace, at context: EventContext
@@ -426,14 +432,14 @@ extension Executor {
       at: context)
   }
 
-  /// An attempt was let out that cannot begin any more: nobody got the prompt, so it is tried again.
+  /// A granted attempt can no longer begin: no agent got the prompt, so it is tried again.
   private func handedBack(_ order: StartOrder, at context: EventContext) -> [Action] {
     let run = order.run(
       .interrupted, milliseconds: context.wall, note: "The host stopped before the agent got it.")
     return [.perform(.reportRun(order.message, run), then: [.retry(order.message)])]
   }
 
-  /// Waits before the next try, longer each time, with jitter.
+  /// Waits before the next attempt, longer each time, with jitter.
   mutating func wait(
     _ session: SessionID, endsWithChange: Bool, isForRenewal: Bool = false, at context: EventContext
   ) {
@@ -444,7 +450,7 @@ extension Executor {
       Pause(until: until, endsWithChange: endsWithChange, isForRenewal: isForRenewal))
   }
 
-  /// Nobody confirmed the lease for too long.
+  /// The lease was not confirmed for too long.
   private mutating func lapse(_ session: SessionID) {
     guard let token = sessions[session]?.lease.held?.token else { return }
     loseLease(session)

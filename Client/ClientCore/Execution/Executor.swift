@@ -2,49 +2,51 @@ import DispatchAuthority
 package import QueueModel
 package import WireProtocol
 
-/// Runs the messages of the sessions whose host this device is: one at a time in each session, in
+/// Runs the messages of the sessions whose host is this device: one at a time in each session, in
 /// the order of their queues, and every attempt at most once.
 ///
 /// A state machine without processes, sockets, files and clocks. Methods are events; each returns
-/// what the driver has to do, in order. What is stored is the driver's affair: it stores an order's
-/// intent before it starts the agent, and tells at the next start of the program which intents
-/// never ended.
+/// the driver's actions, in order. The driver does the storing: it stores an order's intent before
+/// it starts the agent, and reports the intents that never ended at the next start of the program.
 package struct Executor: Sendable {
-  /// What the driver has to do.
+  /// An action of the driver.
   package enum Action: Hashable, Sendable {
-    /// Ask the authority; where there is no connection, when there is one again.
+    /// Ask the authority; without a connection, once there is one again.
     case ask(AuthorityRequest, id: UInt64)
-    /// Hand it on to whoever runs the agents; of a start, once the disk has intent and report, which are
-    /// stored in one transaction.
+    /// Pass it to the code that runs the agents; a start only once the disk has intent and report,
+    /// which are stored in one transaction.
     case tell(AgentOrder)
-    /// Do this command and what follows from it, and forget the intent of this attempt, all in one
-    /// transaction. If the command changes nothing, nothing follows from it.
+    /// Perform this command with its consequences, and remove the intent of this attempt, all in
+    /// one transaction. If the command changes nothing, it has no consequences.
     case end(Command, then: [Command], StartOrder)
-    /// The same, where there is no intent.
+    /// The same without an intent.
     case perform(Command, then: [Command])
   }
 
   package var settings: ExecutionSettings
-  /// What people at this device say of single sessions.
+  /// The choices of users at this device about single sessions.
   package var choices: SessionChoices
   package let device: DeviceID
-  /// Numbers of requests rise with every one.
+  /// The number of the latest request; numbers increase.
   private var lastRequest: UInt64
   var sessions: [SessionID: SessionRun] = [:]
-  /// Sessions in which somebody works at the agent's own prompt.
+  /// Sessions in which a user works at the agent's own prompt.
   var busy: Set<SessionID> = []
   /// Sessions whose agents wait for a prompt; see `StartMode.gated`.
   var opened: Set<SessionID> = []
-  /// Sessions for which this run of the program asks for consent, and whether all devices show the question.
+  /// Sessions for which this run of the program asks for consent, and whether all devices show the
+  /// question.
   private var consentAsked: [SessionID: Bool] = [:]
-  /// Whether the authority lets messages out by itself, where it is asked to.
+  /// Whether the authority grants messages without a further question, if it has an open request.
   package var authorityStands = false
-  /// Whether this device is its own authority: nobody else gets a lease, so none of its own ends.
+  /// Whether this device is its own authority: no other device gets a lease, so none of its own
+  /// ends.
   package var isAlone = false
   package private(set) var isDraining = false
   package internal(set) var counters = ExecutionCounts()
 
-  /// - Parameter firstRequest: 64 random bits, so that no other run of the program uses the numbers.
+  /// - Parameter firstRequest: 64 random bits, so that no other run of the program uses the same
+  ///   numbers.
   package init(
     device: DeviceID, settings: ExecutionSettings = .init(), choices: SessionChoices = .init(),
     firstRequest: UInt64
@@ -55,12 +57,12 @@ package struct Executor: Sendable {
     lastRequest = firstRequest
   }
 
-  /// When `timePassed` is due at the latest; nil where nothing waits for time.
+  /// When `timePassed` must be called at the latest; nil: never.
   package func deadline(wall: Int64, now: Int64) -> Int64? {
     sessions.values.compactMap { $0.deadline(wall: wall, now: now, isAlone: isAlone) }.min()
   }
 
-  /// What was asked under a number; nil where no answer to it is expected any more.
+  /// The question with a number; nil if no answer to it is expected any more.
   package func question(_ id: UInt64) -> AuthorityRequest? {
     for session in sessions.values {
       if let asking = session.question.asking, asking.id == id { return asking.request }
@@ -72,10 +74,10 @@ package struct Executor: Sendable {
     return nil
   }
 
-  /// Whether an attempt was let out to this device that did not begin, and will not with the text
-  /// that it was let out with: what was changed here meanwhile counts.
+  /// Whether an attempt was granted to this device that did not begin, and will not begin with its
+  /// text: local changes since then count.
   ///
-  /// - Parameter token: of the lease that the attempt was let out under.
+  /// - Parameter token: the token of the lease under which it was granted.
   func givesBack(_ message: MessageID, attempt: UInt16, token: UInt64) -> Bool {
     guard let session = sessions.values.first(where: { $0.lease.held?.token == token }) else {
       return false
@@ -89,21 +91,21 @@ package struct Executor: Sendable {
     return !isHere(session.work.order) && !isHere(session.past.lastEnded)
   }
 
-  /// The sessions in which an agent works, by session.
+  /// The attempts that agents work on, by session.
   package var running: [SessionID: StartOrder] { sessions.compactMapValues { $0.work.order } }
 
-  /// Whether the authority is to confirm a lease.
+  /// Whether the authority must confirm a lease.
   var holdsLease: Bool { sessions.values.contains { $0.lease != .none } }
 
-  /// The attempts that keep sessions of this device on another one, as the authority said last.
+  /// The attempts on other devices that block sessions of this one, as the authority last reported.
   package var runsElsewhere: [SessionID: AttemptElsewhere] {
     sessions.compactMapValues(\.past.runsElsewhere)
   }
 
   // MARK: - Events
 
-  /// Intents of an earlier run of the program that never ended: nobody knows what the agent did,
-  /// unless the driver knows that it died.
+  /// Intents of an earlier run of the program that never ended: the agent's outcome is unknown,
+  /// unless the driver knows that the agent died.
   package mutating func recovered(
     _ intents: [StartOrder], deadAgents: Set<MessageID> = [], at context: EventContext
   ) -> [Action] {
@@ -112,7 +114,7 @@ package struct Executor: Sendable {
     }
   }
 
-  /// Queues changed, or the program began.
+  /// Queues changed, or the program started.
   package mutating func queuesChanged(
     _ changed: Set<SessionID>, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
@@ -131,8 +133,9 @@ package struct Executor: Sendable {
     return actions
   }
 
-  /// Whether to ask for consent, or to ask no more. A session shows one question at a time: if another
-  /// one takes the place of this, or its agent goes on at a person's prompt, this is asked again after it.
+  /// Whether to ask for consent, or to stop asking. A session shows one question at a time: if
+  /// another one replaces this one, or its agent continues at a user's prompt, this one is asked
+  /// again after it.
   private mutating func consent(to session: SessionID, in workspace: Workspace) -> [Action] {
     guard settings.asksForConsent, lacksConsent(session),
       workspace.host(of: session) == .some(.some(device))
@@ -153,7 +156,7 @@ package struct Executor: Sendable {
     return [.tell(.askConsent(session))]
   }
 
-  /// Time has passed: to be called at `deadline`.
+  /// Time has passed. Call it at `deadline`.
   package mutating func timePassed(in workspace: Workspace, at context: EventContext) -> [Action] {
     var actions: [Action] = []
     for session in sessions.keys.sorted() {
@@ -162,8 +165,8 @@ package struct Executor: Sendable {
     return actions
   }
 
-  /// A connection to the authority is there again: what was not answered is asked again, and nothing
-  /// stands there any more.
+  /// The authority is connected again: unanswered questions are asked again, and no request is open
+  /// there any more.
   package mutating func connected(in workspace: Workspace, at context: EventContext) -> [Action] {
     sessions.keys.sorted().flatMap { session -> [Action] in
       sessions[session]?.next = .none
@@ -175,8 +178,8 @@ package struct Executor: Sendable {
     }
   }
 
-  /// Another authority decides from now on: leases of the one before count for what runs alone. Everything
-  /// is due with that: `timePassed` is to follow.
+  /// Another authority decides from now on: leases of the former one only count for running agents.
+  /// Everything must be checked again: `timePassed` must follow.
   package mutating func authorityChanged(isAlone: Bool) {
     self.isAlone = isAlone
     authorityStands = !isAlone
@@ -191,7 +194,7 @@ package struct Executor: Sendable {
     }
   }
 
-  /// Somebody works in a session, or is done.
+  /// A user works in a session, or has finished.
   package mutating func busyChanged(
     _ session: SessionID, _ isBusy: Bool, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
@@ -199,7 +202,7 @@ package struct Executor: Sendable {
     return queuesChanged([session], in: workspace, at: context)
   }
 
-  /// The agent of a session waits for a prompt, or does not any more.
+  /// The agent of a session waits for a prompt, or no longer does.
   package mutating func gateChanged(
     _ session: SessionID, isOpen: Bool, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
@@ -210,12 +213,12 @@ package struct Executor: Sendable {
   /// When a session's messages may start, consent included.
   func mode(of session: SessionID) -> StartMode { choices.mode(of: session, settings) }
 
-  /// Whether a person's consent is all that is missing for the session to run here.
+  /// Whether only a user's consent is missing for the session to run here.
   package func lacksConsent(_ session: SessionID) -> Bool {
     choices.lacksConsent(session, settings)
   }
 
-  /// Whether settings and consent let anything start in a session now.
+  /// Whether settings and consent allow a start in a session now.
   func mayStart(in session: SessionID) -> Bool {
     switch mode(of: session) {
     case .off: false
@@ -234,7 +237,7 @@ package struct Executor: Sendable {
     return released(order, in: workspace, at: context)
   }
 
-  /// No agent here has a message any more: it may begin in the queue where it stands by now.
+  /// No agent here has a message any more: it may start in its present queue.
   private mutating func released(
     _ order: StartOrder, in workspace: Workspace, at context: EventContext
   ) -> [Action] {
@@ -254,8 +257,8 @@ package struct Executor: Sendable {
       sessions[session]?.next = .none
       return step(session, in: workspace, at: context)
     }
-    // An answer to a question that was given up is dropped: a lease it grants ends by itself, and
-    // an attempt it lets out is never begun, but for being asked for anew.
+    // An answer to an abandoned question is dropped: a lease that it grants expires, and an attempt
+    // that it grants never begins unless it is requested again.
     guard let session = sessions.first(where: { $0.value.question.asking?.id == id })?.key,
       let asking = sessions[session]?.question.asking
     else { return [] }
@@ -294,7 +297,7 @@ package struct Executor: Sendable {
       + step(session, in: workspace, at: context)
   }
 
-  /// The program is to end: nothing new begins; what runs may end until it is stopped.
+  /// The program is to end: nothing new starts; running agents may finish until they are stopped.
   package mutating func drainRequested(
     in workspace: Workspace, at context: EventContext
   ) -> [Action] {
@@ -302,7 +305,7 @@ package struct Executor: Sendable {
     return timePassed(in: workspace, at: context) + drainedIfDone()
   }
 
-  /// The time to end in peace is over.
+  /// The time for a graceful end is over.
   package mutating func graceEnded() -> [Action] {
     for session in sessions.keys where sessions[session]?.work == SessionRun.Work.none {
       sessions[session]?.question.end()
@@ -311,12 +314,12 @@ package struct Executor: Sendable {
     return sessions.keys.sorted().compactMap { stop($0, because: .drained) } + drainedIfDone()
   }
 
-  /// A person wants the agent of a session stopped.
+  /// A user wants to stop the agent of a session.
   package mutating func stopRequested(_ session: SessionID) -> [Action] {
     stop(session, because: .person).map { [$0] } ?? []
   }
 
-  /// Somebody elsewhere wants an attempt stopped: the agent that has it, or it never begins.
+  /// A user elsewhere wants to stop an attempt: the agent is stopped, or the attempt never begins.
   private mutating func stopped(
     _ attempt: AttemptName, of session: SessionID, in workspace: Workspace,
     at context: EventContext
@@ -331,8 +334,8 @@ package struct Executor: Sendable {
     else { return [] }
     let order = StartOrder(
       session: session, message: attempt.message, attempt: attempt.number, token: token, text: "")
-    let run = order.run(.cancelled, milliseconds: context.wall, note: "A person stopped it.")
-    // The next message is looked at when the queues have that.
+    let run = order.run(.cancelled, milliseconds: context.wall, note: "A user stopped it.")
+    // The next message is examined once the queues have that.
     wait(session, endsWithChange: true, at: context)
     return [.perform(.reportRun(attempt.message, run), then: [])]
   }
@@ -348,14 +351,14 @@ package struct Executor: Sendable {
     return .ask(asking.request, id: lastRequest)
   }
 
-  /// Asks to be given the session's next message.
+  /// Requests the session's next message.
   mutating func requestNext(_ session: SessionID, under token: UInt64) -> Action {
     lastRequest &+= 1
     sessions[session]?.next = .waiting(id: lastRequest, token: token, overdueSince: nil)
     return .ask(.next(session: session, token: token), id: lastRequest)
   }
 
-  /// Takes that back.
+  /// Withdraws that request.
   mutating func withdraw(_ session: SessionID) -> [Action] {
     guard case .waiting(let id, let token, _)? = sessions[session]?.next else { return [] }
     lastRequest &+= 1
@@ -369,7 +372,7 @@ package struct Executor: Sendable {
       sessions[session]?.work = .stopping(run, reason)
       return .tell(.stop(session, attempt: run.order.attempt))
     case .stopping(let run, let earlier):
-      // What a person wants holds, whatever it is being stopped for already.
+      // A user's wish counts, whatever the agent is being stopped for already.
       if reason.isFinal, !earlier.isFinal { sessions[session]?.work = .stopping(run, reason) }
       return nil
     case .some(.none), nil:

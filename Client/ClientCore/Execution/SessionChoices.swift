@@ -1,8 +1,9 @@
 package import QueueModel
 
-/// What people at this device said of single sessions: kept by its store, and known to no other device.
+/// The choices of users at this device about single sessions: in its store, and unknown to other
+/// devices.
 package struct SessionChoices: Hashable, Sendable {
-  /// The sessions that a person at this device lets it run.
+  /// The sessions that a user at this device allows to run here.
   package var consented: Set<SessionID>
   /// The sessions that have an agent of their own.
   package var agents: [SessionID: AgentChoice]
@@ -20,13 +21,13 @@ package struct SessionChoices: Hashable, Sendable {
     }
   }
 
-  /// When a session's messages may start, consent included. A person's own agent that asks for each
-  /// prompt (`gated`) is the consent.
+  /// When a session's messages may start, consent included. A user's own agent that asks for each
+  /// prompt (`gated`) counts as consent.
   func mode(of session: SessionID, _ settings: ExecutionSettings) -> StartMode {
     lacksConsent(session, settings) ? .off : wantedMode(of: session, settings)
   }
 
-  /// Whether a person's consent is all that is missing for the session to run here.
+  /// Whether only a user's consent is missing for the session to run here.
   func lacksConsent(_ session: SessionID, _ settings: ExecutionSettings) -> Bool {
     settings.needsConsent && wantedMode(of: session, settings) == .free
       && !consented.contains(session)
@@ -37,7 +38,7 @@ package struct SessionChoices: Hashable, Sendable {
   }
 }
 
-/// An agent that a session has on this device in place of the device's.
+/// An agent that a session uses on this device instead of the device's.
 package struct AgentChoice: Hashable, Sendable {
   /// Its name in the store.
   package var name: String
@@ -49,10 +50,10 @@ package struct AgentChoice: Hashable, Sendable {
   }
 }
 
-/// One thing that a person at this device says of a session.
+/// One choice of a user at this device about a session.
 package enum SessionChoice: Hashable, Sendable {
-  /// It may run here, or may no longer.
+  /// The session may run here, or no longer may.
   case consent(SessionID, isGiven: Bool)
-  /// It has this agent here; nil: the device's.
+  /// The session's agent here; nil: the device's.
   case agent(SessionID, AgentChoice?)
 }

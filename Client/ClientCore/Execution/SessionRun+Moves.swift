@@ -5,13 +5,13 @@ import WireProtocol
 extension SessionRun.Lease {
   var held: HeldLease? { if case .held(let lease) = self { lease } else { nil } }
 
-  /// The token of one that lapsed.
+  /// The token of a lapsed lease.
   var lapsedToken: UInt64? { if case .lapsed(let token) = self { token } else { nil } }
 
-  /// The token of one that is held or lapsed.
+  /// The token of a lease that is held or lapsed.
   var token: UInt64? { held?.token ?? lapsedToken }
 
-  /// It is given up, where there is one; what lapsed stays so.
+  /// Gives a held lease up; a lapsed one stays lapsed.
   mutating func drop() {
     if held != nil { self = .none }
   }
@@ -28,18 +28,18 @@ extension SessionRun.Question {
     }
   }
 
-  /// Asks, in the place of what was asked before.
+  /// Asks, instead of an earlier question.
   mutating func ask(_ asking: Asking) {
     self = .asking(asking, then: pause)
   }
 
-  /// The answer came, or is not waited for any more.
+  /// The answer arrived, or is no longer awaited.
   mutating func end() {
     guard case .asking(_, let pause) = self else { return }
     self = pause.map { .paused($0) } ?? .silent
   }
 
-  /// Asks nothing for a while, once what is asked has been answered.
+  /// Asks nothing for a while, once the open question is answered.
   mutating func wait(_ pause: Pause) {
     self = asking.map { .asking($0, then: pause) } ?? .paused(pause)
   }
@@ -48,7 +48,7 @@ extension SessionRun.Question {
     self = asking.map { .asking($0, then: nil) } ?? .silent
   }
 
-  /// The same question goes out again.
+  /// The same question is sent again.
   mutating func sendAgain(repeats: Int, at now: Int64) {
     guard case .asking(var asking, let pause) = self else { return }
     asking.sentAt = now
@@ -58,7 +58,7 @@ extension SessionRun.Question {
 }
 
 extension SessionRun.NextRequest {
-  /// The number of the request, also of one that is being taken back.
+  /// The number of the request, also while it is being withdrawn.
   var id: UInt64? {
     switch self {
     case .none: nil
@@ -66,7 +66,7 @@ extension SessionRun.NextRequest {
     }
   }
 
-  /// The token that it was asked under.
+  /// The token under which it was asked.
   var token: UInt64? {
     switch self {
     case .none: nil
@@ -108,14 +108,14 @@ extension SessionRun.Work {
 }
 
 extension SessionRun {
-  /// A lease is confirmed anew when it was not for so long.
+  /// The age at which a lease is renewed.
   var renewalMilliseconds: Int64 {
     work == .none ? LeaseTimes.renewalMilliseconds : LeaseTimes.workingRenewalMilliseconds
   }
 
-  /// When something is to be done, on the clock that never steps; nil where nothing waits for time.
+  /// When something must be done, on the clock that never steps; nil: never.
   ///
-  /// - Parameter isAlone: whether leases go on without being confirmed.
+  /// - Parameter isAlone: whether leases continue without being confirmed.
   func deadline(wall: Int64, now: Int64, isAlone: Bool) -> Int64? {
     var next: [Int64] = []
     switch question {
@@ -127,7 +127,7 @@ extension SessionRun {
     if let since = self.next.overdueSince, question.asking == nil {
       next.append(since + ExecutorTimes.overdueMilliseconds)
     }
-    // The wall clock may be set meanwhile, so it is looked at again now and then.
+    // The wall clock may be set meanwhile, so it is checked now and then.
     if let wakeAtWall = times.wakeAtWall {
       next.append(now + min(max(0, wakeAtWall - wall), ExecutorTimes.wallLookMilliseconds))
     }

@@ -1,13 +1,13 @@
 package import QueueModel
 
-/// A message to be handed to an agent; stored as an intent before it is.
+/// A message for an agent; stored as an intent before it is handed over.
 package struct StartOrder: Hashable, Sendable {
   package var session: SessionID
   package var message: MessageID
   package var attempt: UInt16
-  /// The token of the lease it was let out under.
+  /// The token of the lease under which it was granted.
   package var token: UInt64
-  /// The prompt, exactly as it was let out.
+  /// The prompt, exactly as it was granted.
   package var text: String
 
   package init(
@@ -20,18 +20,18 @@ package struct StartOrder: Hashable, Sendable {
     self.text = text
   }
 
-  /// Whether a run of a message is that of this order, or an earlier one with its number: after a server
-  /// was put back, an attempt of the same number may run under a later lease.
+  /// Whether a run of a message is that of this order, or an earlier one with its number: after a
+  /// restore of the server, an attempt with the same number may run under a later lease.
   func isReported(by run: Run, of message: MessageID) -> Bool {
     self.message == message && attempt == run.attempt && token >= run.token
   }
 
-  /// Whether another order is of the same attempt; one made from a report has no text.
+  /// Whether another order is for the same attempt; one made from a report has no text.
   package func isSameAttempt(as other: StartOrder) -> Bool {
     message == other.message && attempt == other.attempt && token == other.token
   }
 
-  /// What to report of it.
+  /// The run to report.
   package func run(_ phase: RunPhase, milliseconds: Int64, note: String) -> Run {
     Run(token: token, attempt: attempt, phase: phase, milliseconds: milliseconds, note: note)
   }

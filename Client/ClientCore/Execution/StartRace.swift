@@ -1,8 +1,8 @@
 package import QueueModel
 package import WireProtocol
 
-/// A change of a waiting message, which races with its start: who made it asks the authority for
-/// the message's `outcome` behind it, and the answer says who was first.
+/// A change of a waiting message, which races with its start. The author of the change asks the
+/// authority for the message's `outcome` after it, and the answer shows which came first.
 ///
 /// ```swift
 /// let race = StartRace(withdrawing: message, in: workspace)   // before the command
@@ -10,9 +10,9 @@ package import WireProtocol
 /// if race.ending(answer) == .inTime { … }                     // the agent will never get it
 /// ```
 package struct StartRace: Hashable, Sendable {
-  /// Who was first.
+  /// Which came first.
   package enum Ending: Hashable, Sendable {
-    /// The change: no attempt begins any more without it.
+    /// The change: no later attempt begins without it.
     case inTime
     /// The start: the agent has the message without the change.
     case tooLate
@@ -26,18 +26,18 @@ package struct StartRace: Hashable, Sendable {
   /// The digest of the text that an edit gave the message; nil for a withdrawal.
   package let content: UInt64?
 
-  /// A message is withdrawn.
+  /// A withdrawal of a message.
   ///
-  /// - Parameter workspace: as it is before that.
+  /// - Parameter workspace: the workspace before it.
   package init(withdrawing message: MessageID, in workspace: Workspace) {
     self.message = message
     knownAttempt = StartRace.attempt(of: message, in: workspace)
     content = nil
   }
 
-  /// Messages are withdrawn together.
+  /// A withdrawal of several messages.
   ///
-  /// - Complexity: O(messages), where one by one each would look through its session.
+  /// - Complexity: O(messages); one by one, each would search its session.
   package static func withdrawing(
     _ messages: some Collection<MessageID>, in workspace: Workspace
   ) -> [StartRace] {
@@ -53,10 +53,10 @@ package struct StartRace: Hashable, Sendable {
     self.content = content
   }
 
-  /// A message was given another text.
+  /// A new text of a message.
   ///
   /// - Parameters:
-  ///   - before: the workspace before that.
+  ///   - before: the workspace before it.
   ///   - after: the workspace after it.
   package init(editing message: MessageID, from before: Workspace, to after: Workspace) {
     self.message = message
@@ -68,7 +68,7 @@ package struct StartRace: Hashable, Sendable {
     workspace.runs(of: [message])[message]?.attempt ?? 0
   }
 
-  /// How it ended, by the answer to the question for the message's outcome.
+  /// The result, by the answer to the question for the message's outcome.
   package func ending(_ answer: AuthorityAnswer) -> Ending {
     guard case .outcome(let attempt, _, let digest) = answer else { return .unconfirmed }
     return attempt > knownAttempt && digest != content ? .tooLate : .inTime

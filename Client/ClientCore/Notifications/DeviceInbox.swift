@@ -2,12 +2,13 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The notifications of this device: which are known, and which stand. Pure; what it returns is
-/// stored before it is told.
+/// The notifications of this device, known and displayed. Pure; its results are stored before they
+/// are shown.
 struct DeviceInbox: Sendable {
-  /// Names are kept for so long, as the specification says.
+  /// How long names are kept, by the specification.
   static let memoryMilliseconds: Int64 = 7 * 86_400_000
-  /// Notifications that stand at most; the oldest that is no request goes first.
+  /// The maximum number of displayed notifications; of more, the oldest that is not a request goes
+  /// first.
   static let standingMax = WireLimits.inboxMax
 
   private(set) var standing: [OperationID: DeviceNotification]
@@ -18,7 +19,7 @@ struct DeviceInbox: Sendable {
     names = loaded.names
   }
 
-  /// Those that stand, in the order of their positions.
+  /// The displayed notifications, in the order of their positions.
   var inOrder: [DeviceNotification] {
     standing.values.sorted { left, right in
       let (left, right) = (left.notification, right.notification)
@@ -27,11 +28,11 @@ struct DeviceInbox: Sendable {
     }
   }
 
-  /// The greatest position that stands: what the device's own agents do, which the server gives no
-  /// position here, comes behind it.
+  /// The greatest displayed position: events of the device's own agents, which have no position
+  /// from the server here, come after it.
   var lastPosition: UInt64 { standing.values.map(\.notification.position).max() ?? 0 }
 
-  /// What follows from a notification that came; nil where it is known.
+  /// The changes for an incoming notification; nil if it is known.
   func changes(
     receiving notification: InboxNotification, isOver: Bool, wall: Int64
   ) -> NotificationChanges? {
@@ -55,7 +56,7 @@ struct DeviceInbox: Sendable {
     return changes
   }
 
-  /// What follows where requests are not awaited any more.
+  /// The changes if requests are no longer awaited.
   func changes(endingRequests isOver: (InboxNotification) -> Bool) -> NotificationChanges? {
     let over = standing.values.map(\.notification).filter { $0.request != nil && isOver($0) }
       .sorted { $0.position < $1.position }
@@ -65,7 +66,7 @@ struct DeviceInbox: Sendable {
     return changes
   }
 
-  /// Takes over what was stored.
+  /// Applies stored changes.
   mutating func stored(_ changes: NotificationChanges) {
     for item in changes.received + changes.receivedOver { names[item.name] = item.receivedAt }
     for item in changes.received { standing[item.name] = item }
@@ -76,7 +77,7 @@ struct DeviceInbox: Sendable {
     }
   }
 
-  /// Checks what stands against what is known.
+  /// Checks the displayed notifications against the known ones.
   func checkInvariants() throws(InvariantViolation) {
     guard standing.allSatisfy({ $0 == $1.name && names[$0] != nil }) else {
       throw InvariantViolation(reason: "a notification stands whose name is not known")

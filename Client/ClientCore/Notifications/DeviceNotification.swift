@@ -2,12 +2,12 @@ import QueueModel
 package import SequenceCRDT
 package import WireProtocol
 
-/// A notification as this device keeps it.
+/// A notification as this device stores it.
 package struct DeviceNotification: Hashable, Sendable {
   package var notification: InboxNotification
-  /// When it came, milliseconds since 1970 on this device's clock.
+  /// When it arrived, milliseconds since 1970 on this device's clock.
   package var receivedAt: Int64
-  /// A program of this device showed it, so that it is not shown again after a restart.
+  /// Whether a program of this device showed it, so that it is not shown again after a restart.
   package var isAnnounced: Bool
 
   package init(notification: InboxNotification, receivedAt: Int64, isAnnounced: Bool = false) {
@@ -19,26 +19,26 @@ package struct DeviceNotification: Hashable, Sendable {
   package var name: OperationID { notification.name }
 }
 
-/// Why a notification is not shown any more.
+/// Why a notification is no longer shown.
 package enum NotificationEnding: Hashable, Sendable {
-  /// Nobody awaits the request any more.
+  /// The request is no longer awaited.
   case settled
-  /// The person put it aside.
+  /// The user dismissed it.
   case dismissed
-  /// Newer ones needed its room.
+  /// Newer ones needed its place.
   case crowdedOut
 }
 
-/// What changed of the notifications that a device keeps.
+/// Changes of the notifications that a device stores.
 package struct NotificationChanges: Hashable, Sendable {
-  /// Known from now on, and standing where `isStanding`.
+  /// Known from now on, and displayed if `isStanding`.
   package var received: [DeviceNotification] = []
-  /// Known from now on but not shown: nobody awaited them any more when they came.
+  /// Known from now on but not displayed: they were no longer awaited on arrival.
   package var receivedOver: [DeviceNotification] = []
-  /// Not shown any more; their names stay known.
+  /// No longer displayed; their names stay known.
   package var ended: [OperationID] = []
   package var announced: [OperationID] = []
-  /// Names that came before and stand no more are forgotten; milliseconds since 1970.
+  /// Names from before this time that are not displayed are forgotten; milliseconds since 1970.
   package var forgetsBefore: Int64?
 
   package init() {}
@@ -46,10 +46,10 @@ package struct NotificationChanges: Hashable, Sendable {
   package var isEmpty: Bool { self == NotificationChanges() }
 }
 
-/// What a store holds of notifications.
+/// The notifications in a store.
 package struct LoadedNotifications: Hashable, Sendable {
   package var standing: [DeviceNotification]
-  /// The names of all that came in the last days, and when.
+  /// The names of all notifications of the last days, and their times.
   package var names: [OperationID: Int64]
 
   package init(standing: [DeviceNotification] = [], names: [OperationID: Int64] = [:]) {
@@ -57,7 +57,7 @@ package struct LoadedNotifications: Hashable, Sendable {
     self.names = names
   }
 
-  /// What a store holds after a change: for stores in memory.
+  /// The contents of a store after a change: for stores in memory.
   package mutating func apply(_ changes: NotificationChanges) {
     for item in changes.received + changes.receivedOver { names[item.name] = item.receivedAt }
     standing += changes.received

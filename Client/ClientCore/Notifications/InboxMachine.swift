@@ -2,35 +2,35 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The notifications of this device, and what the device wants of them.
+/// The notifications of this device, and its preferences for them.
 ///
 /// ```text
 /// a notification   delivered ──stored──▶ shown ──dismissed, answered, crowded out──▶ ended
 ///                            ──over already──▶ known, never shown
 ///
-/// a wish           set ──connection──▶ told; told again on every connection
+/// a preference     set ──connection──▶ sent; sent again on every connection
 ///
-/// the connection   there ──missed──▶ missed for 30 s ──something waits for it──▶ told, once
+/// the connection   there ──missed──▶ missed for 30 s ──something waits for it──▶ reported, once
 ///                    ▲                                                            │
 ///                    └──────────────────── there again ───────────────────────────┘
 /// ```
 struct InboxMachine: Sendable {
   typealias Action = ClientCore.Action
 
-  /// How long the connection has been missed.
+  /// How long the connection has been missing.
   enum Missing: Hashable, Sendable {
-    /// It is there, or nobody expects it.
+    /// It is established, or not expected.
     case no
     /// Since when, on the clock that never steps and on the device's.
     case since(Int64, wall: Int64)
-    /// It was looked whether something waits for it, when that was due; from then on whatever begins
-    /// to wait comes with an event of its own.
+    /// At the due time nothing waited for it; if something begins to wait later, that comes with an
+    /// event of its own.
     case long(wall: Int64)
-    /// The driver knows.
+    /// The driver was notified.
     case told
   }
 
-  /// What the server was told on a connection.
+  /// What the server was sent on a connection.
   struct Told: Hashable, Sendable {
     var connection: TransportID
     var isVisible = false
@@ -38,21 +38,21 @@ struct InboxMachine: Sendable {
   }
 
   private(set) var inbox = DeviceInbox()
-  /// Until when the person looks at the device, on the clock that never steps.
+  /// Until when the user looks at the device, on the clock that never steps.
   private var visibleUntil: Int64?
   private var preferences = NotificationPreferences()
   private var told: Told?
-  /// Questions that were sent, and whether a caller waits for their answers.
+  /// Open questions, and whether a caller waits for their answers.
   private var questions: [UInt64: (request: InboxRequest, isAwaited: Bool)] = [:]
   private var missing = Missing.no
 
-  /// A connection that is missed for so long is told where something waits for it.
+  /// After this time a missing connection is reported if something waits for it.
   static let missingMilliseconds: Int64 = 30_000
 
-  /// Whether the person looks at this device, as far as anybody said.
+  /// Whether the user looks at this device, as far as reported.
   func isVisible(now: Int64) -> Bool { visibleUntil.map { $0 > now } ?? false }
 
-  /// When time matters to notifications.
+  /// When notifications need a call of `timePassed`.
   var deadline: Int64? {
     var times: [Int64] = []
     if case .since(let since, _) = missing {
@@ -62,7 +62,7 @@ struct InboxMachine: Sendable {
     return times.min()
   }
 
-  /// What the store held.
+  /// The store's notifications.
   mutating func loaded(_ loaded: LoadedNotifications) {
     inbox = DeviceInbox(loaded)
   }
@@ -81,7 +81,7 @@ struct InboxMachine: Sendable {
 extension InboxMachine {
   // MARK: - Inbox
 
-  /// The server delivers a notification: it is stored before the answer goes out.
+  /// The server delivers a notification: it is stored before the answer is sent.
   mutating func received(
     _ notification: InboxNotification, on id: TransportID,
     over connection: ConnectionMachine, at context: EventContext, store: some ReplicaStore
@@ -90,12 +90,12 @@ extension InboxMachine {
       + [.send(id, .notified(notification.position))]
   }
 
-  /// Keeps a notification that is not known yet.
+  /// Stores a notification that is not known yet.
   private mutating func taken(
     _ notification: InboxNotification, _ connection: ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
-    // Where operations lack, nothing can be said of a request.
+    // While operations are missing, the state of a request is unknown.
     let isOver =
       notification.request != nil && !notification.isAwaited(in: connection.replica.workspace)
     guard
@@ -107,7 +107,7 @@ extension InboxMachine {
       + changes.received.map { .notified($0) }
   }
 
-  /// Agents of this device ask or ended.
+  /// Agents of this device asked or ended.
   mutating func received(
     _ news: [InboxNotification], _ connection: ConnectionMachine, at context: EventContext,
     store: some ReplicaStore
@@ -120,7 +120,7 @@ extension InboxMachine {
     return actions
   }
 
-  /// Somebody answered a request: it is not shown any longer.
+  /// A request was answered: it is no longer shown.
   mutating func requestEnded(
     _ request: RequestID, _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -141,12 +141,13 @@ extension InboxMachine {
     where isOver: (InboxNotification) -> Bool
   ) throws(Replica.Fault) -> [Action] {
     guard let changes = inbox.changes(endingRequests: isOver) else { return [] }
-    // An agent may wait for what comes behind it; one that a loss of power brings back ends again.
+    // An agent may wait for later changes; a notification that returns after a loss of power ends
+    // again.
     try keep(changes, waitsForDisk: false, connection, store: store)
     return changes.ended.map { .notificationEnded($0, .settled) }
   }
 
-  /// The person puts notifications aside.
+  /// The user dismisses notifications.
   mutating func dismissed(
     _ names: [OperationID], _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -178,9 +179,9 @@ extension InboxMachine {
     inbox.stored(changes)
   }
 
-  // MARK: - What the device wants
+  // MARK: - Preferences
 
-  /// Somebody says for how long the person looks at the device; nil: not any more.
+  /// Reports how long the user looks at the device; nil: no longer.
   mutating func visibilityChanged(
     forMilliseconds duration: Int64?, over connection: ConnectionMachine, at context: EventContext
   ) -> [Action] {
@@ -188,7 +189,7 @@ extension InboxMachine {
     return tellWishes(over: connection, at: context)
   }
 
-  /// What the device wants to be notified of was set, or set anew.
+  /// The device's notification preferences were set.
   mutating func preferencesChanged(
     _ preferences: NotificationPreferences, over connection: ConnectionMachine,
     at context: EventContext
@@ -197,9 +198,9 @@ extension InboxMachine {
     return tellWishes(over: connection, at: context)
   }
 
-  /// Asks the server something about the device's notifications; the answer comes as `replied`.
+  /// Sends the server a question about the device's notifications; the answer comes as `replied`.
   ///
-  /// - Returns: nil where it cannot be asked now.
+  /// - Returns: nil if it cannot be asked now.
   mutating func questionAsked(
     _ request: InboxRequest, id: UInt64, over connection: ConnectionMachine
   ) -> [Action]? {
@@ -208,7 +209,7 @@ extension InboxMachine {
     return [.send(current, .request(request.request(id: id)))]
   }
 
-  /// Tells the server what it does not know yet.
+  /// Sends the server what it does not know yet.
   private mutating func tellWishes(
     over connection: ConnectionMachine, at context: EventContext
   ) -> [Action] {
@@ -233,18 +234,18 @@ extension InboxMachine {
     }
   }
 
-  /// The answer to a question about notifications; nil where it is to another question.
+  /// The answer to a question about notifications; nil if it is to another question.
   mutating func answered(_ response: Response) -> [Action]? {
     guard let question = questions.removeValue(forKey: response.id) else { return nil }
-    // An answer that breaks the specification is as good as none.
+    // An answer that breaks the specification counts as none.
     let answer = (try? InboxAnswer(response, to: question.request)) ?? .unavailable
-    // What the server could not store of the device's wishes it is told with the next connection.
+    // Preferences that the server could not store are sent with the next connection.
     return question.isAwaited ? [.replied(answer, response.id)] : []
   }
 
   // MARK: - After every event
 
-  /// What follows from an event that led to `actions`: to be called after every one.
+  /// The consequences of an event that led to `actions`. Call it after every event.
   ///
   /// - Parameter isRunning: whether an agent works here, which waits for a connection.
   mutating func following(
@@ -257,7 +258,7 @@ extension InboxMachine {
     }
     let isTouched = actions.contains { if case .changed = $0 { true } else { false } }
     if isTouched {
-      // What cannot be stored now follows with the next change.
+      // Changes that cannot be stored now follow with the next change.
       next += (try? endSettledRequests(connection, store: store)) ?? []
     }
     if connection.ready != nil {
@@ -296,7 +297,7 @@ extension InboxMachine {
     return [.connectionMissed(since: wall)]
   }
 
-  /// The connection that the questions went over is gone.
+  /// The connection of the questions is gone.
   private mutating func abandonQuestions() -> [Action] {
     defer { questions = [:] }
     return questions.filter(\.value.isAwaited).keys.sorted().map { .replied(.unavailable, $0) }
@@ -304,7 +305,7 @@ extension InboxMachine {
 }
 
 extension InboxNotification {
-  /// Whether a task waits for what it tells of.
+  /// Whether a task waits for the event's request.
   fileprivate func isAwaited(in workspace: Workspace) -> Bool {
     request.map { workspace.awaits($0, in: session) } ?? false
   }

@@ -1,23 +1,24 @@
 package import QueueModel
 
-/// Messages on their way out, each with what became of it: the state machine behind
-/// `OutgoingMessageQueue`, and behind what the sync says of the messages of this device.
+/// Outgoing messages with their states: the state machine of `OutgoingMessageQueue`, and of the
+/// sync's reports about this device's messages.
 ///
-/// Methods are events and return what is to be done, in order. Waits and timeouts are times in the
+/// Methods are events and return the actions, in order. Waits and timeouts are times in the
 /// entries, so each belongs to one attempt, and `deadline` is the next of them: there is no timer
-/// that could outlive what it was set for (S3-50, S3-52, S3-54).
+/// that could outlive its purpose (S3-50, S3-52, S3-54).
 package struct OutgoingQueue: Sendable {
-  /// What the driver does.
+  /// An action of the driver.
   package enum Action: Hashable, Sendable {
     /// Hand it to the transport.
     case send(OutgoingMessage, sequence: UInt64, attempt: Int)
     case delivered(MessageID)
     case failed(MessageID, MessageQueueError)
-    /// For the log: a confirmation came for what was given up, or was to be sent again.
+    /// For the log: a confirmation arrived for a message that was given up, or was to be sent
+    /// again.
     case confirmedLate(MessageID, QueueStatus)
   }
 
-  /// What a store has to hold from now on.
+  /// The contents of the store from now on.
   package struct Changes: Hashable, Sendable {
     package var written: [QueuedMessage]
     package var removed: [MessageID]
@@ -32,16 +33,16 @@ package struct OutgoingQueue: Sendable {
 
   private struct Entry: Sendable {
     var shown: QueuedMessage
-    /// Attempts in all; an event of an earlier attempt has no effect on a later one.
+    /// The number of attempts; an event of an earlier attempt has no effect on a later one.
     var attempt = 0
-    /// While it is queued: not before. While it is under way: fails then.
+    /// If queued: not before this time. If under way: it fails at this time.
     var dueAt: Int64?
   }
 
-  /// Confirmed messages of which the receipt is kept (S3-59).
+  /// The maximum number of kept receipts of confirmed messages (S3-59).
   package static let receiptsMax = 1_000
-  /// A store that refused is tried again after so long, in milliseconds; each further time after
-  /// twice as long, up to `storeRetryMax`.
+  /// The wait after a refusal of the store, in milliseconds; it doubles with each further one, up
+  /// to `storeRetryMax`.
   package static let storeRetryMin: Int64 = 1_000
   package static let storeRetryMax: Int64 = 60_000
   /// Bytes of a failure's text that are kept.
@@ -55,12 +56,12 @@ package struct OutgoingQueue: Sendable {
   private var receipts: [MessageID] = []
   package private(set) var lastSequence: UInt64
   private var changes = Changes()
-  /// How often in a row the store refused, and until when it is left alone.
+  /// Refusals of the store in a row, and until when it is left alone.
   private var refusals = 0
   private var heldUntil: Int64 = .min
 
-  /// Takes up what a store held. What was under way is sent again: nobody knows whether it arrived,
-  /// and the receiver knows it by its id (S3-49, S3-58).
+  /// Continues from a store. Messages that were under way are sent again: their arrival is unknown,
+  /// and the receiver recognizes them by their ids (S3-49, S3-58).
   package init(
     config: MessageQueueConfig, stored: [QueuedMessage] = [], lastSequence: UInt64 = 0
   ) {
@@ -81,13 +82,13 @@ package struct OutgoingQueue: Sendable {
     receipts.sort { (time($0), $0) < (time($1), $1) }
   }
 
-  /// What the store does not hold yet; empty afterwards.
+  /// Returns changes that the store lacks; there are none afterwards.
   package mutating func takeChanges() -> Changes {
     defer { changes = Changes() }
     return changes
   }
 
-  /// The next time at which `timePassed` has something to do, and a store that may take it.
+  /// The next time at which `timePassed` has something to do, and the store may be tried.
   package var deadline: Int64? {
     waiting.compactMap { id -> Int64? in
       guard let entry = entries[id] else { return nil }
@@ -95,28 +96,28 @@ package struct OutgoingQueue: Sendable {
     }.min().map { max($0, heldUntil) }
   }
 
-  /// The store did not take what followed from an event. Nothing of that happened, so what is due
-  /// stays due; a disk that is full stays so for a while.
+  /// The store refused the consequences of an event. None of them happened, so due work stays due;
+  /// a full disk stays full for a while.
   package mutating func storeRefused(at context: EventContext) {
     let wait = OutgoingQueue.storeRetryMin << Int64(min(refusals, 10))
     refusals += 1
     heldUntil = context.now.addingWithoutOverflow(min(wait, OutgoingQueue.storeRetryMax))
   }
 
-  /// The store took what followed from an event.
+  /// The store accepted the consequences of an event.
   package mutating func storeTook() {
     (refusals, heldUntil) = (0, .min)
   }
 }
 
-// What a person or the driver asks.
+// Requests of users and the driver.
 extension OutgoingQueue {
-  /// Everything, in the order of the numbers; receipts first as they are older.
+  /// All messages, in the order of the numbers; receipts first as they are older.
   package var allMessages: [QueuedMessage] {
     entries.values.map(\.shown).sorted { $0.sequence < $1.sequence }
   }
 
-  /// What is neither delivered nor failed (S3-31).
+  /// Messages that are neither delivered nor failed (S3-31).
   package var pendingMessages: [QueuedMessage] {
     waiting.compactMap { entries[$0]?.shown }.filter { $0.status != .failed }
   }
@@ -127,7 +128,7 @@ extension OutgoingQueue {
 
   package func message(for id: MessageID) -> QueuedMessage? { entries[id]?.shown }
 
-  /// Puts a message in. One that is in already is left as it is (S3-58).
+  /// Adds a message. One that is known already is not changed (S3-58).
   ///
   /// - Throws: `queueFull`, `alreadyDelivered`, `messageIDTaken`; nothing changed then.
   package mutating func enqueue(
@@ -148,7 +149,7 @@ extension OutgoingQueue {
     return queued
   }
 
-  /// Starts every failed message over (S3-36).
+  /// Restarts every failed message (S3-36).
   package mutating func retryFailed() {
     for id in waiting where entries[id]?.shown.status == .failed {
       update(id) { entry in
@@ -159,7 +160,8 @@ extension OutgoingQueue {
     }
   }
 
-  /// Forgets everything that is not delivered. A person asks for it, never a disconnection (S3-54).
+  /// Removes all messages that are not delivered, at a user's request, never after a disconnection
+  /// (S3-54).
   ///
   /// - Returns: how many messages were dropped.
   @discardableResult
@@ -179,10 +181,10 @@ extension OutgoingQueue {
   }
 }
 
-// What happens to messages.
+// Events of messages.
 extension OutgoingQueue {
-  /// Takes out what is due to be sent, in order; it counts as being sent from here on (S3-24).
-  /// What waits for its next attempt is left alone (S3-50).
+  /// Returns due messages, in order; they count as being sent from here on (S3-24). Messages that
+  /// wait for their next attempt are left alone (S3-50).
   package mutating func takeDue(at context: EventContext) -> [Action] {
     let timeout = config.deliveryTimeout.wholeMilliseconds
     var actions: [Action] = []
@@ -191,12 +193,12 @@ extension OutgoingQueue {
         entry.dueAt ?? .min <= context.now
       else { continue }
       let attempt = entry.attempt + 1
-      // After a crash it is queued again: where it was going to is not worth a write to the disk.
+      // After a crash it is queued again: its new state is not worth a write to the disk.
       update(id, keeps: false) { entry in
         entry.shown.status = .sending
         entry.shown.lastAttempt = context.wall
         entry.attempt = attempt
-        // A transport that never says what became of it must not hold the message for ever.
+        // A transport that never reports must not hold the message for ever.
         entry.dueAt = context.now.addingWithoutOverflow(timeout)
       }
       actions.append(.send(entry.shown.message, sequence: entry.shown.sequence, attempt: attempt))
@@ -204,9 +206,9 @@ extension OutgoingQueue {
     return actions
   }
 
-  /// The transport took it; from here on the receiver has `deliveryTimeout` (S3-25).
+  /// The transport accepted it; from here on the receiver has `deliveryTimeout` (S3-25).
   ///
-  /// - Parameter attempt: the attempt it is about; nil is the latest.
+  /// - Parameter attempt: the attempt; nil is the latest.
   package mutating func markSent(
     _ id: MessageID, attempt: Int? = nil, at context: EventContext
   ) {
@@ -220,7 +222,7 @@ extension OutgoingQueue {
     }
   }
 
-  /// The receiver has it: it is never sent again, whatever it was before (S3-26, S3-55).
+  /// The receiver has it: it is never sent again, whatever its state was before (S3-26, S3-55).
   package mutating func confirmDelivery(_ id: MessageID, at context: EventContext) -> [Action] {
     guard let entry = entries[id], entry.shown.status != .delivered else { return [] }
     var actions: [Action] = []
@@ -256,7 +258,7 @@ extension OutgoingQueue {
     guard let entry = entries[id], attempt ?? entry.attempt == entry.attempt else { return [] }
     switch entry.shown.status {
     case .sending, .awaitingAck: break
-    // A failure that is already counted, or one of something that arrived.
+    // A failure that was counted already, or of a message that arrived.
     case .queued, .delivered, .failed: return []
     }
     let failures = entry.shown.retryCount + 1
@@ -277,7 +279,7 @@ extension OutgoingQueue {
     ]
   }
 
-  /// The way to the receiver broke: what is under way will be sent again. Not a failure.
+  /// The connection to the receiver broke: open messages will be sent again. Not a failure.
   package mutating func connectionLost() {
     for id in waiting {
       update(id, keeps: false) { entry in
@@ -288,7 +290,7 @@ extension OutgoingQueue {
     }
   }
 
-  /// Nobody was there to send that attempt: it is as if it had not been taken out.
+  /// There was no sender for that attempt: it counts as not taken.
   package mutating func notHandedOver(_ id: MessageID, attempt: Int) {
     guard isHeld(id, attempt: attempt) else { return }
     update(id, keeps: false) { entry in
@@ -303,7 +305,7 @@ extension OutgoingQueue {
     return entry.shown.status == .sending && entry.attempt == attempt
   }
 
-  /// Fails what was not confirmed in time (S3-29).
+  /// Fails messages that were not confirmed in time (S3-29).
   package mutating func timePassed(at context: EventContext) -> [Action] {
     var actions: [Action] = []
     for id in waiting {
@@ -315,7 +317,7 @@ extension OutgoingQueue {
     return actions
   }
 
-  /// base · 2^(failures − 1), at most `maxRetryDelay`, less what chance takes off (S3-28).
+  /// base · 2^(failures − 1), at most `maxRetryDelay`, minus a random part (S3-28).
   package func retryDelay(after failures: Int, random: UInt64) -> Int64 {
     let most = config.maxRetryDelay.wholeMilliseconds
     let base = min(config.baseRetryDelay.wholeMilliseconds, most)
@@ -326,7 +328,7 @@ extension OutgoingQueue {
     return delay - Int64(random % (span + 1))
   }
 
-  /// Each message is in exactly one list that fits its status, and numbers rise.
+  /// Each message is in exactly one list that fits its status, and numbers increase.
   package func checkInvariants() {
     precondition(Set(waiting).isDisjoint(with: receipts))
     precondition(waiting.count + receipts.count == entries.count)
@@ -338,7 +340,7 @@ extension OutgoingQueue {
 }
 
 extension Duration {
-  /// In milliseconds, cut down to what fits.
+  /// In milliseconds, clamped to the type's range.
   fileprivate var wholeMilliseconds: Int64 {
     let (seconds, attoseconds) = components
     let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000)

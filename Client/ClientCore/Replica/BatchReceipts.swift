@@ -1,12 +1,12 @@
 package import SequenceCRDT
 
-/// Where the server's log holds the operations of this device; bounded.
+/// The positions of this device's operations in the server's log; bounded.
 package struct BatchReceipts: Hashable, Sendable {
-  /// How many receipts are kept. An older operation is looked up in the oldest kept receipt behind
-  /// it, whose position is later: "seen by" then errs towards no.
+  /// The maximum number of receipts. An older operation is looked up in the oldest kept receipt
+  /// after it, whose position is later: "seen by" then errs towards no.
   package static let receiptsMax = 512
 
-  /// By position, each later than the one before.
+  /// By position, in ascending order.
   package private(set) var all: [Receipt] = []
 
   package init(_ stored: [Receipt] = []) {
@@ -20,7 +20,7 @@ package struct BatchReceipts: Hashable, Sendable {
     if all.count > BatchReceipts.receiptsMax { all.removeFirst(all.count / 2) }
   }
 
-  /// The log position at which operation `seq` is certainly contained, where one is known.
+  /// A log position at which operation `seq` is certainly contained, if there is one known.
   package func position(of replica: ReplicaID, seq: UInt32) -> UInt64? {
     all.first { $0.replica == replica && $0.lastSeq >= seq }?.logPosition
   }

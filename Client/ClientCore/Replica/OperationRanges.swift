@@ -31,7 +31,7 @@ extension [Operation] {
 }
 
 extension TouchedQueues {
-  /// Every queue of either workspace, for changes that go past single operations.
+  /// Every queue of either workspace, for changes beyond single operations.
   static func all(of workspaces: Workspace...) -> TouchedQueues {
     var touched = TouchedQueues(threads: true)
     for workspace in workspaces { touched.sessions.formUnion(workspace.sessions().map(\.id)) }

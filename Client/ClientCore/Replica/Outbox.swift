@@ -3,8 +3,8 @@ package import SequenceCRDT
 
 /// The operations of this store that the server's log is not known to hold.
 ///
-/// Of each replica they are one range, since a server takes them in their order. Unsent operations
-/// keep their ids, whichever process goes on with them.
+/// For each replica they are one range, since a server accepts them in order. Unsent operations
+/// keep their ids, whichever process continues with them.
 package struct Outbox: Hashable, Sendable {
   /// By replica; no empty ranges.
   package private(set) var ranges: [OperationRange] = []
@@ -14,19 +14,19 @@ package struct Outbox: Hashable, Sendable {
   }
 
   package var isEmpty: Bool { ranges.isEmpty }
-  /// How many operations there are.
+  /// The number of operations.
   package var count: Int { ranges.reduce(0) { $0 + $1.count } }
 
   package func contains(_ id: OperationID) -> Bool {
     range(of: id.replica).map { $0.first <= id.seq && id.seq <= $0.last } ?? false
   }
 
-  /// What there is of a replica.
+  /// The range of a replica.
   package func range(of replica: ReplicaID) -> OperationRange? {
     ranges.first { $0.replica == replica }
   }
 
-  /// What both have.
+  /// The common range.
   package func overlap(with other: OperationRange) -> OperationRange? {
     guard let own = range(of: other.replica), own.first <= other.last, other.first <= own.last
     else { return nil }
@@ -34,8 +34,8 @@ package struct Outbox: Hashable, Sendable {
       replica: own.replica, first: max(own.first, other.first), last: min(own.last, other.last))
   }
 
-  /// An operation without what of it waits here, and that. The log may hold the beginning of one that
-  /// has several units.
+  /// An operation split into its logged part and the part that waits here. The log may hold the
+  /// beginning of one with several units.
   func parts(of operation: Operation) -> (logged: Operation?, waiting: Operation?) {
     guard let range = operation.range.flatMap(overlap) else { return (operation, nil) }
     let count = Int(range.first - operation.id.seq)
@@ -44,7 +44,7 @@ package struct Outbox: Hashable, Sendable {
 
   /// Adds operations made here.
   ///
-  /// - Precondition: they follow on those of the same replica.
+  /// - Precondition: they follow those of the same replica.
   mutating func add(_ range: OperationRange) {
     if let index = ranges.firstIndex(where: { $0.replica == range.replica }) {
       precondition(ranges[index].last &+ 1 == range.first, "operations are numbered without gaps")
@@ -65,7 +65,7 @@ package struct Outbox: Hashable, Sendable {
     }
   }
 
-  /// The replica's operations from a number on are nobody's any more.
+  /// Removes the replica's operations from a number on: they no longer belong to this store.
   mutating func drop(_ replica: ReplicaID, from first: UInt32) {
     guard let index = ranges.firstIndex(where: { $0.replica == replica }) else { return }
     if first <= ranges[index].first {
@@ -75,7 +75,7 @@ package struct Outbox: Hashable, Sendable {
     }
   }
 
-  /// Whether nothing is left of what another outbox has: everything of it was confirmed.
+  /// Whether all operations of another outbox were confirmed.
   package func isBeyond(_ other: Outbox) -> Bool {
     other.ranges.allSatisfy { overlap(with: $0) == nil }
   }

@@ -1,17 +1,17 @@
 package import QueueModel
 import SequenceCRDT
 
-/// Forgetting what was over long ago; SPECIFICATION.md, section "Retention".
+/// Forgets messages that finished long ago; SPECIFICATION.md, section "Retention".
 extension Replica {
-  /// Shortens the log to what came since a time, in milliseconds since 1970, and with it what can be
-  /// undone.
+  /// Shortens the log to the entries since a time, in milliseconds since 1970, and the undo history
+  /// with it.
   ///
-  /// - Returns: the messages that were over by then and can be forgotten, with what they hold.
+  /// - Returns: the messages that had finished by then and can be forgotten, with their contents.
   /// - Complexity: O(log before that time + messages).
   package mutating func shortenLog(
     to milliseconds: Int64, store: some ReplicaStore
   ) throws(Fault) -> [MessageID] {
-    // What waits in the outbox is found in the log.
+    // Operations of the outbox must stay in the log.
     guard record.outbox.isEmpty else { return [] }
     guard let last = try lastEntry(before: milliseconds, store: store) else {
       return workspace.forgettable(asIn: try startingState(nil, store))
@@ -38,7 +38,7 @@ extension Replica {
   }
 
   /// The last entry that is certainly from before a time: operations without a stamp are as old as
-  /// the stamped one behind them.
+  /// the stamped one after them.
   private func lastEntry(
     before milliseconds: Int64, store: some ReplicaStore
   ) throws(Fault) -> Int64? {
@@ -55,7 +55,7 @@ extension Replica {
     return last
   }
 
-  /// Deletes texts and files of messages that are over, by ordinary operations.
+  /// Deletes texts and files of finished messages, by ordinary operations.
   package mutating func forget(
     _ ids: some Sequence<MessageID>, wall: Int64, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {

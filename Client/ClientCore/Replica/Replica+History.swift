@@ -1,22 +1,22 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// What the log tells of the past; it holds every operation behind the store's base.
+/// The log's history; it holds every operation after the store's base.
 extension Replica {
-  /// Log entries that one call looks at.
+  /// The number of log entries that one call examines.
   package static let historyEntriesMax = 2_000
-  /// Log entries read at once.
+  /// Log entries read at a time.
   static let pageEntries = 128
-  /// How far around an operation without a stamp one is looked for, in sequence numbers.
+  /// How far from an operation without a stamp one is searched for, in sequence numbers.
   static let stampDistanceMax: UInt32 = 512
 
-  /// What happened to a subject, the newest first.
+  /// The history of a subject, the newest first.
   ///
   /// - Parameters:
-  ///   - before: what is asked for is older; nil begins at the newest.
-  ///   - limit: entries to give at most. There may be fewer and still a `next`, since one call looks
-  ///     at a limited number of log entries.
-  /// - Complexity: O(log entries looked at).
+  ///   - before: returns older entries; nil begins at the newest.
+  ///   - limit: the maximum number of entries. There may be fewer and still a `next`, since one
+  ///     call examines a limited number of log entries.
+  /// - Complexity: O(log entries examined).
   package func history(
     of subject: HistorySubject, before: HistoryPosition?, limit: Int, store: some ReplicaStore
   ) throws(Fault) -> HistoryPage {
@@ -54,7 +54,7 @@ extension Replica {
     return page
   }
 
-  /// Goes on with what the log told before a snapshot took the place of its beginning.
+  /// Continues with the history from before a snapshot replaced the beginning of the log.
   private func goOn(
     page: inout HistoryPage, of subject: HistorySubject, before: HistoryPosition, limit: Int,
     store: some ReplicaStore
@@ -76,8 +76,8 @@ extension Replica {
     }
   }
 
-  /// What the log tells of what is in no outbox, the latest first; for the journal, before a snapshot
-  /// takes the place of it.
+  /// The log's history of operations outside the outbox, the latest first; for the journal, before
+  /// a snapshot replaces the log.
   ///
   /// - Complexity: O(log), of `JournalChanges.entriesMax` entries at most.
   func told(
@@ -104,8 +104,9 @@ extension Replica {
     return zip(places, events).map { JournalEntry(position: $0, event: $1) }
   }
 
-  /// Typing, cancelling and pausing carry no time; they are at most a second younger than the stamp of
-  /// their replica in front of them, or they have a note. An announcement has the time of what follows.
+  /// Adds the times. Typing, cancelling and pausing have no time; they are at most a second younger
+  /// than their replica's stamp before them, or they have a note. An announcement has the time of
+  /// what follows.
   private func tellTimes(
     in events: inout [HistoryEntry], store: some ReplicaStore
   ) throws(Fault) {
@@ -143,15 +144,15 @@ extension Replica {
     }
   }
 
-  /// An operation that tells its time.
+  /// An operation with a time.
   private struct Stamped {
     var seq: UInt32
     var milliseconds: Int64
 
-    /// The one in front of a range; where there is none, the one behind it.
+    /// The one before a range; if there is none, the one after it.
     ///
-    /// - Complexity: O(log stamps), so that a page of a thousand changes without a time is not a
-    ///   thousand walks through the log.
+    /// - Complexity: O(log stamps), so that a page of a thousand changes without a time does not
+    ///   need a thousand searches of the log.
     static func next(to range: OperationRange, in stamps: [Stamped]) -> Stamped? {
       let index = stamps.indices.partitioningIndex { stamps[$0].seq >= range.first }
       return index > 0 ? stamps[index - 1] : stamps.first
@@ -160,7 +161,7 @@ extension Replica {
 
   /// The state at a version, by replaying the log on its base.
   ///
-  /// - Throws: `Fault.history` where the log does not tell it, `.store`, `.merge`.
+  /// - Throws: `Fault.history` if the log does not reach it, `.store`, `.merge`.
   /// - Complexity: O(state of the base + operations since).
   package func workspace(
     at version: VersionVector, store: some ReplicaStore
@@ -189,7 +190,7 @@ extension Replica {
     return state
   }
 
-  /// The fewest steps that lead from one version to another, whichever is older.
+  /// The fewest steps from one version to another, whichever is older.
   ///
   /// - Throws: as `workspace(at:store:)`.
   package func changes(

@@ -3,10 +3,10 @@ package import SequenceCRDT
 package import WireProtocol
 
 extension Replica {
-  /// Operations as a frame brought them.
+  /// The operations of a frame.
   package struct Delivery: Sendable {
     package var operations: [Operation]
-    /// Their packed form, kept as it came where all of it applies.
+    /// Their packed form, kept unchanged if all of it applies.
     package var packed: [UInt8]?
     /// The prefix of the server's log that ends with them.
     package var prefix: LogPrefix
@@ -20,13 +20,13 @@ extension Replica {
 
   /// Stores and applies operations from the server's log.
   ///
-  /// - Returns: what of the queues changed.
-  /// - Throws: `Fault.merge` where they do not apply, `.store`.
+  /// - Returns: the changes of the queues.
+  /// - Throws: `Fault.merge` if they do not apply, `.store`.
   package mutating func merge(
     _ delivery: Delivery, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
     if let writer, delivery.operations.hasUnknown(of: writer.replica, given: workspace.vector) {
-      // Somebody else writes under it: a copy of this program's memory.
+      // Another program writes under it: a copy of this program's memory.
       self.writer = nil
     }
     if let change = try changeOfOutbox(by: delivery.operations, store: store) {
@@ -62,8 +62,8 @@ extension Replica {
     return outcome.touched
   }
 
-  /// Takes note that the log holds what a delivery brought, and what that names: an answer that said
-  /// so may not have counted. What some log held never stands on what is in the outbox.
+  /// Records that the log holds a delivery's operations, and those that they name: an earlier
+  /// confirmation may not have counted. Logged operations never depend on the outbox.
   mutating func confirm(_ delivery: Delivery) {
     for range in delivery.operations.ranges {
       record.outbox.confirm(range.replica, through: range.last)
@@ -76,12 +76,13 @@ extension Replica {
     advance(to: delivery.prefix)
   }
 
-  /// What comes twice on one connection, behind a snapshot that holds it, does not lead back.
+  /// A repetition on one connection, after a snapshot that includes it, does not set the prefix
+  /// back.
   private mutating func advance(to prefix: LogPrefix) {
     if prefix.position > record.prefix.position { record.prefix = prefix }
   }
 
-  /// The server stored a batch durably, and all that came before it on this connection was stored
+  /// The server stored a batch durably, and everything before it on this connection was stored
   /// here.
   package mutating func acknowledge(
     _ ranges: [OperationRange], prefix: LogPrefix, store: some ReplicaStore
@@ -97,7 +98,7 @@ extension Replica {
       transaction.receipts.append(receipt)
       next.receipts.add(receipt)
     }
-    // Where this is lost, the entry comes again.
+    // If this is lost, the entry comes again.
     transaction.waitsForDisk = false
     try commit(transaction, to: store)
     self = next
@@ -105,7 +106,7 @@ extension Replica {
 }
 
 extension [Operation] {
-  /// Whether a replica's operations behind those known are among them.
+  /// Whether they include operations of a replica after the known ones.
   fileprivate func hasUnknown(of replica: ReplicaID, given vector: VersionVector) -> Bool {
     contains { $0.id.replica == replica && $0.lastID.map { !vector.contains($0) } ?? true }
   }

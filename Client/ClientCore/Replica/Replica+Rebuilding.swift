@@ -2,21 +2,21 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What the log says of operations that are in the outbox.
+/// The differences between the log and operations in the outbox.
 struct OutboxChange {
-  /// Something else is logged under these ids, so a copy of this program's memory wrote under the same
-  /// replica: what is here from there on gets fresh ids.
+  /// Other operations are logged under these ids, so a copy of this program's memory wrote under
+  /// the same replica: the local ones from there on get fresh ids.
   var cuts: [OperationID] = []
   /// The same operations are logged with other stamps.
   var replaced: [OperationID: Operation] = [:]
 }
 
-/// Rebuilding the state where the log has something else than the outbox; SPECIFICATION.md, section
-/// "Replicas". Nothing that is logged anywhere changes.
+/// Rebuilds the state if the log differs from the outbox; SPECIFICATION.md, section "Replicas". No
+/// logged operation changes.
 extension Replica {
   /// Compares operations of the log with those in the outbox under the same ids.
   ///
-  /// - Returns: nil where they are the same.
+  /// - Returns: nil if they are the same.
   func changeOfOutbox(
     by operations: [Operation], store: some ReplicaStore
   ) throws(Fault) -> OutboxChange? {
@@ -37,12 +37,13 @@ extension Replica {
     return change.cuts.isEmpty && change.replaced.isEmpty ? nil : change
   }
 
-  /// Puts the log and the state together anew, in one transaction: what the log has under ids of the
-  /// outbox takes its place, and what it has something else for gets fresh ids, with all that names it.
+  /// Rebuilds the log and the state, in one transaction. Logged operations replace those of the
+  /// outbox with the same ids; replaced operations that differ get fresh ids, together with all
+  /// that name them.
   ///
   /// - Parameters:
   ///   - base: the state to begin with; nil is the store's.
-  ///   - delivery: what brought the change.
+  ///   - delivery: the cause of the change.
   /// - Complexity: O(the log).
   mutating func rebuild(
     _ change: OutboxChange, on base: Base? = nil, with delivery: Delivery? = nil,
@@ -83,7 +84,7 @@ extension Replica {
       if let writer, base.image.vector[writer.replica] > workspace.vector[writer.replica] {
         next.writer = nil
       }
-      // Positions may count anew.
+      // Positions may start again.
       next.record.prefix = base.prefix
       next.receipts = BatchReceipts()
     }
@@ -94,7 +95,7 @@ extension Replica {
     transaction.base = .clear
     if let base {
       transaction.base = .install(base.image)
-      // A log that cannot be read tells nothing, and the snapshot takes its place.
+      // An unreadable log has no history, and the snapshot replaces it.
       let outbox = renaming.taken.isEmpty ? next.record.outbox : record.outbox
       transaction.journal.added = (try? told(by: store, without: outbox)) ?? []
     } else if let image = try storedImage(store) {
@@ -136,7 +137,7 @@ extension Replica {
     }
   }
 
-  /// Gives entries that take the place of the log their ids.
+  /// Gives ids to entries that replace the log.
   mutating func number(_ entries: inout [StoredOperations]) {
     for index in entries.indices {
       lastEntry += 1
@@ -147,7 +148,7 @@ extension Replica {
   }
 }
 
-/// A log that is put together, and the state that it leads to.
+/// A rebuilt log, and the state that it leads to.
 struct RebuiltLog {
   private(set) var state: Workspace
   /// Without ids.
@@ -157,9 +158,9 @@ struct RebuiltLog {
     state = base
   }
 
-  /// Appends what of the operations is not there yet.
+  /// Appends the operations that are not in it yet.
   ///
-  /// - Returns: that.
+  /// - Returns: those operations.
   @discardableResult
   mutating func append(
     _ operations: [Operation], isLocal: Bool
@@ -180,7 +181,7 @@ struct RebuiltLog {
 
 /// Gives operations of the outbox fresh ids.
 private struct Renaming {
-  /// From these numbers on operations are taken.
+  /// From these numbers on operations are taken out.
   private(set) var cuts: [ReplicaID: UInt32] = [:]
   /// In the order of the log.
   private(set) var taken: [Operation] = []
@@ -191,7 +192,8 @@ private struct Renaming {
 
   private func isTaken(_ id: OperationID) -> Bool { cuts[id.replica].map { id.seq >= $0 } ?? false }
 
-  /// What stays of an operation: nothing of one that is behind a cut, or names one that is.
+  /// The remaining part of an operation: nothing of one after a cut, or of one that names such an
+  /// operation.
   mutating func kept(of operation: Operation) -> Operation? {
     guard !cuts.isEmpty else { return operation }
     let id = operation.id
@@ -202,7 +204,7 @@ private struct Renaming {
     return operation.keepingFirst(count)
   }
 
-  /// What was taken, in its order, as the operations of one replica.
+  /// The operations that were taken out, in their order, as the operations of one replica.
   func operations(of replica: ReplicaID, announcing device: DeviceID, name: String) -> [Operation] {
     var fresh = [
       Operation(

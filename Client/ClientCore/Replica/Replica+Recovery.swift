@@ -1,25 +1,25 @@
 import QueueModel
 import SequenceCRDT
 
-/// Going on where the server's state contradicts this device's: a memory was copied, both copies wrote
-/// under one replica, and the server was put back in between, so that it logged either of them.
-/// SPECIFICATION.md, section "Copies of a memory".
+/// Continues if the server's state contradicts this device's: a memory was copied, both copies
+/// wrote under one replica, and the server was restored in between, so that it logged either of
+/// them. SPECIFICATION.md, section "Copies of a memory".
 extension Replica {
-  /// Whether a state of the server shows something else under ids that are here and were logged.
+  /// Whether a state of the server has other operations under ids that are here and were logged.
   ///
-  /// - Complexity: O(both states · log); nothing where nothing here was ever logged.
+  /// - Complexity: O(both states · log); nothing if nothing here was ever logged.
   func isContradicted(by base: Base, store: some ReplicaStore) throws(Fault) -> Bool {
     guard !logged.sorted.isEmpty else { return false }
     let state = try loggedState(store: store)
-    // What is damaged here tells nothing, and is replaced.
+    // Damaged local data proves nothing, and is replaced.
     guard let whole = try? state.thawed() else { return false }
     return whole.image().contradicts(base.image)
   }
 
-  /// Takes the server's state over in the place of all that is here, and does again in it what is missing
-  /// there. One transaction.
+  /// Replaces all local data by the server's state, and redoes in it what is missing there. One
+  /// transaction.
   ///
-  /// - Throws: `Fault.queue` where the state has no room for it, `.store`; nothing changed then.
+  /// - Throws: `Fault.queue` if the state has no room for it, `.store`; nothing changed then.
   mutating func beginAnew(
     on base: Base, _ state: Workspace, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues {
@@ -47,7 +47,7 @@ extension Replica {
     return touched
   }
 
-  /// Does what another state shows and this one lacks, by ordinary commands of a fresh writer.
+  /// Redoes what another state shows and this one lacks, by ordinary commands of a fresh writer.
   private mutating func entries(
     bringingBack other: Workspace, at context: EventContext
   ) throws(Fault) -> [StoredOperations] {
@@ -75,14 +75,14 @@ extension Replica {
       }
       operations = []
     }
-    // Nobody has to be announced.
+    // Without operations there is no announcement.
     if entries.isEmpty { self = start }
     return entries
   }
 }
 
 extension Replica.Fault {
-  /// Whether operations do not fit the state that they came to.
+  /// Whether operations do not fit the state to which they were applied.
   var isMisfit: Bool {
     switch self {
     case .merge, .outOfOrder: true

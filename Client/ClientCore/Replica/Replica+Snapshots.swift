@@ -16,18 +16,18 @@ extension Replica {
     }
   }
 
-  /// What there is of each replica without the outbox: some server's log held all of it.
+  /// The known operations of each replica without the outbox: some server's log held all of them.
   var logged: VersionVector {
     var logged = workspace.vector
     for range in record.outbox.ranges { logged[range.replica] = range.first - 1 }
     return logged
   }
 
-  /// Takes the server's whole state and applies the outbox again. One transaction.
+  /// Takes over the server's whole state and applies the outbox again. One transaction.
   ///
-  /// - Returns: what of the queues changed; nil where the state lacks what a log held once, so that
-  ///   the server has to join it first. Nothing changed then.
-  /// - Throws: `Fault.merge` where the state contradicts itself, `.store`.
+  /// - Returns: the changes of the queues; nil if the state lacks logged operations, so that the
+  ///   server has to join this device's state first. Nothing changed then.
+  /// - Throws: `Fault.merge` if the state contradicts itself, `.store`.
   package mutating func install(
     _ base: Base, at context: EventContext, store: some ReplicaStore
   ) throws(Fault) -> TouchedQueues? {
@@ -37,15 +37,15 @@ extension Replica {
     }
     let known = base.image.vector
     guard known.includes(logged) else { return nil }
-    // As a rule its acknowledgement was lost; or a copy of this program's memory was first.
+    // Usually its acknowledgement was lost; or a copy of this program's memory was first.
     let shared = record.outbox.ranges.filter { $0.first <= known[$0.replica] }
     var attempts: [[OperationID]] = [[]]
     if !shared.isEmpty {
       let waiting = try outgoingEntries(store: store).flatMap(\.operations)
       var seen: Set<ReplicaID> = []
       let cuts = waiting.compactMap(state.firstUnlike).filter { seen.insert($0.replica).inserted }
-      // Something else may have been unlike before, which the state does not show: then what may be is
-      // all done anew.
+      // Earlier operations may differ too, which the state does not show: then all that may differ
+      // is redone.
       attempts = [cuts, shared.map { OperationID(replica: $0.replica, seq: $0.first) }]
     }
     for cuts in attempts {
@@ -58,10 +58,10 @@ extension Replica {
     return try beginAnew(on: base, state, at: context, store: store)
   }
 
-  /// The state without the outbox: what the server is to join. What is in the outbox goes the usual
-  /// way afterwards, past all checks.
+  /// The state without the outbox, for the server to join. Operations in the outbox are sent as
+  /// usual afterwards, through all checks.
   ///
-  /// - Complexity: O(1) where the outbox is empty, else O(the log).
+  /// - Complexity: O(1) if the outbox is empty, else O(the log).
   package func loggedState(store: some ReplicaStore) throws(Fault) -> Workspace {
     guard !record.outbox.isEmpty else { return workspace }
     var log = RebuiltLog(try startingState(nil, store))
@@ -70,12 +70,12 @@ extension Replica {
     return log.state
   }
 
-  /// Packs the sessions that something touched, as if the workspace were stored and opened again.
+  /// Packs the sessions that were used, as if the workspace were stored and opened again.
   package mutating func pack() {
     SnapshotCodec.pack(&workspace)
   }
 
-  /// The entries of the log that hold operations of the outbox, and of these that alone.
+  /// The entries of the log with operations of the outbox, reduced to these operations.
   func outgoingEntries(store: some ReplicaStore) throws(Fault) -> [StoredOperations] {
     try entries(of: store, in: record.outbox.ranges).map { entry in
       StoredOperations(
@@ -84,7 +84,7 @@ extension Replica {
     }
   }
 
-  /// All entries that hold operations of the ranges.
+  /// All entries with operations of the ranges.
   func entries(
     of store: some ReplicaStore, in ranges: [OperationRange]
   ) throws(Fault) -> [StoredOperations] {
@@ -108,7 +108,7 @@ extension Replica {
     return all
   }
 
-  /// Reads the log a page at a time, until `body` says false.
+  /// Reads the log a page at a time, until `body` returns false.
   func forEachPage(
     of store: some ReplicaStore, _ body: ([StoredOperations]) throws(Fault) -> Bool
   ) throws(Fault) {
@@ -138,8 +138,8 @@ extension Replica {
 }
 
 extension Workspace {
-  /// The first id of an operation under which the state shows something else; nil where it shows
-  /// nothing else under those that it knows.
+  /// The first id of an operation under which the state has something else; nil if the ids that it
+  /// knows match.
   fileprivate func firstUnlike(_ operation: Operation) -> OperationID? {
     let count = operation.id.count(through: vector[operation.id.replica])
     guard let known = operation.keepingFirst(count), known.isContradicted(by: self) else {

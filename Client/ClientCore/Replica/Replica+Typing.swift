@@ -4,7 +4,8 @@ import SequenceCRDT
 extension Replica {
   /// Ends the open stretch of typing with an edition, in one transaction.
   ///
-  /// - Parameter connection: the one over which what is made now goes at once; nil while the device is apart.
+  /// - Parameter connection: the one over which new operations are sent at once; nil while the
+  ///   device is apart.
   mutating func endTyping(
     over connection: UInt64?, wall: Int64, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome {

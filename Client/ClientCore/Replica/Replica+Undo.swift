@@ -12,10 +12,10 @@ extension Replica {
     workspace.next(of: undo, isUndone: true, apart: apart)
   }
 
-  /// Notes what a person did that no command of the queues does: undo names what reverses it, and goes no
-  /// further back until it is skipped.
+  /// Records an act of a user that is not a command of the queues: undo names its reversal, and
+  /// goes no further back until it is skipped.
   ///
-  /// - Parameter former: what it was before; nil if nothing had set it.
+  /// - Parameter former: the former value; nil if it had not been set.
   /// - Parameter wall: the best known time, milliseconds since 1970.
   /// - Returns: the number of the change.
   @discardableResult

@@ -2,7 +2,7 @@ package import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// The device's copy of the workspace, with what it must remember to sync it.
+/// The device's copy of the workspace, with the data for its sync.
 ///
 /// Every change goes to the store first and shows in memory only after the store has it, so that
 /// memory and disk agree whatever fails.
@@ -14,32 +14,32 @@ package struct Replica: Sendable {
   package internal(set) var undo: UndoHistory
   /// The id of the latest log entry.
   package internal(set) var lastEntry: Int64
-  /// How often the log was put together anew since this opening, so that its entries have other ids.
+  /// How often the log was rebuilt since this opening, so that its entries have other ids.
   package internal(set) var rebuilds = 0
   var clock: HybridClock
-  /// Who authors the next operation; nil where a fresh one is to be drawn for it.
+  /// The author of the next operation; nil if a fresh one must be drawn for it.
   var writer: Writer?
-  /// What the server gave for drawing one.
+  /// The server's random number for drawing one.
   var nonce: UInt64 = 0
-  /// What of the outbox are messages; nil before it is asked for.
+  /// The messages in the outbox; nil before the first request for them.
   var unsent: UnsentMessages?
-  /// The latest entry where it is a local one, packed as it is stored and sent.
+  /// The latest entry if it is a local one, packed as it is stored and sent.
   var latestLocal: StoredOperations?
-  /// When a person typed last; nil if that was before this opening.
+  /// When a user last typed; nil if that was before this opening.
   var typedAt: Int64?
 
-  /// Why a replica could not do something; nothing changed.
+  /// Why a replica failed; nothing changed.
   package enum Fault: Error, Hashable, Sendable {
     case queue(QueueError)
     case store(StoreError)
     case merge(MergeError)
     /// The server's operations name some that it did not send before.
     case outOfOrder
-    /// The log does not tell what was asked.
+    /// The log does not reach the requested time.
     case history(HistoryError)
   }
 
-  /// What the opener gives a replica.
+  /// The parameters of an opening.
   package struct Opening: Sendable {
     package var loaded: LoadedReplica
     package var device: DeviceID
@@ -52,14 +52,14 @@ package struct Replica: Sendable {
     }
   }
 
-  /// Takes up what a store held, or starts anew. Nothing is authored before the first command.
+  /// Continues from a store, or starts a new replica. Nothing is authored before the first command.
   package init(
     _ opening: Opening, at event: EventContext, store: some ReplicaStore
   ) throws(Fault) {
     let loaded = opening.loaded
     do {
       workspace = loaded.workspace ?? Workspace()
-      // In one call: every merge keeps the state before it, to go back to.
+      // In one call: every merge keeps the previous state, to go back to.
       _ = try workspace.merge(loaded.tail.flatMap(\.operations))
     } catch {
       throw .merge(error)
@@ -81,16 +81,16 @@ package struct Replica: Sendable {
     if loaded.record != record { try commit(StoreTransaction(record: record), to: store) }
   }
 
-  /// Has the next operation authored by a fresh replica.
+  /// Makes a fresh replica author the next operation.
   mutating func retireWriter() {
     writer = nil
   }
 
-  /// Sees to it that somebody may author operations.
+  /// Makes sure that there is an author.
   ///
-  /// - Returns: what the author begins with.
+  /// - Returns: the author, and the operations that it begins with.
   mutating func preparedWriter(at event: EventContext) -> (Writer, [Operation]) {
-    // The other half of the numbers is more than any command takes.
+    // The other half of the numbers is more than any command uses.
     if var writer, writer.mayWrite(at: event),
       workspace.vector[writer.replica] < Limits.sequenceMax / 2,
       workspace.device(of: writer.replica)?.name == record.deviceName
@@ -108,7 +108,7 @@ package struct Replica: Sendable {
     )
   }
 
-  /// Makes operations that no person asked for, in one transaction.
+  /// Makes operations without a user's request, in one transaction.
   mutating func author(
     wall: Int64, at event: EventContext, store: some ReplicaStore,
     _ body: (inout Workspace, CommandContext) throws(QueueError) -> CommandOutcome
@@ -136,7 +136,7 @@ package struct Replica: Sendable {
     return outcome
   }
 
-  /// Sees to it that the log can tell when a command was made.
+  /// Makes sure that the log shows when a command was given.
   private mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
     let note = TimeNote.write(
       of: outcome.operations, after: writer?.stamp(near: outcome.operations), in: context,
@@ -173,7 +173,7 @@ package struct Replica: Sendable {
     try commit(transaction, to: store)
   }
 
-  /// The only entry behind `cursor`, where it was made here a moment ago: nothing has to be read.
+  /// The only entry after `cursor`, if it was made here a moment ago: nothing has to be read.
   func onlyEntry(after cursor: Int64) -> StoredOperations? {
     guard let latestLocal, latestLocal.id == lastEntry, cursor == lastEntry - 1 else { return nil }
     return latestLocal
@@ -187,7 +187,7 @@ package struct Replica: Sendable {
     }
   }
 
-  /// Remembers other settings.
+  /// Stores other settings.
   package mutating func remember(
     store: some ReplicaStore, _ change: (inout ReplicaRecord) -> Void
   ) throws(Fault) {
@@ -198,18 +198,20 @@ package struct Replica: Sendable {
     record = next
   }
 
-  /// Does a local command and what follows from it, in one transaction; the operations are durable
+  /// Performs a local command and its consequences, in one transaction; the operations are durable
   /// when this returns.
   ///
   /// - Parameters:
-  ///   - following: done where the command changed something; what the queues refuse of it is left
-  ///     out. None of it can be undone.
+  ///   - following: performed if the command changed something; commands that the queues refuse are
+  ///     left out. None of it can be undone.
   ///   - wall: the best known time, milliseconds since 1970.
-  ///   - recordsUndo: whether the command itself can be undone; what no person asked for cannot.
-  ///   - intents: what is stored in the same transaction of what agents have.
-  ///   - choice: what is stored in the same transaction of what a person says of a session.
+  ///   - recordsUndo: whether the command itself can be undone; commands that no user requested
+  ///     cannot.
+  ///   - intents: changes of agents' intents, stored in the same transaction.
+  ///   - choice: a user's choice about a session, stored in the same transaction.
   ///   - apart: what is certain while the device does not know the server's state.
-  ///   - connection: the one over which what is made now goes at once; nil while the device is apart.
+  ///   - connection: the one over which new operations are sent at once; nil while the device is
+  ///     apart.
   package mutating func perform(
     _ command: Command, then following: [Command] = [], queueSizeMax: Int, wall: Int64,
     recordsUndo: Bool = true, intents: IntentChanges = .init(), choice: SessionChoice? = nil,
@@ -248,7 +250,7 @@ package struct Replica: Sendable {
     guard !outcome.operations.isEmpty || !undo.isEmpty || !intents.isEmpty || choice != nil
     else { return outcome }
     if outcome.operations.isEmpty {
-      // Nobody has to be announced.
+      // Without operations there is no announcement.
       announcement = []
       (next.workspace, next.writer) = (workspace, writer)
     } else {

@@ -2,14 +2,14 @@ package import QueueModel
 package import SequenceCRDT
 package import WireProtocol
 
-/// What a device remembers besides operations; stored with them in one transaction.
+/// The data of a device besides operations; stored with them in one transaction.
 package struct ReplicaRecord: Hashable, Sendable {
   /// This device; the file outside the database decides, this is its mirror.
   package var device: DeviceID
   package var deviceName: String
-  /// Names this store; leases hang on it.
+  /// Names this store; leases belong to it.
   package var store: StoreID
-  /// The workspace the queues belong to; nil before the first pairing.
+  /// The workspace of the queues; nil before the first pairing.
   package var workspace: WorkspaceID?
   /// Operations made here that the server's log is not known to hold.
   package var outbox: Outbox
@@ -31,7 +31,7 @@ package struct ReplicaRecord: Hashable, Sendable {
   }
 }
 
-/// Where the server put the end of a batch; tells which devices have seen it.
+/// The position of a batch's end in the server's log; shows which devices have seen it.
 package struct Receipt: Hashable, Sendable {
   package var replica: ReplicaID
   /// The last sequence number of the batch.

@@ -1,5 +1,5 @@
 extension ReplicaStore {
-  /// For stores whose log is short: looks through all of it.
+  /// For stores with a short log: searches all of it.
   package func entries(before: Int64, countMax: Int) throws(StoreError) -> [StoredOperations] {
     var latest: [StoredOperations] = []
     var last: Int64 = 0

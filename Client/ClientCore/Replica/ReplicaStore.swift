@@ -2,29 +2,29 @@ package import DispatchAuthority
 package import QueueModel
 package import SequenceCRDT
 
-/// The port through which the core reaches durable storage.
+/// The port from the core to durable storage.
 ///
 /// Calls are synchronous and come from one caller at a time.
 package protocol ReplicaStore {
-  /// Does all of it, durably where the transaction waits for the disk, or nothing.
+  /// Does all of it, durably if the transaction waits for the disk, or nothing.
   func commit(_ transaction: StoreTransaction) throws(StoreError)
-  /// Whether a loss of power would leave all that was committed.
+  /// Whether everything committed would survive a loss of power.
   var isSynchronized: Bool { get }
-  /// Makes all of it durable.
+  /// Makes everything durable.
   func synchronize() throws(StoreError)
-  /// Log entries behind `after` that hold operations of the ranges, in order of arrival.
+  /// Log entries after `after` with operations of the ranges, in order of arrival.
   func entries(
     in ranges: [OperationRange], after: Int64, countMax: Int
   ) throws(StoreError) -> [StoredOperations]
-  /// Log entries behind `after`, in order of arrival.
+  /// Log entries after `after`, in order of arrival.
   func entries(after: Int64, countMax: Int) throws(StoreError) -> [StoredOperations]
-  /// Log entries in front of `before`, the latest first.
+  /// Log entries before `before`, the latest first.
   func entries(before: Int64, countMax: Int) throws(StoreError) -> [StoredOperations]
-  /// What the log told before its beginning was removed, in front of a place, the latest first.
+  /// The history from before the log's removed beginning, before a place, the latest first.
   func journal(before: HistoryPosition, countMax: Int) throws(StoreError) -> [JournalEntry]
-  /// The snapshot that the log builds on, where there is one.
+  /// The snapshot that the log builds on, if there is one.
   func base() throws(StoreError) -> WorkspaceImage?
-  /// The same as a state; its sessions may be packed until something touches them.
+  /// The same as a state; its sessions may be packed until they are used.
   func baseState() throws(StoreError) -> Workspace?
 }
 
@@ -41,7 +41,7 @@ extension ReplicaStore {
   ) throws(StoreError) -> [JournalEntry] { [] }
 }
 
-/// One thing that the log told, at the place where it stood there.
+/// One entry of the history, with its place in the log.
 package struct JournalEntry: Hashable, Sendable {
   package var position: HistoryPosition
   package var event: HistoryEntry
@@ -52,24 +52,24 @@ package struct JournalEntry: Hashable, Sendable {
   }
 }
 
-/// What changes of what a device can tell of the time before its log begins.
+/// Changes of the history from before the log.
 package struct JournalChanges: Sendable {
-  /// How many entries a store keeps, the latest.
+  /// The maximum number of entries in a store; older ones are removed.
   package static let entriesMax = 10_000
 
   package var added: [JournalEntry] = []
-  /// What is older than this, in milliseconds since 1970, goes, as it goes from the log.
+  /// Entries older than this, in milliseconds since 1970, are removed, as from the log.
   package var forgottenBefore: Int64?
 }
 
-/// Operations as they were stored together: one local command, or one delta from the server.
+/// Operations that were stored together: one local command, or one delta from the server.
 package struct StoredOperations: Hashable, Sendable {
-  /// Rises with every entry, from 1.
+  /// Increases with every entry, from 1.
   package var id: Int64
-  /// Made on this device, as opposed to received.
+  /// Whether it was made on this device, as opposed to received.
   package var isLocal: Bool
   package var operations: [Operation]
-  /// The packed form of exactly these operations, where it exists already.
+  /// The packed form of exactly these operations, if it exists already.
   package var packed: [UInt8]?
 
   package init(id: Int64, isLocal: Bool, operations: [Operation], packed: [UInt8]? = nil) {
@@ -88,56 +88,58 @@ package struct StoreTransaction: Sendable {
     case clear
   }
 
-  /// Entries up to here are removed first: the base holds what they held, or `appended` holds it
-  /// again. The base stands for the log up to here.
+  /// Entries up to here are removed first: the base holds them, or `appended` has them again. The
+  /// base represents the log up to here.
   package var prunedThrough: Int64?
   package var appended: [StoredOperations] = []
   package var base = BaseChange.none
-  /// What to remember from now on.
+  /// The data to keep from now on.
   package var record: ReplicaRecord
   package var receipts: [Receipt] = []
   package var forgetsReceipts = false
-  /// A message that a local command sends, and when, milliseconds since 1970. A draft of its session that is
-  /// in it ends with it (S2-44), and it gets a number among what this device sent.
+  /// A message that a local command sends, and when, milliseconds since 1970. A draft of its
+  /// session that is part of it ends with it (S2-44), and it gets a number among the messages sent
+  /// by this device.
   package var sent: (message: Command.Send, milliseconds: Int64)?
-  /// What changed of what can be undone and redone.
+  /// Changes of the undo history.
   package var undo = UndoHistory.Changes()
-  /// What the entries told that are removed.
+  /// The history of the removed entries.
   package var journal = JournalChanges()
-  /// What changed of what agents work on here.
+  /// Changes of the agents' intents.
   package var intents = IntentChanges()
-  /// What a person at this device says of a session.
+  /// A choice of a user at this device about a session.
   package var choice: SessionChoice?
-  /// What the device granted, where it is its own authority.
+  /// What the device granted, if it is its own authority.
   package var authority = AuthorityRecords()
-  /// What changed of the answers that wait to be sent.
+  /// Changes of the answers that wait to be sent.
   package var answers = AnswerChanges()
-  /// What changed of the device's notifications.
+  /// Changes of the device's notifications.
   package var notifications = NotificationChanges()
-  /// Whether the commit returns only once the disk has it. One that does not wait may be taken by a
-  /// loss of power, with what came behind it and did not wait either, until a later commit waits or
-  /// `synchronize` is called. The end of the process takes nothing.
+  /// Whether the commit returns only once the disk has it. A loss of power may lose a commit that
+  /// does not wait, with later ones that did not wait either, until a later commit waits or
+  /// `synchronize` is called. The end of the process loses nothing.
   package var waitsForDisk = true
 
   package init(record: ReplicaRecord) {
     self.record = record
   }
 
-  /// The base takes the place of entries that it was made of, and nothing else changes.
+  /// The base replaces the entries from which it was made, and nothing else changes.
   package var shortensHistory: Bool { journal.forgottenBefore != nil }
 
-  /// Whether a state derived from the log before does not follow by appending alone.
+  /// Whether a state derived from the earlier log does not follow by appending only.
   package var rewritesHistory: Bool {
     if case .none = base { return false }
     return !shortensHistory
   }
 }
 
-/// What changed of the messages that agents have here.
+/// Changes of the messages that agents have here.
 package struct IntentChanges: Hashable, Sendable {
-  /// Handed to an agent from now on; takes the place of an earlier one of the same message.
+  /// Handed to an agent from now on; replaces an earlier one of the same message.
   package var begun: StartOrder?
-  /// What became of this attempt is known. A later attempt of its message that began meanwhile stays.
+  /// The outcome of this attempt is known. A later attempt of its message that began meanwhile
+  /// stays.
   package var ended: StartOrder?
 
   package init(begun: StartOrder? = nil, ended: StartOrder? = nil) {
@@ -148,32 +150,32 @@ package struct IntentChanges: Hashable, Sendable {
   package var isEmpty: Bool { begun == nil && ended == nil }
 }
 
-/// What a store holds when it is opened.
+/// The contents of a store at its opening.
 package struct LoadedReplica: Sendable {
   /// nil in a new store.
   package var record: ReplicaRecord?
-  /// The stored state; nil where there is none.
+  /// The stored state; nil if there is none.
   package var workspace: Workspace?
-  /// The entries behind the state.
+  /// The entries after the state.
   package var tail: [StoredOperations]
   package var lastEntry: Int64
   package var receipts: [Receipt]
-  /// What can be undone and redone, in whatever order.
+  /// The undo history, in any order.
   package var undo: [UndoHistory.Entry]
   package var execution = Execution()
-  /// Answers that were given and neither taken nor refused, in whatever order.
+  /// Answers that were given and neither accepted nor refused, in any order.
   package var answers: [PendingAnswer] = []
   package var notifications = LoadedNotifications()
 
-  /// What there is of executing.
+  /// The data about execution.
   package struct Execution: Sendable {
-    /// What agents had and of which nobody said what became of it, in whatever order.
+    /// Intents whose outcome was not reported, in any order.
     package var intents: [StartOrder]
     /// What the device granted while it was its own authority.
     package var authority: AuthorityRecords
-    /// The sessions that a person at this device lets it run.
+    /// The sessions that a user at this device allows to run here.
     package var consented: Set<SessionID> = []
-    /// The names of the agents of sessions that have one of their own.
+    /// The names of the agents of sessions with their own agent.
     package var agents: [SessionID: String] = [:]
 
     package init(intents: [StartOrder] = [], authority: AuthorityRecords = .init()) {
@@ -197,11 +199,11 @@ package struct LoadedReplica: Sendable {
 }
 
 extension LoadedReplica {
-  /// What the stored state holds; nothing where there is none.
+  /// The vector of the stored state; empty if there is none.
   package var imageVector: VersionVector { workspace?.vector ?? VersionVector() }
 }
 
-/// Why a store could not do something; nothing changed.
+/// Why a store failed; nothing changed.
 package struct StoreError: Error, Hashable, Sendable {
   package enum Code: Hashable, Sendable {
     /// No space is left.

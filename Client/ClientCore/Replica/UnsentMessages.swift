@@ -1,26 +1,27 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// The messages made here that the server's log is not known to hold, with the operations that send them:
-/// an index of the outbox, so that who asks again and again reads what is new alone.
+/// The messages made here that the server's log is not known to hold, with the operations that send
+/// them: an index of the outbox, so that repeated requests read only new entries.
 struct UnsentMessages: Sendable {
   typealias Entry = (message: MessageID, operation: OperationID)
 
   /// In the order they were made.
   var entries: [Entry] = []
-  /// The log entry up to which the outbox was looked through.
+  /// The log entry up to which the outbox was searched.
   var through: Int64 = 0
-  /// Which numbering of the log that entry is of.
+  /// The numbering of the log to which that entry belongs.
   var rebuilds: Int
 }
 
 extension Replica {
-  /// Log entries that are read at once.
+  /// Log entries that are read at a time.
   private static let unsentPageSize = 1_000
 
-  /// The messages made here that the server's log is not known to hold, in the order they were made.
+  /// The messages made here that the server's log is not known to hold, in the order they were
+  /// made.
   ///
-  /// - Complexity: O(what was made since it was asked last + messages that are unsent).
+  /// - Complexity: O(what was made since the last request + unsent messages).
   package mutating func unsentMessages(
     store: some ReplicaStore
   ) throws(Fault) -> [(message: MessageID, operation: OperationID)] {

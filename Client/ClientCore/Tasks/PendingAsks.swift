@@ -1,16 +1,16 @@
 package import QueueModel
 package import WireProtocol
 
-/// Something an agent waits for, as its host raises it.
+/// A request of an agent, as its host raises it.
 package struct Ask: Hashable, Sendable {
   package var session: SessionID
   package var id: RequestID
   package var matter: AgentAsk
-  /// After so long nobody can answer any more; nil: it waits for ever.
+  /// After this time the request expires; nil: never.
   package var patienceMilliseconds: Int64?
-  /// Where nobody answers in time the agent asks at its own prompt.
+  /// If it is not answered in time the agent asks at its own prompt.
   package var promptsItself: Bool
-  /// What a yes has to name: `ApprovalRequest.digest`.
+  /// The digest that an approval must name: `ApprovalRequest.digest`.
   package var digest: ContentHash?
 
   package init(
@@ -27,9 +27,9 @@ package struct Ask: Hashable, Sendable {
 }
 
 extension Ask {
-  /// What people see of it.
+  /// The request as users see it.
   ///
-  /// - Parameter expiry: from when on nobody can answer, in milliseconds since 1970.
+  /// - Parameter expiry: when the request expires, in milliseconds since 1970.
   package func request(expiresAt expiry: Int64?) -> TaskRequest {
     switch matter {
     case .approval(let tool, let summary, let details):
@@ -50,7 +50,7 @@ extension AskAnswer {
       text: given.text)
   }
 
-  /// Somebody allowed what this host does not hold.
+  /// An approval of a text that this host does not hold.
   static var mistaken: AskAnswer {
     var answer = AskAnswer(ending: .withdrawn)
     answer.isMistaken = true
@@ -58,8 +58,8 @@ extension AskAnswer {
   }
 }
 
-/// What this host's agents wait for: raised in the task's register, answered by whoever is first,
-/// handed to the agent once. SPECIFICATION.md, section "Answers".
+/// The requests of this host's agents: raised in the task's register, answered once, handed to the
+/// agent once. SPECIFICATION.md, section "Answers".
 ///
 /// ```text
 /// raised ──▶ waiting for room ──▶ shown ──answered──────────────────────▶ told
@@ -68,13 +68,13 @@ extension AskAnswer {
 ///                 └── its time is over, withdrawn, the turn is over ──────┘
 /// ```
 ///
-/// A state machine without sockets, files and clocks; methods are events, and each returns what the
-/// driver has to do, in order.
+/// A state machine without sockets, files and clocks; methods are events, and each returns the
+/// driver's actions, in order.
 package struct PendingAsks: Sendable {
   package enum Action: Hashable, Sendable {
-    /// Write what the task awaits, and what became of a request that it awaited before.
+    /// Write what the task awaits, and the outcome of a request that it awaited before.
     case await(SessionID, Awaited, AskOutcome?)
-    /// Write that the task goes on, and what became of the request.
+    /// Write that the task continues, and the outcome of the request.
     case goOn(SessionID, AskOutcome)
     /// Ask the authority.
     case ask(VerdictRequest)
@@ -82,13 +82,13 @@ package struct PendingAsks: Sendable {
     case decide(RequestID, AskAnswer)
   }
 
-  /// What a session's agent waits for, as its register is to say it.
+  /// The requests of a session's agent, as its register shows them.
   package struct Awaited: Hashable, Sendable {
-    /// What people can answer, in the order it was raised; at least one.
+    /// The requests that users can answer, in the order in which they were raised; at least one.
     package var requests: [TaskRequest]
     /// How many wait until there is room for them.
     package var more: Int
-    /// The one that is shown by this; nil where there is none.
+    /// The one that this shows; nil if there is none.
     package var raised: RequestID?
 
     package init(requests: [TaskRequest], more: Int = 0, raised: RequestID? = nil) {
@@ -98,52 +98,52 @@ package struct PendingAsks: Sendable {
     }
   }
 
-  /// One that is being asked or waits for room.
+  /// A request that is displayed or waits for room.
   private struct Entry: Hashable, Sendable {
     var ask: Ask
-    /// When nobody can answer any more, on the clock that never steps.
+    /// When it expires, on the clock that never steps.
     var expiresAt: Int64?
-    /// The same in milliseconds since 1970, as the register says it from when it is shown.
+    /// The same in milliseconds since 1970, as in the register once it is displayed.
     var shownExpiry: Int64?
-    /// Since when the authority is asked to close it; nil before.
+    /// Since when the authority has been asked to close it; nil before.
     var closingSince: Int64?
-    /// What becomes of it where the authority took no answer before it was closed.
+    /// Its outcome if the authority had no answer before it was closed.
     var closesAs: AskOutcome.Ending = .expired
   }
 
-  /// How long a host that cannot ask goes on hoping, in milliseconds.
+  /// How long a host that cannot ask keeps waiting, in milliseconds.
   package static let closingMillisecondsMax: Int64 = 5_000
-  /// Requests of one session that are shown at once.
+  /// The maximum number of displayed requests of one session.
   package static let shownMax = Limits.taskRequestsMax
-  /// Requests of one session that are shown or wait for room; an agent that asks for more is told at
-  /// once that nobody answers.
+  /// The maximum number of requests of one session that are displayed or wait for room; further
+  /// ones are refused at once.
   package static let waitingMax = 32
 
-  /// By session, in the order they were raised; the first `shownMax` are in the register.
+  /// By session, in the order in which they were raised; the first `shownMax` are in the register.
   private var entries: [SessionID: [Entry]] = [:]
-  /// Sessions whose agents ask at their own prompts, and what became of the request by that. It is
-  /// in the register until something is heard of the agent.
+  /// Sessions whose agents ask at their own prompts, with the outcome of the request. It is in the
+  /// register until the agent reports something.
   private var prompting: [SessionID: AskOutcome] = [:]
 
   package init() {}
 
-  /// When `timePassed` is due; nil where nothing waits for time.
+  /// When `timePassed` must be called; nil: never.
   package var deadline: Int64? {
     entries.values.flatMap { $0 }.compactMap { entry in
       entry.closingSince.map { $0 + PendingAsks.closingMillisecondsMax } ?? entry.expiresAt
     }.min()
   }
 
-  /// The requests that wait, by session.
+  /// The waiting requests, by session.
   package var waiting: [RequestID] {
     entries.keys.sorted().flatMap { entries[$0]?.map(\.ask.id) ?? [] }
   }
 
-  /// The sessions whose agents wait for something.
+  /// The sessions whose agents wait for an answer.
   var sessions: Set<SessionID> { Set(entries.keys).union(prompting.keys) }
 
-  /// An agent asks. It is shown with what else its session's agents ask, or waits until there is
-  /// room; its patience runs meanwhile.
+  /// An agent makes a request. It is displayed beside the other requests of its session, or waits
+  /// until there is room; its time runs meanwhile.
   package mutating func raised(_ ask: Ask, now: Int64, wall: Int64) -> [Action] {
     let count = entries[ask.session]?.count ?? 0
     guard count < PendingAsks.waitingMax else {
@@ -156,9 +156,9 @@ package struct PendingAsks: Sendable {
       + show(ask.session, raised: isShown ? ask.id : nil, now: now, wall: wall)
   }
 
-  /// An agent asks at its own prompt, where nobody else can answer.
+  /// An agent asks at its own prompt, and can only be answered there.
   ///
-  /// - Returns: whether that is to be shown: not where something is awaited already.
+  /// - Returns: whether that is to be displayed: not if a request is awaited already.
   package mutating func prompted(_ request: RequestID, in session: SessionID) -> Bool {
     guard entries[session] == nil, prompting[session] == nil,
       let outcome = AskOutcome(request: request, ending: .withdrawn)
@@ -167,7 +167,7 @@ package struct PendingAsks: Sendable {
     return true
   }
 
-  /// Something is heard of an agent that shows that it asks at its own prompt no longer.
+  /// An agent's report shows that it no longer asks at its own prompt.
   package mutating func wentOn(_ session: SessionID) -> [Action] {
     prompting.removeValue(forKey: session).map { [.goOn(session, $0)] } ?? []
   }
@@ -179,11 +179,11 @@ package struct PendingAsks: Sendable {
       + [.decide(request, AskAnswer(ending: .withdrawn))]
   }
 
-  /// The authority took an answer, or says that it had.
+  /// The authority accepted an answer, or reports an earlier one.
   package mutating func answered(
     _ request: RequestID, _ given: GivenVerdict, now: Int64, wall: Int64
   ) -> [Action] {
-    // Of a request that is over, or of another host, there is nothing to be told.
+    // A request that has ended, or of another host, needs no report.
     guard let (session, index) = place(of: request), index < PendingAsks.shownMax,
       let entry = entries[session]?[index]
     else { return [] }
@@ -205,7 +205,7 @@ package struct PendingAsks: Sendable {
     case .verdict(let given?):
       return answered(question.request, given, now: now, wall: wall)
     case .notAwaited where question.closes:
-      // The authority never saw it awaited, or not any more: no answer can come.
+      // The authority never saw it awaited, or it no longer is: no answer can come.
       guard let (session, index) = place(of: question.request), session == question.session,
         let entry = entries[session]?[index]
       else { return [] }
@@ -215,7 +215,7 @@ package struct PendingAsks: Sendable {
     }
   }
 
-  /// A connection to the authority is there again: answers may have come meanwhile.
+  /// The authority is connected again: answers may have arrived meanwhile.
   package func connected() -> [Action] {
     entries.keys.sorted().flatMap { session in
       shown(of: session).map { entry in
@@ -226,13 +226,13 @@ package struct PendingAsks: Sendable {
     }
   }
 
-  /// The agent goes on by itself, or nobody hands it the answer any more.
+  /// The agent continues by itself, or no longer accepts an answer.
   package mutating func withdrawn(_ request: RequestID, now: Int64, wall: Int64) -> [Action] {
     guard let (session, index) = place(of: request) else { return [] }
     return settle(index, of: session, AskAnswer(ending: .withdrawn), now: now, wall: wall)
   }
 
-  /// The agent's turn is over: nothing that it asked in it waits any more.
+  /// The agent's turn has ended: its requests no longer wait.
   package mutating func turnEnded(_ session: SessionID) -> [Action] {
     guard let ended = entries.removeValue(forKey: session), let first = ended.first else {
       return wentOn(session)
@@ -242,8 +242,8 @@ package struct PendingAsks: Sendable {
       + ended.map { .decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
   }
 
-  /// The session was deleted: nobody is to answer what was asked in it any more. Of what people saw
-  /// the authority may have taken an answer before.
+  /// The session was deleted: its requests must not be answered any more. The authority may have
+  /// accepted an answer to a displayed one before.
   package mutating func sessionDeleted(_ session: SessionID, now: Int64) -> [Action] {
     guard let all = entries[session] else { return wentOn(session) }
     let hidden = all.dropFirst(PendingAsks.shownMax)
@@ -262,7 +262,7 @@ package struct PendingAsks: Sendable {
     return actions
   }
 
-  /// Time has passed: to be called at `deadline`.
+  /// Time has passed. Call it at `deadline`.
   package mutating func timePassed(now: Int64, wall: Int64) -> [Action] {
     var actions: [Action] = []
     for session in entries.keys.sorted() {
@@ -295,7 +295,7 @@ package struct PendingAsks: Sendable {
     (entries[session] ?? []).prefix(PendingAsks.shownMax)
   }
 
-  /// The session that a request was raised in, and its place there.
+  /// The session of a request, and the request's place there.
   private func place(of request: RequestID) -> (SessionID, Int)? {
     for (session, waiting) in entries {
       if let index = waiting.firstIndex(where: { $0.ask.id == request }) { return (session, index) }
@@ -303,8 +303,8 @@ package struct PendingAsks: Sendable {
     return nil
   }
 
-  /// One of a session's is over: the register says so first, then the agent is told, so that no agent
-  /// knows more than the devices.
+  /// A request of a session has ended: the register shows it first, then the agent gets the answer,
+  /// so that no agent knows more than the devices.
   private mutating func settle(
     _ index: Int, of session: SessionID, _ decision: AskAnswer, now: Int64, wall: Int64
   ) -> [Action] {
@@ -313,7 +313,8 @@ package struct PendingAsks: Sendable {
     let outcome = AskOutcome(
       request: entry.ask.id, ending: decision.ending, device: decision.device)
     if isLast, entry.ask.promptsItself, decision.ending == .expired, let outcome {
-      // Everybody sees by its time that it is over; the agent waits on, now at its own prompt.
+      // Its time shows on all devices that it has expired; the agent keeps waiting, now at its own
+      // prompt.
       entries[session] = nil
       prompting[session] = outcome
       return [.decide(entry.ask.id, decision)]
@@ -323,8 +324,8 @@ package struct PendingAsks: Sendable {
       + [.decide(entry.ask.id, decision)]
   }
 
-  /// Takes one out. What waited for room is shown in its place; where there is nothing more the task
-  /// goes on.
+  /// Removes a request. Another one that waited for room is displayed in its place; if there is
+  /// none, the task continues.
   private mutating func remove(
     _ index: Int, of session: SessionID, _ outcome: AskOutcome? = nil, now: Int64, wall: Int64
   ) -> [Action] {
@@ -349,7 +350,7 @@ package struct PendingAsks: Sendable {
     return awaited(in: session, raised: raised).map { [.await(session, $0, outcome)] } ?? []
   }
 
-  /// What a session's register is to say that it waits for; nil where it waits for nothing.
+  /// The awaited requests for a session's register; nil if there are none.
   package func awaited(in session: SessionID, raised: RequestID? = nil) -> Awaited? {
     guard let all = entries[session] else { return nil }
     return Awaited(

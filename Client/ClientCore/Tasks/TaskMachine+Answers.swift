@@ -1,11 +1,11 @@
 import QueueModel
 import WireProtocol
 
-/// The answers that people give on this device, until the authority has taken or refused them.
+/// The answers of users at this device, until the authority has accepted or refused them.
 extension TaskMachine {
-  /// A person answers a request.
+  /// A user answers a request.
   ///
-  /// - Returns: the end where it is known at once; nil where the authority is or will be asked, and
+  /// - Returns: the result if it is known at once; nil if the authority is or will be asked, and
   ///   `.answerEnded` comes later.
   mutating func answerGiven(
     _ answer: AnswerRequest, with execution: ExecutionMachine,
@@ -36,7 +36,7 @@ extension TaskMachine {
     return (nil, sendAnswer(answer, with: execution, over: &connection, at: context, store: store))
   }
 
-  /// What the register says became of a request that is not awaited.
+  /// The register's outcome of a request that is not awaited.
   private func knownEnding(of request: RequestID, _ task: TaskState?) -> AnswerEnding {
     guard let outcome = task?.outcome, outcome.request == request, let device = outcome.device,
       let verdict = Verdict.allCases.first(where: { $0.ending == outcome.ending })
@@ -54,7 +54,7 @@ extension TaskMachine {
       store: store)
   }
 
-  /// An answer that is too old to be sent may have arrived before: asks what counts.
+  /// An answer that is too old to be sent may have arrived before: asks which one counts.
   mutating func askFate(
     of answer: AnswerRequest, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -94,14 +94,14 @@ extension TaskMachine {
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
     if case .taken = answer {
-      // The server tells everybody else; here the response says it.
+      // The server notifies all other devices; here the response has the verdict.
       let verdict = given.given(by: connection.replica.record.device)
       connection.authority.verdicts.append((given.request, verdict))
       noteTold(given.request, verdict)
     }
     guard let pending = self.answers[given.request] else { return [] }
     guard pending.answer == given else {
-      // The person has given another answer since, and that one's response is on its way.
+      // The user has given another answer since, and that one's response is on its way.
       return answer == .taken ? [.answerEnded(given, .taken)] : []
     }
     switch answer {
@@ -124,12 +124,12 @@ extension TaskMachine {
   ) -> [Action] {
     let request = pending.answer.request
     self.answers[request] = nil
-    // What cannot be forgotten now is sent or dropped once more later, which is harmless.
+    // An answer that cannot be removed now is sent or dropped once more later, which is safe.
     try? commit(AnswerChanges(ended: request), connection.replica.record, store: store)
     return [.answerEnded(pending.answer, ending)]
   }
 
-  /// An answer is on its way. Where a full disk does not take that, only a restart forgets it.
+  /// An answer is on its way. If a full disk cannot record that, only a restart forgets it.
   mutating func noteSent(
     _ answer: AnswerRequest, _ connection: ConnectionMachine, store: some ReplicaStore
   ) {
@@ -137,7 +137,7 @@ extension TaskMachine {
     else { return }
     pending.wasSent = true
     self.answers[answer.request] = pending
-    // One that is taken for not sent is dropped in time, and its person told that it was too late.
+    // An answer that seems unsent is dropped in time, and its user notified that it was too late.
     try? commit(
       AnswerChanges(kept: pending), waitsForDisk: true, connection.replica.record, store: store)
   }
@@ -147,8 +147,8 @@ extension TaskMachine {
     store: some ReplicaStore
   ) throws(Replica.Fault) {
     var transaction = StoreTransaction(record: record)
-    // Whoever is told that an answer waits waits for the disk first; of what becomes of it, the
-    // authority's disk knows.
+    // A report that an answer waits comes after a wait for the disk; the authority's disk knows its
+    // outcome.
     transaction.waitsForDisk = waitsForDisk
     transaction.answers = changes
     do {
@@ -158,7 +158,7 @@ extension TaskMachine {
     }
   }
 
-  /// One that was sent may be the one that counts, whose response was lost.
+  /// An answer that was sent may be the one that counts, and its response lost.
   mutating func dropOldAnswers(
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {

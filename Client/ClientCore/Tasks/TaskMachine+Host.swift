@@ -1,24 +1,24 @@
 import QueueModel
 import WireProtocol
 
-/// What agents here do and ask, written where every device sees it.
+/// The work and requests of agents here, written for all devices.
 extension TaskMachine {
   /// Answers that wait to be sent, by request.
   var pendingAnswers: [PendingAnswer] {
     self.answers.values.sorted { $0.answer.request < $1.answer.request }
   }
 
-  /// Whether a request was answered or closed, whatever its host has written so far.
+  /// Whether a request was answered or closed, even if its host has not written that yet.
   func isSettled(_ request: RequestID) -> Bool { verdict(on: request) != nil }
 
-  /// Whether the authority was asked about an answer, and has not said anything.
+  /// Whether the authority was asked about an answer, and has not replied.
   func isAsked(_ request: RequestID) -> Bool {
     guard let pending = self.answers[request] else { return false }
     return questions.values.contains(.answer(pending.answer))
       || questions.values.contains(.fate(pending.answer))
   }
 
-  /// Takes up what the store held: answers that were given and not sent.
+  /// Uses the store's answers that were given and not sent.
   mutating func answersLoaded(_ answers: [PendingAnswer], at context: EventContext) {
     for answer in answers { self.answers[answer.answer.request] = answer }
     lastQuestion = context.random(7)
@@ -26,7 +26,7 @@ extension TaskMachine {
 
   // MARK: - The host's side
 
-  /// Something is heard of an agent that works here.
+  /// An agent that works here reported something.
   mutating func heard(
     _ news: TaskEvent, in session: SessionID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -54,13 +54,13 @@ extension TaskMachine {
       else { return [] }
       let ask = Ask(session: session, id: request, matter: matter, patienceMilliseconds: 0)
       let unwritten = self.unwritten[session]
-      // Its time is over as it begins: no device takes it for one that it can answer.
+      // It expires as it begins, so no device offers to answer it.
       actions += report(
         ask.request(expiresAt: time).status, of: session, with: execution, over: &connection,
         at: context,
         store: store)
       if !connection.replica.workspace.awaits(request, in: session) {
-        // It could not be written: nobody is to see it later, when the agent has long gone on.
+        // It could not be written: it must not be shown later, when the agent has long continued.
         self.unwritten[session] = unwritten
         _ = pendingAsks.wentOn(session)
       }
@@ -80,7 +80,7 @@ extension TaskMachine {
         store: store)
       actions += flush(session, with: execution, over: &connection, at: context, store: store)
       self.progress[session] = nil
-      // The end of a turn whose beginning nobody heard of tells nothing new of an ended task.
+      // The end of a turn without a reported beginning adds nothing to an ended task.
       if isUnderWay(session, connection) {
         actions += report(
           .completed(result), of: session, with: execution, over: &connection, at: context,
@@ -90,8 +90,8 @@ extension TaskMachine {
     return actions
   }
 
-  /// The session has another host by now: its agent here is told all the same, and its end is the
-  /// last word of this device where nobody has said anything since.
+  /// The session has another host now. Its agent here still gets its answer, and its end is the
+  /// last report of this device, unless the new host has reported since.
   private mutating func heardElsewhere(
     _ news: TaskEvent, in session: SessionID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -118,7 +118,7 @@ extension TaskMachine {
     }
   }
 
-  /// An agent here asks for something; `.decided` comes once.
+  /// An agent here makes a request; `.decided` comes once.
   mutating func askRaised(
     _ ask: Ask, with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -126,7 +126,7 @@ extension TaskMachine {
     guard connection.replica.workspace.session(ask.session) != nil else {
       throw .queue(.sessionNotFound(id: ask.session.rawValue))
     }
-    // Another device says what the session's agent does: this one asks at its own prompt.
+    // Another device reports for the session's agent: this one asks at its own prompt.
     guard mayReport(ask.session, connection) else {
       return [.decided(ask.id, AskAnswer(ending: .withdrawn))]
     }
@@ -134,7 +134,7 @@ extension TaskMachine {
     return carryOut(actions, with: execution, over: &connection, at: context, store: store)
   }
 
-  /// The agent does not wait for it any more.
+  /// The agent no longer waits for it.
   mutating func askWithdrawn(
     _ request: RequestID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -146,7 +146,7 @@ extension TaskMachine {
       store: store)
   }
 
-  /// The program begins to run agents: what an earlier run left unfinished it does not go on with.
+  /// The program starts to run agents: unfinished work of an earlier run does not continue.
   mutating func recovered(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -155,13 +155,13 @@ extension TaskMachine {
       guard mayReport(session, connection), isOwn(session, connection) else { return [] }
       let request = connection.replica.workspace.keptTask(of: session)?.state.status.request
       return report(
-        .error(message: "The host stopped while the agent worked; it may have gone on."),
+        .error(message: "The host stopped while the agent worked; it may have continued."),
         of: session, outcome: request.flatMap { AskOutcome(request: $0.id, ending: .withdrawn) },
         with: execution, over: &connection, at: context, store: store)
     }
   }
 
-  /// What follows for tasks from what came in: to be called after every event.
+  /// The consequences of an event for tasks. Call it after every event.
   mutating func following(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -198,7 +198,7 @@ extension TaskMachine {
           request, given, now: context.now, wall: connection.time(at: context)),
         with: execution, over: &connection, at: context, store: store)
     }
-    // Nobody is to answer in a session that was deleted; an answer of before was told above.
+    // A deleted session's requests must not be answered; an earlier answer was handled above.
     for session in pendingAsks.sessions.sorted()
     where connection.replica.workspace.host(of: session) == nil {
       actions += carryOut(
@@ -222,7 +222,7 @@ extension TaskMachine {
     return actions
   }
 
-  /// The authority's answer to a question of the tasks'; nil where it is another's.
+  /// The authority's answer to a question of the tasks; nil if it is another's.
   mutating func take(
     _ response: Response, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -231,7 +231,7 @@ extension TaskMachine {
     guard let question = questions.removeValue(forKey: response.id) else { return nil }
     switch question {
     case .verdict(let verdict):
-      // An answer that breaks the specification is as good as none.
+      // An answer that breaks the specification counts as none.
       let answer = (try? AuthorityAnswer(response, to: .verdict(verdict))) ?? .unavailable
       return told(question, answer, with: execution, over: &connection, at: context, store: store)
     case .answer(let given):
@@ -250,8 +250,8 @@ extension TaskMachine {
     connection.replica.workspace.keptTask(of: session)?.state.status.kind ?? .idle
   }
 
-  /// Whether this device is the one that says what a session's agent does, and how what it did ends
-  /// where the session was deleted.
+  /// Whether this device reports for a session's agent, or reports the end of its own work after
+  /// the session was deleted.
   private func mayReport(_ session: SessionID, _ connection: ConnectionMachine) -> Bool {
     guard let host = connection.replica.workspace.keptHost(of: session) else { return false }
     return host == nil || host == connection.replica.record.device
@@ -284,7 +284,7 @@ extension TaskMachine {
         {
           let refused = pendingAsks.refused(
             raised, now: context.now, wall: connection.time(at: context))
-          // The agent does not wait for it: nobody is to see it later.
+          // The agent does not wait for it: it must not be shown later.
           if pendingAsks.awaited(in: session) == nil { self.unwritten[session] = unwritten }
           actions += carryOut(
             refused, with: execution, over: &connection, at: context, store: store)
@@ -317,7 +317,7 @@ extension TaskMachine {
       let answer = connection.decide(request, id: id, at: context, store: store) ?? .unavailable
       return told(question, answer, with: execution, over: &connection, at: context, store: store)
     }
-    // Without a connection it is asked when there is one.
+    // Without a connection it is asked once there is one.
     guard connection.ready != nil else { return [] }
     questions[id] = question
     if case .answer(let answer) = question { noteSent(answer, connection, store: store) }
@@ -350,7 +350,7 @@ extension TaskMachine {
     return context.now - progress.writtenAt >= TaskMachine.progressMilliseconds
   }
 
-  /// Mere progress waits until the last of it was written long enough ago.
+  /// Mere progress waits until long enough after the last write.
   private mutating func noteProgress(
     _ session: SessionID, operation: String?? = nil, todo: TodoProgress? = nil,
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
@@ -366,7 +366,7 @@ extension TaskMachine {
       ? flush(session, with: execution, over: &connection, at: context, store: store) : []
   }
 
-  /// Writes what is known of a task's progress, where it is at work.
+  /// Writes the known progress of a task, if it is at work.
   private mutating func flush(
     _ session: SessionID, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
@@ -382,7 +382,7 @@ extension TaskMachine {
       todo: progress.todo, with: execution, over: &connection, at: context, store: store)
   }
 
-  /// Tries again what the store did not take.
+  /// Retries writes that the store refused.
   private mutating func writeAgain(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -390,8 +390,8 @@ extension TaskMachine {
     let due = self.unwritten.filter { $0.value.retryAt <= context.now }
     var actions: [Action] = []
     for (session, unwritten) in due.sorted(by: { $0.key < $1.key }) {
-      // Another host may say by now what the session's agent does; until it does, the word of this one
-      // stands, and with it what it shows as awaited.
+      // Another host may report for the session's agent now. Until it does, this device's last
+      // report counts, and with it the requests that it shows.
       guard
         mayReport(session, connection)
           || isOwn(session, connection) && isUnderWay(session, connection)
@@ -399,7 +399,7 @@ extension TaskMachine {
         self.unwritten[session] = nil
         continue
       }
-      // What is awaited may be more or less by now.
+      // The awaited requests may have changed by now.
       actions +=
         pendingAsks.awaited(in: session).map {
           report(
@@ -413,7 +413,7 @@ extension TaskMachine {
     return actions
   }
 
-  /// Writes what is awaited.
+  /// Writes the awaited requests.
   private mutating func report(
     _ awaited: PendingAsks.Awaited, of session: SessionID, outcome: AskOutcome?,
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
@@ -422,8 +422,8 @@ extension TaskMachine {
     let shown = connection.replica.workspace.keptTask(of: session)?.state
     let missing = awaited.requests.map(\.id).filter { shown?.awaits($0) != true }
     var actions: [Action] = []
-    // A write shows one more at most, since each is told of by itself. There are several where another
-    // host wrote the task in between.
+    // A write shows at most one more, since each causes a notification of its own. There are
+    // several if another host wrote the task in between.
     for count in 1...max(1, missing.count) {
       let requests = awaited.requests.filter { !missing.dropFirst(count).contains($0.id) }
       guard let first = requests.first else { break }
@@ -435,7 +435,7 @@ extension TaskMachine {
     return actions
   }
 
-  /// Shows again what agents here wait for where another host wrote the task in between.
+  /// Shows the requests of agents here again if another host wrote the task in between.
   private mutating func showAgain(
     with execution: ExecutionMachine, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -453,7 +453,7 @@ extension TaskMachine {
     return actions
   }
 
-  /// Writes a status, and those that lead to it.
+  /// Writes a status, and the ones that lead to it.
   private mutating func report(
     _ status: TaskStatus, of session: SessionID, todo: TodoProgress? = nil,
     outcome: AskOutcome? = nil, also: [TaskRequest] = [], more: Int = 0,
@@ -475,7 +475,7 @@ extension TaskMachine {
           token: execution.leaseToken(of: session)))
       let before = connection.replica.workspace.keptTask(of: session)
       do throws(Replica.Fault) {
-        // An agent may wait for what follows, and what agents do ends with the machine.
+        // An agent may wait for the consequences, and the work of agents ends with the machine.
         let done = try connection.perform(
           command, waitsForDisk: false, at: context, store: store)
         actions += done.actions
@@ -483,7 +483,7 @@ extension TaskMachine {
       } catch {
         if case .queue(.illegalTaskMove) = error { illegalMoves += 1 }
         if case .store = error {
-          // A full disk takes nothing now. There may be no next state for a long time.
+          // A full disk stores nothing now. The next state may be a long time off.
           self.unwritten[session] = TaskMachine.Unwritten(
             status: status, todo: todo, outcome: index == 0 ? outcome : nil,
             retryAt: context.now + TaskMachine.retryMilliseconds)

@@ -2,8 +2,8 @@ import QueueModel
 import WireProtocol
 
 extension TaskMachine {
-  /// Keeps what a write says that this device's own person is told of: the server tells all others, by
-  /// the same names.
+  /// Keeps the events of a write for this device's own user: the server notifies all other devices,
+  /// by the same names.
   mutating func noteNews(
     of session: SessionID, since before: TaskRecord?, _ connection: ConnectionMachine
   ) {

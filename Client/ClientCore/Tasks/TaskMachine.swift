@@ -1,29 +1,29 @@
 package import QueueModel
 package import WireProtocol
 
-/// What is heard of an agent's task on the device where it works.
+/// A report about an agent's task on the device where it works.
 package enum TaskEvent: Hashable, Sendable {
   /// It began to work on a prompt.
   case began
-  /// It does this now; nil: nothing that has a name.
+  /// The current work; nil: nothing with a name.
   case operation(String?)
-  /// It asks its person at its own prompt; the request's name.
+  /// It asks its user at its own prompt; the request's name.
   case prompted(AgentAsk, RequestID)
-  /// It goes on, whatever it waited for.
+  /// It continues, whatever it waited for.
   case wentOn
-  /// It is so far.
+  /// The progress.
   case progress(TodoProgress)
   /// It is done.
   case ended(TaskResult)
 }
 
-/// An answer that a person gave on this device and that the authority has not taken or refused.
+/// An answer that a user gave on this device and that the authority has not accepted or refused.
 package struct PendingAnswer: Hashable, Sendable {
   package var answer: AnswerRequest
-  /// When it was given, in milliseconds since 1970 by the device's own clock: its age alone counts,
-  /// and the best known time jumps where a server tells it.
+  /// When it was given, in milliseconds since 1970 by the device's own clock: only its age counts,
+  /// and the best known time jumps when a server sends it.
   package var givenAt: Int64
-  /// Whether it was on its way once, so that it may have arrived, and be the one that counts.
+  /// Whether it was sent once, so that it may have arrived, and be the one that counts.
   package var wasSent: Bool
 
   package init(answer: AnswerRequest, givenAt: Int64, wasSent: Bool = false) {
@@ -36,19 +36,19 @@ package struct PendingAnswer: Hashable, Sendable {
   func isOld(wall: Int64) -> Bool { givenAt < wall - TaskMachine.answerMilliseconds }
 }
 
-/// What became of an answer.
+/// The result of an answer.
 package enum AnswerEnding: Hashable, Sendable {
   /// It is the one that counts.
   case taken
   /// Another one came first.
   case answeredAlready(Verdict, by: DeviceID)
-  /// Nobody waits for it any more.
+  /// The request is no longer awaited.
   case notAwaited
   /// It could not be sent in time.
   case tooLate
 }
 
-/// What changed of the answers that are kept to be sent.
+/// Changes of the answers that are kept to be sent.
 package struct AnswerChanges: Hashable, Sendable {
   package var kept: PendingAnswer?
   package var ended: RequestID?
@@ -61,25 +61,25 @@ package struct AnswerChanges: Hashable, Sendable {
   package var isEmpty: Bool { kept == nil && ended == nil }
 }
 
-/// What this device's agents wait for, what people answered here, and what of the agents' progress is
+/// The requests of this device's agents, the answers of its users, and the agents' progress that is
 /// still to be written.
 ///
 /// ```text
 /// a request of an agent here   `PendingAsks`
 ///
-/// an answer of a person here   kept ──connection──▶ asked ──taken, or another came first──▶ told
+/// an answer of a user here     kept ──connection──▶ asked ──taken, or another came first──▶ reported
 ///                               │  ▲                  │
 ///                               │  └── not now, lost ─┘
-///                               └── 2 min old and never sent ──▶ told that it is too late
+///                               └── 2 min old and never sent ──▶ reported as too late
 ///
-/// a status of a task           written; where the store fails ──▶ unwritten ──every 2 s──▶ written
+/// a status of a task           written; if the store fails ──▶ unwritten ──every 2 s──▶ written
 /// ```
 struct TaskMachine: Sendable {
   typealias Action = ClientCore.Action
 
-  /// An answer that could not be sent for so long is dropped, in milliseconds (N-4).
+  /// After this time an answer that could not be sent is dropped, in milliseconds (N-4).
   static let answerMilliseconds: Int64 = 120_000
-  /// Mere progress of one task is written so often at most, in milliseconds (N-8).
+  /// The shortest time between two writes of mere progress of one task, in milliseconds (N-8).
   static let progressMilliseconds: Int64 = 15_000
 
   /// A question to the authority.
@@ -90,7 +90,7 @@ struct TaskMachine: Sendable {
     case fate(AnswerRequest)
   }
 
-  /// What is known of a task's progress and not written yet.
+  /// The known progress of a task that is not written yet.
   struct Progress: Hashable, Sendable {
     /// When it was written last, on the clock that never steps.
     var writtenAt: Int64
@@ -110,7 +110,7 @@ struct TaskMachine: Sendable {
     var retryAt: Int64
   }
 
-  /// An answer that the authority could not store is asked about again after so long.
+  /// The wait before an answer that the authority could not store is asked about again.
   static let retryMilliseconds: Int64 = 2_000
 
   var pendingAsks = PendingAsks()
@@ -118,50 +118,51 @@ struct TaskMachine: Sendable {
   var answers: [RequestID: PendingAnswer] = [:]
   /// Verdicts that the registers may not show yet, the latest last; bounded.
   private(set) var told: [(request: RequestID, given: GivenVerdict)] = []
-  /// When answers are sent again that the authority could not store; nil where there are none.
+  /// When answers that the authority could not store are sent again; nil if there are none.
   var retryAt: Int64?
   /// Questions that were sent, by number.
   var questions: [UInt64: Question] = [:]
   var lastQuestion: UInt64 = 0
   var progress: [SessionID: Progress] = [:]
-  /// What a store that failed did not take, by session; nobody else would say it again.
+  /// Statuses that a failed store refused, by session; they would not be reported again.
   var unwritten: [SessionID: Unwritten] = [:]
-  /// The connection over which what waits was asked.
+  /// The connection over which the waiting questions were asked.
   var asked: TransportID?
-  /// What this device's person is to be told of its own agents, the latest last; bounded.
+  /// Events of its own agents for this device's user, the latest last; bounded.
   var news: [InboxNotification] = []
-  /// Moves of tasks that were refused because they are none.
+  /// The number of refused, invalid moves of tasks.
   var illegalMoves = 0
-  /// When something is due, on the clock that never steps.
+  /// When something must be done, on the clock that never steps.
   var deadline: Int64?
 
-  /// News that are kept while the store takes none.
+  /// The maximum number of events that are kept while the store is full.
   static let newsMax = 64
-  /// Verdicts that are remembered; as many sessions as may await something at once are fewer.
+  /// The maximum number of remembered verdicts; more than the sessions that can await something at
+  /// once.
   static let toldMax = 1_000
 
-  /// A request was answered: it is shown no longer, whenever its host says so. A server that was put
-  /// back may have taken another answer since; that one counts.
+  /// A request was answered: it is no longer shown, whenever its host writes that. A restored
+  /// server may have accepted another answer since; that one counts.
   mutating func noteTold(_ request: RequestID, _ given: GivenVerdict) {
     told.removeAll { $0.request == request }
     if told.count == TaskMachine.toldMax { told.removeFirst() }
     told.append((request, given))
   }
 
-  /// What is known to have become of a request.
+  /// The known verdict on a request.
   func verdict(on request: RequestID) -> GivenVerdict? {
     told.last { $0.request == request }?.given
   }
 
-  /// The next time at which something is due, on the clock that never steps.
+  /// The next time at which something must be done, on the clock that never steps.
   ///
   /// - Parameter isAtWork: whether a session's task is at work. Progress of one that waits for its
-  ///   person is written when it goes on, however long that takes.
+  ///   user is written when it continues, however long that takes.
   func nextDeadline(now: Int64, wall: Int64, isAtWork: (SessionID) -> Bool) -> Int64? {
     let writes = progress.filter { $1.isPending && isAtWork($0) }.map {
       $1.writtenAt + TaskMachine.progressMilliseconds
     }
-    // The wall clock may be set meanwhile, so it is looked at again now and then.
+    // The wall clock may be set meanwhile, so it is checked now and then.
     let drops = answers.values.filter { !$0.wasSent }.map { answer in
       now + min(max(0, answer.givenAt + TaskMachine.answerMilliseconds - wall), 10_000)
     }
@@ -192,7 +193,7 @@ extension TaskMachine {
 }
 
 extension TaskStatus {
-  /// The states to go through to this one, itself included; each follows the one before.
+  /// The states to pass through to this one, itself included; each follows the previous one.
   func path(from current: TaskStatus.Kind) -> [TaskStatus] {
     if current.successors.contains(kind) { return [self] }
     let working = TaskStatus.processing(operation: nil)
@@ -202,7 +203,7 @@ extension TaskStatus {
 }
 
 extension VerdictRequest {
-  /// What became of the request that was answered so.
+  /// The outcome of a request with this answer.
   init(of answer: AnswerRequest) {
     self.init(session: answer.session, request: answer.request, closes: false)
   }

@@ -1,10 +1,10 @@
 public import QueueModel
 
-/// What runs the messages of the sessions whose host this device is.
+/// The agent for the messages of the sessions whose host is this device.
 public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
-  /// Nothing does: messages wait.
+  /// None: messages wait.
   case none
-  /// The command that `command` says.
+  /// The command of the setting `command`.
   case command
   /// Claude Code, a process for each message.
   case claude
@@ -12,7 +12,7 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   case codex
   /// opencode's server.
   case opencode
-  /// Agents that a person works with: their Stop hooks ask for the next prompt.
+  /// Agents that a user works with: their Stop hooks ask for the next prompt.
   case hooks
 
   /// When the messages of a session with this agent may start.
@@ -25,49 +25,49 @@ public enum AgentKind: String, Hashable, Sendable, CaseIterable, Codable {
   }
 }
 
-/// Which of the sessions whose host this device is it runs.
+/// Which of the sessions assigned to this device it runs.
 public enum HostPolicy: String, Hashable, Sendable, CaseIterable, Codable {
-  /// Those that somebody at this device let it run. What another device gives it waits here.
+  /// Sessions that a user at this device allowed. A session that another device assigns waits here.
   case own
-  /// The same; what waits asks on all devices, and is allowed at this one.
+  /// The same; a waiting session asks on all devices, and is allowed at this one.
   case ask
-  /// All, whoever says so.
+  /// All, whichever device assigned them.
   case any
 }
 
-/// Where agents that run here may queue messages.
+/// In which sessions agents on this device may queue messages.
 public enum AgentMessagePolicy: String, Hashable, Sendable, CaseIterable, Codable {
   /// In their own session.
   case own
-  /// In others too, when a person allows it each time.
+  /// In others too, if a user allows it each time.
   case ask
-  /// In all, which they may look at, too.
+  /// In all sessions, which they may also read.
   case any
 }
 
 /// How agents run on this device.
 public struct AgentSettings: Hashable, Sendable {
-  /// What runs messages.
+  /// The agent for messages.
   public var kind: AgentKind
   /// The command, for `AgentKind.command`.
   public var command: String?
-  /// The folders in or below which projects may be; empty where they may be anywhere. Any device of the
-  /// workspace names projects: this says which of them work starts in here.
+  /// The folders in or below which projects may be; empty if they may be anywhere. Any device of
+  /// the workspace can name a project: this limits the folders in which work starts here.
   public var projectRoots: [String]
-  /// Whose word makes a session run here.
+  /// Which assignments make a session run here.
   public var hosts: HostPolicy
-  /// Where agents that run here may queue messages.
+  /// In which sessions agents on this device may queue messages.
   public var messages: AgentMessagePolicy
-  /// What a browser may give a session to run it.
+  /// The agents that a browser may give to a session.
   public var browserKinds: Set<AgentKind>
-  /// After so many seconds an agent is stopped and its message has failed; nil for never.
+  /// After this many seconds an agent is stopped and its message has failed; nil for never.
   public var timeoutSeconds: Int?
-  /// What to do with an attempt of which nobody knows what became of it.
+  /// The policy for an attempt with an unknown outcome.
   public var onUnknown: UnknownPolicy
-  /// Seconds that agents may go on for when the daemon is told to stop.
+  /// How many seconds agents may continue after the daemon was told to stop.
   public var graceSeconds: Int
 
-  /// Puts the settings together.
+  /// Makes settings.
   public init(
     kind: AgentKind = .none, command: String? = nil, projectRoots: [String] = [],
     hosts: HostPolicy = .own, messages: AgentMessagePolicy = .own,

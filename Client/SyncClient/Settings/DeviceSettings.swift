@@ -1,30 +1,31 @@
 public import QueueModel
 
-/// How this device's queues behave; nothing of it is replicated.
+/// The settings of this device's queues; they are not replicated.
 public struct DeviceSettings: Hashable, Sendable {
-  /// How many messages may wait in a session for a local enqueue to be taken (S0-6, S0-33).
+  /// The maximum number of waiting messages in a session for a local enqueue (S0-6, S0-33).
   public var maxQueueSize: Int
-  /// Whether sending queues the thread, and the thread queue is shown. Off forgets nothing (S2-36,
-  /// S2-45, S2-57).
+  /// Whether sending queues the thread, and the thread queue is shown. Turning it off deletes
+  /// nothing (S2-36, S2-45, S2-57).
   public var queueEnabled: Bool
-  /// What happens to a session's queue when its agent failed.
+  /// The policy for a session's queue after its agent failed.
   public var onFailure: FailurePolicy
-  /// Whether looking at a thread takes it out of the thread queue (S2-93).
+  /// Whether looking at a thread removes it from the thread queue (S2-93).
   public var autoRemoveOnView: Bool
-  /// Days for which messages that are done or cancelled are kept; 0 is for ever.
+  /// How many days finished and cancelled messages are kept; 0 is for ever.
   public var retention: Int
-  /// Days for which the attachments of messages that left their queue are kept.
+  /// How many days the attachments of messages that left their queue are kept.
   public var attachmentRetention: Int
-  /// What the attachments on this device may take together, in MiB.
+  /// The total size limit of the attachments on this device, in MiB.
   public var attachmentQuota: Int
-  /// Seconds that other devices have to answer what an agent here asks, where the asker names none.
+  /// How many seconds other devices have to answer a request of an agent here, if the request has
+  /// no time of its own.
   public var approvalPatience: Int
-  /// How agents run here.
+  /// The settings of agents here.
   public var agents: AgentSettings
-  /// What the device is notified of, and how.
+  /// The settings of notifications.
   public var notifications: NotificationSettings
 
-  /// Puts the settings together; values outside their range are moved into it.
+  /// Makes settings; values outside their range are clamped.
   public init(
     maxQueueSize: Int = Limits.queueSizeDefault, queueEnabled: Bool = false,
     onFailure: FailurePolicy = .pause, autoRemoveOnView: Bool = false,
@@ -48,11 +49,11 @@ public struct DeviceSettings: Hashable, Sendable {
   }
 }
 
-/// What happens to a session's queue when its agent failed (S0-27).
+/// The policy for a session's queue after its agent failed (S0-27).
 public enum FailurePolicy: String, Hashable, Sendable, CaseIterable, Codable {
-  /// The queue pauses, and waits for a person.
+  /// The queue pauses, and waits for a user.
   case pause
-  /// The error is shown, and the queue goes on.
+  /// The error is shown, and the queue continues.
   case proceed = "continue"
 }
 

@@ -1,6 +1,6 @@
 import QueueModel
 
-/// The settings by the names they have in the file, the local API and on the command line.
+/// The settings, by their names in the file, the local API and the command line.
 public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case maxQueueSize
   case queueEnabled
@@ -32,49 +32,49 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   case webKey
   case logLevel
 
-  /// Days that `retention` may say; 0 is for ever.
+  /// The allowed days of `retention`; 0 is for ever.
   public static let retentionRange = 0...3_650
-  /// `retention` where nothing is said.
+  /// The default of `retention`.
   public static let retentionDefault = 90
-  /// Days that `attachmentRetention` may say.
+  /// The allowed days of `attachmentRetention`.
   public static let attachmentRetentionRange = 1...3_650
-  /// `attachmentRetention` where nothing is said.
+  /// The default of `attachmentRetention`.
   public static let attachmentRetentionDefault = 30
-  /// MiB that `attachmentQuota` may say.
+  /// The allowed MiB of `attachmentQuota`.
   public static let attachmentQuotaRange = 10...1_048_576
-  /// `attachmentQuota` where nothing is said, in MiB.
+  /// The default of `attachmentQuota`, in MiB.
   public static let attachmentQuotaDefault = 1_024
 
-  /// Seconds that `agentTimeout` may say; 0 is for ever.
+  /// The allowed seconds of `agentTimeout`; 0 is for ever.
   public static let agentTimeoutRange = 0...604_800
-  /// Seconds that `agentGrace` may say.
+  /// The allowed seconds of `agentGrace`.
   public static let agentGraceRange = 0...3_600
-  /// `agentGrace` where nothing is said.
+  /// The default of `agentGrace`.
   public static let agentGraceDefault = 30
 
-  /// Seconds that `approvalPatience` may say.
+  /// The allowed seconds of `approvalPatience`.
   public static let approvalPatienceRange = 1...600
-  /// `approvalPatience` where nothing is said.
+  /// The default of `approvalPatience`.
   public static let approvalPatienceDefault = 60
 
-  /// Seconds that `notifyMeAfter` may say.
+  /// The allowed seconds of `notifyMeAfter`.
   public static let notifyMeAfterRange = 0...86_400
-  /// `notifyMeAfter` where nothing is said.
+  /// The default of `notifyMeAfter`.
   public static let notifyMeAfterDefault = 60
 
-  /// Those that say how the page is served.
+  /// The settings of the page.
   public static let ofPage: Set<SettingName> = [.web, .webURL, .webCertificate, .webKey]
-  /// What stands for the agent that `agent` says, in `browserAgents`.
+  /// The stand-in for the agent of the setting `agent`, in `browserAgents`.
   static let defaultAgent = "default"
 
-  /// What a setting can be.
+  /// The type of a setting.
   public enum Kind: Hashable, Sendable {
     case number(ClosedRange<Int>)
     case flag
     case choice([String])
     /// Some of these, separated by commas.
     case names([String])
-    /// Text of at most so many UTF-8 bytes, without control characters.
+    /// Text with a maximum number of UTF-8 bytes, without control characters.
     case text(bytesMax: Int)
     /// An address with a port, or `off`.
     case address
@@ -82,7 +82,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     case origin
   }
 
-  /// What it can be.
+  /// The type of the setting.
   public var kind: Kind {
     switch self {
     case .maxQueueSize: .number(Limits.queueSizeRange)
@@ -111,7 +111,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// What holds where nothing is said; nil where that is the system's matter.
+  /// The default value; nil if the system decides.
   public var standard: SettingValue? {
     switch self {
     case .maxQueueSize: .number(Limits.queueSizeDefault)
@@ -139,7 +139,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The environment variable that says it.
+  /// The environment variable of the setting.
   public var environmentVariable: String {
     switch self {
     case .maxQueueSize: "COSPOOL_MAX_QUEUE_SIZE"
@@ -174,7 +174,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Whether a change shows at once; the others need a start of the daemon.
+  /// Whether a change takes effect at once; the others need a restart of the daemon.
   public var appliesAtOnce: Bool {
     switch self {
     case .deviceName, .certificate, .logLevel: false
@@ -182,7 +182,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// One line for people.
+  /// One line for users.
   public var summary: String {
     switch self {
     case .maxQueueSize: "number of messages that can wait in a session before Cospool refuses more"
@@ -228,7 +228,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// Reads a value as flags, the environment and people write it.
+  /// Parses a value in the form of flags, environment variables and users' input.
   ///
   /// - Throws: `SettingFault` with the reason.
   public func value(fromText text: String) throws(SettingFault) -> SettingValue {
@@ -249,7 +249,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The value, where it is one this setting can have.
+  /// Returns the value, if this setting can have it.
   ///
   /// - Throws: `SettingFault` with the reason.
   public func checked(_ value: SettingValue) throws(SettingFault) -> SettingValue {
@@ -302,7 +302,7 @@ public enum SettingName: String, Hashable, Sendable, CaseIterable {
   }
 }
 
-/// What a setting is set to.
+/// The value of a setting.
 public enum SettingValue: Hashable, Sendable {
   case number(Int)
   case flag(Bool)
@@ -310,7 +310,7 @@ public enum SettingValue: Hashable, Sendable {
 }
 
 extension SettingValue: CustomStringConvertible {
-  /// As people write it.
+  /// The value as users write it.
   public var description: String {
     switch self {
     case .number(let number): "\(number)"
@@ -344,20 +344,20 @@ extension SettingValue: Codable {
   }
 }
 
-/// Why a value cannot be a setting's: which, where, and what is wrong with it.
+/// Why a value is not valid for a setting: which setting, where, and the fault.
 public struct SettingFault: Error, Hashable, Sendable, CustomStringConvertible {
-  /// The setting; nil where it is about the file as a whole.
+  /// The setting; nil if the fault is in the file as a whole.
   public var name: String?
-  /// What is wrong.
+  /// The fault.
   public var reason: String
-  /// The flag, variable or file that said it.
+  /// The flag, variable or file with the value.
   public var source: String?
   /// The line of the file, from 1.
   public var line: Int?
-  /// Where the file could not be written: whether the disk is full. nil where a value is wrong.
+  /// If the file could not be written: whether the disk is full. nil if a value is wrong.
   public var isDiskFull: Bool?
 
-  /// Puts the parts together.
+  /// Makes a fault.
   public init(name: String?, reason: String, source: String? = nil, line: Int? = nil) {
     self.name = name
     self.reason = reason

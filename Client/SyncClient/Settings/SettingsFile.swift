@@ -11,20 +11,20 @@ import Foundation
 /// }
 /// ```
 public struct SettingsFile: Sendable {
-  /// Bytes that are read at most.
+  /// The maximum size of the file, in bytes.
   public static let bytesMax = 64 << 10
 
-  /// Where it is; it need not exist.
+  /// Its path; the file need not exist.
   public let path: String
 
-  /// What a file says, and where it says it.
+  /// A setting in a file, with its line.
   public struct Entry: Hashable, Sendable {
     /// The value.
     public var value: SettingValue
     /// The line, from 1.
     public var line: Int
 
-    /// Puts the parts together.
+    /// Makes an entry.
     public init(value: SettingValue, line: Int) {
       self.value = value
       self.line = line
@@ -36,7 +36,7 @@ public struct SettingsFile: Sendable {
     path = dataDirectory + "/config.json"
   }
 
-  /// What the file says; nothing where there is none.
+  /// The settings in the file; empty if there is no file.
   ///
   /// - Throws: the first of `faults(in:)`, or why the file cannot be read.
   public func read() throws(SettingFault) -> [SettingName: Entry] {
@@ -46,7 +46,7 @@ public struct SettingsFile: Sendable {
     return entries
   }
 
-  /// All that is wrong with the file as it is on disk.
+  /// All faults in the file on disk.
   public func faults() -> [SettingFault] {
     do {
       return try text().map { SettingsFile.faults(in: $0, source: path) } ?? []
@@ -55,12 +55,12 @@ public struct SettingsFile: Sendable {
     }
   }
 
-  /// All that is wrong with a text, from its first line on.
+  /// All faults in a text, from its first line on.
   public static func faults(in text: String, source: String? = nil) -> [SettingFault] {
     parse(text, source: source).faults
   }
 
-  /// Replaces the file in one step; a crash leaves the old one or the new one.
+  /// Replaces the file in one step; a crash leaves either the old one or the new one.
   public func write(_ values: [SettingName: SettingValue]) throws(SettingFault) {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -137,7 +137,7 @@ public struct SettingsFile: Sendable {
     )
   }
 
-  /// The lines, from 1, on which a key of the object is said.
+  /// The lines, from 1, that have a key of the object.
   private static func lines(of key: String, in text: String) -> [Int] {
     let encoder = JSONEncoder()
     encoder.outputFormatting = .withoutEscapingSlashes
@@ -147,7 +147,8 @@ public struct SettingsFile: Sendable {
     while let range = rest.firstRange(of: quoted) {
       let before = rest[..<range.lowerBound].last
       let after = rest[range.upperBound...].first { !$0.isWhitespace }
-      // In a text the quotation mark would be behind a backslash; a value has no colon behind it.
+      // Inside a text a backslash would precede the quotation mark; a value is not followed by a
+      // colon.
       if before != "\\", after == ":" {
         lines.append(1 + text[..<range.lowerBound].count { $0.isNewline })
       }
@@ -157,7 +158,7 @@ public struct SettingsFile: Sendable {
   }
 }
 
-/// A value of the file, whatever it is.
+/// A value of the file, of any type.
 private struct AnySettingValue: Decodable {
   var value: SettingValue?
 

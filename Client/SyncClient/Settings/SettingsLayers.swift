@@ -1,16 +1,16 @@
 import QueueModel
 
-/// What flags, the environment and the file say, and which of it holds: flag, environment, file,
-/// default, in this order.
+/// The settings from flags, the environment and the file. The first in this order counts: flag,
+/// environment, file, default.
 public struct SettingsLayers: Hashable, Sendable {
-  /// What the program was started with.
+  /// The flags of the program.
   public var flags: [SettingName: SettingValue]
-  /// What environment variables say.
+  /// The environment variables.
   public private(set) var environment: [SettingName: SettingValue]
-  /// What the file says.
+  /// The entries of the file.
   public var file: [SettingName: SettingsFile.Entry]
 
-  /// Where a value comes from.
+  /// The origin of a value.
   public enum Origin: String, Hashable, Sendable, Codable {
     case flag
     case environment
@@ -18,9 +18,9 @@ public struct SettingsLayers: Hashable, Sendable {
     case standard = "default"
   }
 
-  /// Puts the layers together; an empty variable is as good as none.
+  /// Makes the layers; an empty variable counts as absent.
   ///
-  /// - Throws: `SettingFault` where a variable says what cannot be.
+  /// - Throws: `SettingFault` if a variable has an invalid value.
   public init(
     flags: [SettingName: SettingValue] = [:], environment: [String: String] = [:],
     file: [SettingName: SettingsFile.Entry] = [:]
@@ -40,7 +40,7 @@ public struct SettingsLayers: Hashable, Sendable {
     }
   }
 
-  /// What holds, and where it comes from; no value where that is the system's matter.
+  /// The value in effect, and its origin; no value if the system decides.
   public func effective(_ name: SettingName) -> (value: SettingValue?, origin: Origin) {
     if let value = flags[name] { return (value, .flag) }
     if let value = environment[name] { return (value, .environment) }
@@ -48,22 +48,22 @@ public struct SettingsLayers: Hashable, Sendable {
     return (name.standard, .standard)
   }
 
-  /// A number that holds.
+  /// The number in effect.
   public func number(_ name: SettingName) -> Int? {
     if case .number(let number)? = effective(name).value { number } else { nil }
   }
 
-  /// Whether something is on.
+  /// Whether a switch is on.
   public func flag(_ name: SettingName) -> Bool {
     effective(name).value == .flag(true)
   }
 
-  /// A text that holds.
+  /// The text in effect.
   public func text(_ name: SettingName) -> String? {
     if case .text(let text)? = effective(name).value { text } else { nil }
   }
 
-  /// What holds for the queues.
+  /// The settings of the queues in effect.
   public var deviceSettings: DeviceSettings {
     DeviceSettings(
       maxQueueSize: number(.maxQueueSize) ?? DeviceSettings().maxQueueSize,
@@ -77,7 +77,7 @@ public struct SettingsLayers: Hashable, Sendable {
       agents: agentSettings, notifications: notificationSettings)
   }
 
-  /// How the page is served; nil for not at all.
+  /// The settings of the page; nil if it is not served.
   public var web: WebSettings? {
     text(.web).flatMap { WebAddress($0) }.map { address in
       WebSettings(

@@ -1,15 +1,15 @@
 import NetworkAddresses
 
-/// Where the page is served: a numeric address with a port.
+/// The listening address of the page: a numeric address with a port.
 public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
   /// `127.0.0.1`, `192.168.1.5`, `::1`.
   public var host: String
   /// 0 lets the system choose.
   public var port: Int
 
-  /// The port where nobody names one.
+  /// The default port.
   public static let portDefault = 7421
-  /// What stands for no address.
+  /// The text for no address.
   public static let off = "off"
 
   /// The loopback address with a port.
@@ -18,9 +18,9 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     self.port = port
   }
 
-  /// Reads `ADDRESS:PORT`, an IPv6 address in brackets.
+  /// Parses `ADDRESS:PORT`, with an IPv6 address in brackets.
   ///
-  /// Names are not read: what `localhost` is, a file says that others may write.
+  /// Names are not accepted: a file that others may write defines `localhost`.
   public init?(_ text: String) {
     guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...])
     else { return nil }
@@ -29,7 +29,7 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     self.port = Int(port)
   }
 
-  /// A numeric address as it stands in a URL, without the brackets.
+  /// A numeric address as written in a URL, without the brackets.
   static func host(_ text: Substring) -> String? {
     let isBracketed = text.hasPrefix("[") && text.hasSuffix("]")
     let inner = isBracketed ? text.dropFirst().dropLast() : text
@@ -37,24 +37,25 @@ public struct WebAddress: Hashable, Sendable, CustomStringConvertible {
     return address.description
   }
 
-  /// Whether this machine alone reaches it.
+  /// Whether only this machine reaches it.
   public var isLoopback: Bool { host == "127.0.0.1" || host == "::1" }
 
-  /// Whether it stands for all addresses of this machine.
+  /// Whether it means all addresses of this machine.
   public var isUnspecified: Bool { host == "0.0.0.0" || host == "::" }
 
-  /// As it stands in a URL.
+  /// The address as written in a URL.
   public var description: String {
     host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 }
 
-/// Where browsers of other devices find the page: `https://HOST`, with a port where it is not 443.
+/// The address of the page for browsers of other devices: `https://HOST`, with a port if it is not
+/// 443.
 public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
-  /// As a browser's Host header has it.
+  /// The value of a browser's Host header.
   public var authority: String
 
-  /// Reads `https://HOST` or `https://HOST:PORT`, a slash behind it or none.
+  /// Parses `https://HOST` or `https://HOST:PORT`, with or without a final slash.
   public init?(_ text: String) {
     let text = text.lowercased()
     let scheme = "https://"
@@ -84,22 +85,22 @@ public struct WebOrigin: Hashable, Sendable, CustomStringConvertible {
       }
   }
 
-  /// As it stands in front of a path.
+  /// The address as written before a path.
   public var description: String { "https://\(authority)" }
 }
 
-/// How the page is served.
+/// The settings of the page.
 public struct WebSettings: Hashable, Sendable {
-  /// Where it listens.
+  /// The listening address.
   public var address: WebAddress
-  /// Where other devices find it, where somebody said so.
+  /// The address for other devices, if one is set.
   public var origin: WebOrigin?
-  /// The certificate and those up to its root, PEM.
+  /// The certificate chain up to its root, PEM.
   public var certificateFile: String?
   /// Its private key, PEM.
   public var keyFile: String?
 
-  /// Puts the parts together.
+  /// Makes settings.
   public init(
     address: WebAddress, origin: WebOrigin? = nil, certificateFile: String? = nil,
     keyFile: String? = nil
@@ -110,7 +111,7 @@ public struct WebSettings: Hashable, Sendable {
     self.keyFile = keyFile
   }
 
-  /// The setting without which it cannot be served, and why; nil where nothing is missing.
+  /// The missing setting without which the page cannot be served, and why; nil if none is missing.
   public var missing: String? {
     guard !address.isLoopback else { return nil }
     let reach = "other machines can reach \(address), so the page needs TLS there"
@@ -121,9 +122,9 @@ public struct WebSettings: Hashable, Sendable {
       "browsers cannot open \(address): set webURL to the address that they use for this machine"
   }
 
-  /// Where browsers of other devices find it; nil where it is for this machine alone.
+  /// The address for browsers of other devices; nil if the page is only for this machine.
   ///
-  /// On this machine's own address that is a proxy with TLS in front of it.
+  /// If the page listens on this machine only, that is a proxy with TLS in front of it.
   public var elsewhere: WebOrigin? {
     origin ?? (address.isLoopback ? nil : WebOrigin("https://\(address)"))
   }

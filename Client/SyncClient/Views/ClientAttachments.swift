@@ -4,7 +4,7 @@ public import Foundation
 import Logging
 public import QueueModel
 
-/// What this device knows of an attachment.
+/// The state of an attachment on this device.
 public struct AttachmentState: Hashable, Sendable {
   /// The file.
   public var attachment: Attachment
@@ -12,8 +12,8 @@ public struct AttachmentState: Hashable, Sendable {
   public var isHere: Bool
 }
 
-/// Files of messages: their bytes are kept by their SHA-256 in the data directory, brought to the
-/// server while `run()` is connected, and fetched when somebody asks for them.
+/// Files of messages. Their bytes are stored by their SHA-256 in the data directory, sent to the
+/// server while `run()` is connected, and fetched on request.
 ///
 /// ```swift
 /// let picture = try await client.attachments.keep(bytes, name: "error.png")
@@ -23,9 +23,9 @@ public struct AttachmentState: Hashable, Sendable {
 public struct ClientAttachments: Sendable {
   let client: QueueClient
 
-  /// Keeps a file on this device, to be attached to a message by a command.
+  /// Stores a file on this device, to be attached to a message by a command.
   ///
-  /// - Parameter mediaType: told from the first bytes where nil.
+  /// - Parameter mediaType: derived from the first bytes if nil.
   /// - Throws: `.queue` with `invalidAttachment`, `limitReached` (the device's quota) or
   ///   `persistenceFailed`, `.closed`.
   public func keep(
@@ -51,7 +51,7 @@ public struct ClientAttachments: Sendable {
     return attachment
   }
 
-  /// The files of a message, and which of them are here.
+  /// The files of a message, and which of them are on this device.
   ///
   /// - Throws: `.queue(.messageNotFound)`.
   public func files(of message: MessageID) throws(ClientError) -> [AttachmentState] {
@@ -64,11 +64,11 @@ public struct ClientAttachments: Sendable {
     }
   }
 
-  /// The bytes of a file: from this device, else from the server, checked against the hash, and kept
-  /// here where there is room.
+  /// The bytes of a file: from this device, else from the server, checked against the hash, and
+  /// stored here if there is room.
   ///
-  /// - Throws: `.attachmentMissing` where neither has it, `.unreachable`, `.notPaired`,
-  ///   `.refused`, `.queue(.persistenceFailed)`.
+  /// - Throws: `.attachmentMissing` if neither has it, `.unreachable`, `.notPaired`, `.refused`,
+  ///   `.queue(.persistenceFailed)`.
   public func bytes(of hash: ContentHash) async throws(ClientError) -> Data {
     if let bytes = try await client.keeper.bytes(of: hash) { return bytes }
     let bytes = try await fetched(hash)
@@ -76,7 +76,7 @@ public struct ClientAttachments: Sendable {
       try await client.keeper.keep(
         bytes, as: hash, isUploaded: true, quotaMegabytes: client.settings.attachmentQuota)
     } catch {
-      // Without room it is shown all the same; the next one who asks fetches it again.
+      // Without room it is still returned; the next request fetches it again.
       guard case .queue(.limitReached) = error else { throw error }
     }
     return bytes
@@ -98,8 +98,8 @@ public struct ClientAttachments: Sendable {
     return bytes
   }
 
-  /// Keeps the text of a request here and at the server while `body` waits for its answer. A short one
-  /// is in the register.
+  /// Keeps the text of a request here and at the server while `body` waits for its answer. A short
+  /// text is in the register.
   func holding(
     _ text: Data?, as hash: ContentHash?,
     _ body: () async throws(ClientError) -> AskAnswer
@@ -118,7 +118,8 @@ public struct ClientAttachments: Sendable {
     return try await body()
   }
 
-  /// The text of a request that is too long for its register: of an agent here, else from the server.
+  /// The text of a request that is too long for its register: from an agent here, else from the
+  /// server.
   func text(of hash: ContentHash) async throws(ClientError) -> Data {
     if let text = client.keeper.text(of: hash) { return text }
     if let text = try await client.keeper.bytes(of: hash) { return text }
@@ -127,21 +128,22 @@ public struct ClientAttachments: Sendable {
     return text
   }
 
-  /// Brings files to the server that it lacks, and removes those that no waiting message has needed
-  /// for the retention time, here and there. `run()` does it by itself.
+  /// Sends the server files that it lacks, and removes files that no waiting message has needed for
+  /// the retention time, here and there. `run()` does this by itself.
   ///
   /// - Parameters:
   ///   - now: milliseconds since 1970.
   ///   - asksAgain: asks the server for needed files that it had once; it may have been restored
   ///     from a backup.
-  /// - Throws: what stood in the way of a file; it is done the next time, and the others are done.
+  /// - Throws: the first failure of a file; it is retried the next time, and the other files are
+  ///   processed.
   public func tend(
     now: Int64, asksAgain: Bool = false
   ) async throws(ClientError) {
     try await tend(now: now, asksAgain: asksAgain, isConnected: true)
   }
 
-  /// The way to the server's files.
+  /// The connection to the server's files.
   private enum Way {
     /// No server is paired.
     case none
@@ -150,7 +152,7 @@ public struct ClientAttachments: Sendable {
     case open(BlobExchange)
   }
 
-  /// Why a file is not tended.
+  /// Why a file was not synced.
   private enum TransferError: Error {
     case here(ClientError)
     case there(BlobExchange.Failure)
@@ -163,7 +165,7 @@ public struct ClientAttachments: Sendable {
     }
   }
 
-  /// - Parameter isConnected: whether the server is to be asked at all.
+  /// - Parameter isConnected: whether the server may be asked.
   private func tend(
     now: Int64, asksAgain: Bool, isConnected: Bool
   ) async throws(ClientError) {
@@ -172,13 +174,13 @@ public struct ClientAttachments: Sendable {
     var hindrance: ClientError?
     for stored in try await client.keeper.all() where !Task.isCancelled {
       do throws(TransferError) {
-        // Asked anew for each: an upload before it may have taken minutes.
+        // Looked up again for each: an earlier upload may have taken minutes.
         let use = client.workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
         try await tend(stored, use, now: now, way)
       } catch {
-        // One file that the server does not take must not keep the others waiting.
+        // A file that the server refuses must not delay the others.
         hindrance = hindrance ?? error.error
         if case .there(.unreachable) = error { way = .closed }
       }
@@ -206,14 +208,14 @@ public struct ClientAttachments: Sendable {
     {
       if stored.isUploaded {
         switch way {
-        // Removed here alone, it would stay at the server for ever.
+        // If it were only removed here, it would stay at the server for ever.
         case .closed: return
         case .open(let exchange):
           do { try await exchange.remove(known.hash) } catch { throw .there(error) }
         case .none: break
         }
       }
-      // One that was attached again meanwhile stays, and goes to the server again.
+      // A file that was attached again meanwhile stays, and is sent to the server again.
       try await here { () async throws(ClientError) in
         try await client.keeper.remove(known.hash, unneededSince: since)
       }
@@ -232,7 +234,7 @@ public struct ClientAttachments: Sendable {
   private func tendText(_ known: StoredAttachment, _ way: Way) async throws(TransferError) {
     guard client.keeper.isHeld(known.hash) else {
       switch way {
-      // Removed here alone, it would stay at the server for ever.
+      // If it were only removed here, it would stay at the server for ever.
       case .closed: if known.isUploaded { return }
       case .open(let exchange):
         do { try await exchange.remove(known.hash) } catch { throw .there(error) }
@@ -258,7 +260,7 @@ public struct ClientAttachments: Sendable {
     do { return try await body() } catch { throw .here(error) }
   }
 
-  /// Tends the files whenever somebody attached one or connected, and once a minute.
+  /// Syncs the files after each attachment or connection, and once a minute.
   func keepTending() async {
     let wakes = client.device.tendingWakes()
     await withDiscardingTaskGroup { group in
@@ -278,7 +280,7 @@ public struct ClientAttachments: Sendable {
         }
       }
       for await _ in wakes {
-        // What nothing needs goes without a server, too.
+        // Unneeded files are removed without a server, too.
         let isConnected = client.syncStatus().state == .connected
         do {
           try await tend(
@@ -293,7 +295,7 @@ public struct ClientAttachments: Sendable {
     }
   }
 
-  /// A way to the server's files; nil where no server is paired.
+  /// A connection to the server's files; nil if no server is paired.
   private func blobExchange() throws(ClientError) -> BlobExchange? {
     guard let credentials = try client.credentialsFile.load() else { return nil }
     return BlobExchange(
@@ -317,7 +319,7 @@ extension ClientError {
   }
 }
 
-/// What a file is, by its first bytes.
+/// The type of a file, by its first bytes.
 enum MediaType {
   private static let beginnings: [(bytes: [UInt8], type: String)] = [
     ([0x89, 0x50, 0x4E, 0x47], "image/png"), ([0xFF, 0xD8, 0xFF], "image/jpeg"),

@@ -2,17 +2,18 @@ import ClientCore
 import ClientStore
 public import QueueModel
 
-/// Which agent a session has on this device.
+/// The agents of sessions on this device.
 extension ClientExecution {
   /// The session's own agent, else the device's.
   public func agentKind(of session: SessionID) async -> AgentKind {
     await agentKinds()[session] ?? client.settings.agents.kind
   }
 
-  /// Gives a session an agent of its own on this device; nil is the device's. Holds for what starts
-  /// from now on.
+  /// Gives a session its own agent on this device; nil is the device's. Applies to starts from now
+  /// on.
   ///
-  /// - Throws: `.queue` with `sessionNotFound` or `persistenceFailed`, `.closed`; nothing changed then.
+  /// - Throws: `.queue` with `sessionNotFound` or `persistenceFailed`, `.closed`; nothing changed
+  ///   then.
   public func setAgentKind(_ kind: AgentKind?, of session: SessionID) async throws(ClientError) {
     let choice = kind.map { AgentChoice(name: $0.rawValue, mode: $0.startMode) }
     try await client.engine.submit { core, context, store throws(Replica.Fault) in
@@ -20,7 +21,7 @@ extension ClientExecution {
     }
   }
 
-  /// The sessions that have an agent of their own.
+  /// The sessions with their own agent.
   public func agentKinds() async -> [SessionID: AgentKind] {
     await client.engine.read { core in
       core.sessionChoices.agents.compactMapValues { AgentKind(rawValue: $0.name) }
@@ -29,7 +30,7 @@ extension ClientExecution {
 }
 
 extension SessionChoices {
-  /// What a store held. An agent that this version does not know counts as the device's.
+  /// The store's choices. An agent that this version does not know counts as the device's.
   init(_ loaded: LoadedReplica.Execution) {
     self.init(
       consented: loaded.consented,
@@ -40,7 +41,7 @@ extension SessionChoices {
 }
 
 extension AgentMemory {
-  /// nil where it cannot be read.
+  /// nil if it cannot be read.
   init?(of session: SessionID, in store: ClientStore) {
     guard let kept = try? store.conversations(of: session) else { return nil }
     kind = kept[ClientStore.choiceName].flatMap(AgentKind.init)

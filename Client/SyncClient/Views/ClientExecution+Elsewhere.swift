@@ -6,22 +6,22 @@ import WireProtocol
 public struct TurnElsewhere: Hashable, Sendable {
   /// The message.
   public var message: MessageID
-  /// Which attempt, from 1.
+  /// The number of the attempt, from 1.
   public var attempt: UInt16
-  /// The device, where the server said which; else the session's host may be it.
+  /// The device, if the server named it; else it may be the session's host.
   public var device: DeviceID?
-  /// Since when that device is away, in milliseconds since 1970; nil where it is connected, or where nobody
-  /// said.
+  /// Since when that device has been away, in milliseconds since 1970; nil if it is connected, or
+  /// if that is unknown.
   public var awaySince: Int64?
 }
 
-/// What became of the wish to stop an attempt on another device, or to take it over.
+/// The result of a request to stop an attempt on another device, or to take it over.
 public enum TurnIntervention: Hashable, Sendable {
-  /// That device stops it: now, or when it is back, where it has been away since a time.
+  /// That device stops it: now, or when it is back, if it has been away since a time.
   case stopping(on: DeviceID, awaySince: Int64?)
-  /// The session goes on without it.
+  /// The session continues without it.
   case takenOver
-  /// Its device is connected: it is stopped and not taken over.
+  /// Its device is connected: stop it instead of taking it over.
   case connected(DeviceID)
   /// No such attempt is at work.
   case notAtWork
@@ -32,7 +32,7 @@ public enum TurnIntervention: Hashable, Sendable {
 extension ClientExecution {
   private static let answerLimit: Duration = .seconds(5)
 
-  /// The attempts that keep sessions of this device on another one, by session.
+  /// The attempts on other devices that block sessions of this one, by session.
   public func runsElsewhere() async -> [SessionID: TurnElsewhere] {
     await client.engine.read { core in
       core.runsElsewhere.mapValues {
@@ -43,8 +43,8 @@ extension ClientExecution {
     }
   }
 
-  /// The attempt that may be at work in a session, on whatever device; nil where none is known. Asks the
-  /// server about the first message where nobody has said that it runs.
+  /// The attempt that may be at work in a session, on any device; nil if none is known. Asks the
+  /// server about the first message, unless it is known to run.
   public func turnAtWork(in session: SessionID) async -> TurnElsewhere? {
     if let known = await runsElsewhere()[session] { return known }
     guard let queue = try? client.workspace().messageQueue(session) else { return nil }
@@ -59,13 +59,13 @@ extension ClientExecution {
     return TurnElsewhere(message: head.id, attempt: attempt)
   }
 
-  /// Has an attempt stopped on the device where it is at work. The server decides, once for all who ask.
+  /// Stops an attempt on the device where it is at work. The server decides, once for all requests.
   public func stop(_ turn: TurnElsewhere) async -> TurnIntervention {
     await intervene(.stop(AttemptName(message: turn.message, number: turn.attempt)))
   }
 
-  /// Gives an attempt up whose device is away, so that its session goes on without it: what became of it is
-  /// unknown, and a person decides. That device stops its agent when it is back.
+  /// Gives up an attempt whose device is away, so that its session continues without it: its
+  /// outcome is unknown, and a user decides. That device stops its agent when it is back.
   public func takeOver(_ turn: TurnElsewhere) async -> TurnIntervention {
     await intervene(.takeOver(AttemptName(message: turn.message, number: turn.attempt)))
   }

@@ -3,11 +3,11 @@ import ClientStore
 public import QueueModel
 import WireProtocol
 
-/// Running messages: this device does, for the sessions whose host it is.
+/// Running messages: this device runs those of the sessions whose host it is.
 ///
-/// The authority, the server or the device itself where it has none, lets every attempt out once;
-/// what is let out is stored as an intent before `start` comes. So an attempt starts at most once,
-/// and after a crash it is known which ones may have started.
+/// The authority is the server, or the device itself if it has none. It grants every attempt once,
+/// and a granted attempt is stored as an intent before `start` comes. So an attempt starts at most
+/// once, and after a crash it is known which ones may have started.
 ///
 /// ```swift
 /// for await order in try await client.execution.start(ExecutionSettings(isEnabled: true)) {
@@ -21,19 +21,19 @@ import WireProtocol
 public struct ClientExecution: Sendable {
   let client: QueueClient
 
-  /// What earlier runs of the program handed to agents without learning what became of it.
+  /// Prompts that earlier runs of the program handed to agents without learning the outcome.
   public var unfinished: [TurnStart] {
     let workspace = client.engine.latest.workspace
     return client.loadedExecution.intents.map { TurnStart($0, in: workspace, memory: nil) }
   }
 
-  /// Runs messages from now on, until the client closes: the caller does what the orders say.
+  /// Runs messages from now on, until the client closes: the caller carries out the orders.
   ///
   /// - Parameters:
-  ///   - settings: for all of that time; nil: as the device is set, and at once whenever it is set anew.
-  ///   - deadAgents: those of `unfinished` whose agents are known to have died; of the others nobody
-  ///     knows anything.
-  /// - Throws: `.closed`, also if somebody runs messages already.
+  ///   - settings: for all of that time; nil: the device's settings, with changes at once.
+  ///   - deadAgents: those of `unfinished` whose agents are known to have died; the state of the
+  ///     others is unknown.
+  /// - Throws: `.closed`, also if messages are being run already.
   public func start(
     _ settings: ExecutionSettings? = nil, deadAgents: Set<MessageID> = []
   ) async throws(ClientError) -> AsyncStream<TurnOrder> {
@@ -48,9 +48,9 @@ public struct ClientExecution: Sendable {
     return orders
   }
 
-  /// Names the device that runs a session; nil: none does. Where it is this one, that is the consent to
-  /// run the session here, and a change to another one takes the consent back. The disk has both when the
-  /// call returns.
+  /// Names the device that runs a session; nil: none. Naming this device is the consent to run the
+  /// session here; a change to another one withdraws the consent. The disk has both when the call
+  /// returns.
   ///
   /// - Throws: as `QueueClient.perform`; nothing changed then.
   public func setHost(of session: SessionID, to host: DeviceID?) async throws(ClientError) {
@@ -70,32 +70,33 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// Whether the agent of a session waits for a prompt changed; a person's own agent gets messages only
-  /// while it does.
+  /// Reports whether the agent of a session waits for a prompt; a user's own agent gets messages
+  /// only while it does.
   ///
-  /// - Parameter isOpen: tells whether it waits, when the turn of this change comes: several may be told
-  ///   side by side.
+  /// - Parameter isOpen: returns whether it waits, when the turn of this change comes: several
+  ///   changes may come side by side.
   public func gateChanged(of session: SessionID, isOpen: @Sendable () -> Bool) async {
     await client.engine.note { core, context, store in
       core.sessionGateChanged(session, isOpen: isOpen(), at: context, store: store)
     }
   }
 
-  /// The sessions that would run here if a person at this device let them.
+  /// The sessions that would run here if a user at this device allowed it.
   public func unconsented() async -> [SessionID] {
     await client.engine.read { $0.unconsented }
   }
 
-  /// Why nothing starts here though messages wait, by session; without those whose queue itself says it.
+  /// Why nothing starts here though messages wait, by session; without those whose queue itself
+  /// shows the reason.
   ///
-  /// - Parameter sessions: those that are asked for; nil: all.
+  /// - Parameter sessions: the requested ones; nil: all.
   public func obstacles(of sessions: [SessionID]? = nil) async -> [SessionID: StartObstacle] {
     await client.engine.read { [engine = client.engine] core in
       core.startObstacles(of: sessions, at: engine.context())
     }
   }
 
-  /// Begins nothing any more; `drained` comes when nothing runs.
+  /// Starts nothing any more; `drained` comes when nothing runs.
   public func drain() async {
     await client.engine.note { core, context, store in
       core.drainRequested(at: context, store: store)
@@ -119,12 +120,12 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// What agents work on here, by session.
+  /// The messages that agents work on here, by session.
   public func running() async -> [SessionID: MessageID] {
     await client.engine.read { $0.running.mapValues(\.message) }
   }
 
-  /// What this device ran since it was opened.
+  /// Counts of this device's runs since it was opened.
   public func counts() async -> ExecutionCounts {
     await client.engine.read { $0.executionCounts }
   }
@@ -138,7 +139,7 @@ public struct ClientExecution: Sendable {
     }
   }
 
-  /// Remembers it.
+  /// Stores that id.
   public func setConversation(
     _ conversation: String, of session: SessionID, with agent: String
   ) async throws(ClientError) {

@@ -4,7 +4,7 @@ public import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What the server's inbox held for this device. Every notification comes once, as
+/// Notifications from the server's inbox for this device. Every notification comes once, as
 /// `DeviceEvent.notification`, whatever connections break; the server keeps it until this device
 /// has it on disk.
 ///
@@ -17,20 +17,20 @@ import WireProtocol
 public struct ClientNotifications: Sendable {
   let client: QueueClient
 
-  /// How long the server may take to answer where it asks a provider before.
+  /// How long the server may take to answer if it asks a provider first.
   static let pushTestLimit = Duration.seconds(40)
-  /// For how long one saying of `setVisible` counts at most.
+  /// How long one call of `setVisible` counts at most.
   public static let visibilitySecondsMax = 3_600
 
-  /// The notifications that stand, in the order they came about: those that were neither put aside
-  /// nor settled.
+  /// The displayed notifications, in order of their time: those that were neither dismissed nor
+  /// settled.
   public func all() async -> [NotificationView] {
     await client.engine.read { $0.notifications.map(NotificationView.init) }
   }
 
-  /// Puts notifications aside on this device; of ids that stand for none nothing happens.
+  /// Dismisses notifications on this device; unknown ids are ignored.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if that cannot be stored, `.closed`.
   public func dismiss(_ ids: [String]) async throws(ClientError) {
     let names = ids.compactMap(NotificationView.name)
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
@@ -38,9 +38,9 @@ public struct ClientNotifications: Sendable {
     }
   }
 
-  /// A program has shown a notification: it is not to be shown again after a restart.
+  /// A program has shown a notification: it is not shown again after a restart.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where it cannot be kept, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if that cannot be stored, `.closed`.
   public func noteAnnounced(_ id: String) async throws(ClientError) {
     guard let name = NotificationView.name(of: id) else { return }
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
@@ -49,11 +49,10 @@ public struct ClientNotifications: Sendable {
     }
   }
 
-  /// Somebody looks at the device, or does not any more: while it is looked at, no notice is pushed
-  /// to it (N-13).
+  /// Reports whether a user looks at the device: meanwhile no notice is pushed to it (N-13).
   ///
-  /// - Parameter seconds: for how long that counts unless it is said again; at most
-  ///   `visibilitySecondsMax`. A program that ends without a word keeps it no longer.
+  /// - Parameter seconds: how long that counts without a further call; at most
+  ///   `visibilitySecondsMax`. So it also ends if a program ends without a report.
   public func setVisible(_ isVisible: Bool, forSeconds seconds: Int = 60) async {
     let limit = min(max(seconds, 0), ClientNotifications.visibilitySecondsMax)
     await client.engine.note { core, context, _ in
@@ -62,9 +61,9 @@ public struct ClientNotifications: Sendable {
     }
   }
 
-  /// Whether somebody looks at the device, as far as anybody said.
+  /// Whether a user looks at the device, as far as reported.
   public func isVisible() async -> Bool {
-    // A closed client is looked at by nobody.
+    // A closed client does not count as looked at.
     (try? await client.engine.submit { core, context, _ throws(Replica.Fault) in
       (core.isVisible(now: context.now), [])
     }) ?? false
@@ -72,9 +71,9 @@ public struct ClientNotifications: Sendable {
 
   // MARK: - Push targets
 
-  /// Where notifications of this device and of its person are pushed to.
+  /// The push addresses of this device and of its user.
   ///
-  /// - Throws: `.unreachable` where the server cannot be asked now.
+  /// - Throws: `.unreachable` if the server cannot be asked now.
   public func pushTargets() async throws(ClientError) -> [PushTargetView] {
     guard case .targets(let targets) = try await inquire(.targets) else {
       throw .unreachable(message: "the server did not send its push addresses")
@@ -82,11 +81,11 @@ public struct ClientNotifications: Sendable {
     return targets.map(PushTargetView.init)
   }
 
-  /// Has this device's notifications pushed to an address; an earlier address of the same id is not
-  /// used any more.
+  /// Pushes this device's notifications to an address; an earlier address of the same id is
+  /// replaced.
   ///
-  /// - Parameter isPersons: the address is told of the notifications of all devices, those of their
-  ///   own agents included, whenever nobody has looked at any device for `notifyMeAfter`.
+  /// - Parameter isPersons: the address gets the notifications of all devices, those of their own
+  ///   agents included, whenever no device has been looked at for `notifyMeAfter`.
   /// - Throws: `.pushTargetRefused` with the reason, `.unreachable`.
   public func setPushTarget(
     _ id: PushTargetID, kind: String, address: String, isPersons: Bool = false
@@ -101,16 +100,16 @@ public struct ClientNotifications: Sendable {
       .setTarget(id, kind: kind, address: address, owner: isPersons ? .person : .device))
   }
 
-  /// Pushes nothing there any more.
+  /// Stops pushing to an address.
   ///
   /// - Throws: `.unreachable`.
   public func removePushTarget(_ id: PushTargetID) async throws(ClientError) {
     _ = try await inquire(.removeTarget(id))
   }
 
-  /// Has the server push something there now.
+  /// Has the server push a test now.
   ///
-  /// - Throws: `.pushTargetRefused` with what speaks against it in the provider's words, `.unreachable`.
+  /// - Throws: `.pushTargetRefused` with the reason in the provider's words, `.unreachable`.
   public func testPushTarget(_ id: PushTargetID) async throws(ClientError) {
     _ = try await inquire(.testTarget(id), within: ClientNotifications.pushTestLimit)
   }
@@ -126,9 +125,9 @@ extension QueueClient {
   /// How long the server may take to answer.
   static let inquiryLimit = Duration.seconds(10)
 
-  /// Asks the server something about this device.
+  /// Sends the server a question about this device.
   ///
-  /// - Parameter refused: what is thrown where the server says what is wrong with the request.
+  /// - Parameter refused: makes the error from the server's report about the request.
   func inquire(
     _ request: InboxRequest, within limit: Duration = QueueClient.inquiryLimit,
     refused: (String) -> ClientError

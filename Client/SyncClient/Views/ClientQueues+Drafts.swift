@@ -2,31 +2,31 @@ import ClientCore
 import ClientStore
 public import QueueModel
 
-/// Drafts are kept on this device over restarts; the send of a session's prompt ends the draft that
-/// it has all of, in the same transaction (S2-44). Another draft is a text that nobody sent.
+/// Drafts are kept on this device across restarts. Sending a prompt that contains the whole draft
+/// of its session ends the draft, in the same transaction (S2-44). Another draft was never sent.
 extension ClientQueues {
   /// Every draft, by session.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   public func drafts() async throws(ClientError) -> [Draft] {
     try await client.engine.withStore { store throws(StoreError) in
       try store.drafts()
     }
   }
 
-  /// What was begun in a session; nil where nothing was.
+  /// A session's draft; nil if there is none.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where it cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if it cannot be read, `.closed`.
   public func draft(of session: SessionID) async throws(ClientError) -> Draft? {
     try await client.engine.withStore { store throws(StoreError) in
       try store.draft(of: session)
     }
   }
 
-  /// Keeps what was begun in a session, in the place of its draft; an empty text removes it. The
-  /// session need not exist yet. On disk when the call returns.
+  /// Stores a session's draft, replacing its former one; an empty text removes it. The session need
+  /// not exist yet. On disk when the call returns.
   ///
-  /// - Returns: the draft; nil where it was removed.
+  /// - Returns: the draft; nil if it was removed.
   /// - Throws: `.queue` with `contentTooLong`, `limitReached` or `persistenceFailed`, `.closed`.
   @discardableResult
   public func setDraft(

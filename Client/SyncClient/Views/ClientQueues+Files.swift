@@ -1,13 +1,13 @@
 public import Foundation
 public import QueueModel
 
-/// Queues as files of their own, for programs that keep them so (C-16). Nothing is lost on the way:
-/// places, times, attempts, errors and files come along.
+/// Queues as files, for programs that use such files (C-16). Nothing is lost on the way: places,
+/// times, attempts, errors and files are included.
 extension ClientQueues {
   /// The waiting messages of a session as a versioned object, in the order of their places; files
-  /// that are not here are fetched.
+  /// that are not on this device are fetched.
   ///
-  /// - Throws: `.queue(.sessionNotFound)`, and what `ClientAttachments.bytes(of:)` throws.
+  /// - Throws: `.queue(.sessionNotFound)`, and the errors of `ClientAttachments.bytes(of:)`.
   public func exportFile(of session: SessionID) async throws(ClientError) -> Data {
     let workspace = client.workspace()
     guard let view = workspace.session(session) else {
@@ -53,12 +53,12 @@ extension ClientQueues {
     return message
   }
 
-  /// Brings in the messages of a queue file that are not known here, behind those that wait. Their
-  /// files are kept on this device first.
+  /// Imports the unknown messages of a queue file, after the waiting ones. Their files are stored
+  /// on this device first.
   ///
   /// - Parameters:
-  ///   - session: where they go; nil for the session that the file names.
-  ///   - isTrial: says what would be brought and changes nothing.
+  ///   - session: the session to add them to; nil for the one that the file names.
+  ///   - isTrial: reports what would be imported and changes nothing.
   /// - Throws: `.invalidDocument` with line or field, `.queue`, `.closed`.
   @discardableResult
   public func importFile(
@@ -138,7 +138,7 @@ extension ClientQueues {
     guard Priority(name: priority) != nil else {
       throw fault("priority", "\"\(priority)\" is neither urgent nor normal")
     }
-    // What is left of a merged text may be nothing.
+    // A merged text may have become empty.
     guard !message.content.trimmedOfWhitespace().isEmpty || message.editions?.isEmpty == false
     else {
       throw fault("content", "it is blank")

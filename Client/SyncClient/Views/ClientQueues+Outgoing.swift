@@ -3,14 +3,14 @@ import ClientStore
 public import QueueModel
 
 extension ClientQueues {
-  /// The messages that this device sent lately, oldest first, and how far each has come on its way
-  /// to the server: about the latest thousand.
+  /// The messages that this device sent lately, oldest first, with how far each has been sent to
+  /// the server: about the latest thousand.
   ///
-  /// The states follow from what the server is known to have, so there is nothing that could
-  /// contradict the sync. Being offline is no failure; `failed` is what the server refused, with its
-  /// reason, and it is tried again with the next connection.
+  /// The states follow from what the server is known to have, so they cannot contradict the sync.
+  /// Being offline is not a failure; `failed` means that the server refused it, with its reason,
+  /// and it is retried with the next connection.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   public func outgoingMessages() async throws(ClientError) -> [QueuedMessage] {
     try await client.engine.submit { core, _, store throws(Replica.Fault) in
       do throws(StoreError) {
@@ -22,10 +22,10 @@ extension ClientQueues {
 }
 
 extension ClientQueues {
-  /// Of the latest messages of this device those that the server is not known to have, oldest first, each
-  /// with how far it has come and why the server refused it: about a thousand at most.
+  /// The latest messages of this device that the server is not known to have, oldest first, each
+  /// with how far it has been sent and why the server refused it: about a thousand at most.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where they cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if they cannot be read, `.closed`.
   /// - Complexity: as `Replica.unsentMessages`.
   package func unsentMessages() async throws(ClientError) -> [(
     id: MessageID, status: QueueStatus, refusal: String?
@@ -43,11 +43,11 @@ extension ClientQueues {
 }
 
 extension ClientCore {
-  /// A message with what became of the operations that send it.
+  /// A message with the state of the operations that send it.
   fileprivate func withStatus(_ stored: QueuedMessage) -> QueuedMessage {
     var message = stored
     guard let origin = replica.workspace.origin(of: stored.id) else {
-      // Only what a server had can be gone.
+      // Only a message that a server had can be gone.
       message.status = .delivered
       return message
     }

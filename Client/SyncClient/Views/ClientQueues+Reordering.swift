@@ -3,13 +3,13 @@ public import QueueModel
 
 extension ClientQueues {
   /// Moves rows of a list that shows a queue, with the meaning of SwiftUI's `onMove` and
-  /// `move(fromOffsets:toOffset:)`: `destination` is a row of the list as it is shown, and the moved
-  /// rows, in their order, come to stand in front of it; the number of rows is the list's end.
+  /// `move(fromOffsets:toOffset:)`. `destination` is a row of the displayed list, and the moved
+  /// rows, in their order, are placed before it; the number of rows is the list's end.
   ///
-  /// What changed since the list was shown does no harm: the rows name messages, and the place is
-  /// that next to a message which did not move. Urgent messages stay before normal ones (S0-11).
+  /// Changes since the list was shown are safe: the rows name messages, and the place is next to a
+  /// message that did not move. Urgent messages stay before normal ones (S0-11).
   ///
-  /// - Parameter view: what the list shows.
+  /// - Parameter view: the contents of the list.
   /// - Throws: `.queue` for rows that the list does not have, and as `perform`.
   @discardableResult
   public func move(

@@ -1,9 +1,10 @@
 public import QueueModel
 
 extension ClientQueues {
-  /// Takes one of the texts of a merged message, or the merged one, so that it goes on.
+  /// Takes one of the texts of a merged message, or the merged one, so that it continues.
   ///
-  /// - Parameter base: what its person saw; versions that came later go on waiting. nil is all there is.
+  /// - Parameter base: the content that the user saw; later versions keep waiting. nil is the
+  ///   present content.
   /// - Returns: as `edit`.
   /// - Throws: as `edit`; `.queue(.messageNotMerged)`, `.queue(.versionNotFound)` and
   ///   `.queue(.versionTooLong)` if there is no such text.

@@ -2,9 +2,9 @@ import ClientCore
 public import QueueModel
 import WireProtocol
 
-/// What became of a withdrawal.
+/// The result of a withdrawal.
 public enum CancelOutcome: Hashable, Sendable {
-  /// The authority knows of it: the text will never reach an agent.
+  /// The authority confirmed it: the text will never reach an agent.
   case cancelled
   /// It came too late: the agent has the text.
   case invoked
@@ -12,7 +12,7 @@ public enum CancelOutcome: Hashable, Sendable {
   case unconfirmed
 }
 
-/// The message queues of all sessions, and what is at hand on this device for them.
+/// The message queues of all sessions, and their operations on this device.
 ///
 /// ```swift
 /// for await view in client.queues.updates(of: session) { show(view.messages) }
@@ -25,22 +25,22 @@ public struct ClientQueues: Sendable {
   let client: QueueClient
 
   /// A session's queue: as it is now (nothing, until the session exists), then after every change
-  /// that touched it. Only the newest value is kept for a slow reader.
+  /// that touched it. A slow reader only gets the newest value.
   public func updates(of session: SessionID) -> AsyncStream<MessageQueueView> {
     client.engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
       observers.addMessages(continuation, as: id, of: session, workspace)
     }
   }
 
-  /// How long the authority may take to say how a race ended.
+  /// How long the authority may take to report the result of a race.
   static let raceAnswerLimit = Duration.seconds(5)
-  /// Questions that are under way at once; a server takes a thousand of a workspace.
+  /// The maximum number of open questions; a server accepts a thousand from a workspace.
   static let questionsMax = 100
 
-  /// Withdraws messages, and says of each whether that was in time.
+  /// Withdraws messages, and reports for each whether that was in time.
   ///
-  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` where this device knows already that it came
-  ///   too late.
+  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` if this device knows already
+  ///   that it came too late.
   public func cancel(
     _ ids: [MessageID]
   ) async throws(ClientError) -> (receipt: CommandReceipt, outcomes: [MessageID: CancelOutcome]) {
@@ -49,13 +49,13 @@ public struct ClientQueues: Sendable {
     return (receipt, await outcomes(ofWithdrawing: Set(ids), before: before))
   }
 
-  /// Says of messages that were withdrawn whether that was in time.
+  /// Whether the withdrawals of messages were in time.
   ///
-  /// - Parameter before: the workspace from before.
+  /// - Parameter before: the workspace before them.
   private func outcomes(
     ofWithdrawing ids: Set<MessageID>, before: Workspace
   ) async -> [MessageID: CancelOutcome] {
-    // What is done has nothing to be withdrawn from: the agent had it.
+    // A finished message cannot be withdrawn: the agent had it.
     let workspace = client.workspace()
     let races = StartRace.withdrawing(ids, in: before)
     let open = races.filter { (try? workspace.message($0.message))?.status != .succeeded }
@@ -73,7 +73,7 @@ public struct ClientQueues: Sendable {
     return outcomes
   }
 
-  /// Asks of changes that were or would be made who was first, all at the same time: the limit
+  /// Asks which came first, for changes that were or would be made, all at the same time: the limit
   /// is for all of them together.
   func endings(of races: [MessageID: StartRace]) async -> [MessageID: StartRace.Ending] {
     let deadline = ContinuousClock.now + ClientQueues.raceAnswerLimit
@@ -101,13 +101,13 @@ public struct ClientQueues: Sendable {
     return workspace.session(message.session)?.host != nil
   }
 
-  /// Edits a message; where it started with another text meanwhile, the text is kept as the
-  /// session's draft.
+  /// Edits a message. If it started with another text meanwhile, the text is kept as the session's
+  /// draft.
   ///
-  /// - Returns: what was done, and whether the authority confirmed it: where it does not say, the
-  ///   edit counts unless the agent started with the old text meanwhile.
-  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` where the agent has another text, and
-  ///   `.queue(.messageFinished)` where it is done with it.
+  /// - Returns: the receipt, and whether the authority confirmed it: if not, the edit counts unless
+  ///   the agent started with the old text meanwhile.
+  /// - Throws: as `QueueClient.perform`; `.queue(.alreadyStarted)` if the agent has another text,
+  ///   and `.queue(.messageFinished)` if it has finished.
   public func edit(
     _ id: MessageID, content: String, base: EditBase?
   ) async throws(ClientError) -> (receipt: CommandReceipt, isConfirmed: Bool) {
@@ -134,7 +134,7 @@ public struct ClientQueues: Sendable {
     }
   }
 
-  /// Nothing that was written before is lost with it.
+  /// Keeps an earlier draft, too.
   private func keepAsDraft(_ content: String, of id: MessageID) async throws(ClientError) {
     guard let session = (try? client.workspace().message(id))?.session else { return }
     let before = try await draft(of: session)?.text

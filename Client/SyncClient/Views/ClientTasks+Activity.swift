@@ -2,7 +2,7 @@ import ClientCore
 public import QueueModel
 
 extension ClientTasks {
-  /// What a session's agent does, as far as it was reported here since the start.
+  /// The activity of a session's agent, as reported here since the start.
   public func activity(of session: SessionID) -> SessionActivity {
     client.device.activity(of: session)
   }
@@ -12,15 +12,15 @@ extension ClientTasks {
     client.device.activities()
   }
 
-  /// Takes in what an agent reports, and does what follows from it: the end of a turn shows the
-  /// session's thread again (S2-26), and a failure pauses the queue where the device is set to that
-  /// (S0-27). An agent that went idle without an end of its turn was stopped: its task counts as
-  /// cancelled. That says nothing of a message that the executor runs in the session.
+  /// Processes an agent's report and its consequences. The end of a turn shows the session's thread
+  /// again (S2-26), and a failure pauses the queue if the device's settings require that (S0-27).
+  /// An agent that became idle without an end of its turn was stopped: its task counts as
+  /// cancelled. That says nothing about a message that the executor runs in the session.
   ///
-  /// The activity is this device's, published as `DeviceEvent.activity`. What follows is a change of
-  /// the workspace that no person made: undo and redo pass over it.
+  /// The activity is this device's, published as `DeviceEvent.activity`. The consequences are
+  /// changes of the workspace without a user's request: undo and redo skip them.
   ///
-  /// - Throws: `.queue` where the session is not known or a limit is reached, `.closed`.
+  /// - Throws: `.queue` if the session is unknown or a limit is reached, `.closed`.
   @discardableResult
   public func receive(
     _ signal: AgentSignal, in session: SessionID
@@ -41,9 +41,9 @@ extension ClientTasks {
     let before = client.device.activity(of: session)
     if signal == .wentIdle, !client.device.isLiveBusy(session) { return before }
     let (activity, changesLive) = client.device.receive(signal, in: session, from: .hooks)
-    // Nothing may start in a session whose agent works for somebody at its prompt.
+    // Nothing may start in a session whose agent works for a user at its prompt.
     if changesLive { await liveChanged(in: session) }
-    // What the executor runs there goes on, and what follows from its end is not to be done before.
+    // The executor's turn there continues, and the consequences of its end must not come earlier.
     if signal.endsTurn, await client.execution.running()[session] != nil { return activity }
     switch signal {
     case .turnEnded, .turnFailed, .wentIdle:
@@ -59,21 +59,21 @@ extension ClientTasks {
     return activity
   }
 
-  /// What an agent that runs here reports; nothing follows from it for the queues, since the
-  /// executor sees to those.
+  /// A report of an agent that runs here; it has no consequences for the queues, since the executor
+  /// handles those.
   public func noteActivity(_ signal: AgentSignal, in session: SessionID) {
     client.device.receive(signal, in: session, from: .turn)
   }
 
-  /// The turn of an agent that a person works with is over, and what follows from that is the
-  /// executor's matter: it gave the prompt out.
+  /// The turn of an agent that a user works with has ended. The executor gave it the prompt, and
+  /// handles the consequences.
   public func endLiveTurn(in session: SessionID) async {
     client.device.receive(.wentIdle, in: session, from: .hooks)
     await liveChanged(in: session)
   }
 
-  /// Tells the executor whether somebody works in a session, as it is when its turn comes: reports come
-  /// side by side.
+  /// Reports to the executor whether a user works in a session, as it is when its turn comes:
+  /// reports come side by side.
   private func liveChanged(in session: SessionID) async {
     await client.engine.note { [device = client.device] core, context, store in
       core.sessionBusyChanged(
@@ -81,7 +81,7 @@ extension ClientTasks {
     }
   }
 
-  /// What a signal says of the session's task.
+  /// Applies a signal to the session's task.
   private func noteSignal(_ signal: AgentSignal, in session: SessionID) async {
     switch signal {
     case .turnStarted: await noteBegan(in: session)

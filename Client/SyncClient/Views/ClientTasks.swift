@@ -8,17 +8,17 @@ import WireProtocol
 public struct AwaitedRequest: Hashable, Sendable {
   /// The session whose task awaits it.
   public var session: SessionID
-  /// What is asked.
+  /// The request.
   public var request: TaskRequest
 
-  /// Puts the parts together.
+  /// Makes an awaited request.
   public init(session: SessionID, request: TaskRequest) {
     self.session = session
     self.request = request
   }
 }
 
-/// An answer that a person gives to what a task awaits.
+/// A user's answer to a request that a task awaits.
 public struct TaskAnswer: Hashable, Sendable {
   /// The session whose task awaits it.
   public var session: SessionID
@@ -28,10 +28,10 @@ public struct TaskAnswer: Hashable, Sendable {
   public var verdict: Verdict
   /// The answer, or a remark; at most `Limits.answerBytesMax` bytes.
   public var text: String
-  /// The `digest` of the request that the person was shown. A yes counts for nothing else.
+  /// The `digest` of the request that the user saw. An approval counts for nothing else.
   public var digest: ContentHash?
 
-  /// Puts the parts together.
+  /// Makes an answer.
   public init(
     session: SessionID, request: RequestID, verdict: Verdict, text: String = "",
     digest: ContentHash? = nil
@@ -43,7 +43,7 @@ public struct TaskAnswer: Hashable, Sendable {
     self.digest = digest
   }
 
-  /// An answer to a request that the person was shown.
+  /// An answer to a request that the user saw.
   public init(to awaited: AwaitedRequest, verdict: Verdict, text: String = "") {
     self.init(
       session: awaited.session, request: awaited.request.id, verdict: verdict, text: text,
@@ -59,13 +59,13 @@ extension TaskAnswer {
   }
 }
 
-/// What became of an answer.
+/// The result of an answer.
 public enum AnswerEvent: Hashable, Sendable {
   /// It is the one that counts.
   case taken
   /// Another device, or this one with another answer, was first.
   case answeredAlready(Verdict, by: DeviceID)
-  /// Nobody waits for it: the request expired, was withdrawn, or is over.
+  /// The request is no longer awaited: it expired, was withdrawn, or has ended.
   case notAwaited
   /// There was no connection for two minutes: it was dropped (N-4).
   case tooLate
@@ -83,7 +83,7 @@ public enum AnswerEvent: Hashable, Sendable {
   }
 }
 
-/// Tasks: what agents do, what they wait for, and who answers.
+/// Tasks: the agents' work, their requests, and the answers.
 ///
 /// ```swift
 /// for awaited in await client.tasks.awaitedRequests() { show(awaited.request) }
@@ -95,11 +95,11 @@ public enum AnswerEvent: Hashable, Sendable {
 public struct ClientTasks: Sendable {
   let client: QueueClient
 
-  /// The tasks of all sessions of which something was ever said, by session.
+  /// The tasks of all sessions that ever had one, by session.
   public func all() -> [TaskState] { client.workspace().sessions().compactMap(\.task) }
 
-  /// The requests that can be answered still, by session and in the order they were raised: what is
-  /// known to be answered is not among them, though its host may not have said so yet.
+  /// The requests that can still be answered, by session and in the order they were raised.
+  /// Answered ones are left out, even if their host has not reported that yet.
   public func awaitedRequests() async -> [AwaitedRequest] {
     let asked = client.workspace().sessions().compactMap(\.task).flatMap { task in
       task.requests.filter { !isAskedAtHost($0) }
@@ -109,21 +109,22 @@ public struct ClientTasks: Sendable {
     return await client.engine.read { core in asked.filter { !core.isSettled($0.request.id) } }
   }
 
-  /// Whether only the agent's own device takes an answer any more: the time to answer from another one
-  /// is over, and the agent asks at its own prompt.
+  /// Whether only the agent's own device accepts an answer: the time for other devices has passed,
+  /// and the agent asks at its own prompt.
   public func isAskedAtHost(_ request: TaskRequest) -> Bool {
     let now = client.time
     return request.expiresAt.map { $0 <= now } ?? false
   }
 
-  /// Asks whoever is first to answer, from any device. Cancelling the caller withdraws the request.
-  /// Where the person cancels it, the agent's turn is stopped, as `ClientExecution.stopAgent(of:)` does it.
+  /// Makes a request that any device can answer; the first answer counts. Cancelling the caller
+  /// withdraws the request. If a user cancels it, the agent's turn is stopped, as by
+  /// `ClientExecution.stopAgent(of:)`.
   ///
   /// - Parameters:
-  ///   - patience: after so long nobody can answer; nil waits for ever.
-  ///   - promptsItself: where nobody answers in time the agent asks at its own prompt: its task goes
-  ///     on waiting until something is heard of it.
-  /// - Returns: the one decision that the agent is to be told.
+  ///   - patience: the time to answer; nil waits for ever.
+  ///   - promptsItself: if there is no answer in time the agent asks at its own prompt: its task
+  ///     keeps waiting until the agent reports something.
+  /// - Returns: the one decision for the agent.
   /// - Throws: `.queue` with `sessionNotFound` or `contentTooLong`, `.closed`.
   public func ask(
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
@@ -135,7 +136,7 @@ public struct ClientTasks: Sendable {
     return try await askOnce(ask, in: session, patience: patience, promptsItself: promptsItself)
   }
 
-  /// The same, where the caller asks anew under another id if what somebody allowed was not this.
+  /// The same, if the caller asks again under another id after an approval of a different text.
   package func askOnce(
     _ ask: AgentAsk, in session: SessionID, id: RequestID = .random(),
     patience: Duration? = .seconds(60), promptsItself: Bool = false
@@ -153,16 +154,16 @@ public struct ClientTasks: Sendable {
           patienceMilliseconds: patience.map(DeviceClock.milliseconds),
           promptsItself: promptsItself, digest: digest))
     }
-    // An agent that works by itself is told, and stops or not.
+    // An agent that works by itself gets the decision, and stops or not.
     if answer.ending == .cancelled { _ = try await client.execution.stopAgent(of: session) }
     return answer
   }
 
-  /// A request with all of its details: from its register, else from the device where its agent works
-  /// or the server, checked against its digest. Nothing else is to be shown as what a yes allows.
+  /// A request with all of its details: from its register, else from its agent's device or the
+  /// server, checked against its digest. Only this may be shown as the subject of an approval.
   ///
-  /// - Throws: `.attachmentMissing` if nobody has all of it now, `.refused` if what is here is not what its
-  ///   digest says, `.unreachable`, `.notPaired`, `.queue(.persistenceFailed)`.
+  /// - Throws: `.attachmentMissing` if the complete text is not available now, `.refused` if the
+  ///   text does not match its digest, `.unreachable`, `.notPaired`, `.queue(.persistenceFailed)`.
   public func whole(_ request: ApprovalRequest) async throws(ClientError) -> ApprovalRequest {
     guard let digest = request.digest else { return request }
     guard request.isCut else {
@@ -181,11 +182,12 @@ public struct ClientTasks: Sendable {
     return whole
   }
 
-  /// Answers what a task awaits. The first answer of all devices counts.
+  /// Answers a request that a task awaits. The first answer of all devices counts.
   ///
-  /// - Returns: what became of it; `waiting` where the authority cannot be asked now. What becomes of
-  ///   it later is told by `DeviceEvent.answer`.
-  /// - Throws: `.queue` with `contentTooLong` or `persistenceFailed`, `.diskUnconfirmed`, `.closed`.
+  /// - Returns: the result; `waiting` if the authority cannot be asked now. `DeviceEvent.answer`
+  ///   reports the later result.
+  /// - Throws: `.queue` with `contentTooLong` or `persistenceFailed`, `.diskUnconfirmed`,
+  ///   `.closed`.
   public func answer(_ answer: TaskAnswer) async throws(ClientError) -> AnswerEvent {
     let bytes = answer.text.utf8.count
     guard bytes <= Limits.answerBytesMax else {
@@ -197,33 +199,33 @@ public struct ClientTasks: Sendable {
     return try await client.engine.give(request, within: ClientQueues.raceAnswerLimit)
   }
 
-  /// Says that an agent here asks its person at its own prompt: other devices show that it waits,
+  /// Reports that an agent here asks its user at its own prompt: other devices show that it waits,
   /// and cannot answer.
   public func notePrompt(_ ask: AgentAsk, in session: SessionID) async {
     await note(.prompted(ask, .random()), in: session)
   }
 
-  /// Says that an agent here goes on with what it was at, whatever it waited for.
+  /// Reports that an agent here continues its work, whatever it waited for.
   public func noteWentOn(in session: SessionID) async {
     await note(.wentOn, in: session)
   }
 
-  /// Says how far an agent here is with what it set itself.
+  /// Reports an agent's progress.
   public func noteProgress(_ progress: TodoProgress, in session: SessionID) async {
     await note(.progress(progress), in: session)
   }
 
-  /// Says what an agent here does now, in a word or two; nil: nothing that has a name.
+  /// Reports an agent's current work, in a word or two; nil: nothing with a name.
   public func noteOperation(_ operation: String?, in session: SessionID) async {
     await note(.operation(operation), in: session)
   }
 
-  /// Says that an agent here began to work on a prompt.
+  /// Reports that an agent here began to work on a prompt.
   public func noteBegan(in session: SessionID) async {
     await note(.began, in: session)
   }
 
-  /// Says the same without waiting until it is stored; what is told later comes behind it.
+  /// Reports the same without waiting until it is stored; later reports come after it.
   public func noteBeganSoon(in session: SessionID) {
     client.engine.soon { engine in
       engine.note { core, context, store in
@@ -232,23 +234,23 @@ public struct ClientTasks: Sendable {
     }
   }
 
-  /// Says how an agent's work here ended.
+  /// Reports how an agent's work here ended.
   public func noteEnded(_ result: TaskResult, in session: SessionID) async {
     await note(.ended(result), in: session)
   }
 
-  /// Nothing more is heard of a script that asked in a session outside a turn: where nothing else is
-  /// asked there, the session is idle again. Nobody is told of that as of the end of a task.
+  /// A script that asked in a session outside a turn has gone silent: if there is no other request
+  /// there, the session is idle again. This causes no notification, unlike the end of a task.
   package func noteAskingEnded(in session: SessionID) async {
     await client.engine.note { core, context, store in
-      // Of a deleted session, too: it may come back.
+      // Also for a deleted session: it may come back.
       guard core.replica.workspace.keptTask(of: session)?.state.status.kind == .processing else {
         return []
       }
       let actions = core.taskHeard(.ended(.cancelled), in: session, at: context, store: store)
       let idle = Command.reportTask(
         TaskReport(session: session, status: .idle, milliseconds: context.wall))
-      // What cannot be written now is written with the next turn.
+      // If it cannot be written now, it is written with the next turn.
       let done = try? core.commandGiven(
         idle, recordsUndo: false, waitsForDisk: false, at: context, store: store)
       return actions + (done?.actions ?? [])

@@ -1,7 +1,7 @@
 import ClientCore
 public import QueueModel
 
-/// Why nothing stands behind the lock of a thread.
+/// Why a thread's lock has no reason any more.
 public enum LiftedLock: Hashable, Sendable {
   /// No device runs the session, and no agent works in it.
   case noHost
@@ -9,16 +9,16 @@ public enum LiftedLock: Hashable, Sendable {
   case noAgent
   /// The device that runs it is not connected.
   case hostAway(DeviceID)
-  /// Its queue stands still until a person decides.
+  /// Its queue is stopped until a user decides.
   case stopped
-  /// Its next message was merged of texts that were saved apart, and waits for a look.
+  /// Its next message was merged from independent saves, and needs a check.
   case merged
   /// No message waits, and no agent works.
   case nothingWaits
 }
 
 extension ThreadQueueView {
-  /// The queue with the threads shown whose locks count no more.
+  /// The queue with the threads shown whose locks no longer count.
   public func showing(_ lifted: some Sequence<SessionID>) -> ThreadQueueView {
     let shown = Set(lifted)
     var view = self
@@ -30,23 +30,23 @@ extension ThreadQueueView {
 }
 
 extension ClientThreads {
-  /// The thread queue now. A thread is locked while its agent works or is about to: where that cannot
-  /// be, it shows.
+  /// The thread queue now. A thread is locked while its agent works or is about to; if it cannot
+  /// work, the thread shows.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where the store cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if the store cannot be read, `.closed`.
   public func queue() async throws(ClientError) -> ThreadQueueView {
     client.workspace().threadQueue().showing(try await liftedLocks().keys)
   }
 
-  /// The threads whose locks count no more (S2-54), with the reason. The locks end when the agent works
-  /// and is done, or when somebody takes them away.
+  /// The threads whose locks no longer count (S2-54), with the reason. The locks end when the agent
+  /// has worked and is done, or when a user removes them.
   ///
-  /// - Throws: `.queue(.persistenceFailed)` where the store cannot be read, `.closed`.
+  /// - Throws: `.queue(.persistenceFailed)` if the store cannot be read, `.closed`.
   public func liftedLocks() async throws(ClientError) -> [SessionID: LiftedLock] {
     let workspace = client.workspace()
     let kinds = await client.execution.agentKinds()
     let sync = client.syncStatus()
-    // Who is not connected itself knows nothing of others.
+    // A device that is not connected itself knows nothing of others.
     let devices = sync.state == .connected ? sync.devices : []
     let away = Set(devices.lazy.filter { !$0.connected && $0.id != client.deviceID }.map(\.id))
     var lifted: [SessionID: LiftedLock] = [:]
@@ -71,7 +71,7 @@ extension ClientThreads {
     of session: SessionView, _ kind: AgentKind, away: Set<DeviceID>
   ) -> LiftedLock? {
     if let host = session.host, away.contains(host) { return .hostAway(host) }
-    // Somebody works with an agent at its own prompt.
+    // A user works with an agent at its own prompt.
     if session.task?.status.kind.isUnderWay == true { return nil }
     switch session.host {
     case nil: return .noHost

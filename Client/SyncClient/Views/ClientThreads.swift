@@ -1,16 +1,16 @@
 public import QueueModel
 
-/// A thread that its person looked at.
+/// A thread that its user looked at.
 public struct ThreadVisit: Hashable, Sendable {
-  /// The thread, as it stood in the queue.
+  /// The thread, as it was in the queue.
   public var thread: ThreadView
-  /// How many messages wait in its session.
+  /// The number of waiting messages in its session.
   public var waiting: Int
-  /// Whether looking at it took it out of the thread queue.
+  /// Whether looking at it removed it from the thread queue.
   public var removed: Bool
 }
 
-/// The thread queue: the sessions that need their person next.
+/// The thread queue: the sessions that need their user next.
 ///
 /// ```swift
 /// for await view in client.threads.updates() { show(view.ready) }
@@ -19,18 +19,19 @@ public struct ThreadVisit: Hashable, Sendable {
 public struct ClientThreads: Sendable {
   let client: QueueClient
 
-  /// The thread queue: as it is now, then after every change that touched it. Only the newest
-  /// value is kept for a slow reader.
+  /// The thread queue: as it is now, then after every change that touched it. A slow reader only
+  /// gets the newest value.
   public func updates() -> AsyncStream<ThreadQueueView> {
     client.engine.observe(.bufferingNewest(1)) { observers, continuation, id, workspace, _ in
       observers.addThreads(continuation, as: id, workspace)
     }
   }
 
-  /// Looks at a thread. Where the device is set so (`autoRemoveOnView`), that takes it out of the
-  /// thread queue, unless it is locked: then it is not its person's turn yet (S2-93).
+  /// Looks at a thread. With the setting `autoRemoveOnView`, that removes it from the thread queue,
+  /// unless it is locked: then it is not its user's turn yet (S2-93).
   ///
-  /// - Throws: `.queue` where the session is not there or not queued; else as `QueueClient.perform(_:)`.
+  /// - Throws: `.queue` if the session does not exist or is not queued; else as
+  ///   `QueueClient.perform(_:)`.
   public func view(_ session: SessionID) async throws(ClientError) -> ThreadVisit {
     let workspace = client.workspace()
     guard let summary = workspace.session(session) else {
@@ -43,7 +44,7 @@ public struct ClientThreads: Sendable {
     return ThreadVisit(thread: thread, waiting: summary.waiting, removed: removes)
   }
 
-  /// Looks at the first thread that needs its person; nil where none does.
+  /// Looks at the first thread that needs its user; nil if none does.
   ///
   /// - Parameter project: only the threads of this project.
   /// - Throws: as `view`.
@@ -54,14 +55,14 @@ public struct ClientThreads: Sendable {
     return try await self.view(first.session)
   }
 
-  /// History entries of the thread queue that an estimate looks at.
+  /// The number of history entries of the thread queue that an estimate uses.
   private static let reviewEntriesMax = 500
 
-  /// The thread queue in numbers, with how long it will take, judged by the latest reviews in this
-  /// device's log.
+  /// The thread queue in numbers, with how long it will take, estimated from the latest reviews in
+  /// this device's log.
   ///
-  /// - Parameter project: only the threads of this project, as `ThreadQueueView.inProject` says.
-  /// - Throws: `.queue(.persistenceFailed)` where the log cannot be read, `.closed`.
+  /// - Parameter project: only the threads of this project, as for `ThreadQueueView.inProject`.
+  /// - Throws: `.queue(.persistenceFailed)` if the log cannot be read, `.closed`.
   public func statistics(project: String? = nil) async throws(ClientError) -> ThreadStatistics {
     var view = try await queue()
     if let project { view = view.inProject(project) }

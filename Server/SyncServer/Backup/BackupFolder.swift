@@ -3,11 +3,11 @@ import ProcessResources
 import QueueModel
 import ServerStore
 
-/// A folder of backups: `NAME.json` for each, and under `files` what they hold, each content once under
-/// its SHA-256.
+/// A folder of backups: `NAME.json` for each, and under `files` their contents, each once under its
+/// SHA-256.
 ///
-/// A backup costs what is new; nothing that is there is ever changed, so that a tool which copies new
-/// files elsewhere copies whole backups. One process at a time writes.
+/// A backup takes the space of its new files. Existing files never change, so a tool that copies
+/// new files elsewhere copies whole backups. One process at a time writes.
 struct BackupFolder: Sendable {
   let path: String
   var files: String { path + "/files" }
@@ -20,8 +20,9 @@ struct BackupFolder: Sendable {
 
   /// All backups, the oldest first.
   ///
-  /// - Throws: where the folder is not there or cannot be read. A manifest that cannot be read is none:
-  ///   `unreadable` names it. What is not named by a time, as backups are, is somebody else's file then.
+  /// - Throws: if the folder does not exist or cannot be read. An unreadable manifest is not a
+  ///   backup: `unreadable` names it. A file whose name is not a time, as backups' names are, is
+  ///   ignored.
   func manifests() throws(SyncServerError) -> (backups: [BackupManifest], unreadable: [String]) {
     var backups: [BackupManifest] = []
     var unreadable: [String] = []
@@ -48,14 +49,14 @@ struct BackupFolder: Sendable {
     }
   }
 
-  /// Whether a backup's time is one that this machine's clock has not seen: one of the two is wrong.
+  /// Whether a backup's time is in the future of this machine's clock: one of the two is wrong.
   static func isAhead(_ milliseconds: Int64, of now: Int64) -> Bool {
     milliseconds > now + 3_600_000
   }
 
-  /// The backup of a name, or the latest.
+  /// The backup with a name, or the latest.
   ///
-  /// - Throws: also where nobody can say which the latest is, as one is dated ahead of the clock.
+  /// - Throws: also if the latest is unknown because one is dated ahead of the clock.
   func manifest(named name: String?, at now: Int64) throws(SyncServerError) -> BackupManifest {
     let all = try manifests()
     guard let name else {
@@ -79,7 +80,7 @@ struct BackupFolder: Sendable {
       .failed, "There is no backup \(name) in \(path). `backup list` shows the backups.")
   }
 
-  /// A name that no backup has: the time in UTC.
+  /// An unused name: the time in UTC.
   func freshName(at milliseconds: Int64) -> String {
     let name = BackupFolder.timeText(milliseconds)
     func taken(_ name: String) -> Bool {
@@ -100,8 +101,8 @@ struct BackupFolder: Sendable {
     return "\(parts.tm_year + 1900)\(day)T\(clock)Z"
   }
 
-  /// When the latest backup was made, milliseconds since 1970, as the names say: no manifest is read. Those
-  /// that are dated ahead of the clock do not count.
+  /// When the latest backup was made, milliseconds since 1970, by the names: no manifest is read.
+  /// Backups dated ahead of the clock do not count.
   func lastMade(at now: Int64) throws(SyncServerError) -> Int64? {
     try manifestNames().compactMap { BackupFolder.time(of: $0) }
       .filter { !BackupFolder.isAhead($0, of: now) }.max()
@@ -124,13 +125,14 @@ struct BackupFolder: Sendable {
 
   // MARK: - Files
 
-  /// Whether backups may lie here. One that may not be looked at says so when it is read.
+  /// Whether the folder is prepared for backups. One that must not be examined counts; reading it
+  /// reports why.
   var isPrepared: Bool {
     var status = stat()
     return stat(files, &status) == 0 || (errno != ENOENT && errno != ENOTDIR)
   }
 
-  /// Makes the folder, takes its lock, and clears what a backup left that did not end.
+  /// Makes the folder, takes its lock, and removes the rest of an unfinished backup.
   func prepare() throws(SyncServerError) -> DirectoryLock {
     try PrivateFile.makeFolder(files)
     try ServerBackup.requireRight(to: path)
@@ -153,7 +155,7 @@ struct BackupFolder: Sendable {
 
   private static let freshPrefix = "new-"
 
-  /// A path for a file on its way in, which is gone with the next backup where it stays.
+  /// A path for a new file; the next backup removes a file that stays there.
   func freshPath() -> String { "\(files)/\(BackupFolder.freshPrefix)\(UUID().uuidString)" }
 
   func filePath(_ hash: ContentHash) -> String { files + "/" + hash.description }
@@ -165,8 +167,8 @@ struct BackupFolder: Sendable {
     return stat(filePath(hash), &status) == 0 ? Int(status.st_size) : nil
   }
 
-  /// How many files each backup lacks: they are not there, or have another size. Each is looked at once, and
-  /// none is read, which `verify` does.
+  /// The number of files that each backup lacks: missing, or with another size. Each is examined
+  /// once, and none is read; `verify` does that.
   func missing(of backups: [BackupManifest]) -> [Int] {
     var sizes: [ContentHash: Int?] = [:]
     return backups.map { backup in
@@ -178,7 +180,7 @@ struct BackupFolder: Sendable {
     }
   }
 
-  /// Takes a copy of a file.
+  /// Adds a copy of a file.
   func keep(copyOf source: String) throws -> (bytes: Int, hash: ContentHash) {
     let fresh = freshPath()
     do {
@@ -191,15 +193,15 @@ struct BackupFolder: Sendable {
     }
   }
 
-  /// Takes a file that lies at a fresh path of this folder.
+  /// Adds a file that is at a fresh path of this folder.
   func take(_ fresh: String, as hash: ContentHash) throws {
     guard rename(fresh, filePath(hash)) == 0 else { throw SystemFault.last }
   }
 
-  /// Writes what a backup holds below a folder, and compares every byte's hash.
+  /// Writes the files of a backup below a folder, and checks every file's hash.
   ///
-  /// - Throws: `.corrupt` where something is missing or is not what it was. A damaged file is moved
-  ///   out of the way, so that the next backup takes it anew.
+  /// - Throws: `.corrupt` if something is missing or damaged. A damaged file is moved away, so that
+  ///   the next backup adds it again.
   func write(_ manifest: BackupManifest, below folder: String) throws(SyncServerError) {
     var problems: [String] = []
     for file in manifest.files {
@@ -231,12 +233,12 @@ struct BackupFolder: Sendable {
     }
   }
 
-  /// Removes all but the latest backups, and what none of these holds.
+  /// Removes all but the latest backups, and contents that none of these has.
   ///
   /// - Parameters:
   ///   - count: how many stay.
-  ///   - fresh: the one that was just made. It stays, whatever times others say that they are of.
-  /// - Returns: the names of those that went.
+  ///   - fresh: the new one. It stays, whatever the times of the others.
+  /// - Returns: the names of the removed backups.
   func prune(keeping count: Int, sparing fresh: String) throws(SyncServerError) -> [String] {
     let all = try manifests()
     let gone = all.backups.filter { $0.name != fresh }.dropLast(max(0, count - 1))
@@ -244,7 +246,7 @@ struct BackupFolder: Sendable {
       for backup in gone {
         try FileManager.default.removeItem(atPath: "\(path)/\(backup.name).json")
       }
-      // What cannot be read may hold anything.
+      // An unreadable manifest may refer to any file.
       guard all.unreadable.isEmpty else { return gone.map(\.name) }
       let kept = Set(all.backups.filter { !gone.contains($0) }.flatMap(\.files).map(\.sha256))
       for name in try FileManager.default.contentsOfDirectory(atPath: files) {

@@ -1,19 +1,20 @@
 import Foundation
 
-/// The command that a shell runs after a backup: it copies the backup elsewhere, or reports to a monitor.
+/// The shell command after a backup: it copies the backup elsewhere, or reports to a monitor.
 ///
-/// Root makes backups as the account of the data, and that account may be in other hands. The command
-/// therefore has no part in root's terminal and environment: it runs in a session of its own, reads
-/// `/dev/null`, writes to a pipe, and knows five variables.
+/// Root makes backups as the account of the data, and an intruder may control that account. So the
+/// command gets nothing of root's terminal and environment: it runs in its own session, reads
+/// `/dev/null`, writes to a pipe, and has five variables.
 package enum BackupHook {
-  /// Runs the command, and waits for its end. What it writes goes to this process's standard error, line
-  /// by line, without characters that steer a terminal. A signal that ends this process ends the command.
+  /// Runs the command, and waits for its end. Its output goes to this process's standard error,
+  /// line by line, without terminal control characters. A signal that ends this process ends the
+  /// command.
   ///
   /// - Parameters:
   ///   - folder: the folder of backups, an absolute path.
   ///   - backup: the name of the backup that was made.
   ///   - home: the home of the account that runs the command, if the environment names another's.
-  /// - Throws: `.failed` if no shell can be started, or the command does not end with 0.
+  /// - Throws: `.failed` if no shell can be started, or the command does not exit with 0.
   package static func run(
     _ command: String, folder: String, backup: String, home: String? = nil
   ) throws(SyncServerError) {
@@ -48,7 +49,7 @@ package enum BackupHook {
     posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
-    // Root's shell may have left more open than the three.
+    // Root's shell may have left more files open than the standard three.
     for name in (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd")) ?? [] {
       if let open = Int32(name), open > STDERR_FILENO { _ = fcntl(open, F_SETFD, FD_CLOEXEC) }
     }
@@ -73,8 +74,8 @@ package enum BackupHook {
     SyncServerError(.failed, "No shell can be started: \(String(cString: strerror(number))).")
   }
 
-  /// Passes on what the command writes until it ends. A process that it leaves behind may hold the pipe for
-  /// ever, so the end of the shell counts.
+  /// Forwards the command's output until it ends. A process that it leaves behind may hold the pipe
+  /// for ever, so the end of the shell counts.
   ///
   /// - Returns: the shell's status, as wait(2) gives it.
   private static func relay(_ output: Int32, until id: pid_t) -> Int32 {
@@ -101,7 +102,7 @@ package enum BackupHook {
     return status
   }
 
-  /// Does something while signals that would end this process end another one's session instead.
+  /// Runs `body` while signals that would end this process end another one's session instead.
   private static func signalsPassed(to id: pid_t, during body: () -> Int32) -> Int32 {
     let sources = [SIGINT, SIGTERM, SIGHUP].map { number in
       signal(number, SIG_IGN)
@@ -119,7 +120,7 @@ package enum BackupHook {
     return body()
   }
 
-  /// posix_spawnattr_setflags(3): a session of its own.
+  /// posix_spawnattr_setflags(3): a new session.
   private static var sessionFlag: Int16 {
     #if canImport(Darwin)
       0x0400
@@ -129,16 +130,16 @@ package enum BackupHook {
   }
 }
 
-/// Lines of a program on their way to standard error.
+/// Splits a program's output into lines for standard error.
 private struct HookLines {
-  /// A longer line is broken there.
+  /// Longer lines are broken at this length.
   private static let bytesMax = 8_192
 
   private var line: [UInt8] = []
 
   mutating func take(_ bytes: some Sequence<UInt8>) {
     for byte in bytes {
-      // What shows its progress begins its line anew.
+      // A progress display returns to the start of its line.
       if byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r") {
         write()
       } else {

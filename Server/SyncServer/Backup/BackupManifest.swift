@@ -1,18 +1,19 @@
 import Foundation
 package import QueueModel
 
-/// What one backup holds: a file `NAME.json` in the folder of backups, written last and never changed.
+/// The contents of one backup: a file `NAME.json` in the folder of backups, written last and never
+/// changed.
 package struct BackupManifest: Codable, Hashable, Sendable {
   /// One file of the data directory.
   package struct File: Codable, Hashable, Sendable {
-    /// Where it belongs, from the data directory on.
+    /// Its path, relative to the data directory.
     package var path: String
     package var bytes: Int
-    /// What it holds; its name among the files of the folder.
+    /// The hash of its contents, and its name among the files of the folder.
     package var sha256: ContentHash
   }
 
-  /// How far a workspace's log was.
+  /// The log of a workspace at the time of the backup.
   package struct Workspace: Codable, Hashable, Sendable {
     package var id: String
     package var name: String
@@ -22,7 +23,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
   static let formatCurrent = 1
 
   package var format = BackupManifest.formatCurrent
-  /// The time in UTC, as `20261125T133000Z`, with a number behind it where there was one of that name.
+  /// The time in UTC, as `20261125T133000Z`, followed by a number if that name existed.
   package var name: String
   /// Milliseconds since 1970.
   package var createdAt: Int64
@@ -30,10 +31,10 @@ package struct BackupManifest: Codable, Hashable, Sendable {
   package var version: String
   package var files: [File]
   package var workspaces: [Workspace]
-  /// Attachments that were damaged already, and are left out.
+  /// Attachments that were already damaged, and are left out.
   package var damaged: [String]
 
-  /// What restoring it writes, in bytes; the largest number where that is more.
+  /// The size of a restore, in bytes; clamped to the largest number.
   package var bytes: Int {
     files.reduce(0) { sum, file in
       let (more, isTooMuch) = sum.addingReportingOverflow(file.bytes)
@@ -43,9 +44,10 @@ package struct BackupManifest: Codable, Hashable, Sendable {
 }
 
 extension BackupManifest {
-  /// Reads what stands in a folder of backups, which others may write to.
+  /// Reads an entry of a folder of backups, which others may write to.
   ///
-  /// - Returns: nil where it is no manifest, is another version's, or names what no backup holds.
+  /// - Returns: nil if it is not a manifest, is of another version, or names a path that no backup
+  ///   has.
   init?(_ data: Data, of name: String) {
     guard let manifest = try? JSONDecoder().decode(BackupManifest.self, from: data),
       manifest.format == BackupManifest.formatCurrent, manifest.name == name,
@@ -55,16 +57,16 @@ extension BackupManifest {
   }
 }
 
-/// The files that a backup may hold: where each belongs in a data directory.
+/// The paths that a backup may have, relative to a data directory.
 ///
-/// A manifest is read from a disk that others may write to. A path that is not one of these is none.
+/// A manifest is read from a disk that others may write to. All other paths are rejected.
 enum BackupItem {
   static let database = "cospool.sqlite"
   static let revocations = "revocations"
   /// Copies of the files that `push.json` names.
   static let appleKey = "keys/apns.p8"
   static let trustedRoot = "keys/root.pem"
-  /// What stands directly in a data directory and is set aside before a backup comes in its place.
+  /// The top-level names of a data directory that are set aside before a restore.
   static let topNames = [
     "cospool.sqlite-wal", "cospool.sqlite-shm", database, "blobs", "keys", PushSettings.fileName,
     revocations,
@@ -72,7 +74,7 @@ enum BackupItem {
 
   static func blob(_ hash: String, in workspace: String) -> String { "blobs/\(workspace)/\(hash)" }
 
-  /// Whether a file may stand at a path from the data directory on.
+  /// Whether a path, relative to the data directory, is allowed.
   static func isKnown(_ path: String) -> Bool {
     if [database, revocations, appleKey, trustedRoot, PushSettings.fileName].contains(path) {
       return true

@@ -1,13 +1,14 @@
 import Foundation
 
-/// Where the latest backup went: `backup.json` of the data directory, which is no part of a backup.
+/// The folder of the latest backup: `backup.json` of the data directory, which is not part of a
+/// backup.
 ///
-/// It saves `--folder`, and by it the checks know of backups. The account of the data writes it, so root reads
-/// it as that account only.
+/// It makes `--folder` optional, and by it the checks find the backups. The account of the data
+/// writes it, so root only reads it as that account.
 package struct BackupPlace: Codable, Hashable, Sendable {
   static let fileName = "backup.json"
 
-  /// The folder, with a path from the root on.
+  /// The folder, as an absolute path.
   package var folder: String
 
   package init(folder: String) {

@@ -3,14 +3,14 @@ import Foundation
 import ProcessResources
 import QueueModel
 
-/// Files for their owner alone, on the disk when a call returns.
+/// Files that only their owner can access, on the disk when a call returns.
 enum PrivateFile {
-  /// Bytes that are read at once.
+  /// Bytes that are read at a time.
   private static let partBytes = 1 << 20
 
-  /// Copies a file to a path where none is.
+  /// Copies a file to an unused path.
   ///
-  /// - Returns: how long it is, and the hash of what it holds.
+  /// - Returns: its length, and the hash of its contents.
   static func copy(_ source: String, to target: String) throws -> (bytes: Int, hash: ContentHash) {
     let input = try FileHandle(forReadingFrom: URL(fileURLWithPath: source))
     defer { try? input.close() }
@@ -43,7 +43,7 @@ enum PrivateFile {
     return (count, ContentHash(bytes: Array(hash.finalize())) ?? .none)
   }
 
-  /// Writes a value as JSON in the place of what is there, in one step.
+  /// Replaces a file by a value as JSON, in one step.
   static func replace(_ path: String, with value: some Encodable) throws {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
@@ -65,7 +65,7 @@ enum PrivateFile {
     }
   }
 
-  /// The entries of a folder are on the disk, too.
+  /// Waits until the entries of a folder are on the disk.
   static func synchronize(folder: String) throws {
     let descriptor = open(folder.isEmpty ? "." : folder, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw SystemFault.last }
@@ -73,7 +73,7 @@ enum PrivateFile {
     guard fsync(descriptor) == 0 else { throw SystemFault.last }
   }
 
-  /// Makes a folder, and those above it.
+  /// Makes a folder, and its parents.
   static func makeFolder(_ path: String) throws(SyncServerError) {
     do {
       try PrivateFolder.make(path)
@@ -84,7 +84,7 @@ enum PrivateFile {
 }
 
 extension SyncServerError {
-  /// That this process's account may not, and what to do.
+  /// The error text for missing permissions, with advice.
   static var forbidden: String {
     let account = getpwuid(geteuid()).map { String(cString: $0.pointee.pw_name) } ?? "\(geteuid())"
     return
@@ -92,14 +92,14 @@ extension SyncServerError {
       + "\(account) FOLDER"
   }
 
-  /// A file that the system does not let be read, written or removed.
+  /// A file that cannot be read, written or removed.
   ///
-  /// - Parameter what: what could not be done, behind the file's path.
+  /// - Parameter what: the failed operation, after the file's path.
   package static func disk(_ path: String, _ what: String, _ error: any Error) -> SyncServerError {
     SyncServerError(.disk, "\(path) \(what): \(SystemFault.reason(error)).")
   }
 
-  /// What the file system refused, sorted into what can be done about it.
+  /// An error of the file system, classified by what the operator can do.
   static func file(_ what: String, _ error: any Error) -> SyncServerError {
     if let error = error as? SyncServerError { return error }
     if case .storage(_, isFull: true) = BlobStore.Fault(error) {

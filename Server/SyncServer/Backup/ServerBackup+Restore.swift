@@ -2,37 +2,37 @@ import Foundation
 import ProcessResources
 import ServerStore
 
-/// Bringing a backup back.
+/// Restoring a backup.
 extension ServerBackup {
-  /// A whole backup that waits to be moved into its place. While it is there no server starts.
+  /// A complete backup that waits to be moved into place. While it exists no server starts.
   static let pendingName = "restoring"
-  /// A backup that is being written; one that was cut short goes with the next restore.
+  /// A backup that is being written; the next restore removes an unfinished one.
   static let stagingName = "restoring.new"
-  /// How folders begin that hold what was there before.
+  /// The prefix of folders with the former data.
   static let asidePrefix = "before-restore-"
 
-  /// What `restore` did.
+  /// The result of `restore`.
   package struct Restoration: Codable, Hashable, Sendable {
     package var backup: String
     /// Milliseconds since 1970.
     package var createdAt: Int64
-    /// Where what was there lies now; nil where nothing was.
+    /// The path of the former data; nil if there was none.
     package var setAside: String?
-    /// Devices that the backup would have let in again.
+    /// The number of devices to which the backup would have given access again.
     package var revocations: Int
-    /// What a person should know: files that are elsewhere now.
+    /// Notes for the operator: files that have moved.
     package var notes: [String]
   }
 
-  /// Puts a backup in the place of what a data directory holds, which is kept beside it.
+  /// Replaces a data directory's contents by a backup, and keeps them beside it.
   ///
-  /// Everything is written and compared before anything that is there is touched. Who was revoked stays
-  /// out: what the backup, every later one in the folder and the data directory say of it is put
-  /// together.
+  /// Everything is written and checked before existing data is changed. Revoked devices stay
+  /// revoked: the revocations of the backup, of every later one in the folder and of the data
+  /// directory are combined.
   ///
   /// - Parameter name: nil for the latest.
-  /// - Throws: `.failed` while a server runs; `.corrupt` where the backup is not whole; `.disk`. Nothing
-  ///   was changed then, or what was there is in the folder that the error names.
+  /// - Throws: `.failed` while a server runs; `.corrupt` if the backup is not complete; `.disk`.
+  ///   Nothing was changed then, or the former data is in the folder that the error names.
   package func restore(
     name: String?, at now: Int64? = nil
   ) throws(SyncServerError) -> Restoration {
@@ -66,12 +66,12 @@ extension ServerBackup {
     }
   }
 
-  /// Whether a restoring did not end.
+  /// Whether a restore did not finish.
   static func isPending(in directory: String) -> Bool {
     FileManager.default.fileExists(atPath: "\(directory)/\(pendingName)")
   }
 
-  /// - Returns: how many devices were revoked since the backup.
+  /// - Returns: the number of devices that were revoked since the backup.
   private func mergeRevocations(into staging: String) throws(SyncServerError) -> Int {
     let later = try folder.manifests().backups.flatMap(\.files)
       .filter { $0.path == BackupItem.revocations }.map { folder.filePath($0.sha256) }
@@ -93,8 +93,8 @@ extension ServerBackup {
     return all.count - known.count
   }
 
-  /// Names the copies of Apple's key and of the root certificate where the files themselves are gone, as
-  /// on a new machine.
+  /// Refers to the copies of Apple's key and of the root certificate if the original files are
+  /// gone, as on a new machine.
   private func adjustPushSettings(in staging: String) throws(SyncServerError) -> [String] {
     var settings = try PushSettings.read(directory: staging)
     var notes: [String] = []
@@ -114,7 +114,7 @@ extension ServerBackup {
     return notes
   }
 
-  /// Everything is on the disk.
+  /// Waits until everything is on the disk.
   private func synchronize(_ staging: String) throws {
     var folders = [staging]
     let walker = FileManager.default.enumerator(atPath: staging)
@@ -127,7 +127,7 @@ extension ServerBackup {
     for folder in folders { try PrivateFile.synchronize(folder: folder) }
   }
 
-  /// - Returns: where what was there is now.
+  /// - Returns: the new path of the former data.
   private func moveAside(at now: Int64, staging: String) throws -> String? {
     let files = FileManager.default
     let pending = "\(directory)/\(ServerBackup.pendingName)"
@@ -143,7 +143,7 @@ extension ServerBackup {
       try PrivateFile.makeFolder(free)
       aside = free
     }
-    // One that did not end goes first: from here on this one keeps servers from starting.
+    // An unfinished one goes first: from here on this one keeps servers from starting.
     if let aside, files.fileExists(atPath: pending) {
       try files.moveItem(atPath: pending, toPath: "\(aside)/\(ServerBackup.pendingName)")
     }

@@ -5,21 +5,21 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// What the commands `backup create`, `list`, `verify` and `restore` do.
+/// The commands `backup create`, `list`, `verify` and `restore`.
 ///
-/// Making one needs no lock of the data directory: it works beside a serving process.
+/// Making a backup needs no lock of the data directory: it works beside a serving process.
 package struct ServerBackup: Sendable {
   /// The data directory.
   let directory: String
   let folder: BackupFolder
 
-  /// - Parameter folder: where backups lie; nil: where the latest one went.
-  /// - Throws: `.usage` if neither says; `.disk` if the latest one went to that folder, and none lie there: its
-  ///   disk is not mounted, and nothing is to be begun in its place.
+  /// - Parameter folder: the folder of backups; nil: that of the latest one.
+  /// - Throws: `.usage` if neither is known; `.disk` if the latest one went to that folder, and it
+  ///   has no backups: its disk is not mounted, and a new folder must not be made instead.
   package init(dataDirectory: String, folder: String?) throws(SyncServerError) {
     directory = dataDirectory
     guard folder != "" else { throw SyncServerError(.usage, "Name a folder with --folder.") }
-    // A folder that is named counts, whatever stands in the data.
+    // A named folder counts, whatever the data directory records.
     var known = (try? BackupPlace.read(directory: dataDirectory))?.folder
     if folder == nil { known = try BackupPlace.read(directory: dataDirectory)?.folder }
     guard let path = folder.map(ServerBackup.absolute) ?? known else {
@@ -38,25 +38,25 @@ package struct ServerBackup: Sendable {
         + "\(Shell.quoted("\(dataDirectory)/\(BackupPlace.fileName)"))")
   }
 
-  /// A path from the root on, without a slash at its end.
+  /// An absolute path, without a slash at its end.
   private static func absolute(_ path: String) -> String {
     let full = URL(filePath: path).standardizedFileURL.path(percentEncoded: false)
     return full.count > 1 && full.hasSuffix("/") ? String(full.dropLast()) : full
   }
 
-  /// Looks whether this process may write into a folder of backups.
+  /// Checks that this process may write into a folder of backups.
   ///
-  /// - Throws: `.disk` where it may not.
+  /// - Throws: `.disk` if it may not.
   package static func requireRight(to folder: String) throws(SyncServerError) {
-    // As whom the process acts; access(2) asks for who started it.
+    // With the effective user id; access(2) would use the real one.
     guard faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0 else { return }
     throw .file("Backups cannot be written to \(folder)", SystemFault.last)
   }
 
-  /// Looks whether a folder of backups lies elsewhere than the data.
+  /// Checks that a folder of backups is outside the data directory.
   ///
-  /// - Parameter folder: need not be there yet.
-  /// - Throws: `.usage` where it lies in the data directory.
+  /// - Parameter folder: need not exist yet.
+  /// - Throws: `.usage` if it is in the data directory.
   package static func requireElsewhere(
     _ folder: String, than dataDirectory: String
   ) throws(SyncServerError) {
@@ -74,18 +74,18 @@ package struct ServerBackup: Sendable {
         + "the data. Name a folder elsewhere, best on another disk.")
   }
 
-  /// A backup, as it is printed.
+  /// A backup in printed form.
   package struct Line: Codable, Hashable, Sendable {
     package var name: String
     /// Milliseconds since 1970.
     package var createdAt: Int64
-    /// What restoring it writes.
+    /// The size of a restore.
     package var bytes: Int
     package var attachments: Int
     package var workspaces: Int
     /// Attachments that were damaged on the server, and are left out.
     package var damaged: [String]
-    /// How many of its files are not there any more: it cannot be restored.
+    /// The number of its missing files: it cannot be restored.
     package var missing: Int
 
     package var text: String {
@@ -110,15 +110,15 @@ package struct ServerBackup: Sendable {
   package struct List: Codable, Hashable, Sendable {
     package var folder: String
     package var backups: [Line]
-    /// Files that are none, or of a newer version.
+    /// Files that are not manifests, or are of a newer version.
     package var unreadable: [String]
   }
 
-  /// What `create` did.
+  /// The result of `create`.
   package struct Creation: Codable, Hashable, Sendable {
     package var backup: Line
     package var folder: String
-    /// Bytes that no backup before had.
+    /// Bytes that no earlier backup had.
     package var newBytes: Int
     /// Older backups that were removed.
     package var removed: [String]
@@ -128,14 +128,14 @@ package struct ServerBackup: Sendable {
 
   /// Makes a backup, and removes the oldest ones beyond a number.
   ///
-  /// The database is as it was at one moment after the call; attachments are looked at before and after,
-  /// so that all are there which the database knows.
+  /// The database is that of one moment after the call. Attachments are collected before and after,
+  /// so that all that the database knows are included.
   ///
   /// - Parameters:
   ///   - count: how many stay, this one included; nil for all.
-  ///   - now: milliseconds since 1970; the machine's clock where nil.
-  /// - Throws: `.disk` where something cannot be read or written, `.tryLater` where another backup is
-  ///   under way. No backup is listed then that is not whole.
+  ///   - now: milliseconds since 1970; the machine's clock if nil.
+  /// - Throws: `.disk` if something cannot be read or written, `.tryLater` if another backup is
+  ///   under way. An incomplete backup is never listed.
   package func create(
     keeping count: Int? = nil, at now: Int64? = nil
   ) throws(SyncServerError) -> Creation {
@@ -166,7 +166,7 @@ package struct ServerBackup: Sendable {
       removed: removed)
   }
 
-  /// What goes into a backup, as it is collected.
+  /// The contents of a backup, while they are collected.
   private struct Contents {
     let folder: BackupFolder
     let directory: String
@@ -174,7 +174,7 @@ package struct ServerBackup: Sendable {
     var damaged: Set<String> = []
     var newBytes = 0
 
-    /// Takes the attachments that are not in yet. Their names say what they hold, so one that an earlier
+    /// Adds the attachments that are not in yet. Their names are hashes, so one that an earlier
     /// backup has is not read again.
     mutating func takeAttachments() throws(SyncServerError) {
       let root = directory + "/blobs"
@@ -196,7 +196,7 @@ package struct ServerBackup: Sendable {
       let path = BackupItem.blob(hash.description, in: workspace)
       guard files[path] == nil, !damaged.contains(path) else { return }
       var status = stat()
-      // One that nothing refers to any more goes at any time.
+      // An attachment without references may be removed at any time.
       guard stat("\(directory)/\(path)", &status) == 0 else { return }
       let size = Int(status.st_size)
       if !folder.has(hash, bytes: size) {
@@ -218,7 +218,7 @@ package struct ServerBackup: Sendable {
       files[path] = BackupManifest.File(path: path, bytes: size, sha256: hash)
     }
 
-    /// Takes a copy of the database, and looks how far its workspaces are.
+    /// Adds a copy of the database, and reads its workspaces' positions.
     mutating func takeDatabase(
       _ administration: ServerAdministration
     ) throws(SyncServerError) -> [BackupManifest.Workspace] {
@@ -250,8 +250,8 @@ package struct ServerBackup: Sendable {
       return workspaces
     }
 
-    /// Takes how notices are pushed, the files that this names, and who was revoked. The last is looked
-    /// at after the database, so that it knows of all that the database does.
+    /// Adds the push settings, the files that they name, and the revocations. Revocations are read
+    /// after the database, so that none of the database's is missing.
     mutating func takeSettings() throws(SyncServerError) {
       var sources = [
         PushSettings.fileName: "\(directory)/\(PushSettings.fileName)",
@@ -272,7 +272,7 @@ package struct ServerBackup: Sendable {
     }
   }
 
-  /// How far the logs of a copy are.
+  /// The positions of the logs in a copy.
   static func workspaces(of path: String) throws(SyncServerError) -> [BackupManifest.Workspace] {
     do {
       let copy = try ServerDatabase.open(copyAt: path)
@@ -292,7 +292,7 @@ package struct ServerBackup: Sendable {
 
   // MARK: - List and verify
 
-  /// All backups, the oldest first, and whether their files are there.
+  /// All backups, the oldest first, and whether their files exist.
   package func list() throws(SyncServerError) -> List {
     let all = try folder.manifests()
     let missing = folder.missing(of: all.backups)
@@ -306,8 +306,8 @@ package struct ServerBackup: Sendable {
 
   /// When the latest backup was made, milliseconds since 1970; cheap.
   ///
-  /// - Returns: nil if none ever was.
-  /// - Throws: if none is there any longer, or the folder cannot be read.
+  /// - Returns: nil if there never was one.
+  /// - Throws: if none exists any longer, or the folder cannot be read.
   static func lastMade(for dataDirectory: String) throws(SyncServerError) -> Int64? {
     guard try BackupPlace.read(directory: dataDirectory) != nil else { return nil }
     let folder = try ServerBackup(dataDirectory: dataDirectory, folder: nil).folder
@@ -317,7 +317,7 @@ package struct ServerBackup: Sendable {
     return last
   }
 
-  /// What `verify` found to be well.
+  /// The result of a successful `verify`.
   package struct Verification: Codable, Hashable, Sendable {
     package var backup: String
     package var files: Int
@@ -333,12 +333,12 @@ package struct ServerBackup: Sendable {
     }
   }
 
-  /// Restores a backup into a folder of its own, compares every byte's hash, has SQLite check the
-  /// database with its indices, reads every workspace as a server reads it, and removes the folder.
+  /// Restores a backup into a temporary folder, checks every file's hash, has SQLite check the
+  /// database with its indices, reads every workspace as a server does, and removes the folder.
   ///
   /// - Parameters:
   ///   - name: nil for the latest.
-  ///   - scratch: where that folder is made; the system's temporary one where nil.
+  ///   - scratch: the parent of that folder; the system's temporary one if nil.
   /// - Throws: `.corrupt` with what is missing or damaged.
   package func verify(
     name: String?, scratch: String? = nil
@@ -347,7 +347,7 @@ package struct ServerBackup: Sendable {
     let scratch = scratch ?? NSTemporaryDirectory()
     ServerBackup.removeLeftScratch(in: scratch)
     let place = "\(scratch)/\(ServerBackup.scratchPrefix)\(UUID().uuidString)"
-    // A folder for it that is not there is mistyped.
+    // A missing parent folder is a typing error.
     guard mkdir(place, 0o700) == 0 else {
       throw .file("\(place) cannot be created", SystemFault.last)
     }
@@ -380,8 +380,8 @@ package struct ServerBackup: Sendable {
   private static let scratchPrefix = "cospool-verify-"
   private static let scratchLock = "verify.lock"
 
-  /// Removes what a `verify` of this account left that was killed. One that works holds its lock, from its
-  /// first minute on.
+  /// Removes the folder of a killed `verify` of this account. A running one holds its lock, from
+  /// its first minute on.
   private static func removeLeftScratch(in folder: String) {
     for name in (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     where name.hasPrefix(scratchPrefix) {

@@ -6,7 +6,7 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// The data directory and what lies in it.
+/// The data directory and its contents.
 extension ServerDoctor {
   static let fileChecks: [Check] = [
     .local("dataDirectory", dataDirectory), .local("fileMode", fileModes),
@@ -15,7 +15,7 @@ extension ServerDoctor {
     .local("restoring", restoring), .local("leftovers", leftovers),
   ]
 
-  /// Less than this is little; at less than a twentieth and 512 MiB nothing new is taken.
+  /// Below this, space is low; below a twentieth and 512 MiB the server accepts nothing new.
   static let diskBytesLow: UInt64 = 2 << 30
 
   private static func dataDirectory(_ context: ServerDoctorContext) -> [DoctorFinding] {
@@ -59,7 +59,7 @@ extension ServerDoctor {
     return [.ok(code, path)]
   }
 
-  /// Files that hold tokens' hashes, keys and texts.
+  /// Files with hashes of tokens, keys and texts.
   private static func fileModes(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let names = BackupItem.topNames.filter { $0 != "blobs" && $0 != "keys" } + ["backup.json"]
     var findings: [DoctorFinding] = []
@@ -102,7 +102,7 @@ extension ServerDoctor {
       ? .warning("diskSpace", what, fix: fix) : .ok("diskSpace", what)
   }
 
-  /// Whether files hold what their names say, the newest first, as far as the limit goes.
+  /// Whether files match their hashes, the newest first, up to the limit.
   private static func attachments(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let code = "attachments"
     let root = "\(context.dataDirectory)/blobs"
@@ -141,10 +141,10 @@ extension ServerDoctor {
       : Array(findings.prefix(5))
   }
 
-  /// Files of a workspace that is gone: `workspace delete` was ended in the middle.
+  /// Files of a deleted workspace: `workspace delete` was ended in the middle.
   private static func deletedFiles(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let root = "\(context.dataDirectory)/blobs"
-    // A database that was set aside may know workspaces that this one does not.
+    // A database that was set aside may have workspaces that this one lacks.
     guard context.hasDatabase, context.databasesSetAside.isEmpty,
       let names = try? FileManager.default.contentsOfDirectory(atPath: root),
       let known = try? context.administration.workspaces().workspaces.map(\.id)
@@ -158,7 +158,7 @@ extension ServerDoctor {
 
   private static func revocations(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let path = "\(context.dataDirectory)/\(BackupItem.revocations)"
-    // Of anything else `fileModes` speaks.
+    // `fileModes` reports everything else.
     guard case .file = OwnFile(at: path) else { return [] }
     let file = RevocationFile(directory: context.dataDirectory)
     let unreadable = file.lines().count { RevocationFile.revocation($0) == nil }
@@ -188,9 +188,10 @@ extension ServerDoctor {
     ]
   }
 
-  /// What commands keep or leave, and nobody needs once all is well.
+  /// Files that commands keep or leave, and that are useless once all is well.
   private static func leftovers(_ context: ServerDoctorContext) -> [DoctorFinding] {
-    // Without a database they are what there is; while something else than a server works here, they may be in use.
+    // Without a database they are the only data; while another program than a server works here,
+    // they may be in use.
     guard context.hasDatabase, context.listening != nil || !context.isServed,
       let names = try? FileManager.default.contentsOfDirectory(atPath: context.dataDirectory)
     else { return [] }

@@ -2,11 +2,11 @@ import Basics
 import Foundation
 import HealthChecks
 
-/// Whether what is there can be brought back.
+/// Whether the data can be restored.
 extension ServerDoctor {
   static let keepingChecks: [Check] = [.local("backup", backup)]
 
-  /// The packages' timer makes a backup a day: two were missed.
+  /// The packages' timer makes one backup a day: at this age, two were missed.
   static let backupHoursMax: Double = 50
 
   private static func backup(_ context: ServerDoctorContext) -> [DoctorFinding] {
@@ -53,7 +53,7 @@ extension ServerDoctor {
           + "\(Shell.quoted("\(place.folder)/\($0.name).json"))")
     }
     do {
-      // A disk that had faults is read-only from then on.
+      // After a fault, a disk becomes read-only.
       try ServerBackup.requireRight(to: place.folder)
     } catch {
       findings.append(

@@ -2,7 +2,7 @@ import Basics
 import Foundation
 import HealthChecks
 
-/// The serving process, and the way to it.
+/// The serving process, and the connection to it.
 extension ServerDoctor {
   static let processChecks: [Check] = [
     .local("server", server), .local("descriptors", descriptors),
@@ -17,7 +17,7 @@ extension ServerDoctor {
 
   /// A certificate should have been renewed by then.
   static let certificateDaysLow = 14
-  /// Each connection takes a descriptor.
+  /// Each connection uses a descriptor.
   static let descriptorsLow = 4_096
   private static let connectSeconds: Int64 = 2
   private static let restart =
@@ -56,7 +56,7 @@ extension ServerDoctor {
     return findings
   }
 
-  /// None starts while a database is to be put back first.
+  /// None starts while a database must be restored first.
   private static func startFix(_ context: ServerDoctorContext) -> String {
     if ServerBackup.isPending(in: context.dataDirectory) {
       return "The server starts only after that restore is complete: see restoring."
@@ -68,7 +68,7 @@ extension ServerDoctor {
       ?? "Start it: cospool-server --data \(Shell.quoted(context.dataDirectory))"
   }
 
-  /// How many files and sockets the process may open.
+  /// The number of files and sockets that the process may open.
   private static func descriptors(_ context: ServerDoctorContext) -> [DoctorFinding] {
     guard let process = context.listening?.processID,
       let text = try? String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
@@ -76,7 +76,7 @@ extension ServerDoctor {
     return descriptors(text).map { [$0] } ?? []
   }
 
-  /// - Parameter limits: as `/proc/PID/limits` has them (`proc(5)`).
+  /// - Parameter limits: the contents of `/proc/PID/limits` (`proc(5)`).
   static func descriptors(_ limits: String) -> DoctorFinding? {
     let name = "Max open files"
     guard let line = limits.split(separator: "\n").first(where: { $0.hasPrefix(name) }),
@@ -106,7 +106,8 @@ extension ServerDoctor {
     }
   }
 
-  /// The address at which this machine asks its own server: who listens everywhere is asked here.
+  /// The address at which this machine reaches its own server: a loopback address if the server
+  /// listens everywhere.
   static func ownAddress(_ url: String) -> DoctorAddress? {
     var address = DoctorAddress(url)
     if address?.host == "0.0.0.0" { address?.host = "127.0.0.1" }
@@ -118,7 +119,7 @@ extension ServerDoctor {
   private static func address(_ context: ServerDoctorContext) async -> [DoctorFinding] {
     if let url = context.url { return await findings(of: url, context) }
     guard let url = context.listening?.devicesURL else { return [] }
-    // Nobody said that this machine reaches the name under which others do.
+    // This machine may not be able to reach the name that others use.
     return await findings(of: url, context).map { found in
       guard ["serverName", "serverPort"].contains(found.code) else { return found }
       return .warning(

@@ -4,7 +4,7 @@ import HealthChecks
 import ServerCore
 import ServerStore
 
-/// The database, and what it knows of workspaces, devices and pushes.
+/// The database, and its data about workspaces, devices and pushes.
 extension ServerDoctor {
   static let storeChecks: [Check] = [
     .local(
@@ -18,7 +18,7 @@ extension ServerDoctor {
     .local("pushTargets", pushTargets), .local("clock", clock),
   ]
 
-  /// A write-ahead log that grows so far is not taken over into the database any more.
+  /// A write-ahead log that grows so large is no longer written back into the database.
   static let logBytesHigh = 512 << 20
 
   private static func store(_ context: ServerDoctorContext) -> [DoctorFinding] {
@@ -106,7 +106,7 @@ extension ServerDoctor {
     guard context.hasDatabase, let all = try? context.administration.workspaces().workspaces else {
       return []
     }
-    // As the server was started, or as one is that is told nothing.
+    // The limits of the running server, or the defaults.
     let usual = context.listening?.quotas ?? AddressFile.Quotas()
     return all.flatMap { workspace -> [DoctorFinding] in
       let name = ShownName.text(workspace.name)
@@ -130,7 +130,7 @@ extension ServerDoctor {
     }
   }
 
-  /// Access that ends soon by itself.
+  /// Access that expires soon.
   private static func access(_ context: ServerDoctorContext) -> [DoctorFinding] {
     guard context.hasDatabase,
       let devices = try? context.administration.devices(workspaceName: nil).devices
@@ -188,7 +188,7 @@ extension ServerDoctor {
     }
   }
 
-  /// Whether this clock is behind what was written already.
+  /// Whether this clock is behind times that were already written.
   private static func clock(_ context: ServerDoctorContext) -> [DoctorFinding] {
     let fix = "Have the system set the clock: timedatectl set-ntp true"
     let latest =

@@ -8,36 +8,36 @@ package enum ServerDoctor {
 
   static let checks: [Check] = fileChecks + storeChecks + processChecks + keepingChecks
 
-  /// In the order of the checks.
+  /// The findings, in the order of the checks.
   package static func findings(_ context: ServerDoctorContext) async -> [DoctorFinding] {
     await Check.findings(of: checks, looking: context, within: context.limit)
   }
 }
 
-/// What the checks of `cospool-server doctor` look at.
+/// The input of the checks of `cospool-server doctor`.
 package struct ServerDoctorContext: Sendable {
   package var dataDirectory: String
-  /// The address under which devices reach the server; nil: the one that it was started with, if any.
+  /// The address at which devices reach the server; nil: the one from its start, if any.
   package var url: String?
-  /// A root certificate besides the system's.
+  /// A root certificate in addition to the system's.
   package var certificateFile: String?
-  /// Ages and days left are counted from here.
+  /// Ages and remaining days are counted from here.
   package var now = Date()
-  /// What an operator says to have the server started, where a service manager does that.
+  /// The operator's command to start the server, if a service manager does that.
   package var startAdvice: String?
-  /// How long a check may take.
+  /// The time limit of a check.
   package static let limitUsual = Duration.seconds(4)
   package var limit = limitUsual
-  /// Of attachments, so many bytes are read and compared.
+  /// How many bytes of attachments are read and compared.
   package var attachmentBytesMax = 64 << 20
-  /// Which process serves the directory; nil where none does, or does not say so.
+  /// The process that serves the directory; nil if there is none, or it left no record.
   let listening: AddressFile.Listening?
-  /// Whether one holds its lock.
+  /// Whether a process holds its lock.
   let isServed: Bool
 
   package init(dataDirectory: String) {
     self.dataDirectory = dataDirectory
-    // To look at a lock makes its file.
+    // Checking a lock creates its file.
     let isThere = FileManager.default.fileExists(atPath: dataDirectory)
     isServed = isThere && AddressFile.isServed(dataDirectory)
     listening = isThere ? AddressFile(directory: dataDirectory).read() : nil

@@ -5,13 +5,13 @@ import NetworkAddresses
 import Observability
 import Synchronization
 
-/// Serves `GET /metrics` on a port of its own, so that no proxy in front of devices leads there.
+/// Serves `GET /metrics` on its own port, so that a proxy in front of devices does not lead to it.
 ///
-/// One request a connection, within ten seconds, and so many connections at a time: whoever floods the port
-/// takes no descriptors from devices.
+/// One request per connection, within ten seconds, and a limited number of connections: a flood of
+/// the port takes no descriptors from devices.
 enum MetricsListener {
   static let path = "/metrics"
-  /// How many connections are open at a time. Whoever reads numbers has one.
+  /// The maximum number of open connections. A metrics reader uses one.
   static let connectionsMax = 16
   private static let seconds: Int64 = 10
 
@@ -45,7 +45,7 @@ enum MetricsListener {
   }
 }
 
-/// Connections that are open at a time.
+/// The number of open connections.
 private final class ConnectionCount: Sendable {
   private let max: Int
   private let count = Mutex(0)
@@ -68,7 +68,7 @@ private final class ConnectionCount: Sendable {
   }
 }
 
-/// Where numbers are served: `HOST:PORT`, `[ADDRESS]:PORT`, or `PORT` of this machine alone.
+/// The address of the metrics: `HOST:PORT`, `[ADDRESS]:PORT`, or `PORT` of this machine alone.
 package struct MetricsAddress: Hashable, Sendable {
   package var host: String
   package var port: Int
@@ -96,8 +96,9 @@ package struct MetricsAddress: Hashable, Sendable {
     self.port = port
   }
 
-  /// Whether a request's Host can be this server's. A web page whose name leads here (DNS rebinding) asks by
-  /// that name, which has a dot: scripts of strangers read no numbers.
+  /// Whether a request's Host can be this server's. A web page whose name leads here (DNS
+  /// rebinding) requests it by that name, which has a dot: scripts from other sites cannot read the
+  /// metrics.
   ///
   /// - Parameter host: the host that `--metrics` names.
   static func isOwn(_ field: String, boundTo host: String) -> Bool {
@@ -157,7 +158,7 @@ private final class MetricsRequestHandler: ChannelInboundHandler {
     driver.files.thread.runIfActive(eventLoop: context.eventLoop) { ServerFileMetrics(options) }
       .whenComplete { result in
         let (handler, context) = bound.value
-        // The server stops: who asks gets nothing any more.
+        // The server stops: requests get no answer any more.
         guard case .success(let files) = result else {
           return context.close(promise: nil)
         }

@@ -4,23 +4,23 @@ import ServerCore
 import ServerStore
 import WireProtocol
 
-/// What the server counts while it runs; integers on its event loop, read when somebody asks.
+/// The server's counters: integers on its event loop, read on request.
 struct ServerMetrics {
   let startedAt = ProcessClock.wallMilliseconds
   var connectionsOpened = 0
-  /// By the code that SPECIFICATION.md, section "Refusals", lists.
+  /// By the codes of SPECIFICATION.md, section "Refusals".
   var refusals = Dictionary(uniqueKeysWithValues: ServerMetrics.refusalCodes.map { ($0, 0) })
-  /// Counted from nothing on: what a counter begins with is no increase.
+  /// They start at 0: the first value of a counter is not an increase.
   private static let refusalCodes =
     RefusalCode.unsupportedVersion.rawValue...RefusalCode.notAllowed.rawValue
   var faults = 0
   var slowConsumers = 0
   var storeFailures = 0
-  /// Bytes of changes that came to the log.
+  /// Bytes of changes added to the log.
   var logBytes = 0
-  /// Batches that one transaction took.
+  /// Batches of one transaction.
   var commitBatches = Histogram.sizes
-  /// What a transaction took, its wait for the disk included.
+  /// The time of a transaction, its wait for the disk included.
   var commitSeconds = Histogram.seconds
 
   mutating func committed(_ batch: CommitBatch, in time: Duration) {
@@ -30,14 +30,15 @@ struct ServerMetrics {
   }
 }
 
-/// What has to be asked of the file system, away from the event loop.
+/// Values that have to be read from the file system, away from the event loop.
 struct ServerFileMetrics: Sendable {
-  /// Bytes that are left on the disk.
+  /// Free bytes on the disk.
   var diskFree: Int?
-  /// When the last backup was made, seconds since 1970; 0 where none can be found, nil where none is set up.
+  /// When the last backup was made, seconds since 1970; 0 if none can be found, nil if none is set
+  /// up.
   var lastBackup: Double?
 
-  /// Reads it; blocks.
+  /// Reads the values; blocks.
   init(_ options: SyncServerOptions) {
     diskFree = FreeSpace(of: options.dataDirectory).bytesLeft.map(Int.init(clamping:))
     do {
@@ -49,7 +50,7 @@ struct ServerFileMetrics: Sendable {
 }
 
 extension ServerDriver {
-  /// The page as it is now.
+  /// The page with the current values.
   func metricsPage(_ files: ServerFileMetrics) -> String {
     var page = MetricsPage()
     page.build("cospool_server_build", version: ServerVersion.text)
