@@ -29,6 +29,18 @@ extension RunSequence {
   }
 }
 
+// MARK: Order
+
+extension RunSequence {
+  /// Whether the unit with a number stands before the one with another.
+  ///
+  /// - Precondition: the numbers are below `unitCount`.
+  /// - Complexity: O(log runs).
+  package func stands(_ first: UInt32, before second: UInt32) -> Bool {
+    read({ $0.stands(first, before: second) }, orEmpty: false)
+  }
+}
+
 // MARK: UTF-16
 
 extension RunSequence {
