@@ -12,6 +12,34 @@ extension RunSequence {
       }, orEmpty: nil)
   }
 
+  /// Visits the visible units at some indexes in order, in stretches whose ids and numbers are consecutive:
+  /// the id of the first, and the numbers. Indexes that are none are left out.
+  ///
+  /// - Complexity: O(log runs + runs from the first to the last).
+  package func forEachVisible(
+    in indexes: Range<Int>, _ body: (_ first: OperationID, _ numbers: Range<Int>) -> Void
+  ) {
+    read(
+      { core in
+        let indexes = indexes.clamped(to: 0..<Int(core.visibleCount))
+        guard !indexes.isEmpty else { return }
+        let found = core.descend(to: UInt32(indexes.lowerBound), by: SequenceCore.visible)
+        var place: SequenceCore.Place? = found.place
+        var (skipped, left) = (found.rest, UInt32(indexes.count))
+        while left > 0, let current = place {
+          let run = core.runs[core.run(at: current)]
+          if run.isVisible {
+            let start = run.unit + skipped
+            let length = min(run.end - start, left)
+            body(core.ids.id(of: start), Int(start)..<Int(start + length))
+            left -= length
+            skipped = 0
+          }
+          place = core.place(behind: current)
+        }
+      }, orEmpty: ())
+  }
+
   /// The number of visible units before the unit with a number.
   ///
   /// - Precondition: the number is from 0 and below `unitCount`.
@@ -26,6 +54,18 @@ extension RunSequence {
   /// - Precondition: the number is from 0 and below `unitCount`.
   package func isVisible(content number: Int) -> Bool {
     read({ $0.runs[$0.runOfUnit[UInt32(number)]].isVisible }, orEmpty: false)
+  }
+}
+
+// MARK: Order
+
+extension RunSequence {
+  /// Whether the unit with a number stands before the one with another.
+  ///
+  /// - Precondition: the numbers are below `unitCount`.
+  /// - Complexity: O(log runs).
+  package func stands(_ first: UInt32, before second: UInt32) -> Bool {
+    read({ $0.stands(first, before: second) }, orEmpty: false)
   }
 }
 

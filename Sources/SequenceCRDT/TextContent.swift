@@ -85,6 +85,15 @@ package struct TextContent: Sendable {
     return arena.text(of: stretches)
   }
 
+  /// The text of the visible scalars at some indexes; those that are none are left out.
+  ///
+  /// - Complexity: O(log runs + runs from the first to the last + scalars).
+  package func text(ofVisible indexes: Range<Int>) -> String {
+    var stretches: [Range<Int>] = []
+    sequence.forEachVisible(in: indexes) { stretches.append($1) }
+    return arena.text(of: stretches)
+  }
+
   /// The ids of the visible scalars in order, as ranges of consecutive ids.
   package var visibleRanges: [OperationRange] {
     var ranges: [OperationRange] = []

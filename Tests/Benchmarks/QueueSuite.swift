@@ -8,9 +8,6 @@ import WireProtocol
 enum QueueSuite {
   private static let count = 10_000
   private static let shownCount = 20
-  /// Each move looks at the whole queue, so that 10,000 of them take minutes: so many are measured,
-  /// and counted as 10,000.
-  private static let measuredMoves = 100
   private static let name = "queue/10k"
 
   static func measure(runs: Int) throws -> [Result] {
@@ -40,15 +37,15 @@ enum QueueSuite {
   /// What the commands take, one after the other on one device.
   private static func commands(_ session: SessionID, runs: Int) throws -> [Result] {
     var seconds: [String: [Double]] = [:]
-    func time(_ phase: String, times factor: Double = 1, _ body: () throws -> Void) rethrows {
-      seconds[phase, default: []].append(try Stopwatch.time(body) * factor)
+    func time(_ phase: String, _ body: () throws -> Void) rethrows {
+      seconds[phase, default: []].append(try Stopwatch.time(body))
     }
     for _ in 0..<runs {
       var device = BenchDevice(queueSizeMax: count)
       var generator = SeededGenerator(seed: 1)
       try time("send") { try send(session, by: &device) }
-      try time("move", times: Double(count) / Double(measuredMoves)) {
-        for _ in 0..<measuredMoves {
+      try time("move") {
+        for _ in 0..<count {
           let target = MoveTarget.position(1 + generator.below(count))
           try device.perform(.move([id(generator.below(count))], to: target))
         }
@@ -95,7 +92,7 @@ enum QueueSuite {
       },
       try Stopwatch.median("\(name)/open", runs: runs) {
         let workspace = try PackedSnapshot.open(stored)
-        let shown = try workspace.messageQueue(session).messages.prefix(shownCount)
+        let shown = try workspace.messages(in: 0..<shownCount, of: session).messages
         return (workspace, shown.map(\.status))
       } check: { opened in
         try BenchFailure.require(

@@ -70,10 +70,10 @@ extension CommandAuthor {
   private func queuedNotice(
     _ id: MessageID, in session: SessionID, max: Int
   ) -> CommandOutcome.Notice {
-    let order = workspace.effectiveOrder(of: session)
+    let count = workspace.waitingCount(of: session)
     return .queued(
-      id, position: order.firstIndex(of: id).map { $0 + 1 } ?? 0, count: order.count,
-      warning: Limits.isNearlyFull(order.count, of: max))
+      id, position: workspace.position(of: id), count: count,
+      warning: Limits.isNearlyFull(count, of: max))
   }
 
   mutating func cancel(_ ids: [MessageID]) throws(QueueError) -> CommandOutcome.Notice {
@@ -142,7 +142,6 @@ extension CommandAuthor {
           stamp: stamp))
     }
     guard !operations.isEmpty else { return .unchanged }
-    let index = workspace.effectiveOrder(of: message.session).firstIndex(of: id)
-    return .moved(position: index.map { $0 + 1 } ?? 0)
+    return .moved(position: workspace.position(of: id))
   }
 }

@@ -19,14 +19,11 @@ struct MessageMove {
     var sources: Set<SessionID> = []
     for id in ids { sources.insert(try author.waitingMessage(id).session) }
     let queue = try destination(from: sources, author)
-    let order = author.workspace.effectiveOrder(of: queue)
-    let moved = Set(ids)
-    let others = order.filter { !moved.contains($0) }
-    let index = try index(in: others, total: order.count)
-    let gaps = gaps(in: others, at: index, author.workspace)
-    var wanted = others
-    for gap in gaps.reversed() { wanted.insert(contentsOf: gap.moved, at: gap.index) }
-    if sources == [queue], wanted == order { return .unchanged }
+    let gaps = try gaps(in: queue, author.workspace)
+    let places = wantedPlaces(in: gaps)
+    if sources == [queue], places.allSatisfy({ author.workspace.waitingIndex(of: $0) == $1 }) {
+      return .unchanged
+    }
     guard let element = author.workspace.sessionStates[queue]?.element,
       let session = element.references.first
     else {
@@ -38,7 +35,7 @@ struct MessageMove {
           element: session, field: .exists, clears: element.tagIDs(.exists), note: ""))
     }
     for gap in gaps { fill(gap, in: queue, session, by: &author) }
-    return .moved(position: wanted.firstIndex(of: first).map { $0 + 1 } ?? 0)
+    return .moved(position: places[first].map { $0 + 1 } ?? 0)
   }
 
   /// Where in a block messages go that are moved between others.
@@ -54,25 +51,39 @@ struct MessageMove {
   /// The gap of each block, in the order of the blocks, as near to the wanted index as the block allows:
   /// blocks go before places, so the slot of a neighbour in another block may be anywhere.
   ///
-  /// - Parameter others: in effective order, so that each block stands together.
-  /// - Complexity: O(moved + log others).
-  private func gaps(in others: [MessageID], at index: Int, _ workspace: Workspace) -> [Gap] {
-    func block(_ id: MessageID) -> Int {
-      (workspace.messageStates[id]?.block ?? .normal).rawValue
+  /// - Complexity: O(moved² + moved · log² slots).
+  private func gaps(
+    in queue: SessionID, _ workspace: Workspace
+  ) throws(QueueError) -> [Gap] {
+    // Where those stand that leave; the others close up.
+    let leaving = ids.filter { workspace.messageStates[$0]?.session == queue }
+      .compactMap { workspace.waitingIndex(of: $0) }.sorted()
+    func amongOthers(_ index: Int) -> Int { index - leaving.count { $0 < index } }
+    func slot(ofOther index: Int) -> OperationID? {
+      workspace.waitingSlot(at: leaving.reduce(index) { $1 <= $0 ? $0 + 1 : $0 }, in: queue)
     }
-    func slot(_ id: MessageID) -> OperationID? {
-      workspace.messageStates[id]?.position.value
-    }
-    let moved = Dictionary(grouping: ids, by: block)
-    return QueueBlock.allCases.compactMap { current in
-      guard let moved = moved[current.rawValue] else { return nil }
-      let start = others.indices.partitioningIndex { block(others[$0]) >= current.rawValue }
-      let end = others.indices.partitioningIndex { block(others[$0]) > current.rawValue }
+    let index = try wantedIndex(in: queue, workspace, amongOthers)
+    let moved = Dictionary(grouping: ids) { workspace.messageStates[$0]?.block ?? .normal }
+    return QueueBlock.allCases.compactMap { block -> Gap? in
+      guard let moved = moved[block] else { return nil }
+      let places = workspace.waitingIndices(of: block, in: queue)
+      let start = amongOthers(places.lowerBound)
+      let end = amongOthers(places.upperBound)
       let place = min(max(index, start), end)
       return Gap(
-        moved: moved, index: place, left: place > start ? slot(others[place - 1]) : nil,
-        right: place < end ? slot(others[place]) : nil)
+        moved: moved, index: place, left: place > start ? slot(ofOther: place - 1) : nil,
+        right: place < end ? slot(ofOther: place) : nil)
     }
+  }
+
+  /// Where the messages stand once the gaps are filled, from 0.
+  private func wantedPlaces(in gaps: [Gap]) -> [MessageID: Int] {
+    var places: [MessageID: Int] = [:]
+    for gap in gaps {
+      let start = gap.index + places.count
+      for (offset, id) in gap.moved.enumerated() { places[id] = start + offset }
+    }
+    return places
   }
 
   private func destination(
@@ -94,17 +105,20 @@ struct MessageMove {
   }
 
   /// The index among the messages that stay.
-  private func index(in others: [MessageID], total: Int) throws(QueueError) -> Int {
+  private func wantedIndex(
+    in queue: SessionID, _ workspace: Workspace, _ amongOthers: (Int) -> Int
+  ) throws(QueueError) -> Int {
+    let total = workspace.waitingCount(of: queue)
     switch target {
     case .position(let position):
       guard position >= 1, position <= total else {
         throw .invalidPosition(position: position, count: total)
       }
-      return min(position - 1, others.count)
+      return min(position - 1, amongOthers(total))
     case .before(let neighbour):
-      return others.firstIndex(of: neighbour) ?? others.count
+      return amongOthers(workspace.waitingIndex(of: neighbour) ?? total)
     case .after(let neighbour):
-      return others.firstIndex(of: neighbour).map { $0 + 1 } ?? others.count
+      return amongOthers(workspace.waitingIndex(of: neighbour).map { $0 + 1 } ?? total)
     }
   }
 

@@ -24,7 +24,9 @@ package struct DispatchState: Hashable, Sendable {
 
 extension DispatchState {
   fileprivate init(of message: ShownMessage, in workspace: Workspace) {
-    let others = workspace.standingMessages(of: message.session).filter { $0.id != message.id }
+    // Whatever is in flight or halted was tried, so it stands in front of the rest.
+    let others = workspace.triedMessages(of: message.session)
+      .filter { $0.id != message.id }
     let session = workspace.head(of: message.session)
     let isMerged = message.waitsForChoice(under: session?.onMerge)
     let earliest = max(message.notBefore ?? 0, message.heldUntil ?? 0)
@@ -41,23 +43,23 @@ extension DispatchState {
 extension Workspace {
   /// What there is to know of a message before it goes to an agent; nil where it is not known.
   ///
-  /// - Complexity: O(messages of the session).
+  /// - Complexity: O(messages that were tried + log slots); O(messages of the session) if it is packed.
   package func dispatchState(of id: MessageID) -> DispatchState? {
     shownMessage(id).map { DispatchState(of: $0, in: self) }
   }
 
   /// The message at the head of a queue, whether or not it may start.
   ///
-  /// - Complexity: O(standing messages of the session).
+  /// - Complexity: O(log slots); O(messages of the session) if it is packed.
   package func firstMessage(of session: SessionID) -> MessageID? {
-    effectiveOrder(of: session).first
+    effectiveOrder(of: session, at: 0..<1).first
   }
 
   /// The message that a session's host may start next: the first of its queue; nil where it is empty
   /// or stands still, because it is paused, waits for a decision, for the rest of a change or for a look
   /// at a merged text, or has a message in flight.
   ///
-  /// - Complexity: O(standing messages of the session).
+  /// - Complexity: O(log slots); O(messages of the session) if it is packed.
   package func startable(
     in session: SessionID
   ) -> (message: MessageID, state: DispatchState)? {

@@ -12,35 +12,16 @@ extension TextContent {
 
   /// The ids of the visible scalars at the offsets, as stretches of consecutive ids.
   ///
-  /// - Complexity: O(offsets · log runs), or O(runs) where that is less.
+  /// - Complexity: O(log runs + runs from the first to the last).
   func visibleRanges(in offsets: Range<Int>) -> [OperationRange] {
-    if offsets.count > 64 { return visibleRangesByWalking(offsets) }
     var ranges: [OperationRange] = []
-    for offset in offsets {
-      guard let id = visibleID(at: offset) else { continue }
-      if let last = ranges.last, last.replica == id.replica, last.last &+ 1 == id.seq {
-        ranges[ranges.count - 1].last = id.seq
+    sequence.forEachVisible(in: offsets) { first, numbers in
+      let end = first.seq + UInt32(numbers.count - 1)
+      if let last = ranges.last, last.replica == first.replica, last.last &+ 1 == first.seq {
+        ranges[ranges.count - 1].last = end
       } else {
-        ranges.append(OperationRange(replica: id.replica, first: id.seq, last: id.seq))
+        ranges.append(OperationRange(replica: first.replica, first: first.seq, last: end))
       }
-    }
-    return ranges
-  }
-
-  private func visibleRangesByWalking(_ offsets: Range<Int>) -> [OperationRange] {
-    var ranges: [OperationRange] = []
-    var start = 0
-    for range in visibleRanges {
-      let end = start + range.count
-      let (low, high) = (max(start, offsets.lowerBound), min(end, offsets.upperBound))
-      if low < high {
-        let first = range.first + UInt32(low - start)
-        ranges.append(
-          OperationRange(
-            replica: range.replica, first: first, last: first + UInt32(high - low - 1)))
-      }
-      start = end
-      if start >= offsets.upperBound { break }
     }
     return ranges
   }

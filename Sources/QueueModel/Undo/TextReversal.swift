@@ -55,6 +55,7 @@ extension TextReversal {
     guard content == later.content,
       scalarCount + later.scalarCount <= Limits.typingScalarsMax
     else { return nil }
+    if let longer = lengthened(by: later, in: text) { return longer }
     let (mine, its) = (Array(self.text.unicodeScalars), Array(later.text.unicodeScalars))
     let between = Array(later.old.unicodeScalars)
     let start = min(offset, later.offset)
@@ -77,6 +78,19 @@ extension TextReversal {
     else { return nil }
     return TextReversal(
       of: text, content, in: start..<end, old: String(String.UnicodeScalarView(scalars)))
+  }
+}
+
+extension TextReversal {
+  /// The same where the later one inserted right behind this one, as most typing does.
+  private func lengthened(by later: TextReversal, in text: TextContent) -> TextReversal? {
+    guard later.old.isEmpty, later.offset >= offset,
+      later.offset - offset == self.text.unicodeScalars.count
+    else { return nil }
+    let offsets = offset..<later.offset + later.text.unicodeScalars.count
+    guard offsets.upperBound <= text.sequence.visibleCount else { return nil }
+    let whole = TextReversal(of: text, content, in: offsets, old: old)
+    return whole.text.utf8.elementsEqual((self.text + later.text).utf8) ? whole : nil
   }
 }
 
@@ -136,15 +150,9 @@ extension CommandAuthor {
 extension TextContent {
   /// The text that shows at some offsets.
   ///
-  /// - Complexity: O(offsets · log runs).
+  /// - Complexity: O(offsets + log runs + runs from the first to the last).
   func visibleText(in offsets: Range<Int>) -> String {
-    if offsets.lowerBound == 0, offsets.upperBound == sequence.visibleCount { return text }
-    var bytes: [UInt8] = []
-    for offset in offsets {
-      guard let number = sequence.content(atVisible: offset) else { break }
-      bytes += utf8(of: number..<number + 1)
-    }
-    return String(decoding: bytes, as: UTF8.self)
+    offsets.lowerBound < 0 ? "" : text(ofVisible: offsets)
   }
 }
 

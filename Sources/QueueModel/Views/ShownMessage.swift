@@ -101,60 +101,13 @@ extension Workspace {
 
   /// The messages whose place is in a session's queue, cancelled ones too, in slot order.
   func messagesInPlace(of session: SessionState) -> [MessageState] {
-    inPlace(of: session) { $0 }
-  }
-
-  /// What is wanted of the messages whose place is in a session's queue, in slot order; nothing of
-  /// those of which it is nil.
-  private func inPlace<Shown>(
-    of session: SessionState, _ shown: (MessageState) -> Shown?
-  ) -> [Shown] {
     session.slots.inOrder.compactMap { place in
       guard let message = messageStates[place.owner], message.session == session.key,
         message.position.value == place.slot
       else { return nil }
-      return shown(message)
+      return message
     }
   }
-
-  /// Those of a session's messages that stand in its queue, in slot order.
-  ///
-  /// - Complexity: O(standing · log slots), and O(slots) at most; what is done costs nothing.
-  func standingMessages(of session: SessionID) -> [ShownMessage] {
-    if cold != nil, untouchedIndex(of: session) != nil {
-      return shownMessages(of: session).filter(\.stands)
-    }
-    return sessionStates[session].map { standingInPlace(of: $0, ShownMessage.init) } ?? []
-  }
-
-  /// The same, as far as their effective order goes.
-  func standingBlocks(of session: SessionID) -> [(id: MessageID, block: QueueBlock)] {
-    if cold != nil, untouchedIndex(of: session) != nil {
-      return shownMessages(of: session).filter(\.stands).map { ($0.id, $0.block) }
-    }
-    return sessionStates[session].map { standingInPlace(of: $0) { ($0.id, $0.block) } } ?? []
-  }
-
-  private func standingInPlace<Shown>(
-    of session: SessionState, _ shown: (MessageState) -> Shown
-  ) -> [Shown] {
-    let slots = session.slots.sequence
-    guard session.standing.count < slots.unitCount / Workspace.slotsPerLookup else {
-      return inPlace(of: session) { $0.stands ? shown($0) : nil }
-    }
-    var found: [(place: Int, shown: Shown)] = []
-    for id in session.standing {
-      guard let message = messageStates[id],
-        let slot = slots.contentIndex(of: message.position.value)
-      else { continue }
-      found.append((place: slots.visibleCount(beforeContent: slot), shown: shown(message)))
-    }
-    return found.sorted { $0.place < $1.place }.map(\.shown)
-  }
-
-  /// About so many slots are passed in the time that it takes to look one message up and to sort it
-  /// in.
-  private static var slotsPerLookup: Int { 4 }
 
   /// One message, wherever it is.
   func shownMessage(_ id: MessageID) -> ShownMessage? {

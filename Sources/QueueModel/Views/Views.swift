@@ -97,6 +97,16 @@ public struct MessageQueueView: Hashable, Sendable {
   }
 }
 
+/// A stretch of one session's message queue in effective order.
+public struct MessageWindow: Hashable, Sendable {
+  /// The session.
+  public var session: SessionID
+  /// How many messages wait in the whole queue.
+  public var total: Int
+  /// Those of the stretch; each says its place in the whole queue.
+  public var messages: [MessageView]
+}
+
 /// One entry of the thread queue.
 public struct ThreadView: Hashable, Sendable, Identifiable {
   /// The session.

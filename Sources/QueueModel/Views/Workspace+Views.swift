@@ -39,8 +39,8 @@ extension Workspace {
     guard let state = head(of: session), state.exists else {
       throw .sessionNotFound(id: session.rawValue)
     }
-    let shown = Workspace.inEffectiveOrder(standingMessages(of: session), \.block)
-    let messages = shown.enumerated().map { view(of: $0.element, position: $0.offset + 1) }
+    let messages = standingMessages(of: session).enumerated()
+      .map { view(of: $0.element, position: $0.offset + 1) }
     return MessageQueueView(
       session: session, paused: state.isPaused,
       pauseReasons: state.element.notes(.paused).filter { !$0.isEmpty }, messages: messages,
@@ -55,20 +55,21 @@ extension Workspace {
       .map { view(of: $0, position: places[$0.id] ?? 0) }
   }
 
-  /// The waiting messages of a session in effective order: what was tried, urgent, normal.
+  /// The messages at some places of a session's queue, and how many wait in it.
   ///
-  /// - Complexity: as `standingMessages`; nothing of a message but its block is looked at.
-  func effectiveOrder(of session: SessionID) -> [MessageID] {
-    guard sessionExists(session) else { return [] }
-    return Workspace.inEffectiveOrder(standingBlocks(of: session), \.block).map(\.id)
-  }
-
-  private static func inEffectiveOrder<Message>(
-    _ standing: [Message], _ block: (Message) -> QueueBlock
-  ) -> [Message] {
-    var parts: [[Message]] = QueueBlock.allCases.map { _ in [] }
-    for message in standing { parts[block(message).rawValue].append(message) }
-    return parts.flatMap { $0 }
+  /// - Parameter places: from 0 in effective order; those that the queue does not have are left out.
+  /// - Throws: `QueueError.sessionNotFound` where it was never seen or is deleted.
+  /// - Complexity: O(places + log slots); O(messages of the session) if nothing has touched the session
+  ///   since the workspace was opened.
+  public func messages(
+    in places: Range<Int>, of session: SessionID
+  ) throws(QueueError) -> MessageWindow {
+    guard sessionExists(session) else { throw .sessionNotFound(id: session.rawValue) }
+    let total = waitingCount(of: session)
+    let places = places.clamped(to: 0..<total)
+    let messages = zip(places, standingMessages(of: session, at: places))
+      .map { view(of: $1, position: $0 + 1) }
+    return MessageWindow(session: session, total: total, messages: messages)
   }
 
   /// One message, cancelled ones too.
@@ -76,9 +77,7 @@ extension Workspace {
   /// - Throws: `QueueError.messageNotFound`.
   public func message(_ id: MessageID) throws(QueueError) -> MessageView {
     guard let message = shownMessage(id) else { throw .messageNotFound(id: id.description) }
-    guard isWaiting(message) else { return view(of: message, position: 0) }
-    let index = effectiveOrder(of: message.session).firstIndex(of: id)
-    return view(of: message, position: index.map { $0 + 1 } ?? 0)
+    return view(of: message, position: position(of: message))
   }
 
   /// What an agent is given of a message besides its text: the project, its own or its session's, and
@@ -101,7 +100,7 @@ extension Workspace {
     message.stands && sessionExists(message.session)
   }
 
-  private func isWaiting(_ message: ShownMessage) -> Bool {
+  func isWaiting(_ message: ShownMessage) -> Bool {
     message.stands && sessionExists(message.session)
   }
 

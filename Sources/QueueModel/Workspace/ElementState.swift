@@ -119,7 +119,7 @@ struct SessionState: Sendable {
   var slots = SlotList<MessageID>()
   /// The messages that stand in the queue, and are here by their position. What is done is not
   /// among them, so that a queue that has drained for months costs no more than a new one.
-  var standing: Set<MessageID> = []
+  var standing = StandingOrder()
 
   var exists: Bool { element.has(.exists) }
   /// A tag alone gives no place; no command makes one without the other, but a merge may.

@@ -29,19 +29,14 @@ private struct InvariantCheck {
   func run() throws(InvariantViolation) {
     try check(workspace.threadSlots.sequence, "thread queue")
     try workspace.threadSlots.checkInvariants("thread queue")
-    var standing: [SessionID: Set<MessageID>] = [:]
     var messages: [SessionID: [MessageState]] = [:]
     for message in workspace.messageStates.values {
       try check(message)
-      if message.stands { standing[message.session, default: []].insert(message.id) }
       messages[message.session, default: []].append(message)
     }
     for session in workspace.sessionStates.values {
       try check(session, messages: messages.removeValue(forKey: session.key) ?? [])
-      guard session.standing == standing[session.key] ?? [] else {
-        throw InvariantViolation(
-          reason: "session \(session.key) does not know which of its messages stand")
-      }
+      try checkOrder(of: session)
     }
     guard messages.isEmpty else {
       throw InvariantViolation(reason: "a message stands in no session")
@@ -75,6 +70,22 @@ private struct InvariantCheck {
         throw InvariantViolation(
           reason: "message \(message.id) stands at a slot that is not its own")
       }
+    }
+  }
+
+  /// Checks what a session knows of the effective order against the order of all its slots.
+  private func checkOrder(of session: SessionState) throws(InvariantViolation) {
+    let standing = workspace.messagesInPlace(of: session).filter(\.stands)
+    let order = QueueBlock.allCases.flatMap { block in standing.filter { $0.block == block } }
+    guard session.standing.count == order.count,
+      session.standingMessages(at: 0..<order.count) == order.map(\.id)
+    else {
+      throw InvariantViolation(
+        reason: "session \(session.key) does not know which of its messages stand, and where")
+    }
+    for (index, message) in order.enumerated()
+    where session.standingIndex(of: message) != index {
+      throw InvariantViolation(reason: "message \(message.id) does not stand where it is found")
     }
   }
 

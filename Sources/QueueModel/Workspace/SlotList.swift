@@ -22,6 +22,14 @@ struct SlotList<Owner: Hashable & Sendable>: Sendable {
 
   func contains(_ slot: OperationID) -> Bool { sequence.contains(slot) }
 
+  /// The number of a slot in the list; nil where it is not here.
+  func contentIndex(of slot: OperationID) -> UInt32? {
+    sequence.contentIndex(of: slot).map(UInt32.init)
+  }
+
+  /// Whom the slot of a number was made for; nil where it was dead in a snapshot.
+  func owner(ofContent number: Int) -> Owner? { owners[number] }
+
   /// Whom a slot was made for; nil where it is not here, or was dead in a snapshot.
   func owner(of slot: OperationID) -> Owner? {
     sequence.contentIndex(of: slot).flatMap { owners[$0] }

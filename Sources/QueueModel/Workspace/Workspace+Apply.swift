@@ -184,10 +184,10 @@ extension Workspace {
     _ id: MessageID, _ touched: inout TouchedQueues, _ change: (inout MessageState) -> Void
   ) {
     guard var state = messageStates.removeValue(forKey: id) else { return }
-    if state.stands { sessionStates[state.session]?.standing.remove(id) }
+    let before = StandingPlace(of: state)
     touched.sessions.insert(state.session)
     change(&state)
-    if state.stands { sessionStates[state.session]?.standing.insert(id) }
+    moveStanding(from: before, to: StandingPlace(of: state))
     touched.sessions.insert(state.session)
     noteTexts(of: state)
     messageStates[id] = state

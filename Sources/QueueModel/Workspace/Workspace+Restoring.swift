@@ -77,6 +77,10 @@ struct RestoredSession {
       try add(message)
     }
     session.slots = SlotList(slots, owners: owners)
+    // The messages are in the order of their slots.
+    session.standing = StandingOrder(
+      inOrder: zip(owners, messages).filter { $1.stands }
+        .map { (slot: UInt32($0.index), block: $1.block) })
   }
 
   private mutating func add(_ image: WorkspaceImage.Message) throws(MergeError) {
@@ -93,7 +97,6 @@ struct RestoredSession {
     }
     note(image.registers)
     note([image.position.stamp])
-    if message.stands { session.standing.insert(message.id) }
     messages.append(message)
   }
 
