@@ -137,7 +137,7 @@ package struct Replica: Sendable {
   }
 
   /// Sees to it that the log can tell when a command was made.
-  private mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
+  mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
     let note = TimeNote.write(
       of: outcome.operations, after: writer?.stamp(near: outcome.operations), in: context,
       to: &workspace)
