@@ -10,6 +10,9 @@ struct QueueFile: Codable {
   var version: Int
   var sessionId: String
   var messages: [Message]
+  /// `run` if the session's messages start whose text was merged; this program's addition, left out where they
+  /// wait, as whatever else it says.
+  var onMerge: String?
 
   /// A message; `attachments` and `editions` are this program's additions, which others ignore.
   struct Message: Codable {
@@ -55,13 +58,15 @@ struct QueueFile: Codable {
   /// Reads either form.
   ///
   /// - Throws: `ClientError.invalidDocument` with the field or line.
-  static func read(_ data: Data) throws(ClientError) -> (session: String?, messages: [Message]) {
+  static func read(
+    _ data: Data
+  ) throws(ClientError) -> (session: String?, messages: [Message], onMerge: MergePolicy?) {
     do {
       if let first = data.first(where: { ![0x20, 0x09, 0x0A, 0x0D].contains($0) }),
         first == UInt8(ascii: "[")
       {
         let messages = try JSONDecoder().decode([Message].self, from: data)
-        return (messages.first?.sessionId, messages)
+        return (messages.first?.sessionId, messages, nil)
       }
       let head = try JSONDecoder().decode(Head.self, from: data)
       guard head.version == version else {
@@ -69,7 +74,9 @@ struct QueueFile: Codable {
           message: "version: \(head.version) is unknown; this version of Cospool reads \(version).")
       }
       let file = try JSONDecoder().decode(QueueFile.self, from: data)
-      return (file.sessionId, file.messages)
+      return (
+        file.sessionId, file.messages, file.onMerge.flatMap(MergePolicy.init(rawValue:))
+      )
     } catch let error as ClientError {
       throw error
     } catch let error as DecodingError {

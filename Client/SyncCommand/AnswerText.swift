@@ -135,7 +135,19 @@ enum QueueText {
       fields.append(("file", "\(file.name) (\(file.mediaType), \(size))"))
     }
     let text = FieldText.text(of: fields, style: style) + "\n\n" + TextStyle.block(message.content)
-    return message.merged == true ? text + versions(of: message, style: style) : text
+    return message.merged == true
+      ? text + versions(of: message, style: style) : text + late(message, style: style)
+  }
+
+  /// The texts that came too late for its agent.
+  private static func late(_ message: MessageAnswer, style: TextStyle) -> String {
+    (message.late ?? []).map { version in
+      let device = TextStyle.line(version.device ?? "a device that is not known yet")
+      let title = "not sent, it came too late: by \(device), \(version.savedAt)"
+      let text =
+        version.text.map(TextStyle.block) ?? "\(version.bytes) bytes, which are too long to be kept"
+      return "\n\n" + style.coloured(title, .yellow) + "\n" + text
+    }.joined()
   }
 
   /// The texts that were saved apart, and how one is chosen.

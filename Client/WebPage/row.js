@@ -146,23 +146,29 @@ class QueueRow extends HTMLElement {
     ], this.more)
   }
 
-  /** The texts that were saved apart, each with a button that takes it. */
+  /** The texts that were saved apart, each with a button that takes it, or those that came too late. */
   #showVersions(message) {
     const versions = message.editions ?? []
+    const late = message.late ?? []
     const signature = JSON.stringify(versions)
-    if (this.versions.signature === signature) return
-    this.versions.signature = signature
-    show(this.versions, versions.length > 0)
+    const shown = signature + JSON.stringify(late)
+    if (this.versions.signature === shown) return
+    this.versions.signature = shown
+    show(this.versions, versions.length + late.length > 0)
     const button = (label, text, name = label) => h('button', {
       type: 'button', 'aria-label': name, onclick: () => this.#take(text, signature),
     }, label)
-    refill(this.versions, versions.length === 0 ? [] : [
+    const content = (version, others) => version.text === undefined
+      ? h('p.content', {}, `A text of ${size(version.bytes)}, which is too long to be kept.`)
+      : h('p.content', { dir: 'auto' }, others === null ? version.text : marked(version.text, others.flatMap((each) => each.text ?? [])))
+    const author = (version) => h('p.meta', {}, `${version.device ?? 'a device'} · ${age(version.savedAt)}`)
+    refill(this.versions, versions.length === 0 ? late.length === 0 ? [] : [
+      h('p', {}, 'It was edited too late: the agent had got the text above. This was not sent:'),
+      ...late.map((version) => h('div.version', {}, author(version), content(version, null))),
+    ] : [
       h('p', {}, 'It was edited in two places, and the texts were merged. What differs is underlined. Choose a text or edit it, and it goes on.'),
       ...versions.map((version, index) => h('div.version', {},
-        h('p.meta', {}, `${version.device ?? 'a device'} · ${age(version.savedAt)}`),
-        version.text === undefined
-          ? h('p.content', {}, `A text of ${size(version.bytes)}, which is too long to be kept.`)
-          : h('p.content', { dir: 'auto' }, marked(version.text, versions.toSpliced(index, 1).flatMap((each) => each.text ?? []))),
+        author(version), content(version, versions.toSpliced(index, 1)),
         version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`))),
       button('Use the merged text'),
     ], this.more)

@@ -141,7 +141,7 @@ package struct EditionAnswer: APIValue {
   package init(_ version: MessageVersion) {
     text = version.text
     bytes = version.bytes
-    device = version.device?.name
+    device = version.device
     savedAt = ISOTime.text(milliseconds: version.savedAt)
   }
 
@@ -186,6 +186,9 @@ package struct MessageAnswer: APIValue {
   package var merged: Bool?
   /// These texts, the earliest first.
   package var editions: [EditionAnswer]?
+  /// The texts that were saved for it too late, the earliest first: its agent received `content` before.
+  /// Left out if there are none.
+  package var late: [EditionAnswer]?
   /// How far it has been sent to the server; left out if the server has it, if there is no server,
   /// and in events.
   package var delivery: Delivery?
@@ -211,6 +214,7 @@ package struct MessageAnswer: APIValue {
     byAgent = view.isByAgent ? true : nil
     merged = view.isMerged ? true : nil
     editions = view.isMerged ? view.versions.map(EditionAnswer.init) : nil
+    late = view.lateVersions.isEmpty ? nil : view.lateVersions.map(EditionAnswer.init)
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -233,6 +237,7 @@ package struct MessageAnswer: APIValue {
     try container.encodeIfPresent(byAgent, forKey: .byAgent)
     try container.encodeIfPresent(merged, forKey: .merged)
     try container.encodeIfPresent(editions, forKey: .editions)
+    try container.encodeIfPresent(late, forKey: .late)
     try container.encodeIfPresent(delivery, forKey: .delivery)
     try container.encodeIfPresent(base, forKey: .base)
   }

@@ -37,6 +37,10 @@ public enum Limits {
   public static let typingPauseMillisecondsMax: Int64 = 1_000
   /// Scalars of one stretch of typing; more begin another one.
   public static let typingScalarsMax = 500
+  /// A stretch of typing without a pause is saved with the next letter after so many milliseconds, and
+  package static let stretchMillisecondsMax: Int64 = 60_000
+  /// after so many scalars.
+  package static let stretchScalarsMax = 2_000
   /// Bytes of one attachment.
   public static let attachmentBytesMax = 10 << 20
   /// UTF-8 bytes of an attachment's name.

@@ -21,6 +21,9 @@ extension SlowState {
     return (fence >> 8 & 0xffff, fence & 0xff)
   }
 
+  /// The latest attempt at a message, from 1; 0 before that.
+  func attempt(of message: MessageID) -> UInt64 { run(of: message)?.attempt ?? 0 }
+
   /// Whether somebody decided about the latest attempt, and how: true goes on without it.
   private func decision(about message: MessageID) -> Bool? {
     guard let run = run(of: message), (4...6).contains(run.phase) else { return nil }
@@ -102,7 +105,8 @@ extension SlowState {
     messages[message]?.additions.min { ($0.value.stamp, $0.key) < ($1.value.stamp, $1.key) }?.key
   }
 
-  package func content(of message: MessageID) -> String {
+  /// What a message's letters make; its content may be another text.
+  package func letters(of message: MessageID) -> String {
     guard let shown = shownAddition(of: message),
       let addition = messages[message]?.additions[shown]
     else { return "" }
@@ -312,7 +316,12 @@ extension SlowState {
       report.check(text: "error of \(id)", view.lastError ?? "", error)
     }
     report.check("attempts of \(id)", view.attempts, attempts(of: id))
-    report.check("versions of \(id)", view.versions.map(\.text), versions(of: id))
+    func plain(_ versions: [MessageVersion]) -> [Version] {
+      versions.map { Version(text: $0.text, device: $0.device, time: $0.savedAt) }
+    }
+    report.check("versions of \(id)", plain(view.versions), versions(of: id))
+    report.check("late versions of \(id)", plain(view.lateVersions), lateVersions(of: id))
+    report.check("merging of \(id)", view.isMerged, isMerged(id))
   }
 }
 

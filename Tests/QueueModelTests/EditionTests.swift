@@ -49,7 +49,7 @@ struct EditionTests {
       let message = try device.message
       #expect(message.isMerged && message.status == .queued)
       #expect(message.versions.map(\.text) == [texts.first, texts.second])
-      #expect(message.versions.map(\.device?.name) == ["device 1", "device 2"])
+      #expect(message.versions.map(\.device) == ["device 1", "device 2"])
       #expect(message.versions.allSatisfy { $0.savedAt > TestDevice.startOfTime })
       #expect(
         device.startable == nil && device.workspace.dispatchState(of: Self.id)?.isMerged == true)
@@ -132,24 +132,6 @@ struct EditionTests {
       #expect(try device.message.content == "Fix the build" && !device.message.isMerged)
       #expect(device.startable == Self.id)
     }
-  }
-
-  /// Both added one word, and it is there twice: neither wrote that.
-  @Test func oneTextThatCameTwiceWaits() throws {
-    var pair = try Pair("fix the", "fix the build", "fix the build")
-    for device in pair.devices {
-      #expect(try device.message.content == "fix the build build")
-      #expect(try device.message.versions.map(\.text) == ["fix the build"])
-      #expect(device.startable == nil)
-    }
-    let document = pair.one.workspace.document()
-    var other = TestDevice(3)
-    try other.perform(.importDocument(document))
-    #expect(other.startable == nil)
-    #expect(try other.message.versions.map(\.text) == ["fix the build"])
-    try pair.one.perform(.edit(Self.id, content: "fix the build", base: nil))
-    try pair.meet()
-    #expect(pair.other.startable == Self.id)
   }
 
   /// An editor that was open while a foreign save came in does not clear what its person did not see.

@@ -191,6 +191,26 @@ struct TypingEditionTests {
     #expect(history.openTyping != nil)
   }
 
+  /// Somebody who never pauses has a version a minute, and one behind so many characters.
+  @Test(arguments: [1, 40])
+  func typingWithoutAPauseIsSavedNowAndThen(atOnce: Int) throws {
+    var one = TestDevice(1)
+    try one.perform(.send("a", as: 1, in: "s"))
+    let start = one.now
+    var typed = 0
+    while one.now < start + 125_000 {
+      try one.type(String(repeating: "x", count: atOnce))
+      typed += atOnce
+      one.now += 900
+    }
+    let byTime = 2
+    let bySize = typed / 2_000
+    #expect(
+      one.editionNotes.count >= max(byTime, bySize) && one.editionNotes.count <= byTime + bySize)
+    #expect(one.history.openTyping != nil)
+    #expect(one.liveEditions.count == 1)
+  }
+
   /// A process that ended in the middle of a stretch is followed by one that ends it.
   @Test func aCrashInAStretchIsMarked() throws {
     for sendsBefore in [false, true] {
@@ -232,8 +252,10 @@ struct TypingEditionTests {
     #expect(pair.one.startable == nil && pair.other.startable == nil)
   }
 
-  /// No edition goes to what is done or forgotten, and the stretch is over all the same.
-  @Test func whatIsOverGetsNoEdition() throws {
+  /// What is done gets an edition, since the letters may have come too late; what is forgotten gets none, and
+  /// the stretch is over all the same.
+  @Test(arguments: [false, true])
+  func whatIsForgottenGetsNoEdition(isForgotten: Bool) throws {
     var one = TestDevice(1)
     try one.perform(.send("Deploy", as: 1, in: "s"))
     try one.type(" now")
@@ -243,8 +265,14 @@ struct TypingEditionTests {
           Self.id, Run(token: 1, attempt: 1, phase: .succeeded, milliseconds: context.time)),
         in: context)
     }
+    if isForgotten {
+      _ = try one.author { workspace, context throws(QueueError) in
+        try workspace.forget([Self.id], in: context)
+      }
+    }
     try one.endTyping()
-    #expect(one.editionNotes == [] && one.history.openTyping == nil)
+    #expect(one.editionNotes == (isForgotten ? [] : ["Deploy now"]))
+    #expect(try one.history.openTyping == nil && one.message.lateVersions == [])
   }
 
   // MARK: - Undo
@@ -260,6 +288,28 @@ struct TypingEditionTests {
     try pair.other.perform(.edit(Self.id, content: "Deploy to staging", base: nil))
     try pair.meet()
     try pair.expect("Deploy to staging", versions: ["Deploy", "Deploy to staging"])
+  }
+
+  /// More than one change of undo belongs to a long stretch; what is left of it is a version.
+  @Test(arguments: [nil, "Deploy"] as [String?])
+  func theRestOfALongStretchIsAVersion(saved: String?) throws {
+    var one = TestDevice(1)
+    try one.perform(.send("Deploy it", as: 1, in: "s"))
+    if let saved { try one.perform(.edit(Self.id, content: saved, base: nil)) }
+    let before = try one.message.content
+    for _ in 0..<12 { try one.type(String(repeating: "x", count: 50)) }
+    try one.endTyping()
+    try one.perform(.undo)
+    let rest = try one.message.content
+    #expect(rest.count > before.count && rest.count < before.count + 600)
+    #expect(one.liveEditions.count == 1 && one.editionNotes.last == rest)
+    try one.perform(.undo)
+    #expect(try one.message.content == before)
+    #expect(one.liveEditions.count == 1 && one.editionNotes.last == before)
+    for _ in 0..<2 { try one.perform(.redo) }
+    #expect(try one.message.content.count == before.count + 600)
+    #expect(try one.editionNotes.last == one.message.content)
+    #expect(one.liveEditions.count == 1)
   }
 
   /// Others who type along keep the changes of undo apart; the edition comes with the last, and the ones before

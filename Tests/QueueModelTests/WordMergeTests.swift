@@ -114,6 +114,54 @@ struct WordMergeTests {
     #expect(pair.merged.contains(text), "\(text)")
   }
 
+  /// What is written behind a blank that was typed, or between two, takes one along.
+  @Test(arguments: [
+    ["fix it ", "fix it now", "fix it later"], ["fix  it", "fix now it", "fix later it"],
+    ["fix it\n", "fix it\nnow", "fix it\nlater"],
+  ])
+  func wordsStayWordsBehindABlank(_ texts: [String]) throws {
+    for replicas in [(1, 2), (2, 1)] as [(UInt64, UInt64)] {
+      let text = try merged(texts[0], texts[1], texts[2], replicas: replicas)
+      let words = Set(text.split(whereSeparator: \.isWhitespace))
+      #expect(words.isSubset(of: ["fix", "it", "now", "later"]), "\(text)")
+    }
+  }
+
+  /// No word comes out that nobody wrote, wherever words are put in, taken out or replaced, if the blanks between the
+  /// others stay as they are.
+  @Test(arguments: TestSeeds.list(standard: 300, from: 1_700))
+  func randomEditsMakeNoWord(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    let words = ["keep "] + (0...generator.below(5)).map { "w\($0) " }
+    let base = words.joined()
+    func edited(_ name: String) -> String {
+      var edited = words
+      for number in 0...generator.below(2) {
+        let place = 1 + generator.below(edited.count)
+        let end = min(edited.count, place + generator.below(3))
+        edited.replaceSubrange(
+          place..<end, with: generator.chance(80) ? ["\(name)\(number) "] : [])
+      }
+      return edited.joined().trimmedOfWhitespace()
+    }
+    let (mine, theirs) = (edited("mine"), edited("theirs"))
+    var one = TestDevice(1)
+    try one.perform(.send("x", as: 1, in: "s", requeues: false))
+    // What is typed may end with a blank.
+    try one.perform(.insertText(.numbered(1), at: 0, text: base))
+    let shown = base.unicodeScalars.count + 1
+    try one.perform(.deleteText(.numbered(1), shown - 1..<shown))
+    var other = TestDevice(2)
+    try other.merge(one.made)
+    try one.perform(.edit(.numbered(1), content: mine, base: nil))
+    try other.perform(.edit(.numbered(1), content: theirs, base: nil))
+    try one.merge(other.made)
+    let text = try one.workspace.message(.numbered(1)).content
+    func set(_ text: String) -> Set<Substring> { Set(text.split(whereSeparator: \.isWhitespace)) }
+    let quoted = [base, mine, theirs, text].map(\.debugDescription).joined(separator: " ")
+    #expect(set(text).isSubset(of: set(base).union(set(mine)).union(set(theirs))), "\(quoted)")
+  }
+
   /// Of two edits that replaced the same words, each replacement stands whole and in one piece; of two
   /// that replaced different words, both are in the text.
   @Test(arguments: TestSeeds.list(standard: 200, from: 700))

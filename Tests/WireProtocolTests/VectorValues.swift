@@ -111,6 +111,25 @@ enum VectorValues {
       ]
     ),
     (
+      "addTag/edition/author", "An undo puts a text again that another device saved.",
+      [
+        operation(
+          33,
+          .addTag(
+            element: a(3), field: .edition, clears: [b(9)],
+            note: "1767225600000@8:t\u{e9}l\u{e9}f1 Fix both tests"))
+      ]
+    ),
+    (
+      "addTag/edition/ran", "A host keeps what the agent of the second attempt got.",
+      [
+        operation(
+          33,
+          .addTag(
+            element: a(3), field: .edition, clears: [], note: "1767225600000!2 Fix both tests"))
+      ]
+    ),
+    (
       "addTag/edition/long", "A text of more than 64 KiB is saved: its length and FNV-1a.",
       [
         operation(

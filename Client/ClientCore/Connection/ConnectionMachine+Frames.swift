@@ -177,7 +177,8 @@ extension ConnectionMachine {
       _ = live.window.takeFlight(changes.batch, at: context.now)
     }
     let (rebuilds, repairs) = (replica.rebuilds, replica.record.repairs)
-    let touched = try replica.merge(
+    let before = replica.workspace
+    var touched = try replica.merge(
       Replica.Delivery(
         operations: operations, packed: changes.delta, prefix: changes.prefix),
       at: context, store: store)
@@ -188,6 +189,8 @@ extension ConnectionMachine {
     }
     // The log has new numbers.
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
+    try keepRanTexts(
+      from: before, among: before.retyped(by: operations), &touched, at: context, store: store)
     return received(touched, changes.prefix, live, at: context, store: store)
   }
 
@@ -237,9 +240,13 @@ extension ConnectionMachine {
     }
     let base = Replica.Base(image: image, prefix: part.prefix)
     let repairs = replica.record.repairs
-    guard let touched = try replica.install(base, at: corrected(context), store: store) else {
+    let before = replica.workspace
+    guard var touched = try replica.install(base, at: corrected(context), store: store) else {
       return try offerState(live, at: context, store: store)
     }
+    try keepRanTexts(
+      from: before, among: before.startedMessages(on: replica.record.device), &touched, at: context,
+      store: store)
     live.window.voidFlights(alreadyAnswered: 0)
     let actions = received(touched, part.prefix, live, at: context, store: store)
     guard repairs != replica.record.repairs else { return actions }

@@ -12,9 +12,11 @@ extension ConnectionMachine {
     if case .live(let live) = state, live.maySend { live.id.rawValue } else { nil }
   }
 
-  /// When the open stretch ends; nil if there is none.
+  /// When the open stretch ends; nil if there is none. At once if two others saved one text meanwhile, since the
+  /// text that shows then has other places than the one that its person typed in.
   var typingDeadline: Int64? {
-    guard replica.undo.openTyping != nil else { return nil }
+    guard let message = replica.undo.typedMessage else { return nil }
+    if replica.workspace.shownBesidesLetters(of: message) != nil { return 0 }
     return replica.typedAt.map { $0 + Limits.typingPauseMillisecondsMax } ?? 0
   }
 
@@ -50,5 +52,18 @@ extension ConnectionMachine {
       over: openConnection, wall: time(at: context), at: context, store: store)
     noteUnsent(outcome.operations)
     return outcome.touched.isEmpty ? [] : [.changed(outcome.touched)]
+  }
+
+  /// What agents of this device got stays readable beside what others saved too late.
+  mutating func keepRanTexts(
+    from before: Workspace, among ids: Set<MessageID>, _ touched: inout TouchedQueues,
+    at context: EventContext, store: some ReplicaStore
+  ) throws(Replica.Fault) {
+    guard !ids.isEmpty,
+      let outcome = try replica.keepRanTexts(
+        from: before, among: ids, wall: time(at: context), at: context, store: store)
+    else { return }
+    noteUnsent(outcome.operations)
+    touched.formUnion(outcome.touched)
   }
 }

@@ -17,11 +17,13 @@ extension Replica {
     var context = CommandContext(
       replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: event.deviceWall)
     context.connection = connection
-    let (outcome, changes) = next.undo.endTyping(of: &next.workspace, in: context)
+    var (outcome, changes) = next.undo.endTyping(of: &next.workspace, in: context)
     if outcome.operations.isEmpty {
       // Without an operation there is no author to announce.
       announcement = []
       (next.workspace, next.writer) = (workspace, writer)
+    } else {
+      next.noteTime(of: &outcome, in: context)
     }
     try commitLocal(
       announcement + outcome.operations, undo: changes, waitsForDisk: false, next: &next,

@@ -137,7 +137,7 @@ package struct Replica: Sendable {
   }
 
   /// Makes sure that the log shows when a command was given.
-  private mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
+  mutating func noteTime(of outcome: inout CommandOutcome, in context: CommandContext) {
     let note = TimeNote.write(
       of: outcome.operations, after: writer?.stamp(near: outcome.operations), in: context,
       to: &workspace)

@@ -22,7 +22,8 @@ extension ClientQueues {
     do {
       return try encoder.encode(
         QueueFile(
-          version: QueueFile.version, sessionId: session.rawValue, messages: messages))
+          version: QueueFile.version, sessionId: session.rawValue, messages: messages,
+          onMerge: view.onMerge == .wait ? nil : view.onMerge.rawValue))
     } catch {
       throw .invalidDocument(message: "\(error)")
     }
@@ -36,7 +37,8 @@ extension ClientQueues {
       sessionId: view.session.rawValue, priority: view.priority.name,
       createdAt: QueueFileTime.text(view.createdAt), attempts: view.attempts,
       lastError: view.lastError)
-    message.editions = view.isMerged ? view.versions.map(WorkspaceDocument.Edition.init) : nil
+    message.editions =
+      view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
     guard !view.attachments.isEmpty else { return message }
     let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
     var files: [QueueFile.File] = []
@@ -67,7 +69,7 @@ extension ClientQueues {
     guard data.count <= QueueClient.documentBytesMax else {
       throw .invalidDocument(message: "it has more than \(QueueClient.documentBytesMax) bytes.")
     }
-    let (named, messages) = try QueueFile.read(data)
+    let (named, messages, onMerge) = try QueueFile.read(data)
     let target: SessionID
     if let session {
       target = session
@@ -95,6 +97,7 @@ extension ClientQueues {
         id: target, name: nil, project: project, pauses: [], locked: false,
         messages: parts.map(\.message), cancelled: [])
     ])
+    document.sessions[0].onMerge = onMerge
     if let fault = document.fault { throw .invalidDocument(message: fault + ".") }
     if isTrial { return client.workspace().counts(of: document) }
     for index in parts.indices {

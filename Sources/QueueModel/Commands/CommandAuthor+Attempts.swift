@@ -51,9 +51,12 @@ extension CommandAuthor {
       let session = workspace.sessionStates[message.session]
     else { throw .messageNotFound(id: id.description) }
     if let current = message.element.runState.run, current.fence >= run.fence { return .unchanged }
+    let starts = run.phase.isInFlight && !message.element.runState.isInFlight
+    let shown = starts ? ShownMessage(message).text() : nil
     emit(
       .setRegister(
         element: reference, field: .run, value: run.value, stamp: run.fence.stamp))
+    if let shown { try settleStart(of: id, shown, attempt: run.attempt) }
     if run.phase == .cancelled, message.element.has(.live) {
       emit(
         .clearTags(

@@ -66,6 +66,24 @@ extension CommandAuthor {
     }
   }
 
+  /// Makes the text operations that turn the base into the new content, and no edition.
+  ///
+  /// - Throws: as `emitEdits`.
+  mutating func emitLetters(
+    from base: EditBase, to content: String, of id: MessageID
+  ) throws(QueueError) {
+    let edits = try edits(from: base, to: content, of: id)
+    let ids = base.ranges.flatMap { range in
+      (range.first...range.last).map { OperationID(replica: range.replica, seq: $0) }
+    }
+    let bytes = edits.reduce(2 * edits.count * CommandAuthor.operationBytes) { sum, edit in
+      edit.replacement.reduce(sum) { $0 + UTF8.width($1) }
+    }
+    changing(base.content, bytes: bytes) { author in
+      for edit in edits { author.emit(edit, on: ids, of: base.content, of: id) }
+    }
+  }
+
   private func edits(
     from base: EditBase, to content: String, of id: MessageID
   ) throws(QueueError) -> [TextEdit] {

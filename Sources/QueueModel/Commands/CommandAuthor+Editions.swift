@@ -30,14 +30,17 @@ extension CommandAuthor {
     emit(.addTag(element: addition, field: .edition, clears: edition.clears, note: edition.note))
   }
 
-  /// Puts an edition of the text that shows; none on a message that is over for good.
+  /// Puts an edition of what the letters make; none on a message that is forgotten. What is typed while an
+  /// agent starts may have come too late, and leaves what the agent got.
   ///
   /// - Parameter seen: the editions that it clears, as far as they are live; nil for all.
   mutating func putEdition(of id: MessageID, over seen: [OperationID]?) {
     guard let message = workspace.messageStates[id], let primary = message.primary,
-      message.element.runState.run?.phase != .succeeded, !workspace.isForgotten(id)
+      !workspace.isForgotten(id)
     else { return }
-    let live = message.element.tagIDs(.edition)
+    let hasStarted = ShownMessage(message).hasStarted
+    let live = (message.element.tags[.edition]?.tags ?? [])
+      .filter { !hasStarted || Edition(note: $0.note).attempt == nil }.map(\.id)
     let present = Set(live)
     let edition = PendingEdition(
       note: Edition(of: primary.text.string, milliseconds: context.time).note,
@@ -82,9 +85,17 @@ extension CommandAuthor {
       emit(.clearTags(element: primary.id, field: .edition, clears: clears))
       return
     }
+    // Of a long stretch of typing a part is left that no edition says.
+    if !isRewritten, given.count == 1, !clears.isEmpty, let one = given.first,
+      !Edition(note: one).holds(content)
+    {
+      notes = []
+    }
     if notes.isEmpty { notes = [Edition(of: content, milliseconds: context.time).note] }
     changing(primary.id, bytes: notes.reduce(0) { $0 + $1.utf8.count }) { author in
+      let own = author.workspace.device(of: author.context.replica)?.name
       for note in notes {
+        let note = Edition(note: note).put(by: own, of: own).note
         author.emit(.addTag(element: primary.id, field: .edition, clears: clears, note: note))
         clears = []
       }
@@ -108,11 +119,14 @@ extension CommandAuthor {
   }
 
   /// Settles editions that hold one text before somebody types on: what is typed is no other version of
-  /// what was saved.
-  mutating func settleEditions(of id: MessageID, _ addition: OperationID) {
+  /// what was saved, and its places are those of the text.
+  mutating func settleEditions(of id: MessageID) throws(QueueError) {
     guard let message = workspace.messageStates[id].map(ShownMessage.init),
-      message.editions.count >= 2, !message.isMerged
+      let addition = message.primary?.id, message.editions.count >= 2, !message.isMerged
     else { return }
+    if let text = workspace.shownBesidesLetters(of: id) {
+      try emitLetters(from: try workspace.editBase(id), to: text, of: id)
+    }
     emit(
       .clearTags(element: addition, field: .edition, clears: message.editions.map(\.id)))
   }
@@ -125,15 +139,32 @@ extension CommandAuthor {
   }
 }
 
+extension Workspace {
+  /// The text of a message, if its letters make another one: its editions hold one text.
+  package func shownBesidesLetters(of id: MessageID) -> String? {
+    guard let message = shownMessage(id), !message.hasStarted,
+      let text = message.editions.textOfAll, !text.utf8.elementsEqual(message.letters().utf8)
+    else { return nil }
+    return text
+  }
+}
+
 extension UndoValue {
   /// What takes an edition back: the names of those that a change put, and those that it cleared.
-  init?(ofEditions before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag]) {
+  ///
+  /// - Parameter device: the name of the device that made an operation, which whoever puts it again says.
+  init?(
+    ofEditions before: [WorkspaceImage.Tag], _ after: [WorkspaceImage.Tag],
+    by device: (ReplicaID) -> String?
+  ) {
     let taken = after.filter { tag in !before.contains { $0.id == tag.id } }
     let gone = before.filter { tag in !after.contains { $0.id == tag.id } }
     guard !taken.isEmpty || !gone.isEmpty else { return nil }
     self = .files(
       taken: taken.map { Edition(note: $0.note).shortNote },
-      given: gone.map(\.note))
+      given: gone.map {
+        Edition(note: $0.note).put(by: nil, of: device($0.id.replica)).note
+      })
   }
 }
 

@@ -8,10 +8,13 @@ extension CommandAuthor {
   mutating func insertText(
     _ text: String, at offset: Int, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
+    let isSettled = try settleTyped(in: id, replacing: offset..<offset, by: text)
     guard let insertion = try insertion(of: text, at: offset, into: id) else { return .unchanged }
-    noteTyping(
-      in: id, insertion.message, at: offset, old: "", count: text.unicodeScalars.count)
-    settleEditions(of: id, insertion.message)
+    if !isSettled {
+      noteTyping(
+        in: id, insertion.message, at: offset, old: "", count: text.unicodeScalars.count)
+      try settleEditions(of: id)
+    }
     changing(insertion.message, bytes: text.utf8.count) { author in
       author.emit(.insertText(insertion))
     }
@@ -45,12 +48,13 @@ extension CommandAuthor {
   mutating func deleteText(
     _ range: Range<Int>, of id: MessageID
   ) throws(QueueError) -> CommandOutcome.Notice {
+    let isSettled = try settleTyped(in: id, replacing: range, by: "")
     let deletions = try deletions(of: range, from: id)
-    if let content = deletions.first?.message,
+    if !isSettled, let content = deletions.first?.message,
       let old = workspace.content(content, of: id)?.visibleText(in: range)
     {
       noteTyping(in: id, content, at: range.lowerBound, old: old, count: 0)
-      settleEditions(of: id, content)
+      try settleEditions(of: id)
     }
     for deletion in deletions { emit(.deleteText(deletion)) }
     return deletions.isEmpty ? .unchanged : .done
@@ -69,6 +73,35 @@ extension CommandAuthor {
       Operation.DeleteText(
         message: addition, first: OperationID(replica: part.replica, seq: part.first),
         count: part.count)
+    }
+  }
+
+  /// Has the letters make the text that shows, before somebody counts places in it. What cannot be typed there is
+  /// refused first.
+  ///
+  /// - Returns: whether they made another one; an undo brings that back with what was typed.
+  private mutating func settleTyped(
+    in id: MessageID, replacing range: Range<Int>, by text: String
+  ) throws(QueueError) -> Bool {
+    guard !(range.isEmpty && text.isEmpty), let shown = workspace.shownBesidesLetters(of: id)
+    else { return false }
+    try checkTyping(text, at: range, of: shown, in: try typedContent(of: id).content.sequence)
+    try settleEditions(of: id)
+    return true
+  }
+
+  private func checkTyping(
+    _ text: String, at range: Range<Int>, of shown: String, in sequence: RunSequence
+  ) throws(QueueError) {
+    let count = shown.unicodeScalars.count
+    guard range.lowerBound >= 0, range.upperBound <= count else {
+      throw .invalidTextRange(first: range.lowerBound, last: range.upperBound, count: count)
+    }
+    guard range.isEmpty || range.count < count else { throw .blankText }
+    try checkRoom(for: count + text.unicodeScalars.count, in: sequence)
+    let bytes = shown.utf8.count + text.utf8.count
+    guard bytes <= Limits.contentBytesMax else {
+      throw .contentTooLong(bytes: bytes, max: Limits.contentBytesMax)
     }
   }
 

@@ -41,6 +41,12 @@ struct DocumentImport {
       for reason in session.pauses {
         author.emit(.addTag(element: reference, field: .paused, clears: [], note: reason))
       }
+      if let policy = session.onMerge, policy != .wait {
+        author.emit(
+          .setRegister(
+            element: reference, field: .onMerge, value: .text(policy.rawValue), stamp: author.stamp)
+        )
+      }
       if session.locked {
         author.emit(.addTag(element: reference, field: .locked, clears: [], note: ""))
       }

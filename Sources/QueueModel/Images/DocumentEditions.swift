@@ -2,7 +2,7 @@
 extension WorkspaceDocument.Edition {
   package init(_ version: MessageVersion) {
     self.init(savedAt: version.savedAt)
-    device = version.device?.name
+    device = version.device
     content = version.text
     if version.text == nil {
       bytes = version.bytes
@@ -12,6 +12,9 @@ extension WorkspaceDocument.Edition {
 
   fileprivate var fault: String? {
     if savedAt < 0 { return "savedAt: it is before 1970" }
+    if let device, device.utf8.count > Limits.nameBytesMax {
+      return "device: it is longer than \(Limits.nameBytesMax) bytes"
+    }
     if let content {
       return content.utf8.count > Limits.editionBytesMax
         ? "content: it is longer than \(Limits.editionBytesMax) bytes" : nil
@@ -27,7 +30,9 @@ extension WorkspaceDocument.Edition {
     let text: Edition.Text =
       content.map { .whole($0) }
       ?? .long(bytes: bytes ?? 0, digest: digest.flatMap { UInt64($0, radix: 16) } ?? 0)
-    return Edition(milliseconds: savedAt, text: text).note
+    var edition = Edition(milliseconds: savedAt, text: text)
+    edition.author = device
+    return edition.note
   }
 }
 
@@ -46,9 +51,11 @@ extension WorkspaceDocument.Message {
     return nil
   }
 
-  /// The notes of its editions: two at least, since one alone was merged with nothing.
+  /// The notes of its editions: two at least, since one alone was merged with nothing; no blank one, which
+  /// nobody could take.
   var editionNotes: [String] {
-    let notes = (editions ?? []).map(\.note)
+    let notes = (editions ?? [])
+      .filter { $0.content.map { !$0.trimmedOfWhitespace().isEmpty } ?? true }.map(\.note)
     return notes.count == 1 ? notes + notes : notes
   }
 

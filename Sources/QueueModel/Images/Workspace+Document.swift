@@ -24,7 +24,8 @@ extension WorkspaceDocument.Message {
     lastError = view.lastError
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
-    editions = view.isMerged ? view.versions.map(WorkspaceDocument.Edition.init) : nil
+    editions =
+      view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
   }
 }
 
@@ -51,6 +52,7 @@ extension WorkspaceDocument.Session {
         !$0.content.isEmpty || $0.isMerged
       }
       .map(WorkspaceDocument.Message.init))
+    onMerge = view.onMerge == .wait ? nil : view.onMerge
     task = view.task
   }
 }

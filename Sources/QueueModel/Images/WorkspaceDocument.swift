@@ -37,6 +37,8 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var pauses: [String]
     /// Whether its thread is locked.
     public var locked: Bool
+    /// Whether its messages start whose text was merged; left out where they wait.
+    public var onMerge: MergePolicy?
     /// The waiting messages in effective order.
     public var messages: [Message]
     /// The cancelled messages by id.
@@ -108,7 +110,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var digest: String?
     /// When it was saved.
     public var savedAt: Int64
-    /// The name of the device that saved it, for people; an import does not use it.
+    /// The name of the device that saved it.
     public var device: String?
   }
 
@@ -261,6 +263,8 @@ extension WorkspaceDocument.Session: Codable {
     locked = try fields.decode(Bool.self, forKey: .locked)
     messages = try fields.decode([WorkspaceDocument.Message].self, forKey: .messages)
     cancelled = try fields.decode([WorkspaceDocument.Message].self, forKey: .cancelled)
+    // What a later version may say besides makes them wait.
+    onMerge = try? fields.decodeIfPresent(MergePolicy.self, forKey: .onMerge)
     // A later version may have other tasks, and what nobody uses is no reason to refuse a document.
     task = try? fields.decodeIfPresent(TaskState.self, forKey: .task)
   }

@@ -212,7 +212,7 @@ public struct TagField: RawRepresentable, Hashable, Sendable {
 
   /// UTF-8 bytes of the longest note of a tag.
   package var noteBytesMax: Int {
-    self == .edition ? Limits.editionBytesMax + 32 : Limits.nameBytesMax
+    self == .edition ? Limits.editionBytesMax + 320 : Limits.nameBytesMax
   }
 }
 

@@ -14,6 +14,10 @@ package struct Edition: Hashable, Sendable {
   /// When it was saved by its author's own clock, in milliseconds since 1970.
   var milliseconds: Int64
   var text: Text
+  /// The name of the device whose person saved it; nil if that is the one that made the operation.
+  var author: String?
+  /// The attempt whose agent got this text: no person saved it, and it is not too late for that attempt.
+  var attempt: UInt16?
 
   init(of content: String, milliseconds: Int64) {
     self.milliseconds = milliseconds
@@ -30,9 +34,11 @@ package struct Edition: Hashable, Sendable {
 
   /// Reads a note; what a later version wrote is a text that is no other.
   package init(note: String) {
-    let time = note.utf8.prefix { (0x30...0x39).contains($0) }
-    milliseconds = Int64(Substring(time)) ?? 0
-    let rest = note[time.endIndex...]
+    var reader = NoteReader(rest: note[...])
+    milliseconds = Int64(reader.digits()) ?? 0
+    author = reader.author()
+    if reader.takes("!") { attempt = UInt16(reader.digits()) }
+    let rest = reader.rest
     switch rest.utf8.first {
     case UInt8(ascii: " "):
       text = .whole(String(Substring(rest.unicodeScalars.dropFirst())))
@@ -48,22 +54,49 @@ package struct Edition: Hashable, Sendable {
 
   /// What its tag holds.
   var note: String {
-    switch text {
-    case .whole(let content): "\(milliseconds) \(content)"
-    case .long(let bytes, let digest): "\(milliseconds)#\(bytes)#\(String(digest, radix: 16))"
+    let name = author.map { $0.cut(toUTF8Bytes: Edition.authorBytesMax) }
+    let head =
+      "\(milliseconds)" + (name.map { "@\($0.utf8.count):\($0)" } ?? "")
+      + (attempt.map { "!\($0)" } ?? "")
+    return switch text {
+    case .whole(let content): head + " " + content
+    case .long(let bytes, let digest): head + "#\(bytes)#\(String(digest, radix: 16))"
     }
   }
 
-  /// The note with the length and the digest in place of the text: a name for it.
+  /// UTF-8 bytes of a name that are kept.
+  private static let authorBytesMax = 255
+
+  /// The time, the length and the digest: a name for it, whoever puts it.
   var shortNote: String {
-    guard case .whole(let content) = text else { return note }
-    let short = Text.long(bytes: content.utf8.count, digest: Edition.digest(of: content))
-    return Edition(milliseconds: milliseconds, text: short).note
+    var short = Edition(milliseconds: milliseconds, text: text)
+    if case .whole(let content) = text {
+      short.text = .long(bytes: content.utf8.count, digest: Edition.digest(of: content))
+    }
+    return short.note
+  }
+
+  /// This edition as another device puts it.
+  ///
+  /// - Parameters:
+  ///   - writer: the name of the device that made its operation.
+  ///   - other: the name of the one that puts it now.
+  func put(by other: String?, of writer: String?) -> Edition {
+    var edition = self
+    let name = author ?? writer
+    edition.author = name == other ? nil : name
+    return edition
   }
 
   /// The text; nil of one that is kept as a length and a digest.
   package var wholeText: String? {
     if case .whole(let content) = text { content } else { nil }
+  }
+
+  /// The text, if somebody could choose it: it is kept, and it is not blank.
+  var choosableText: String? {
+    guard let wholeText, !wholeText.trimmedOfWhitespace().isEmpty else { return nil }
+    return wholeText
   }
 
   /// Whether it says what a text says, to the last byte.
@@ -87,8 +120,8 @@ public struct MessageVersion: Hashable, Sendable {
   public var text: String?
   /// UTF-8 bytes of the text.
   public var bytes: Int
-  /// Who saved it; nil if its announcement is not known.
-  public var device: DeviceView?
+  /// The name of the device that saved it; nil if its announcement is not known.
+  public var device: String?
   /// When it was saved by the clock of that device, in milliseconds since 1970.
   public var savedAt: Int64
   /// Of a text that is not here, to know it again.
@@ -152,35 +185,89 @@ extension MessageView {
 }
 
 extension [WorkspaceImage.Tag] {
-  /// Whether these, the live editions of a message, were saved apart and somebody has to look at the
-  /// merged text: a text that all of them hold is what everybody wanted.
+  /// The text of all of these, the live editions of a message, if there are two or more of one text: it was
+  /// saved apart, and its letters may be there twice. nil if it is not kept whole, or blank.
+  ///
+  /// - Complexity: O(1) of fewer than two, else O(texts).
+  var textOfAll: String? {
+    guard count >= 2, let text = first.flatMap({ Edition(note: $0.note).choosableText }),
+      dropFirst().allSatisfy({ Edition(note: $0.note).holds(text) })
+    else { return nil }
+    return text
+  }
+
+  /// What the agent of an attempt got, if somebody changed it since.
+  func ran(in attempt: UInt16) -> Edition? {
+    lazy.map { Edition(note: $0.note) }.first { $0.attempt == attempt }
+  }
+
+  /// Whether these were saved apart and somebody has to look at the merged text: a text that all of them
+  /// hold is what everybody wanted.
   ///
   /// - Complexity: O(1) of fewer than two, else O(texts).
   func areMerged(into content: () -> String) -> Bool {
-    guard count >= 2 else { return false }
+    guard count >= 2, textOfAll == nil else { return false }
     let content = content()
     return !allSatisfy { Edition(note: $0.note).holds(content) }
   }
 }
 
 extension ShownMessage {
-  /// Whether it waits until somebody chooses a text; under `run`, too, if nothing is left of the merged one.
-  func waitsForChoice(under policy: MergePolicy?) -> Bool {
-    isMerged && (policy != .run || text().trimmedOfWhitespace().isEmpty)
+  /// The content.
+  ///
+  /// - Complexity: O(text), and O(texts) if somebody saved some.
+  func text() -> String {
+    let editions = editions
+    guard !editions.isEmpty else { return letters() }
+    if hasStarted {
+      return editions.ran(in: runState.run?.attempt ?? 0)?.wholeText ?? letters()
+    }
+    return editions.textOfAll ?? letters()
   }
 
-  /// The texts that wait for a look beside the merged one, the earliest first; equal ones once. None if
-  /// the message is not merged.
+  /// Whether texts that were saved apart were merged, and wait for a look.
+  ///
+  /// - Complexity: O(1) of a message that was not edited in two places, else O(texts).
+  var isMerged: Bool { !hasStarted && editions.areMerged(into: letters) }
+
+  /// Whether its agent has it, or is done with it: what is saved now comes too late.
+  var hasStarted: Bool { runState.isInFlight || runState.run?.phase == .succeeded }
+
+  /// Whether it waits until somebody chooses a text; under `run`, too, if nothing is left of the merged one.
+  func waitsForChoice(under policy: MergePolicy?) -> Bool {
+    isMerged && (policy != .run || letters().trimmedOfWhitespace().isEmpty)
+  }
+
+  /// The texts that wait for a look beside the merged one, the earliest first; equal ones once, and no blank
+  /// one, which nobody could take. None if the message is not merged.
   func versions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {
-    guard isMerged else { return [] }
+    isMerged ? editions.versions(of: device) : []
+  }
+
+  /// The texts that were saved for it and did not reach its agent, the earliest first.
+  func lateVersions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {
+    guard hasStarted, !editions.isEmpty else { return [] }
+    let text = text()
+    return editions.filter { tag in
+      let edition = Edition(note: tag.note)
+      return edition.attempt == nil && !edition.holds(text)
+    }.versions(of: device)
+  }
+}
+
+extension [WorkspaceImage.Tag] {
+  fileprivate func versions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {
     var seen: Set<String> = []
-    return editions.map { (id: $0.id, edition: Edition(note: $0.note)) }
+    return map { (id: $0.id, edition: Edition(note: $0.note)) }
       .sorted { ($0.edition.milliseconds, $0.id) < ($1.edition.milliseconds, $1.id) }
       .compactMap { id, edition in
         let untimed = Edition(milliseconds: 0, text: edition.text)
-        guard seen.insert(untimed.shortNote).inserted else { return nil }
+        guard edition.wholeText == nil || edition.choosableText != nil,
+          seen.insert(untimed.shortNote).inserted
+        else { return nil }
         var version = MessageVersion(
-          text: nil, bytes: 0, device: device(id.replica), savedAt: edition.milliseconds)
+          text: nil, bytes: 0, device: edition.author ?? device(id.replica)?.name,
+          savedAt: edition.milliseconds)
         version.id = id
         return version.holding(edition.text)
       }
@@ -188,14 +275,48 @@ extension ShownMessage {
 }
 
 extension Edition {
-  /// The texts of the live editions of a message, merged or not, with who made each; without those that are
-  /// not kept whole.
+  /// The texts that people saved for a message and that are live, merged or not, with who made each; without
+  /// those that are not kept whole.
   package static func shown(
     of id: MessageID, in workspace: Workspace
   ) -> [(device: DeviceID?, text: String)] {
     (workspace.shownMessage(id)?.editions ?? []).compactMap { tag in
-      Edition(note: tag.note).wholeText.map { (workspace.device(of: tag.id.replica)?.id, $0) }
+      let edition = Edition(note: tag.note)
+      guard edition.attempt == nil else { return nil }
+      return edition.wholeText.map { (workspace.device(of: tag.id.replica)?.id, $0) }
     }
+  }
+}
+
+/// Reads the beginning of a note, field by field.
+private struct NoteReader {
+  var rest: Substring
+
+  mutating func takes(_ sign: Character) -> Bool {
+    guard rest.utf8.first == sign.asciiValue else { return false }
+    rest = Substring(rest.utf8.dropFirst())
+    return true
+  }
+
+  mutating func digits() -> Substring {
+    let digits = Substring(rest.utf8.prefix { (0x30...0x39).contains($0) })
+    rest = rest[digits.endIndex...]
+    return digits
+  }
+
+  /// A name behind its length; nil, and nothing is read, if there is none.
+  mutating func author() -> String? {
+    var reader = self
+    guard reader.takes("@"), let count = Int(reader.digits()), reader.takes(":") else { return nil }
+    let scalars = reader.rest.unicodeScalars
+    var (end, bytes) = (scalars.startIndex, 0)
+    while bytes < count, end < scalars.endIndex {
+      bytes += UTF8.width(scalars[end])
+      scalars.formIndex(after: &end)
+    }
+    guard bytes == count else { return nil }
+    rest = reader.rest[end...]
+    return String(reader.rest[..<end])
   }
 }
 

@@ -140,7 +140,8 @@ private struct Texts {
         guard TextUnits.isBlank(last), text[part.lowerBound - 1 - shift] == last else { break }
         shift += 1
       }
-      return hunk.widened(start: -shift, end: -shift)
+      let shifted = hunk.widened(start: -shift, end: -shift)
+      return hunk.old.isEmpty ? withOwnBlank(shifted) : shifted
     }
     if TextUnits.isBlank(old[hunk.old.lowerBound]), TextUnits.isBlank(new[hunk.new.lowerBound]) {
       return hunk
@@ -154,6 +155,17 @@ private struct Texts {
       return hunk.widened(start: 0, end: 1)
     }
     return hunk
+  }
+
+  /// An insertion behind a blank, with that blank: what two people write there has one between, and one that replaces
+  /// what is in front takes the blank along.
+  private func withOwnBlank(_ hunk: Hunk) -> Hunk {
+    let (place, part) = (hunk.old.lowerBound, hunk.new)
+    guard place > 0, let first = new[part].first, let last = new[part].last,
+      !TextUnits.isBlank(first), TextUnits.isBlank(old[place - 1]),
+      TextUnits.isBlank(last) || place == old.count || TextUnits.isBlank(old[place])
+    else { return hunk }
+    return hunk.widened(start: -1, end: 0)
   }
 }
 

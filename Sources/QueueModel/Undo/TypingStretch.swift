@@ -12,6 +12,10 @@ package struct TypingStretch: Hashable, Sendable {
   /// The connection over which each letter could go at once, on a device that had caught up; nil if the device
   /// was apart at one of them, or the process ended since. It is not stored.
   package var connection: UInt64?
+  /// When it began, by the device's hybrid clock, in milliseconds since 1970, and the scalars that were typed and
+  /// deleted in it: somebody who never pauses has a version now and then as well. They are not stored.
+  package var milliseconds: Int64 = 0
+  package var scalarCount = 0
 
   package init(seen: [OperationID], connection: UInt64?) {
     (self.seen, self.connection) = (seen, connection)
@@ -19,14 +23,21 @@ package struct TypingStretch: Hashable, Sendable {
 
   /// This stretch and the next letter of it.
   func going(on later: TypingStretch) -> TypingStretch {
-    TypingStretch(
-      seen: seen, connection: connection == later.connection ? connection : nil)
+    var next = self
+    next.connection = connection == later.connection ? connection : nil
+    next.scalarCount += later.scalarCount
+    return next
   }
 }
 
 extension UndoHistory {
   /// The stretch of typing that is open; nil if there is none.
   package var openTyping: TypingStretch? { openIndex.flatMap { undoable[$0].change.typing } }
+
+  /// The message of the open stretch.
+  package var typedMessage: MessageID? {
+    openIndex.flatMap { undoable[$0].change.messages.first }
+  }
 
   /// Every command of a person ends it first, so nothing but acts that are no commands stands in front of it.
   private var openIndex: Int? {
@@ -41,8 +52,11 @@ extension UndoHistory {
 
   /// Whether a command goes on with the open stretch.
   func goesOn(with command: Command, at milliseconds: Int64) -> Bool {
-    guard let open = openChange, let message = command.typedMessage else { return false }
+    guard let open = openChange, let stretch = open.typing, let message = command.typedMessage
+    else { return false }
     return open.messages.contains(message)
+      && stretch.scalarCount < Limits.stretchScalarsMax
+      && milliseconds &- stretch.milliseconds < Limits.stretchMillisecondsMax
       && (0...Limits.typingPauseMillisecondsMax).contains(milliseconds &- open.milliseconds)
   }
 
@@ -94,7 +108,14 @@ extension Command {
   func typing(in workspace: Workspace, _ context: CommandContext) -> TypingStretch? {
     guard let id = typedMessage else { return nil }
     let seen = workspace.shownMessage(id)?.editions.map(\.id) ?? []
-    return TypingStretch(seen: seen, connection: context.connection)
+    var stretch = TypingStretch(seen: seen, connection: context.connection)
+    stretch.milliseconds = context.stamp.milliseconds
+    switch self {
+    case .insertText(_, _, let text): stretch.scalarCount = text.unicodeScalars.count
+    case .deleteText(_, let range): stretch.scalarCount = range.count
+    default: break
+    }
+    return stretch
   }
 }
 
@@ -114,7 +135,10 @@ extension UndoHistory {
       close(nil, &changes)
       return (CommandOutcome(notice: .unchanged), changes)
     }
-    let isSeen = stretch.connection != nil && stretch.connection == context.connection
+    // Of texts that two others saved alike since, it clears none: the place of the next letter would be another.
+    let isSeen =
+      stretch.connection != nil && stretch.connection == context.connection
+      && workspace.shownBesidesLetters(of: id) == nil
     var recording = context
     recording.recordsUndo = true
     var ended: (outcome: CommandOutcome, steps: [UndoStep])?

@@ -123,7 +123,9 @@ struct UndoRecorder {
       let after = workspace.elementState(field.element)?.tags[tag]?.tags ?? []
       switch tag {
       case .attachment: return isIntroduced ? nil : files(before, after)
-      case .edition: return isIntroduced ? nil : UndoValue(ofEditions: before, after)
+      case .edition:
+        guard !isIntroduced else { return nil }
+        return UndoValue(ofEditions: before, after) { workspace.device(of: $0)?.name }
       default: return notes(before, after, tag)
       }
     case .register(let before):

@@ -8,8 +8,10 @@ struct ShownMessage {
   /// The addition whose content shows.
   var primary: (id: OperationID, stamp: Stamp)?
   var runState: RunState
-  /// The content, put together when it is asked for.
-  var text: () -> String
+  /// What its letters make, put together when it is asked for; the content (`text`) may be another.
+  var letters: () -> String
+  /// What says how far its latest attempt has come.
+  var runWriter: () -> OperationID?
   private var register: (RegisterField) -> RegisterValue?
   private var tags: (TagField) -> [WorkspaceImage.Tag]
 }
@@ -20,7 +22,8 @@ extension ShownMessage {
     let element = state.element
     self.init(
       id: state.id, session: state.session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      runState: element.runState, text: { primary?.text.string ?? "" },
+      runState: element.runState, letters: { primary?.text.string ?? "" },
+      runWriter: { element.registers[.run]?.writer },
       register: { element.registers[$0]?.value }, tags: { element.tags[$0]?.tags ?? [] })
   }
 
@@ -29,7 +32,8 @@ extension ShownMessage {
     let primary = image.additions.min { ($0.stamp, $0.id) < ($1.stamp, $1.id) }
     self.init(
       id: image.id, session: session, primary: primary.map { (id: $0.id, stamp: $0.stamp) },
-      runState: RunState(image.registers), text: { primary?.text ?? "" },
+      runState: RunState(image.registers), letters: { primary?.text ?? "" },
+      runWriter: { image.registers.first { $0.field == .run }?.writer },
       register: { field in image.registers.first { $0.field == field }?.value },
       tags: { field in image.tags.first { $0.field == field }?.tags ?? [] })
   }
@@ -49,12 +53,6 @@ extension ShownMessage {
   var isIncomplete: Bool { has(.incomplete) }
   /// The live texts that were saved for it, by id.
   var editions: [WorkspaceImage.Tag] { tags(.edition) }
-  /// Whether texts that were saved apart were merged, and wait for a look.
-  ///
-  /// - Complexity: O(1) of a message that was not edited in two places, else O(texts).
-  var isMerged: Bool {
-    !runState.isInFlight && runState.run?.phase != .succeeded && editions.areMerged(into: text)
-  }
   /// Its `live` tags, by id.
   var liveTags: [OperationID] { tags(.live).map(\.id) }
 

@@ -35,9 +35,10 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   /// The texts that were saved apart and merged, the earliest first, until somebody has looked; else none.
   /// The message does not start until somebody chooses one, or edits it.
   public var versions: [MessageVersion] = []
-
-  /// Whether it waits for a look at its merged text.
-  public var isMerged: Bool { !versions.isEmpty }
+  /// The texts that were saved for it and came too late: its agent got `content` before. The earliest first.
+  public var lateVersions: [MessageVersion] = []
+  /// Whether it waits for a look at its merged text, of which `versions` has all that can be taken.
+  public var isMerged = false
 }
 
 /// What became of a message.

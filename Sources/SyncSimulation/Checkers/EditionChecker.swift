@@ -19,6 +19,8 @@ final class EditionChecker: SimulationChecker {
   /// Versions that were not saved yet when an agent started: an edit can start it in its own turn, and is
   /// noted after that.
   private var started: [(message: MessageID, device: Int, text: String)] = []
+  /// What agents got, by the latest attempt that started.
+  private var orders: [MessageID: StartOrder] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
@@ -41,6 +43,7 @@ final class EditionChecker: SimulationChecker {
       let copy = simulation.devices[index].currentFiles.device
       for message in typed.keys { typed[message]?.insert(copy) }
     case .agentStarted(let index, let order):
+      orders[order.message] = order
       if let workspace = simulation.devices[index].process?.core.replica.workspace {
         started += unseen(order.message, in: workspace).map { (order.message, index, $0) }
       }
@@ -82,11 +85,26 @@ final class EditionChecker: SimulationChecker {
       .map(\.text)
   }
 
+  /// Messages that ran and show another text than their agents got.
+  private func otherThanRan(in workspace: Workspace) -> [MessageID] {
+    orders.values.filter { order in
+      guard let message = try? workspace.message(order.message), let run = message.run,
+        run.attempt == order.attempt, run.token == order.token,
+        run.phase.isInFlight || run.phase == .succeeded,
+        order.text.utf8.count <= Limits.editionBytesMax
+      else { return false }
+      return !message.content.utf8.elementsEqual(order.text.utf8)
+    }.map(\.message).sorted()
+  }
+
   func settled(in simulation: Simulation) -> [String] {
     let early = startedUnseen()
     guard early.isEmpty else { return early }
     for (index, device) in simulation.devices.enumerated() {
       guard let workspace = device.process?.core.replica.workspace else { continue }
+      if let other = otherThanRan(in: workspace).first {
+        return ["device \(index) shows of \(other) another text than its agent got"]
+      }
       for session in workspace.sessions() {
         for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {
           if let text = unseen(message.id, in: workspace).first {

@@ -1,0 +1,23 @@
+import QueueModel
+import SequenceCRDT
+
+extension Replica {
+  /// Keeps what agents of this device got, of messages whose text somebody changed too late; SPECIFICATION.md,
+  /// section "Editions".
+  ///
+  /// - Parameters:
+  ///   - before: the state that what changed came to.
+  ///   - ids: where to look.
+  /// - Returns: what of the queues changed.
+  mutating func keepRanTexts(
+    from before: Workspace, among ids: some Sequence<MessageID>, wall: Int64,
+    at event: EventContext, store: some ReplicaStore
+  ) throws(Fault) -> CommandOutcome? {
+    let texts = before.ranTexts(changedIn: workspace, among: ids.sorted(), on: record.device)
+    guard !texts.isEmpty else { return nil }
+    return try author(wall: wall, at: event, store: store) {
+      workspace, context throws(QueueError) in
+      try workspace.keep(texts, in: context)
+    }
+  }
+}
