@@ -2,7 +2,7 @@
 
 import { h } from './dom.js'
 
-/** A sequence for the terminal, or a character that nobody sees: colours are in the first two groups. */
+/** A sequence for the terminal, or an invisible character: of a sequence, what it says and what it is. */
 const SEQUENCE = /\x1b\[([\d:;<=>?]*)([ -/]*[@-~])|\x1b[\]P^_][^\x07\x1b]*(?:\x07|\x1b\\)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f]/g
 
 /** What a line said before it was written over. */
@@ -56,7 +56,7 @@ function extended(all) {
   const code = kind === 5 ? all.shift() : 7
   if (code < 16) return code
   const cube = code - 16
-  return code >= 232 ? (code < 244 ? 8 : 7) : nearest(Math.floor(cube / 36) * 51, Math.floor(cube / 6) % 6 * 51, cube % 6 * 51)
+  return code >= 232 ? (code < 244 ? 8 : 7) : nearest(...[cube / 36, cube / 6, cube].map((each) => (Math.floor(each) % 6 ? Math.floor(each) % 6 * 40 + 55 : 0)))
 }
 
 function nearest(red, green, blue) {

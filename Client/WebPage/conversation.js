@@ -19,7 +19,7 @@ const TALL = 6
 const ENDS = ['succeeded', 'failed', 'interrupted', 'unknown', 'cancelled']
 
 class Conversation extends HTMLElement {
-  #session; #turns = []; #older = []; #times = new Map(); #asked = []; #endings = new Map(); #before; #isRead = false; #isBusy = false
+  #session; #turns = []; #older = []; #times = new Map(); #asked = []; #endings = new Map(); #before; #isRead = false; #isKnown = false; #isBusy = false
 
   /** `grown` is called with what changes the height of what stands above the rest, and makes that change. */
   open(session, grown) {
@@ -27,14 +27,18 @@ class Conversation extends HTMLElement {
     this.grown = grown
     this.more = h('button.older', { type: 'button', hidden: true, onclick: () => this.#showOlder() })
     this.list = h('div.turns', { role: 'list', 'aria-label': 'What was done' })
+    this.hidden = true
     this.replaceChildren(this.more, this.list)
   }
 
+  /** Whether it is known that nothing was done here. */
+  get isEmpty() { return !this.#turns.length && (this.#isKnown || model.ready && !model.sessions.has(this.#session)) }
+
   /** The daemon is back: what could not be read is read. */
-  back() {
-    if (!this.#turns.length) this.#isRead = false
-    this.update()
-  }
+  back() { this.update() }
+
+  /** Whether what the last prompt came to is read here. */
+  get tellsLast() { return Boolean(this.#turns.at(-1)?.output) }
 
   update() {
     for (const { session, asked, words, later } of model.decided.values()) {
@@ -72,11 +76,13 @@ class Conversation extends HTMLElement {
       const [done, cancelled] = await Promise.all(['done', 'cancelled'].map((state) => source.list('queues', { state, session })))
       // What was cancelled before it ran is nothing that was done.
       const all = [done, cancelled].flatMap(({ queues }) => queues.flatMap(({ messages }) => messages))
-        .filter(({ status, attempts }) => status !== 'cancelled' || attempts)
+        .filter(({ id, status, attempts }) => !model.message(id) && (status !== 'cancelled' || attempts))
       if (all.length) await this.#readTimes({ limit: ENTRIES })
       const end = ({ id, createdAt }) => this.#times.get(id)?.ended ?? Date.parse(createdAt)
       this.#older = all.filter(({ id }) => !this.#turns.some((turn) => turn.id === id)).sort((left, right) => end(right) - end(left))
       if (this.#older.length) await this.#showOlder()
+      this.#isKnown = true
+      model.touch()
     } catch {
       // It is read when the daemon is back.
       this.#isRead = false
@@ -132,10 +138,10 @@ class Conversation extends HTMLElement {
   }
 
   #show() {
-    show(this, this.#turns.length > 0)
+    this.hidden = !this.#turns.length
     show(this.more, this.#older.length > 0)
     text(this.more, `Show ${Math.min(PART, this.#older.length)} older`)
-    reconcile(this.list, this.#turns, { key: ({ id }) => id, make: () => h('article', { role: 'listitem' }), update: (node, turn) => this.#fill(node, turn) })
+    reconcile(this.list, this.#turns, { key: ({ id }) => id, make: () => h('div', { role: 'listitem' }), update: (node, turn) => this.#fill(node, turn) })
   }
 
   #fill(node, turn) {
@@ -200,7 +206,7 @@ function part(output) {
 
 /** The end of an output is shown, and all of it on demand: only then it is read whole. */
 function written(id, { count, end }) {
-  const box = h('pre.said', { tabIndex: 0, role: 'region', 'aria-label': 'Output' }, coloured(end))
+  const box = h('pre.said', { tabIndex: 0, role: 'group', 'aria-label': 'Output' }, coloured(end))
   if (count <= SHORT) return box
   const open = async (isOpen) => {
     box.classList.toggle('whole', isOpen)
@@ -212,7 +218,7 @@ function written(id, { count, end }) {
       box.append('\n', error.message)
     }
   }
-  return h('div', {}, fold(`Show all ${count} lines of output`, 'Show the end alone', open), box)
+  return h('div', {}, fold(`Show all ${count} lines of output`, 'Show only the end', open), box)
 }
 
 /** A button that opens and closes. */

@@ -19,7 +19,7 @@ class Next extends HTMLElement {
     const button = (words, run, kind = '') => h(`button${kind}`, { type: 'button', onclick: run }, words)
     this.select = button('Select', () => this.#choose(this.#chosen ? null : new Set()), '.link')
     this.chosen = h('span.meta', { role: 'status' })
-    this.together = [button('To the top', () => this.#moveAll('top')), button('To the end', () => this.#moveAll('end')),
+    this.together = [button('To top', () => this.#moveAll('top')), button('To end', () => this.#moveAll('end')),
       button('Cancel them', () => this.#cancelAll(), '.danger')]
     this.bar = h('div.buttons.chosen', { hidden: true, role: 'group', 'aria-label': 'What to do with those that are selected' }, this.chosen, ...this.together)
     this.list = h('div.queue', { role: 'list', 'aria-label': 'Queue' })
@@ -140,7 +140,9 @@ class Next extends HTMLElement {
   #show() {
     const { row, from, y } = this.#drag
     row.classList.add('dragged')
-    row.style.translate = `0 ${y + this.#scrolled - from}px`
+    // Within the list: what sticks out of it would make it longer, and scroll on for ever.
+    const [least, most] = [this.list.offsetTop - row.offsetTop, this.list.offsetTop + this.list.offsetHeight - row.offsetTop - row.offsetHeight]
+    row.style.translate = `0 ${Math.max(least, Math.min(most, y + this.#scrolled - from))}px`
     this.#mark(this.#target(this.#drag))
   }
 

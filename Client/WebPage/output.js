@@ -21,7 +21,7 @@ export class LiveOutput {
 
   constructor(session) {
     this.#session = session
-    this.title = h('h3')
+    this.title = h('h2')
     this.box = h('pre.output', { tabIndex: 0, role: 'region', 'aria-label': 'Output', onscroll: () => this.#showFollows() })
     this.follow = h('button.link', { type: 'button', onclick: () => this.#toEnd() }, 'Follow')
     this.#screen = new Screen(this.box)

@@ -219,12 +219,12 @@ class QueueRow extends HTMLElement {
     }, label)
     refill(this.versions, versions.length === 0 ? [] : [
       h('p', {}, 'It was edited in two places, and the texts were merged. What differs is underlined. Choose a text or edit it, and it goes on.'),
-      ...versions.map((version, index) => h('div.version', {},
+      h('div.side-by-side', {}, versions.map((version, index) => h('div.version', {},
         h('p.meta', {}, `${version.device ?? 'a device'} · ${age(version.savedAt)}`),
         version.text === undefined
           ? h('p.content', {}, `A text of ${size(version.bytes)}, which is too long to be kept.`)
           : h('p.content', { dir: 'auto' }, marked(version.text, versions.toSpliced(index, 1).flatMap((each) => each.text ?? []))),
-        version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`))),
+        version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`)))),
       button('Use the merged text'),
     ], this.more)
     // Where a long text differs is in sight.

@@ -46,6 +46,7 @@ class SessionView extends HTMLElement {
     this.task = h('div.task', { hidden: true })
     this.request = h('div.requests')
     this.more = h('p.meta', { hidden: true })
+    this.nothing = h('p.quiet', {}, 'Nothing has run here yet.')
     this.paused = h('p.strip.warn', { hidden: true })
     this.whyWords = h('span')
     this.hostHere = h('button', { type: 'button', onclick: () => this.#hostHere() })
@@ -61,7 +62,8 @@ class SessionView extends HTMLElement {
       h('p.meta.about', {}, this.about, h('label', { htmlFor: 'host' }, 'Runs on ', this.host)),
       this.trouble, this.paused, this.why)
     this.now = h('section.now', { 'aria-label': 'Now' }, this.current, this.task, this.#output.element)
-    this.replaceChildren(this.head, h('div.past-and-now', {}, this.past, this.request, this.more, this.now), h('div.beside', {}, this.next), this.composer)
+    this.talk = h('div.past-and-now', {}, this.nothing, this.past, this.request, this.more, this.now)
+    this.replaceChildren(this.head, this.talk, h('div.beside', {}, this.next), this.composer)
     this.addEventListener('output', (event) => this.#output.show(event.detail.id))
     this.past.open(id, (change) => this.#grown(change))
     this.next.open(id)
@@ -84,17 +86,16 @@ class SessionView extends HTMLElement {
 
   /** Older prompts come above what somebody looks at, which stays where it is; at first the latest are looked at. */
   #grown(change) {
-    const isFirst = !this.past.offsetHeight
-    const { top } = this.now.getBoundingClientRect()
+    const isFirst = this.past.hidden
+    const edge = () => (this.past.hidden ? this.talk.getBoundingClientRect().top : this.past.getBoundingClientRect().bottom)
+    const before = edge()
     change()
-    const after = this.now.getBoundingClientRect().top
-    if (!isFirst) return scrollBy(0, after - top)
-    if (this.contains(document.activeElement) && document.activeElement !== this.composer.field) return scrollBy(0, after - top)
-    const { top: begin, bottom } = this.now.getBoundingClientRect()
+    if (!isFirst || this.contains(document.activeElement) && document.activeElement !== this.composer.field) return scrollBy(0, edge() - before)
+    const bottom = Math.max(...[...this.talk.children].map((each) => each.getBoundingClientRect().bottom))
     const end = innerHeight - this.composer.offsetHeight
     // A little of what comes next is in sight, where it stands below, and the end of what was.
     const room = this.next.getBoundingClientRect().left > this.past.getBoundingClientRect().left ? 16 : Math.min(this.next.offsetHeight, end * 0.4)
-    scrollBy(0, Math.min(bottom - end + room, begin - this.head.getBoundingClientRect().bottom - PEEK))
+    scrollBy(0, Math.min(bottom - end + room, edge() - this.head.getBoundingClientRect().bottom - PEEK))
   }
 
   disconnectedCallback() {
@@ -145,7 +146,6 @@ class SessionView extends HTMLElement {
     this.menu.update(session)
     this.#updateHost(session)
     this.#updateStrips(session, rows)
-    this.#updateTask(task)
     // What was decided goes when nobody is at it, and moves nothing under a finger.
     if (!this.matches(':hover, :focus-within')) model.forgetRead(8000)
     reconcile(this.request, model.asked(this.#id), {
@@ -156,11 +156,13 @@ class SessionView extends HTMLElement {
     this.#updateRows(rows, away)
     this.composer.update()
     this.past.update()
+    this.#updateTask(task)
     settle(this.request.children)
     // Behind the frame, where it costs nothing to ask where they stand.
     this.#settling ??= setTimeout(() => this.#settle())
     this.#output.update(host ? null : running)
     show(this.now, this.current.childElementCount > 0 || !this.task.hidden || !this.#output.element.hidden)
+    show(this.nothing, this.past.isEmpty && this.now.hidden && !this.request.childElementCount)
   }
 
   /** What is at work or waits for a decision stands behind what was; what waits its turn is the queue. */
@@ -278,7 +280,7 @@ class SessionView extends HTMLElement {
     // So does what failed, at its row.
     const isBad = status === 'error' || status === 'completed' && ['failure', 'cancelled'].includes(task.result?.kind)
     const isTold = isBad && model.rows(this.#id).some((each) => STUCK.includes(each.status))
-    const isShown = status !== 'idle' && !task?.request && !task?.question && !isTold
+    const isShown = status !== 'idle' && !(status === 'completed' && this.past.tellsLast) && !task?.request && !task?.question && !isTold
     show(this.task, isShown)
     if (!isShown) return
     const words = {

@@ -36,7 +36,7 @@ export function form(title, fields, label) {
   })
 }
 
-function control({ name, value = '', options, known, hint, required, ...more }) {
+function control({ name, label, value = '', options, known, hint, required, ...more }) {
   const about = hint ? { 'aria-describedby': `hint-${name}` } : {}
   if (options) {
     const select = h('select', { id: `form-${name}`, ...about }, options.map((each) => h('option', { value: each.value }, each.label)))

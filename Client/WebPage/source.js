@@ -59,7 +59,8 @@ export class DaemonSource {
 
   /** Reads something: its path below `/v1`, and what to add as a query. */
   async list(path, query) {
-    const fields = new URLSearchParams(query ?? {}).toString()
+    // A blank as the daemon reads it.
+    const fields = new URLSearchParams(query ?? {}).toString().replaceAll('+', '%20')
     return this.#json('GET', path + (fields ? `?${fields}` : ''))
   }
 
