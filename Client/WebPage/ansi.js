@@ -72,7 +72,7 @@ function named(code, colour) {
   return colour % 8 === 0 || colour % 8 === 7 ? null : `${code === 38 ? 'ink' : 'on'}-${colour % 8}`
 }
 
-/** A box that shows a text which grows: only what came is drawn, and what is selected stays so. */
+/** A box that shows a text which grows: only what is new is drawn, and a selection survives. */
 export class Screen {
   #box; #text = ''; #drawn = 0; #style = {}; #rest
 

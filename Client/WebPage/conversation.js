@@ -21,7 +21,7 @@ const ENDS = ['succeeded', 'failed', 'interrupted', 'unknown', 'cancelled']
 class Conversation extends HTMLElement {
   #session; #turns = []; #older = []; #times = new Map(); #asked = []; #endings = new Map(); #before; #isRead = false; #isKnown = false; #isBusy = false
 
-  /** `grown` is called with what changes the height of what stands above the rest, and makes that change. */
+  /** `grown` gets a change of what is above the rest, and makes it. */
   open(session, grown) {
     this.#session = session
     this.grown = grown

@@ -15,7 +15,7 @@ export async function outputOf(id) {
   return { text: output ? (output.truncated ? '… the beginning is not kept\n' : '') + output.text : null, there: outputDevice, message }
 }
 
-/** The output of one message. It follows what is written, until somebody scrolls up in it. */
+/** The output of one message. It follows what is written until its person scrolls up. */
 export class LiveOutput {
   #session; #id = null; #timer; #screen; #isOwn = false
 
@@ -29,20 +29,20 @@ export class LiveOutput {
       h('button.link', { type: 'button', onclick: () => this.show(null) }, 'Close'))), this.box)
   }
 
-  /** The message whose output is shown, or was closed by somebody. */
+  /** The message whose output is shown, or was closed. */
   get id() { return this.#id }
 
   /** What is shown of it. */
   get text() { return this.element.hidden ? '' : this.#screen.text }
 
-  /** Shows the output of what runs, unless somebody closed it, and nothing where nothing runs any more. */
+  /** Shows the output of what runs, unless a person closed it, and hides it when that has ended. */
   update(running) {
     if (running && running.id !== this.#id) this.show(running.id, false)
     else if (!running && this.#id && !this.#isOwn) this.show(null)
     else if (this.#isOwn && !model.message(this.#id)) this.show(null)
   }
 
-  /** `isOwn`: somebody asked for it, so that it stays as long as the message stands there. */
+  /** `isOwn`: a person asked for it, so it stays until the message leaves the queue. */
   show(id, isOwn = true) {
     this.stop()
     this.#id = id ?? model.running(this.#session)?.id ?? null

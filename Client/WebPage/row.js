@@ -28,8 +28,8 @@ const LAST_LINES = 5
 /** A text that is longer than this, or has more lines, is shown in part, and edited in a panel. */
 const LONG = 600
 const TALL = 12
-/** Of a text that is longer than this the beginning is shown alone. */
-const SHOWN = 110
+/** Of a text that has more letters than this for each of its lines, only the beginning is shown. */
+const SHOWN = 60
 
 class QueueRow extends HTMLElement {
   #message; #place; #menu; #editor; #panel; #failure
@@ -86,11 +86,12 @@ class QueueRow extends HTMLElement {
     this.age = age(message.createdAt)
     const state = message.status
     this.dataset.id = message.id
-    this.className = state + (message.priority === 'urgent' ? ' urgent' : '') + (note?.state === 'error' ? ' broken' : '')
+    this.className = state + (STUCK.includes(state) ? ' stuck' : '') + (message.priority === 'urgent' ? ' urgent' : '') + (note?.state === 'error' ? ' broken' : '')
       + (this.#editor ? ' edited' : '')
     const name = message.content.slice(0, 60)
     text(this.content, message.content)
-    show(this.whole, !this.#editor && (message.content.length > SHOWN || message.content.trim().split('\n').length > 2))
+    const lines = this.closest('.now') ? 4 : 2
+    show(this.whole, !this.#editor && (message.content.length > SHOWN * lines || message.content.trim().split('\n').length > lines))
     this.#showFailure(message)
     // The steps of a queue tell no position of those beside which something moved.
     const position = message.position && !place.named ? place.index + 1 : message.position
@@ -108,7 +109,6 @@ class QueueRow extends HTMLElement {
     ].filter(Boolean).join(' · '))
     this.#showFiles(message)
     this.#showNote(note)
-    this.#showVersions(message)
     const actions = actionsOf(message, place)
     for (const button of this.quick.children) {
       const action = button.dataset.action
@@ -121,6 +121,8 @@ class QueueRow extends HTMLElement {
       show(button, action === 'edit' || (['up', 'down'].includes(action) ? state === 'queued' : isStuck))
       button.classList.toggle('main', isStuck && action === 'retry')
     }
+    // When the buttons beside them have their size: what differs is scrolled to.
+    this.#showVersions(message)
     this.more.setAttribute('aria-label', `More: ${name}`)
     if (this.#menu && isNew) this.#fillMenu()
     this.#editor?.changed(message)
@@ -165,11 +167,11 @@ class QueueRow extends HTMLElement {
   choose(isChosen) {
     if (isChosen === null && !this.pick) return
     if (!this.pick) {
-      this.pick = h('input.pick', { type: 'checkbox', onchange: () => this.dispatchEvent(new CustomEvent('chosen', {
+      this.pick = h('input', { type: 'checkbox', onchange: () => this.dispatchEvent(new CustomEvent('chosen', {
         bubbles: true, detail: { id: this.#message.id, isChosen: this.pick.checked } })) })
-      this.handle.after(this.pick)
+      this.handle.after(h('label.check.pick', {}, this.pick))
     }
-    show(this.pick, isChosen !== null)
+    show(this.pick.parentElement, isChosen !== null)
     show(this.handle, isChosen === null)
     this.pick.checked = isChosen === true
     this.pick.setAttribute('aria-label', `Select ${this.#message.content.slice(0, 60)}`)

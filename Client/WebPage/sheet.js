@@ -2,11 +2,11 @@
 
 import { h } from './dom.js'
 
-/** Shows something in a panel; `leave` is called where somebody closes it by Escape or by the phone's gesture. */
-export function panel(label, content, leave) {
+/** Shows something in a panel, and calls `close` when its person presses Escape or makes the phone's gesture. */
+export function panel(label, content, close) {
   const dialog = h('dialog.sheet', { 'aria-label': label, oncancel: (event) => {
     event.preventDefault()
-    leave()
+    close()
   } }, content)
   document.body.append(dialog)
   dialog.showModal()
@@ -15,7 +15,7 @@ export function panel(label, content, leave) {
 
 /**
  * Asks for a few values: each field is `{name, label, value, hint}` with `options` to choose from, or with
- * `known` values to complete. Gives them back by name; nothing where somebody cancels.
+ * `known` values to complete. Resolves to the values by name, or to null after a cancel.
  */
 export function form(title, fields, label) {
   return new Promise((resolve) => {

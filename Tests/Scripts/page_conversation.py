@@ -94,7 +94,7 @@ def check_conversation(browser, fixture, figures):
     exact = page.locator(".turn time").first.get_attribute("title")
     expect(len(exact) > 12, f"the exact time is {exact}")
     picture(page, "conversation")
-    # What another device ran is told as such.
+    # What another device ran names that device.
     agent(fixture, "echo written there", laptop)
     laptop.api("POST", "sessions", {"id": "talk-there"})
     laptop.api("PUT", "sessions/talk-there/host", {"device": "this"})
@@ -222,7 +222,7 @@ def check_failure_card(browser, fixture, figures):
     buttons = [name.split(":")[0] for name in card.locator(".quick button:visible").evaluate_all("all => all.map(each => each.getAttribute('aria-label'))")]
     expect(buttons == ["Retry", "Edit and retry", "Skip", "Output"], f"it offers {buttons}")
     told = page.locator("session-view").inner_text().count("no such branch")
-    expect(told == 1, f"the error stands there {told} times")
+    expect(told == 1, f"the error is shown {told} times")
     shown(page.locator("#composer-what")).to_have_text("Waits: the queue is stopped")
     picture(page, "failure-card")
     card.get_by_role("button", name="Output").click()
@@ -557,9 +557,9 @@ def check_title_menu(browser, fixture, figures):
         page.get_by_role("group", name="Session options").get_by_role("button", name=name).click()
 
     choose("Rename")
-    page.get_by_label("Name", exact=True).fill("Titled anew")
+    page.get_by_label("Name", exact=True).fill("Another title")
     page.keyboard.press("Enter")
-    shown(page.locator("main h1")).to_have_text("Titled anew")
+    shown(page.locator("main h1")).to_have_text("Another title")
     page.get_by_role("button", name="Undo").click()
     shown(page.locator("main h1")).to_have_text("titled")
     choose("Project")
