@@ -3,6 +3,7 @@
 import { bare, coloured } from './ansi.js'
 import { model, source } from './app.js'
 import { counted, h, reconcile, say, show, text, time } from './dom.js'
+import { markdown } from './markdown.js'
 import { outputOf } from './output.js'
 
 /** How many are shown at once, and how many more on demand. */
@@ -192,7 +193,7 @@ function ending({ status, lastError }) {
 
 /** A text of which the beginning is shown, and all of it on demand. */
 function prompt(content) {
-  const shown = h('p.prompt', { dir: 'auto' }, content)
+  const shown = h('div.prompt', { dir: 'auto' }, markdown(content))
   if (content.length <= LONG && content.split('\n').length <= TALL) return shown
   shown.classList.add('cut')
   return h('div', {}, shown, fold('Show all of it', 'Show less', (isOpen) => shown.classList.toggle('cut', !isOpen)))

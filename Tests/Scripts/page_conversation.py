@@ -99,7 +99,8 @@ def check_conversation(browser, fixture, figures):
     laptop.api("POST", "sessions", {"id": "talk-there"})
     laptop.api("PUT", "sessions/talk-there/host", {"device": "this"})
     laptop.send("talk-there", "over there")
-    until(lambda: desk.api("GET", "queues?state=done&session=talk-there")["queues"], "it is done")
+    until(lambda: any(each["id"] == "talk-there" for each in desk.api("GET", "sessions")["sessions"])
+          and desk.api("GET", "queues?state=done&session=talk-there")["queues"], "it is done")
     go(page, "#/s/talk-there")
     shown(turn(page, "over there")).to_contain_text("Its output is on laptop.")
     for device in (desk, laptop):
