@@ -174,7 +174,7 @@ customElements.define('past-turns', Conversation)
 const question = ({ request, question: asked }) => (request ? `${request.toolName}: ${request.summary}` : asked?.question)
 
 /** An exact time, shown shortly. */
-export function when(at) {
+function when(at) {
   const date = new Date(at)
   return h('time', { dateTime: date.toISOString(), title: date.toLocaleString() }, time(date.getTime()))
 }
@@ -223,7 +223,7 @@ function written(id, { count, end }) {
 }
 
 /** A button that opens and closes. */
-export function fold(closed, opened, toggle) {
+function fold(closed, opened, toggle) {
   const button = h('button.link.fold', { type: 'button', 'aria-expanded': 'false', onclick: () => {
     const isOpen = button.getAttribute('aria-expanded') !== 'true'
     button.setAttribute('aria-expanded', String(isOpen))

@@ -72,7 +72,7 @@ export class LiveOutput {
           : runs ? 'Nothing was written yet.' : 'Its output was not kept.')
       } else {
         const follows = this.#follows
-        this.#screen.show(written)
+        this.#screen.show(written || (runs ? 'Nothing was written yet.' : 'Nothing was written.'))
         if (follows) this.box.scrollTop = this.box.scrollHeight
       }
     } catch (error) {

@@ -534,7 +534,7 @@ def check_panel(browser, fixture, figures):
     # Nor does the view leave one behind.
     go(wide, "#/needs")
     shown(wide.get_by_role("dialog")).to_have_count(0)
-    until(lambda: not desk.queue("panel")[0].get("heldUntil") or desk.queue("panel")[0]["heldUntil"] < time.strftime(
+    until(lambda: desk.queue("panel")[0].get("heldUntil", "") < time.strftime(
         "%Y-%m-%dT%H:%M:%S.999Z", time.gmtime()), "it is let go")
     desk.api("POST", "messages/cancel", {"ids": [message]})
 
