@@ -118,9 +118,9 @@ class Browser:
 
 
 PARTS = {
+    "conversation": (page_conversation,),
     "queues": (page_queues, page_needs, page_harm),
     "devices": (page_trouble, page_everybody, page_pictures, page_site),
-    "conversation": (page_conversation,),
     "measured": (page_needs, page_everybody, page_harm),
 }
 MEASURED = {"approval_time", "cost_of_pages", "first_paint", "many_rows", "ten_pages"}
