@@ -1,7 +1,7 @@
 // What can be done with a message in each state, and why the rest cannot: no row is without a way out.
 
 export const LABELS = {
-  edit: 'Edit', up: 'Up', down: 'Down', top: 'To the top', bottom: 'To the end', urgent: 'Make urgent',
+  edit: 'Edit', up: 'Up', down: 'Down', top: 'To the top', bottom: 'To the end', place: 'Move to …', urgent: 'Make urgent',
   normal: 'Make normal', attach: 'Attach a file', cancel: 'Cancel', restore: 'Restore', retry: 'Retry',
   skip: 'Skip', stop: 'Stop the agent', takeOver: 'Continue without it here', output: 'Output', copy: 'Copy the text',
   resend: 'Send again', discard: 'Discard',
@@ -37,6 +37,7 @@ export function actionsOf(message, { first, last, away } = {}) {
   const notLast = waits && last ? 'It is the last.' : change
   const why = {
     edit: waits || stuck ? null : refusal, up: notFirst, top: notFirst, down: notLast, bottom: notLast,
+    place: waits && first && last ? 'It is the only one that can move.' : change,
     urgent: waits && message.priority === 'urgent' ? 'It is urgent.' : change,
     normal: waits && message.priority !== 'urgent' ? 'It is normal.' : change,
     attach: change,

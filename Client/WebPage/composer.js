@@ -1,16 +1,28 @@
 // Writing a new message: never out of service, and it says beforehand what will happen.
 
 import { drafts, filesProblem, model, packed, send, source } from './app.js'
-import { h, refill, show, size, text, toast } from './dom.js'
+import { h, refill, show, size, svg, text, toast } from './dom.js'
+import { isStuck } from './model.js'
 import { storedFiles } from './storage.js'
+
+function icon(line) {
+  const picture = svg('svg', { viewBox: '0 0 20 20', width: 18, height: 18, 'aria-hidden': 'true' })
+  picture.append(svg('path', { d: line, fill: 'none', stroke: 'currentColor', 'stroke-width': 1.6, 'stroke-linecap': 'round' }))
+  return picture
+}
+
+/** Places in the queue, as people say them. */
+const ORDINALS = ['next', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth', 'tenth']
 
 class Composer extends HTMLElement {
   #session; #files = []; #timer; #packing = false
+  /** Addresses of pictures that are shown, by their files. */
+  #pictures = new Map()
 
   open(session) {
     this.#session = session
     this.field = h('textarea', {
-      rows: 1, dir: 'auto', id: 'composer-text', placeholder: 'What should the agent do next?',
+      rows: 1, dir: 'auto', id: 'composer-text', placeholder: matchMedia('(max-width: 480px)').matches ? 'What next?' : 'What should the agent do next?',
       oninput: () => this.#typed(), onkeydown: (event) => this.#keys(event), onpaste: (event) => this.#paste(event),
     })
     this.what = h('p.meta', { id: 'composer-what' })
@@ -24,13 +36,13 @@ class Composer extends HTMLElement {
     } })
     this.input = chooser('composer-files', { multiple: true })
     this.camera = chooser('composer-camera', { accept: 'image/*', capture: 'environment' })
-    this.button = h('button.main', { type: 'submit' }, 'Queue')
+    this.button = h('button.main', { type: 'submit', title: 'Ctrl+Enter' }, 'Queue')
+    const tool = (kind, label, sign, run) => h(`button${kind}`, { type: 'button', 'aria-label': label, title: label, onclick: run }, sign)
     this.replaceChildren(h('form', { onsubmit: (event) => (event.preventDefault(), this.#send()) },
-      h('label.unseen', { htmlFor: 'composer-text' }, 'New message'), this.field, this.list, this.bar,
-      h('div.buttons', {}, this.button,
-        h('button', { type: 'button', onclick: () => this.input.click() }, 'Add files'), this.input,
-        h('button.touch', { type: 'button', onclick: () => this.camera.click() }, 'Take a picture'), this.camera,
-        h('label.check', {}, this.urgent, ' urgent'), this.what),
+      h('label.unseen', { htmlFor: 'composer-text' }, 'New message'), this.list, this.bar,
+      h('div.line', {}, tool('.tool', 'Add files', icon('M14.5 8.5 9 14a3 3 0 0 1-4.2-4.2l6-6a2 2 0 0 1 2.9 2.9l-5.9 5.8'), () => this.input.click()), this.input,
+        tool('.tool.touch', 'Take a picture', icon('M3 6.5h3l1.5-2h5l1.5 2h3v9H3zM10 8.5a2.5 2.5 0 1 0 .01 0z'), () => this.camera.click()), this.camera, this.field, this.button),
+      h('div.under', {}, this.what, h('label.check', {}, this.urgent, ' urgent')),
       h('label.unseen', { htmlFor: 'composer-files' }, 'Files'), h('label.unseen', { htmlFor: 'composer-camera' }, 'Picture')))
     this.#restore()
     this.update()
@@ -59,22 +71,39 @@ class Composer extends HTMLElement {
 
   /** Says what sending will do. */
   update() {
-    const session = model.sessions.get(this.#session)
     const queue = model.queues.get(this.#session) ?? []
     const max = model.daemon?.queueSizeMax
-    const place = this.urgent.checked ? queue.filter((each) => each.priority === 'urgent' || each.status !== 'queued').length + 1 : queue.length + 1
     const words = model.link === 'down' ? 'Cospool does not answer: kept here, and sent when it is back'
       : max && queue.length >= max ? `The queue is full (${queue.length} of ${max}): Cospool would refuse the message`
-        : session?.paused ? `Position ${place}; the queue is paused`
-          : queue.length ? `Position ${place}` : session?.host ? 'Starts next' : 'First in the queue'
+        : this.#forecast(queue)
     text(this.what, words)
     this.what.classList.toggle('warn', Boolean(max && queue.length >= max))
+  }
+
+  /** Whether it starts at once, and otherwise for what it waits. */
+  #forecast(queue) {
+    const session = model.sessions.get(this.#session)
+    const here = model.sync?.device
+    const name = model.deviceName(session?.host)
+    if (session?.paused) return 'Waits: the queue is paused'
+    if (queue.some(isStuck)) return 'Waits: the queue is stopped'
+    if (!session?.host) return 'Waits: no device runs this session'
+    if (session.host === here && model.agentless.has(this.#session)) return `Waits: ${name} has no agent for it`
+    if (model.unconsented.has(this.#session)) return `Waits: it may not run on ${name} yet`
+    if (model.sync?.devices?.some(({ id, connected }) => id === session.host && !connected)) return `Waits: ${name} is offline`
+    const before = queue.filter(({ status, priority }) => status === 'queued' && (!this.urgent.checked || priority === 'urgent')).length
+    if (!before && !model.running(this.#session)) return `Runs at once on ${name}`
+    return `Waits: ${ORDINALS[before] ?? `number ${before + 1}`} in line`
   }
 
   focus() { this.field.focus() }
 
   /** Later it would be another one's text. */
-  disconnectedCallback() { if (this.#timer) this.#keep() }
+  disconnectedCallback() {
+    if (this.#timer) this.#keep()
+    for (const address of this.#pictures.values()) URL.revokeObjectURL(address)
+    this.#pictures.clear()
+  }
 
   #typed() {
     drafts.set(this.#name, this.field.value)
@@ -92,7 +121,7 @@ class Composer extends HTMLElement {
 
   #grow() {
     this.field.style.height = 'auto'
-    this.field.style.height = `${Math.min(this.field.scrollHeight + 2, 320)}px`
+    this.field.style.height = `${Math.min(this.field.scrollHeight + 2, Math.max(80, innerHeight * 0.3))}px`
   }
 
   #keys(event) {
@@ -121,7 +150,12 @@ class Composer extends HTMLElement {
 
   #showFiles() {
     show(this.list, this.#files.length > 0)
-    refill(this.list, this.#files.map((file) => h('li', {}, `${file.name || 'pasted'} (${size(file.size)})`,
+    for (const [file, address] of this.#pictures) {
+      if (this.#files.includes(file)) continue
+      URL.revokeObjectURL(address)
+      this.#pictures.delete(file)
+    }
+    refill(this.list, this.#files.map((file) => h('li', {}, this.#picture(file), `${file.name || 'pasted'} (${size(file.size)})`,
       h('button.link', { type: 'button', 'aria-label': `Take ${file.name || 'pasted'} away`, onclick: () => {
         this.#files = this.#files.filter((each) => each !== file)
         this.#showFiles()
@@ -129,11 +163,21 @@ class Composer extends HTMLElement {
       } }, '×'))), this.field)
   }
 
+  /** A picture is shown small; what is none, though it says so, is not. */
+  #picture(file) {
+    if (!file.type.startsWith('image/')) return null
+    if (!this.#pictures.has(file)) this.#pictures.set(file, URL.createObjectURL(file))
+    return h('img.preview', { src: this.#pictures.get(file), alt: '', onerror: ({ target }) => target.remove() })
+  }
+
   async #send() {
     const typed = this.field.value
     // Files take a moment, in which a second press sends nothing twice.
     if (this.#packing) return
-    if (!typed.trim()) return this.field.focus()
+    if (!typed.trim()) {
+      if (this.#files.length) toast('Add a few words: what should the agent do with it?')
+      return this.field.focus()
+    }
     const files = [...this.#files]
     const urgent = this.urgent.checked
     let attachments

@@ -90,16 +90,17 @@ const SETTLES = 500
 
 /**
  * Looks which of these stand elsewhere than they did, or are new, and has them take no press for a moment. Their
- * property `pressed` has the parts of them that take none, and say so to a screen reader.
+ * property `pressed` has the parts of them that take none, and say so to a screen reader. `scrolled` is how far what
+ * they stand in is.
  */
-export function settle(elements) {
+export function settle(elements, scrolled = scrollY) {
   // All are read before anything is changed.
   const tops = Array.from(elements, (each) => [each, each.offsetTop])
   for (const [each, top] of tops) {
     if (each.shownTop === top) continue
     each.shownTop = top
     // Those far from the window cannot be pressed.
-    if (Math.abs(top - scrollY) > 2 * innerHeight) continue
+    if (Math.abs(top - scrolled) > 2 * innerHeight) continue
     each.settlesUntil = performance.now() + SETTLES
     for (const part of each.pressed ?? []) part.setAttribute('aria-disabled', 'true')
     clearTimeout(each.settling)

@@ -102,7 +102,7 @@ export class Editor {
     this.save = h('button.main', { type: 'button', onclick: () => this.#save() }, this.#saveWords)
     // What was changed elsewhere stands above the text, and the buttons stay in sight, however long it is.
     this.element = h('div.editor', {}, this.news, this.field, this.trouble,
-      h('div.buttons', {}, this.save, h('button', { type: 'button', onclick: () => this.#drop() }, 'Discard changes')))
+      h('div.buttons', {}, this.save, h('button', { type: 'button', onclick: () => this.drop() }, 'Discard changes')))
   }
 
   get #saveWords() { return STUCK.includes(this.#message.status) ? 'Save and retry' : 'Save' }
@@ -183,7 +183,7 @@ export class Editor {
   }
 
   #keys(event) {
-    if (event.key === 'Escape') this.#drop()
+    if (event.key === 'Escape') this.drop()
     else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) this.#save()
     else return
     event.preventDefault()
@@ -260,7 +260,7 @@ export class Editor {
     await send(this.#session, text)
   }
 
-  #drop() {
+  drop() {
     const changed = this.field.value !== this.#shown
     const [name, id, kept] = [this.#name, this.#message.id, this.#kept]
     this.#close()

@@ -6,6 +6,7 @@ import './needs.js'
 import './session.js'
 import { syncWords } from './devices.js'
 import { tellUnsaid } from './request.js'
+import { newSession } from './title.js'
 import { KEY, Stranger } from './source.js'
 import { isStuck } from './model.js'
 
@@ -57,7 +58,7 @@ async function begin() {
     go()
   })
   addEventListener('keydown', keys)
-  document.getElementById('new-session').addEventListener('submit', addSession)
+  document.querySelector('.new-session').addEventListener('click', () => newSession())
   setInterval(() => {
     if (document.hidden) return
     model.touch()
@@ -186,15 +187,6 @@ async function go() {
   update()
 }
 
-/** Its first message makes it. */
-function addSession(event) {
-  event.preventDefault()
-  const field = event.target.querySelector('input')
-  const name = field.value.trim()
-  if (name) location.hash = `#/s/${encodeURIComponent(name)}`
-  field.value = ''
-}
-
 /** A name as an address has it; as it stands where nobody encoded it. */
 function decoded(part) {
   try {
@@ -207,9 +199,8 @@ function decoded(part) {
 customElements.define('sessions-view', class extends HTMLElement {
   open() {
     this.list = h('ul')
-    this.replaceChildren(h('h1', {}, 'Sessions'), h('nav.sessions', { 'aria-label': 'All sessions' }, this.list),
-      h('form', { onsubmit: addSession }, h('label', { htmlFor: 'another' }, 'New session'),
-        h('div.buttons', {}, h('input', { id: 'another', maxLength: 128 }), h('button', {}, 'Add'))))
+    this.replaceChildren(h('div.bar', {}, h('h1', {}, 'Sessions'), h('button.main', { type: 'button', onclick: () => newSession() }, 'New session')),
+      h('nav.sessions', { 'aria-label': 'All sessions' }, this.list))
     this.update()
   }
 

@@ -2,9 +2,12 @@
 
 import { LABELS, WORDS, actionsOf } from './actions.js'
 import { deliver, discard, failed, filesProblem, model, named, offerUndo, packed, perform, source } from './app.js'
+import { bare, coloured } from './ansi.js'
 import { age, disable, h, refill, say, show, size, text, toast } from './dom.js'
 import { Editor, isBegun, marked } from './editor.js'
 import { STUCK } from './model.js'
+import { outputOf } from './output.js'
+import { form, panel } from './sheet.js'
 
 /** What is said while an agent is stopped, on whatever device it is at work. */
 const STOP = {
@@ -12,39 +15,51 @@ const STOP = {
   done: ({ stopped, device, awaySince }) => !stopped ? 'No agent is at work'
     : awaySince ? `${device} is away: it stops when it is back` : device ? `Stopping on ${device}` : 'Stopped',
 }
-const MENU = ['top', 'bottom', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'takeOver', 'restore', 'resend', 'discard', 'cancel']
+const MENU = ['up', 'down', 'top', 'bottom', 'place', 'urgent', 'normal', 'attach', 'copy', 'output', 'stop', 'takeOver', 'restore', 'resend', 'discard', 'cancel']
 /** Shown only in the states they are for: elsewhere nobody looks for them. */
 const ONLY = {
-  stop: ['running'], takeOver: ['running'], restore: ['cancelled'], resend: ['sending'], discard: ['sending'], output: ['running', ...STUCK], attach: ['queued'],
+  stop: ['running'], takeOver: ['running'], restore: ['cancelled'], resend: ['sending'], discard: ['sending'], output: ['running'], attach: ['queued'],
+  up: ['queued'], down: ['queued'], top: ['queued'], bottom: ['queued'], place: ['queued'],
 }
 
+/** How many lines of what a prompt that failed wrote are shown. */
+const LAST_LINES = 5
+
+/** A text that is longer than this, or has more lines, is shown in part, and edited in a panel. */
+const LONG = 600
+const TALL = 12
+/** Of a text that has more letters than this for each of its lines, only the beginning is shown. */
+const SHOWN = 60
+
 class QueueRow extends HTMLElement {
-  #message; #place; #menu; #editor
+  #message; #place; #menu; #editor; #panel; #failure
 
   connectedCallback() {
     if (this.body) return
     this.setAttribute('role', 'listitem')
-    this.handle = h('button.handle', { type: 'button', onkeydown: (event) => this.#keys(event), title: 'Drag, or press ↑ and ↓ with Alt' })
+    this.handle = h('button.handle', { type: 'button', onkeydown: (event) => this.#keys(event), title: 'Drag it, or press an arrow key' })
     this.content = h('p.content', { dir: 'auto' })
     this.meta = h('p.meta')
     this.files = h('ul.files', { hidden: true, 'aria-label': 'Files' })
     this.note = h('p.note', { hidden: true })
     this.versions = h('div.versions', { hidden: true, role: 'group', 'aria-label': 'Versions of the text' })
-    this.body = h('div.body', {}, this.content, this.files, this.meta, this.note, this.versions)
+    this.whole = h('button.link.fold', { type: 'button', hidden: true, 'aria-expanded': 'false', onclick: () => this.#showWhole() }, 'Show all')
+    this.failure = h('div.failure', { hidden: true })
+    this.body = h('div.body', {}, this.content, this.failure, this.files, h('div.foot', {}, this.meta, this.whole), this.note, this.versions)
     this.up = this.#tool('up', '↑')
     this.down = this.#tool('down', '↓')
     this.edit = this.#tool('edit', 'Edit')
     this.retry = this.#tool('retry', LABELS.retry)
     this.skip = this.#tool('skip', LABELS.skip)
     this.more = h('button.more', { type: 'button', 'aria-expanded': 'false', onclick: () => this.#toggle() }, '⋯')
-    this.tools = h('div.tools', {}, this.up, this.down, this.edit, this.retry, this.skip, this.more)
+    this.out = this.#tool('output', LABELS.output)
+    this.quick = h('span.quick', {}, this.up, this.down, this.retry, this.edit, this.skip, this.out)
+    this.tools = h('div.tools', {}, this.quick, this.more)
     this.replaceChildren(this.handle, this.body, this.tools)
-    this.addEventListener('dragstart', (event) => this.#drag(event))
-    // No `pointerup` comes after a drag.
-    this.addEventListener('dragend', () => (this.classList.remove('dragged'), this.draggable = false))
-    this.handle.addEventListener('pointerdown', () => (this.draggable = this.#message?.status === 'queued'))
-    this.addEventListener('pointerup', () => (this.draggable = false))
   }
+
+  /** What it shows. */
+  get message() { return this.#message }
 
   get pressed() { return this.#menu ? [this.tools, this.#menu] : [this.tools] }
 
@@ -71,28 +86,31 @@ class QueueRow extends HTMLElement {
     this.age = age(message.createdAt)
     const state = message.status
     this.dataset.id = message.id
-    this.className = state + (message.priority === 'urgent' ? ' urgent' : '') + (note?.state === 'error' ? ' broken' : '')
+    this.className = state + (STUCK.includes(state) ? ' stuck' : '') + (message.priority === 'urgent' ? ' urgent' : '') + (note?.state === 'error' ? ' broken' : '')
       + (this.#editor ? ' edited' : '')
     const name = message.content.slice(0, 60)
     text(this.content, message.content)
+    const lines = this.closest('.now') ? 4 : 2
+    show(this.whole, !this.#editor && (message.content.length > SHOWN * lines || message.content.trim().split('\n').length > lines))
+    this.#showFailure(message)
     // The steps of a queue tell no position of those beside which something moved.
     const position = message.position && !place.named ? place.index + 1 : message.position
     text(this.handle, position ? String(position) : '·')
     this.handle.setAttribute('aria-label', `Move ${name}: position ${position ?? '?'}. Press the arrow keys.`)
     this.handle.disabled = state !== 'queued'
     text(this.meta, [
-      place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' ? null : WORDS[state],
+      place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' || STUCK.includes(state) && !place.named ? null : WORDS[state],
       message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
       held ? 'being edited' : null,
       message.notBefore && Date.parse(message.notBefore) > Date.now() ? `not before ${new Date(message.notBefore).toLocaleTimeString()}` : null,
-      message.attempts ? `${message.attempts} attempts`.replace(/^1 attempts/, '1 attempt') : null,
-      state === 'queued' ? this.shownPlace : null, message.byAgent ? `an agent on ${message.device}` : message.device, age(message.createdAt), message.lastError,
+      message.attempts > 1 ? `${message.attempts} attempts` : null,
+      state === 'queued' ? this.shownPlace : null, message.byAgent ? `an agent on ${message.device}` : message.device, age(message.createdAt),
+      STUCK.includes(state) && !place.named ? null : message.lastError && bare(message.lastError),
     ].filter(Boolean).join(' · '))
     this.#showFiles(message)
     this.#showNote(note)
-    this.#showVersions(message)
     const actions = actionsOf(message, place)
-    for (const button of [this.up, this.down, this.edit, this.retry, this.skip]) {
+    for (const button of this.quick.children) {
       const action = button.dataset.action
       const isStuck = STUCK.includes(state)
       const words = action === 'edit' && isStuck ? 'Edit and retry' : { up: 'Move up', down: 'Move down' }[action] ?? LABELS[action]
@@ -100,8 +118,11 @@ class QueueRow extends HTMLElement {
       disable(button, !actions[action].enabled)
       button.title = actions[action].why ?? words
       button.setAttribute('aria-label', `${words}: ${name}`)
-      show(button, action === 'edit' || ['retry', 'skip'].includes(action) === isStuck)
+      show(button, action === 'edit' || (['up', 'down'].includes(action) ? state === 'queued' : isStuck))
+      button.classList.toggle('main', isStuck && action === 'retry')
     }
+    // When the buttons beside them have their size: what differs is scrolled to.
+    this.#showVersions(message)
     this.more.setAttribute('aria-label', `More: ${name}`)
     if (this.#menu && isNew) this.#fillMenu()
     this.#editor?.changed(message)
@@ -113,6 +134,48 @@ class QueueRow extends HTMLElement {
 
   /** The message while somebody edits it here. */
   get edited() { return this.#editor ? this.#message : null }
+
+  #showWhole(isWhole = !this.content.classList.contains('whole')) {
+    this.content.classList.toggle('whole', isWhole)
+    this.whole.setAttribute('aria-expanded', String(isWhole))
+    text(this.whole, isWhole ? 'Show less' : 'Show all')
+  }
+
+  /** What went wrong, and the last that was written: as much as one decides by. */
+  #showFailure({ id, status, lastError, attempts }) {
+    const isShown = STUCK.includes(status) && !this.#place.named
+    show(this.failure, isShown)
+    const key = isShown && `${id} ${attempts}`
+    if (!isShown || this.#failure === key) return (this.#failure = isShown ? key : null)
+    this.#failure = key
+    const fill = (lines = []) => {
+      const last = lines.length ? bare(lines.at(-1)).trim() : ''
+      const why = lastError ? bare(lastError).trim() : ''
+      // Its last line stands below.
+      const short = last && why.endsWith(last) ? why.slice(0, -last.length).replace(/[:\s]+$/, '') : why
+      const words = WORDS[status]
+      this.failure.replaceChildren(h('p.title', {}, `${words[0].toUpperCase()}${words.slice(1)}${short ? `: ${short}` : ''}`),
+        ...(lines.length ? [h('pre.said', {}, coloured(lines.join('\n')))] : []))
+    }
+    fill()
+    outputOf(id).then(({ text: output }) => {
+      if (output && this.#failure === key) fill(output.trimEnd().split('\n').slice(-LAST_LINES))
+    }, () => {})
+  }
+
+  /** While several are chosen: whether this one is; otherwise nothing. */
+  choose(isChosen) {
+    if (isChosen === null && !this.pick) return
+    if (!this.pick) {
+      this.pick = h('input', { type: 'checkbox', onchange: () => this.dispatchEvent(new CustomEvent('chosen', {
+        bubbles: true, detail: { id: this.#message.id, isChosen: this.pick.checked } })) })
+      this.handle.after(h('label.check.pick', {}, this.pick))
+    }
+    show(this.pick.parentElement, isChosen !== null)
+    show(this.handle, isChosen === null)
+    this.pick.checked = isChosen === true
+    this.pick.setAttribute('aria-label', `Select ${this.#message.content.slice(0, 60)}`)
+  }
 
   #showFiles(message) {
     const files = message.attachments ?? []
@@ -163,13 +226,13 @@ class QueueRow extends HTMLElement {
       : h('p.content', { dir: 'auto' }, others === null ? version.text : marked(version.text, others.flatMap((each) => each.text ?? [])))
     const author = (version) => h('p.meta', {}, `${version.device ?? 'a device'} · ${age(version.savedAt)}`)
     refill(this.versions, versions.length === 0 ? late.length === 0 ? [] : [
-      h('p', {}, 'It was edited too late: the agent had got the text above. This was not sent:'),
+      h('p', {}, 'This edit came too late: the agent already had the text above. It was not sent.'),
       ...late.map((version) => h('div.version', {}, author(version), content(version, null))),
     ] : [
       h('p', {}, 'It was edited in two places, and the texts were merged. What differs is underlined. Choose a text or edit it, and it goes on.'),
-      ...versions.map((version, index) => h('div.version', {},
+      h('div.side-by-side', {}, versions.map((version, index) => h('div.version', {},
         author(version), content(version, versions.toSpliced(index, 1)),
-        version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`))),
+        version.text !== undefined && button('Use this', version.text, `Use the version of ${version.device ?? 'a device'}`)))),
       button('Use the merged text'),
     ], this.more)
     // Where a long text differs is in sight.
@@ -239,6 +302,7 @@ class QueueRow extends HTMLElement {
       down: () => this.#move(this.#place.index + 1),
       top: () => this.#move(-Infinity),
       bottom: () => this.#move(Infinity),
+      place: () => this.#moveToPlace(),
       urgent: () => perform('priority', { ...values, priority: 'urgent' }, { done: `${named(message.content)} is urgent: before all normal messages`, undoable: true }),
       normal: () => perform('priority', { ...values, priority: 'normal' }, { done: `${named(message.content)} is normal again`, undoable: true }),
       attach: () => this.#attach(),
@@ -273,10 +337,13 @@ class QueueRow extends HTMLElement {
     this.run(how)
   }
 
-  #drag(event) {
-    event.dataTransfer.setData('application/x-cospool-message', this.#message.id)
-    event.dataTransfer.effectAllowed = 'move'
-    this.classList.add('dragged')
+  async #moveToPlace() {
+    const queue = model.rows(this.#place.session).filter((each) => each.status === 'queued')
+    const first = this.#place.index - queue.findIndex((each) => each.id === this.#message.id) + 1
+    const answer = await form('Move to …', [{
+      name: 'place', label: `Position, ${first} to ${first + queue.length - 1}`, value: String(this.#place.index + 1), inputMode: 'numeric', pattern: '[0-9]+', required: true,
+    }], 'Move')
+    if (answer) this.#move(Number(answer.place) - 1)
   }
 
   #attach() {
@@ -312,8 +379,11 @@ class QueueRow extends HTMLElement {
 
   #openEditor() {
     if (this.#editor) return this.#editor.focus()
+    const isLong = this.#message.content.length > LONG || this.#message.content.split('\n').length > TALL
     this.#editor = new Editor(this.#message, this.#place.session, (hadFocus) => {
       this.#editor = null
+      this.#panel?.remove()
+      this.#panel = null
       this.content.hidden = false
       this.classList.remove('edited')
       if (hadFocus) this.edit.focus()
@@ -321,7 +391,9 @@ class QueueRow extends HTMLElement {
     })
     this.content.hidden = true
     this.classList.add('edited')
-    this.content.after(this.#editor.element)
+    show(this.whole, false)
+    if (isLong) this.#panel = panel('Edit the message', this.#editor.element, () => this.#editor?.drop())
+    else this.content.after(this.#editor.element)
     this.#editor.open()
     // Whoever holds it now is this page.
     model.touch()
@@ -329,7 +401,11 @@ class QueueRow extends HTMLElement {
 
   disconnectedCallback() {
     // A row that is only moved comes back at once.
-    setTimeout(() => !this.isConnected && this.#editor?.leave(), 0)
+    setTimeout(() => {
+      if (this.isConnected) return
+      this.#editor?.leave()
+      this.#panel?.remove()
+    }, 0)
   }
 }
 

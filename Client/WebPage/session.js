@@ -1,78 +1,122 @@
-// One session: what runs, its output as it grows, the queue, and the composer.
+// One session: what was done in it, what runs, what waits, and the composer.
 
 import { model, perform, source } from './app.js'
 import './composer.js'
+import './conversation.js'
 import { age, counted, guardPresses, h, reconcile, settle, show, text, toast } from './dom.js'
 import { begun } from './editor.js'
-import { STUCK } from './model.js'
+import { STUCK, isStuck } from './model.js'
+import './next.js'
+import { LiveOutput } from './output.js'
 import './request.js'
-import { moveTo } from './row.js'
+import './row.js'
+import { TitleMenu, entitle } from './title.js'
 
-const OUTPUT_PERIOD = 1000
+/** How long what changes is waited for before the daemon is asked why nothing starts, in milliseconds. */
+const NOTE_AFTER = 400
+
+/** Reasons that the page knows by itself, or shows elsewhere. */
+const TOLD = ['asks', 'stopped', 'working', 'paused', 'unhosted', 'unconsented', 'agentless', 'hostAway', 'merged', 'idle']
+
+/** How much of what was is seen above what is, in pixels. */
+const PEEK = 80
 
 class SessionView extends HTMLElement {
-  #id; #output; #timer; #settling
-  /** Why it is paused, and as of which state of the session that is known. */
-  #reason = null
-  #reasonOf = null
+  #id; #output; #settling
+  /** Why it is paused or does not go on, and as of which state of things that is known. */
+  #known = null
+  #knownOf = null
+  #knownSession
+  #asking
   /** The device that was chosen here, until the event of it comes. */
   #chosen = null
   /** What became of messages that left the queue while they were edited here; nothing as long as nobody said. */
   #over = new Map()
+  /** What ran, or waited for a decision, when the page last looked. */
+  #current = new Map()
 
   open(id) {
     this.#id = id
     this.heading = h('h1')
-    this.about = h('p.meta')
+    this.about = h('span')
     this.pause = h('button', { type: 'button', onclick: () => this.#togglePause() })
+    this.stop = h('button.danger', { type: 'button', hidden: true, onclick: () => this.querySelector('queue-row.running')?.run('stop') }, 'Stop')
     this.host = h('select', { id: 'host', onchange: () => this.#setHost(), onkeydown: (event) => this.#pickHost(event) })
+    this.menu = new TitleMenu(id)
     this.task = h('div.task', { hidden: true })
     this.request = h('div.requests')
     this.more = h('p.meta', { hidden: true })
+    this.nothing = h('p.quiet', {}, 'Nothing has run here yet.')
     this.paused = h('p.strip.warn', { hidden: true })
     this.whyWords = h('span')
     this.hostHere = h('button', { type: 'button', onclick: () => this.#hostHere() })
     this.why = h('p.strip.warn', { hidden: true, role: 'status' }, this.whyWords, ' ', this.hostHere)
     this.trouble = h('p.strip.bad', { hidden: true })
-    this.outputTitle = h('h2')
-    this.outputText = h('pre.output', { tabIndex: 0, role: 'region', 'aria-label': 'Output' })
-    this.outputBox = h('section.outputs', { hidden: true },
-      h('div.bar', {}, this.outputTitle, h('button.link', { type: 'button', onclick: () => this.#showOutput(null) }, 'Close')), this.outputText)
-    this.count = h('h2')
-    this.list = h('div.queue', { role: 'list', 'aria-label': 'Queue' })
-    this.empty = h('p.quiet', {}, 'The queue is empty.')
+    this.#output = new LiveOutput(id)
+    this.past = document.createElement('past-turns')
+    this.current = h('div.queue', { role: 'list', 'aria-label': 'Now' })
+    this.next = document.createElement('next-list')
     this.composer = document.createElement('queue-composer')
-    this.replaceChildren(
-      h('div.bar', {}, this.heading, h('div.buttons', {}, this.pause,
-        h('label', { htmlFor: 'host' }, 'Runs on '), this.host)),
-      this.about, this.trouble, this.paused, this.why, this.request, this.more, this.task, this.outputBox,
-      h('section', {}, this.count, this.list, this.empty), this.composer)
-    this.addEventListener('output', (event) => this.#showOutput(event.detail.id))
-    this.#dragging()
+    this.head = h('div.head', {},
+      h('div.bar', {}, h('div.name', {}, this.heading, this.menu.element), h('div.buttons', {}, this.pause, this.stop)),
+      h('p.meta.about', {}, this.about, h('label', { htmlFor: 'host' }, 'Runs on ', this.host)),
+      this.trouble, this.paused, this.why)
+    this.now = h('section.now', { 'aria-label': 'Now' }, this.current, this.task, this.#output.element)
+    this.talk = h('div.past-and-now', {}, this.nothing, this.past, this.request, this.more, this.now)
+    this.replaceChildren(this.head, this.talk, h('div.beside', {}, this.next), this.composer)
+    this.addEventListener('output', (event) => this.#output.show(event.detail.id))
+    this.past.open(id, (change) => this.#grown(change))
+    this.next.open(id)
     this.composer.open(id)
     guardPresses(this)
+    document.documentElement.classList.add('in-session')
     this.sizes = new ResizeObserver(() => this.#settle())
-    this.sizes.observe(this)
+    for (const each of [this, this.head, this.composer]) this.sizes.observe(each)
     this.update()
   }
 
   /** What comes above a row, or goes, puts another one under the pointer. */
   #settle() {
     this.#settling = null
-    settle([...this.request.children, ...this.list.children])
+    for (const name of ['head', 'composer']) document.documentElement.style.setProperty(`--${name}`, `${this[name].offsetHeight}px`)
+    settle([...this.request.children, ...this.current.children])
+    // Beside the conversation the queue scrolls by itself.
+    settle(this.next.list.children, this.next.scrollTop || scrollY)
+  }
+
+  /** Older prompts come above what somebody looks at, which stays where it is; at first the latest are looked at. */
+  #grown(change) {
+    const isFirst = this.past.hidden
+    const edge = () => (this.past.hidden ? this.talk.getBoundingClientRect().top : this.past.getBoundingClientRect().bottom)
+    const before = edge()
+    change()
+    if (!isFirst || this.contains(document.activeElement) && document.activeElement !== this.composer.field) return scrollBy(0, edge() - before)
+    const bottom = Math.max(...[...this.talk.children].map((each) => each.getBoundingClientRect().bottom))
+    const end = innerHeight - this.composer.offsetHeight
+    // A little of what comes next is in sight, where it stands below, and the end of what was.
+    const room = this.next.getBoundingClientRect().left > this.past.getBoundingClientRect().left ? 16 : Math.min(this.next.offsetHeight, end * 0.4)
+    scrollBy(0, Math.min(bottom - end + room, edge() - this.head.getBoundingClientRect().bottom - PEEK))
   }
 
   disconnectedCallback() {
-    clearInterval(this.#timer)
+    this.#output?.stop()
+    this.menu?.leave()
     this.sizes?.disconnect()
+    clearTimeout(this.#asking)
+    document.documentElement.classList.remove('in-session')
     model.forgetRead()
   }
 
   /** Its rows say how far each message has come. */
   get showsDelivery() { return true }
 
+  get #lines() { return [...this.current.children, ...this.next.list.children] }
+
   /** The daemon is back. */
-  back() { for (const row of this.list.children) row.back() }
+  back() {
+    for (const row of this.#lines) row.back()
+    this.past.back()
+  }
 
   /** Files that were let go over the page. */
   takeFiles(files) { this.composer.add(files) }
@@ -81,25 +125,27 @@ class SessionView extends HTMLElement {
     const session = model.sessions.get(this.#id)
     const task = model.tasks.get(this.#id)
     const rows = model.rows(this.#id)
+    this.#tellPast(rows)
     // What somebody edits here stays, with what was typed, where it left the queue meanwhile; over a reload, too.
-    const edits = [...(model.ready ? begun(this.#id) : []), ...[...this.list.children].flatMap(({ edited }) => edited ?? [])]
+    const edits = [...(model.ready ? begun(this.#id) : []), ...this.#lines.flatMap(({ edited }) => edited ?? [])]
     for (const [id, edit] of new Map(edits.map((each) => [each.id, each]))) {
       if (rows.some((each) => each.id === id)) this.#over.delete(id)
       else rows.push(...this.#left(edit))
     }
     const host = session?.host && session.host !== model.sync?.device ? model.deviceName(session.host) : null
     const away = host && model.sync?.devices?.some(({ id, connected }) => id === session.host && !connected) ? host : null
-    text(this.heading, session?.name || this.#id)
-    document.title = `${session?.name || this.#id} · Cospool`
+    const running = model.running(this.#id)
+    entitle(this.heading, session?.name || this.#id)
     text(this.about, [
       session ? null : model.ready ? 'New session. Your first message creates it.' : '',
       session?.name && session.name !== this.#id ? this.#id : null, session?.project,
     ].filter(Boolean).join(' · '))
     text(this.pause, session?.paused ? 'Resume' : 'Pause')
     show(this.pause, Boolean(session))
+    show(this.stop, Boolean(running))
+    this.menu.update(session)
     this.#updateHost(session)
-    this.#updateStrips(session)
-    this.#updateTask(task)
+    this.#updateStrips(session, rows)
     // What was decided goes when nobody is at it, and moves nothing under a finger.
     if (!this.matches(':hover, :focus-within')) model.forgetRead(8000)
     reconcile(this.request, model.asked(this.#id), {
@@ -107,22 +153,42 @@ class SessionView extends HTMLElement {
     })
     show(this.more, task?.moreRequests > 0)
     if (task?.moreRequests) text(this.more, `${counted(task.moreRequests, 'more request')} will appear when you answer one of these.`)
-    text(this.count, rows.length ? `Queue · ${rows.length}` : 'Queue')
-    show(this.empty, rows.length === 0)
-    const waiting = rows.filter((message) => message.status === 'queued')
-    const [first, last] = [waiting[0], waiting.at(-1)]
-    reconcile(this.list, rows, {
-      key: (message) => message.id, make: () => document.createElement('queue-row'),
-      update: (row, message, index) => row.update(message, {
-        index, session: this.#id, away, first: message === first, last: message === last,
-      }),
-    })
+    this.#updateRows(rows, away)
     this.composer.update()
+    this.past.update()
+    this.#updateTask(task)
     settle(this.request.children)
     // Behind the frame, where it costs nothing to ask where they stand.
     this.#settling ??= setTimeout(() => this.#settle())
-    const running = model.running(this.#id)
-    if (running && running.id !== this.#output && !host) this.#showOutput(running.id)
+    this.#output.update(host ? null : running)
+    show(this.now, this.current.childElementCount > 0 || !this.task.hidden || !this.#output.element.hidden)
+    show(this.nothing, this.past.isEmpty && this.now.hidden && !this.request.childElementCount)
+  }
+
+  /** What is at work or waits for a decision stands behind what was; what waits its turn is the queue. */
+  #updateRows(rows, away) {
+    const waiting = rows.filter((message) => message.status === 'queued')
+    const [first, last] = [waiting[0], waiting.at(-1)]
+    const indexes = new Map(rows.map((message, index) => [message, index]))
+    const place = (message) => ({ index: indexes.get(message), session: this.#id, away, first: message === first, last: message === last })
+    // A row that is written in stays in its list: what is typed goes nowhere else.
+    const edited = new Map(this.#lines.flatMap((row) => (row.edited ? [[row.edited.id, row.parentElement === this.current]] : [])))
+    const isNow = (message) => edited.get(message.id) ?? (!['queued', 'sending'].includes(message.status) || isStuck(message))
+    reconcile(this.current, rows.filter(isNow), {
+      key: (message) => message.id, make: () => document.createElement('queue-row'), update: (row, message) => row.update(message, place(message)),
+    })
+    this.next.update(rows.filter((message) => !isNow(message)), place)
+  }
+
+  /** What ran or had failed, and left the queue, was done. */
+  #tellPast(rows) {
+    if (!model.ready) return
+    const current = new Map(rows.filter(({ status }) => status === 'running' || STUCK.includes(status)).map((message) => [message.id, message]))
+    for (const [id, message] of this.#current) {
+      if (rows.some((each) => each.id === id)) continue
+      this.past.ended(message, this.#output.id === id ? this.#output.text : '')
+    }
+    this.#current = current
   }
 
   /** A message that is edited here and stands in the queue no more; none before the daemon said what became of it. */
@@ -182,26 +248,28 @@ class SessionView extends HTMLElement {
     model.touch()
   }
 
-  #updateStrips(session) {
+  #updateStrips(session, rows) {
     const error = model.activities.get(this.#id)?.currentError
-    show(this.trouble, Boolean(error))
+    // What failed says it itself.
+    show(this.trouble, Boolean(error) && !rows.some(isStuck))
     if (error) text(this.trouble, `The queue is stopped: ${error.message}`)
-    show(this.paused, Boolean(session?.paused))
-    if (session?.paused) {
-      this.#readReason(session)
-      text(this.paused, `Paused${this.#reason ? ` (${this.#reason})` : ''}: nothing starts until you resume it.`)
-    }
     const why = model.obstacle(this.#id)
-    show(this.why, Boolean(why))
-    if (why) {
-      text(this.whyWords, why.words)
-      show(this.hostHere, why.mayRunHere)
-      text(this.hostHere, `Run on ${model.sync?.deviceName}${why.isAway ? ' instead' : ''}`)
+    const waits = rows.some(({ status }) => status === 'queued') && !model.running(this.#id)
+    if (session?.paused || waits && !why) this.#readKnown(session, rows)
+    const known = this.#knownOf ? this.#known : null
+    show(this.paused, Boolean(session?.paused))
+    if (session?.paused) text(this.paused, `Paused${known?.standing === 'paused' && known.note ? ` (${known.note})` : ''}: nothing starts until you resume it.`)
+    const note = waits && !why && known?.note && !TOLD.includes(known.standing) ? known.note : null
+    show(this.why, Boolean(why || note))
+    if (why || note) {
+      text(this.whyWords, why?.words ?? `It waits: ${note}.`)
+      show(this.hostHere, Boolean(why?.mayRunHere))
+      text(this.hostHere, `Run on ${model.sync?.deviceName}${why?.isAway ? ' instead' : ''}`)
     }
-    const note = model.notes.get(`session.${this.#id}`)
-    if (note?.state === 'error') {
+    const said = model.notes.get(`session.${this.#id}`)
+    if (said?.state === 'error') {
       show(this.trouble, true)
-      text(this.trouble, note.words)
+      text(this.trouble, said.words)
     }
   }
 
@@ -212,11 +280,11 @@ class SessionView extends HTMLElement {
     // So does what failed, at its row.
     const isBad = status === 'error' || status === 'completed' && ['failure', 'cancelled'].includes(task.result?.kind)
     const isTold = isBad && model.rows(this.#id).some((each) => STUCK.includes(each.status))
-    const isShown = status !== 'idle' && !task?.request && !task?.question && !isTold
+    const isShown = status !== 'idle' && !(status === 'completed' && this.past.tellsLast) && !task?.request && !task?.question && !isTold
     show(this.task, isShown)
     if (!isShown) return
     const words = {
-      processing: `Working${task?.startTime ? ` for ${age(task.startTime)}` : ''}${task?.operation ? `: ${task.operation}` : ''}`, completed: ended(task),
+      processing: `Working${task?.startTime && age(task.startTime) !== 'now' ? ` for ${age(task.startTime)}` : ''}${task?.operation ? `: ${task.operation}` : ''}`, completed: ended(task),
       error: `Failed: ${task?.error ?? ''}`,
     }[status]
     const progress = task?.todoProgress
@@ -237,92 +305,20 @@ class SessionView extends HTMLElement {
     })
   }
 
-  /** Why it is paused, no event tells. */
-  async #readReason(session) {
-    if (this.#reasonOf === session) return
-    this.#reasonOf = session
-    const known = await source.list(`sessions/${encodeURIComponent(this.#id)}`).catch(() => null)
-    if (this.#reasonOf !== session) return
-    this.#reason = known?.standing === 'paused' ? known.note : null
-    model.touch()
+  /** Why it is paused, and what else keeps it from going on, no event tells. */
+  #readKnown(session, rows) {
+    const of = `${session?.paused} ${rows.map(({ id, status, notBefore }) => id + status + notBefore).slice(0, 3)} ${model.sync?.state}`
+    if (this.#knownOf === of && this.#knownSession === session) return
+    this.#knownOf = of
+    this.#knownSession = session
+    clearTimeout(this.#asking)
+    this.#asking = setTimeout(async () => {
+      const known = await source.list(`sessions/${encodeURIComponent(this.#id)}`).catch(() => null)
+      if (this.#knownOf !== of || this.#knownSession !== session) return
+      this.#known = known
+      model.touch()
+    }, session?.paused ? 0 : NOTE_AFTER)
   }
-
-  // Output.
-
-  #showOutput(id) {
-    clearInterval(this.#timer)
-    this.#output = id ?? model.running(this.#id)?.id
-    show(this.outputBox, Boolean(id))
-    if (!id) return
-    this.outputText.textContent = ''
-    const read = () => !document.hidden && this.#readOutput(id)
-    read()
-    this.#timer = setInterval(read, OUTPUT_PERIOD)
-  }
-
-  async #readOutput(id) {
-    const runs = model.message(id)?.status === 'running'
-    text(this.outputTitle, runs ? 'Live output' : 'Output')
-    try {
-      const { output: kept, outputDevice } = await source.list('history', { message: id, limit: 1 })
-      // Another one is shown by now.
-      if (id !== this.#output) return
-      if (!kept) {
-        const { sync } = model
-        const host = model.sessions.get(this.#id)?.host
-        const there = outputDevice ?? (host && host !== sync?.device ? model.deviceName(host) : null)
-        text(this.outputText, there ? `It ${runs ? 'runs' : 'ran'} on ${there}. Its output is there.`
-          : runs ? 'Nothing was written yet.' : 'Its output was not kept.')
-        if (!runs) clearInterval(this.#timer)
-        return
-      }
-      const { text: output, truncated } = kept
-      const box = this.outputText
-      const follows = box.scrollTop + box.clientHeight >= box.scrollHeight - 8
-      const whole = (truncated ? '… the beginning is not kept\n' : '') + output
-      if (whole === box.textContent) return
-      if (whole.startsWith(box.textContent)) box.append(whole.slice(box.textContent.length))
-      else box.textContent = whole
-      if (follows) box.scrollTop = box.scrollHeight
-    } catch (error) {
-      if (id !== this.#output) return
-      text(this.outputText, error.message)
-    }
-    if (!runs) clearInterval(this.#timer)
-  }
-
-  // Dragging rows.
-
-  #dragging() {
-    const target = (event) => event.target.closest?.('queue-row')
-    const clear = () => this.list.querySelector('.over')?.classList.remove('over', 'below')
-    this.list.addEventListener('dragover', (event) => {
-      if (!event.dataTransfer.types.includes('application/x-cospool-message')) return
-      event.preventDefault()
-      clear()
-      const row = target(event)
-      row?.classList.add('over')
-      row?.classList.toggle('below', isBelow(event, row))
-    })
-    this.list.addEventListener('dragleave', clear)
-    this.list.addEventListener('drop', (event) => {
-      clear()
-      const row = target(event)
-      const id = event.dataTransfer.getData('application/x-cospool-message')
-      if (!row || !id || row.dataset.id === id) return
-      event.preventDefault()
-      const queue = model.rows(this.#id).filter((message) => message.status === 'queued')
-      const from = queue.findIndex((message) => message.id === id)
-      const rest = queue.filter((message) => message.id !== id)
-      const anchor = rest.findIndex((message) => message.id === row.dataset.id)
-      if (from >= 0 && anchor >= 0) moveTo(queue[from], this.#id, anchor + (isBelow(event, row) ? 1 : 0), from)
-    })
-  }
-}
-
-function isBelow(event, row) {
-  const box = row.getBoundingClientRect()
-  return event.clientY > box.top + box.height / 2
 }
 
 function ended(task) {

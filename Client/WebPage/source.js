@@ -59,7 +59,8 @@ export class DaemonSource {
 
   /** Reads something: its path below `/v1`, and what to add as a query. */
   async list(path, query) {
-    const fields = new URLSearchParams(query ?? {}).toString()
+    // A blank as the daemon reads it.
+    const fields = new URLSearchParams(query ?? {}).toString().replaceAll('+', '%20')
     return this.#json('GET', path + (fields ? `?${fields}` : ''))
   }
 
@@ -210,9 +211,9 @@ const ACTIONS = {
   edit: (v) => ['PUT', `messages/${v.id}/content`, { content: v.text, base: v.base }],
   hold: (v) => ['PUT', `messages/${v.id}/hold?editing=true`, { seconds: 60 }],
   release: (v) => ['DELETE', `messages/${v.id}/hold?editing=true`],
-  move: (v) => ['POST', 'messages/move', { ids: [v.id], ...v.to }],
+  move: (v) => ['POST', 'messages/move', { ids: v.ids ?? [v.id], ...v.to }],
   priority: (v) => ['PUT', `messages/${v.id}/priority`, { priority: v.priority }],
-  cancel: (v) => ['POST', 'messages/cancel', { ids: [v.id] }],
+  cancel: (v) => ['POST', 'messages/cancel', { ids: v.ids ?? [v.id] }],
   restore: (v) => ['POST', `messages/${v.id}/restore`],
   retry: (v) => ['POST', `messages/${v.id}/retry`],
   skip: (v) => ['POST', `messages/${v.id}/skip`],
@@ -224,7 +225,9 @@ const ACTIONS = {
   resume: (v) => ['DELETE', `${session(v)}/pause`],
   host: (v) => ['PUT', `${session(v)}/host`, { device: v.device }],
   rename: (v) => ['PATCH', session(v), { name: v.name }],
-  addSession: (v) => ['POST', 'sessions', { id: v.session }],
+  addSession: (v) => ['POST', 'sessions', { id: v.session, name: v.name, project: v.project }],
+  deleteSession: (v) => ['DELETE', session(v)],
+  agent: (v) => [v.agent ? 'PUT' : 'DELETE', `${session(v)}/agent`, v.agent ? { agent: v.agent } : undefined],
   draft: (v) => ['PUT', `${session(v)}/draft?editing=true`, { text: v.text }],
   answer: (v) => ['POST', `asks/${v.id}/answer`, { verdict: v.verdict, text: v.text || undefined, digest: v.digest }],
   undo: (v) => ['POST', 'undo', { change: v.change }],

@@ -21,6 +21,7 @@ import urllib.parse
 from playwright.sync_api import expect as shown
 from playwright.sync_api import sync_playwright
 
+import page_conversation
 import page_everybody
 import page_harm
 import page_needs
@@ -117,6 +118,7 @@ class Browser:
 
 
 PARTS = {
+    "conversation": (page_conversation,),
     "queues": (page_queues, page_needs, page_harm),
     "devices": (page_trouble, page_everybody, page_pictures, page_site),
     "measured": (page_needs, page_everybody, page_harm),
@@ -213,7 +215,7 @@ def main():
         return 2
     start = time.monotonic()
     failed = {}
-    for group in (["queues", "devices"], ["measured"]):
+    for group in (["queues", "devices"], ["conversation"], ["measured"]):
         failed |= together({part: names for part in group if chosen(part, names)})
     still = {}
     for part, checks in failed.items():

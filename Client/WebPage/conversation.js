@@ -1,0 +1,234 @@
+// What was, in a session: each prompt that has ended, who sent it, what the agent wrote, asked and came to.
+
+import { bare, coloured } from './ansi.js'
+import { model, source } from './app.js'
+import { counted, h, reconcile, say, show, text, time } from './dom.js'
+import { markdown } from './markdown.js'
+import { outputOf } from './output.js'
+
+/** How many are shown at once, and how many more on demand. */
+const PART = 20
+/** Entries of the history that are read at once: about eight tell of one prompt. */
+const ENTRIES = 200
+/** Lines of an output that are shown at once: of a short one, all. */
+const LINES = 6
+const SHORT = 10
+/** Letters and lines of a prompt that are shown at once. */
+const LONG = 400
+const TALL = 6
+
+const ENDS = ['succeeded', 'failed', 'interrupted', 'unknown', 'cancelled']
+
+class Conversation extends HTMLElement {
+  #session; #turns = []; #older = []; #times = new Map(); #asked = []; #endings = new Map(); #before; #isRead = false; #isKnown = false; #isBusy = false
+
+  /** `grown` gets a change of what is above the rest, and makes it. */
+  open(session, grown) {
+    this.#session = session
+    this.grown = grown
+    this.more = h('button.older', { type: 'button', hidden: true, onclick: () => this.#showOlder() })
+    this.list = h('div.turns', { role: 'list', 'aria-label': 'What was done' })
+    this.hidden = true
+    this.replaceChildren(this.more, this.list)
+  }
+
+  /** Whether it is known that nothing was done here. */
+  get isEmpty() { return !this.#turns.length && (this.#isKnown || model.ready && !model.sessions.has(this.#session)) }
+
+  /** The daemon is back: what could not be read is read. */
+  back() { this.update() }
+
+  /** Whether what the last prompt came to is read here. */
+  get tellsLast() { return Boolean(this.#turns.at(-1)?.output) }
+
+  update() {
+    for (const { session, asked, words, later } of model.decided.values()) {
+      if (session === this.#session && asked && !later) this.#endings.set(question(asked), words)
+    }
+    // What an undo brought back waits again.
+    const again = this.#turns.filter(({ id }) => model.message(id))
+    if (again.length) {
+      this.#turns = this.#turns.filter((turn) => !again.includes(turn))
+      this.#show()
+    }
+    // Of a session that does not exist there is nothing to be read.
+    if (!this.#isRead && model.ready && model.sessions.has(this.#session)) this.#read()
+  }
+
+  /** A prompt left the queue: it stands here at once, and then with what the daemon says of it. */
+  async ended(message, written) {
+    if (this.#turns.some(({ id }) => id === message.id)) return
+    const turn = { id: message.id, message, output: written ? part(written) : null }
+    this.#turns.push(turn)
+    this.#show()
+    await this.#readTimes({ limit: 60 }).catch(() => {})
+    const now = await outputOf(message.id).catch(() => null)
+    if (now) this.#take(turn, now)
+    const { status, session = this.#session } = turn.message
+    // It was moved elsewhere, or waits again.
+    if (session !== this.#session || ['queued', 'running'].includes(status) && now?.message) this.#turns.splice(this.#turns.indexOf(turn), 1)
+    this.#show()
+  }
+
+  async #read() {
+    this.#isRead = true
+    try {
+      const session = this.#session
+      const [done, cancelled] = await Promise.all(['done', 'cancelled'].map((state) => source.list('queues', { state, session })))
+      // What was cancelled before it ran is nothing that was done.
+      const all = [done, cancelled].flatMap(({ queues }) => queues.flatMap(({ messages }) => messages))
+        .filter(({ id, status, attempts }) => !model.message(id) && (status !== 'cancelled' || attempts))
+      if (all.length) await this.#readTimes({ limit: ENTRIES })
+      const end = ({ id, createdAt }) => this.#times.get(id)?.ended ?? Date.parse(createdAt)
+      this.#older = all.filter(({ id }) => !this.#turns.some((turn) => turn.id === id)).sort((left, right) => end(right) - end(left))
+      if (this.#older.length) await this.#showOlder()
+      this.#isKnown = true
+      model.touch()
+    } catch {
+      // It is read when the daemon is back.
+      this.#isRead = false
+    }
+  }
+
+  async #showOlder() {
+    if (this.#isBusy) return
+    this.#isBusy = true
+    const shown = this.#older.splice(0, PART)
+    try {
+      if (shown.some(({ id }) => !this.#times.has(id)) && this.#before) {
+        await this.#readTimes({ limit: ENTRIES, before: this.#before }).catch(() => {})
+      }
+      // All of them are there before any is shown, so that nothing moves twice.
+      const turns = shown.reverse().map((message) => ({ id: message.id, message }))
+      await Promise.all(turns.map(async (turn) => this.#take(turn, await outputOf(turn.id).catch(() => ({})))))
+      const had = this.#turns.length
+      this.grown(() => {
+        this.#turns.unshift(...turns)
+        this.#show()
+      })
+      if (had) say(`${counted(turns.length, 'older prompt')} shown`)
+    } finally {
+      this.#isBusy = false
+    }
+  }
+
+  #take(turn, { text: written, there, message }) {
+    if (message) turn.message = message
+    turn.output = written ? part(written) : turn.output
+    turn.there = there
+  }
+
+  /** When prompts began and ended, and what was asked: the log says it, the latest first. */
+  async #readTimes(query) {
+    const { entries = [], next } = await source.list('history', { session: this.#session, ...query })
+    if (query.limit === ENTRIES) this.#before = next
+    for (const { at, action, what, message } of entries) {
+      const when = at && Date.parse(at)
+      if (!when) continue
+      if (message) {
+        const times = this.#times.get(message) ?? {}
+        this.#times.set(message, times)
+        if (action === 'running') times.began ??= when
+        else if (ENDS.includes(action) && what.startsWith('attempt')) times.ended ??= when
+        else if (action === 'skipped') times.left ??= when
+      } else if (action === 'task' && /^task: awaiting/.test(what)) {
+        const words = what.slice(what.indexOf(', ') + 2)
+        if (!this.#asked.some((each) => each.at === when && each.words === words)) this.#asked.push({ at: when, words })
+      }
+    }
+  }
+
+  #show() {
+    this.hidden = !this.#turns.length
+    show(this.more, this.#older.length > 0)
+    text(this.more, `Show ${Math.min(PART, this.#older.length)} older`)
+    reconcile(this.list, this.#turns, { key: ({ id }) => id, make: () => h('div', { role: 'listitem' }), update: (node, turn) => this.#fill(node, turn) })
+  }
+
+  #fill(node, turn) {
+    const { message, output, there } = turn
+    const times = this.#times.get(turn.id) ?? {}
+    const asked = this.#asked.filter(({ at }) => at >= times.began && at <= (times.ended ?? Infinity)).sort((left, right) => left.at - right.at)
+    const signature = JSON.stringify([message, output?.count, there, times, asked, asked.map(({ words }) => this.#endings.get(words))])
+    if (node.signature === signature) return
+    node.signature = signature
+    node.className = `turn ${message.status}`
+    const names = (message.attachments ?? []).map(({ name }) => name)
+    const from = message.byAgent ? `an agent on ${message.device}` : message.device
+    node.replaceChildren(...[
+      h('p.meta', {}, when(times.began ?? message.createdAt), ' · ', from, names.length ? ` · ${names.join(', ')}` : ''),
+      prompt(message.content),
+      ...asked.map(({ at, words }) => h('p.decision', {}, when(at), ' ', h('span', { dir: 'auto' }, words),
+        h('span.meta', {}, ` · ${this.#endings.get(words) ?? 'asked'}`))),
+      output ? written(turn.id, output) : there ? h('p.meta', {}, `Its output is on ${there}.`) : null,
+      h('p.end', {}, ending(message), h('span.meta', {}, [
+        times.ended && [' · ', when(times.ended)], times.ended - times.began >= 1000 && ` · ${lasted(times.ended - times.began)}`,
+        message.attempts > 1 && ` · ${message.attempts} attempts`].flat().filter(Boolean))),
+    ].filter(Boolean))
+  }
+}
+
+customElements.define('past-turns', Conversation)
+
+/** What a request is called in the history. */
+const question = ({ request, question: asked }) => (request ? `${request.toolName}: ${request.summary}` : asked?.question)
+
+/** An exact time, shown shortly. */
+function when(at) {
+  const date = new Date(at)
+  return h('time', { dateTime: date.toISOString(), title: date.toLocaleString() }, time(date.getTime()))
+}
+
+/** `8 min`, `1 h 12 min`. */
+function lasted(milliseconds) {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000))
+  const minutes = Math.round(seconds / 60)
+  return seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+function ending({ status, lastError }) {
+  const why = lastError ? `: ${bare(lastError)}` : ''
+  return { succeeded: '✓ Done', skipped: `Skipped${why}`, cancelled: 'Stopped', failed: `Failed${why}` }[status] ?? 'Ended'
+}
+
+/** A text of which the beginning is shown, and all of it on demand. */
+function prompt(content) {
+  const shown = h('div.prompt', { dir: 'auto' }, markdown(content))
+  if (content.length <= LONG && content.split('\n').length <= TALL) return shown
+  shown.classList.add('cut')
+  return h('div', {}, shown, fold('Show all of it', 'Show less', (isOpen) => shown.classList.toggle('cut', !isOpen)))
+}
+
+/** The end of an output, and how many lines it has. */
+function part(output) {
+  const lines = output.replace(/\s+$/, '').split('\n')
+  return { count: lines.length, end: lines.slice(lines.length > SHORT ? -LINES : 0).join('\n') }
+}
+
+/** The end of an output is shown, and all of it on demand: only then it is read whole. */
+function written(id, { count, end }) {
+  const box = h('pre.said', { tabIndex: 0, role: 'group', 'aria-label': 'Output' }, coloured(end))
+  if (count <= SHORT) return box
+  const open = async (isOpen) => {
+    box.classList.toggle('whole', isOpen)
+    if (!isOpen) return box.replaceChildren(...coloured(end))
+    try {
+      const { text: whole } = await outputOf(id)
+      box.replaceChildren(...coloured(whole ?? end))
+    } catch (error) {
+      box.append('\n', error.message)
+    }
+  }
+  return h('div', {}, fold(`Show all ${count} lines of output`, 'Show only the end', open), box)
+}
+
+/** A button that opens and closes. */
+function fold(closed, opened, toggle) {
+  const button = h('button.link.fold', { type: 'button', 'aria-expanded': 'false', onclick: () => {
+    const isOpen = button.getAttribute('aria-expanded') !== 'true'
+    button.setAttribute('aria-expanded', String(isOpen))
+    text(button, isOpen ? opened : closed)
+    toggle(isOpen)
+  } }, closed)
+  return button
+}
