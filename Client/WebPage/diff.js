@@ -10,14 +10,14 @@ const CONTEXT = 3
 const PAIRS_MAX = 250_000
 
 /** Whether a text is a unified diff. */
-export const isDiff = (text) => /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(text) || /^--- .+\n\+\+\+ .+$/m.test(text)
+export const isDiff = (text) => /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(text) || /^(--- .+\n\+\+\+ .+|\*\*\* Begin Patch)$/m.test(text)
 
 /** A unified diff in colours, with how many lines came and went; a long one is folded. */
 export function diffView(text) {
   let inHunk = false
   const lines = text.replace(/\n$/, '').split('\n').map((line) => {
     if (/^(diff |index |similarity |rename |new file |deleted file )/.test(line)) inHunk = false
-    const isName = !inHunk && /^(---|\+\+\+) /.test(line)
+    const isName = !inHunk && /^(---|\+\+\+) /.test(line) || line.startsWith('*** ')
     if (line.startsWith('@@')) inHunk = true
     const kind = isName || line.startsWith('@@') ? 'hunk' : { '+': 'add', '-': 'del' }[line[0]] ?? ''
     return { kind, line }

@@ -134,7 +134,7 @@ def check_put_off(browser, fixture, figures):
     """What was put off stays in its place, says so, and comes back at once where its person wants that."""
     page = browser.page()
     asked = approval(fixture, "later", "not now")
-    card(page, "not now").get_by_role("button", name="Snooze for 5 min").click()
+    card(page, "not now").get_by_role("button", name="Snooze for 15 min").click()
     shown(card(page, "not now")).to_contain_text("The agent keeps waiting")
     card(page, "not now").get_by_role("button", name="Show it again").click()
     shown(card(page, "not now").get_by_role("button", name="Allow")).to_be_visible()

@@ -9,7 +9,7 @@ import Testing
     "nobody": 478, "nobody knows": 31, "nobody can": 39, "of which nobody": 9,
     "as long as nobody": 3,
     "is told": 191, "are told": 46, "was told": 67, "be told": 44, "tells of": 11,
-    "asks leave": 7, "asks for leave": 5, "ask for leave": 6, "leave is": 1,
+    "asks leave": 6, "asks for leave": 5, "ask for leave": 6, "leave is": 1,
     "stands still": 18, "stand still": 2, "stands there": 23, "what stands": 80, "what lies": 8,
     "what is over": 8, "that are over": 5, "what became of": 101, "is harmless": 5,
     "let in": 39, "lets in": 7, "goes on without": 11, "gives back": 4, "is due": 43, "stays so": 4,
