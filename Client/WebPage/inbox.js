@@ -3,10 +3,9 @@
 import { model, perform, source } from './app.js'
 import { counted, guardPresses, h, reconcile, say, settle, show, text, time } from './dom.js'
 import { deed } from './input.js'
-import { rove, shortcutSwitch, usesShortcuts } from './keys.js'
+import { openPalette, rove, shortcutSwitch, usesShortcuts } from './keys.js'
 import './line.js'
 import { STUCK } from './model.js'
-import { openPalette } from './palette.js'
 import { firstLine, found, nameOf, projectName } from './search.js'
 
 /** How long what was decided is shown at least, in milliseconds. */
@@ -43,7 +42,7 @@ class InboxView extends HTMLElement {
     this.filtered = h('p.meta', { hidden: true })
     // What was decided stays where it was until one leaves, or says so.
     // Its place is kept for it: it moves nothing where it comes.
-    this.clear = h('button.link.away', { type: 'button', onclick: () => this.#clear() }, 'Hide decided ones')
+    this.clear = h('button.link', { type: 'button', hidden: true, onclick: () => this.#clear() }, 'Hide decided ones')
     this.list = this.#list('Needs you')
     this.queueOff = h('p.meta', { hidden: true }, 'The thread queue is off, so finished sessions are not listed. To turn it on: ', h('code', {}, 'cospool config set queueEnabled on'))
     this.working = this.#section('Working')
@@ -196,11 +195,12 @@ class InboxView extends HTMLElement {
     if (shown) {
       if (keeps) {
         // One that asks nothing any more, and has failed nowhere, is as small as its thread: its place is kept, too.
-        const isOpen = ({ requests = [], stuck = [] }) => requests.length + stuck.length > 0
+        // What was decided goes by a person's word alone.
+        const isOpen = ({ requests = [], stuck = [] }) => stuck.length > 0 || requests.some((each) => !each.over)
         const before = new Map(shown.map((each) => [each.session, each]))
-        entries = entries.filter((each) => isOpen(each) || !before.has(each.session) || !isOpen(before.get(each.session)))
+        entries = entries.filter((each) => each.requests || !before.has(each.session) || !isOpen(before.get(each.session)))
         const present = new Set(entries.map(({ session }) => session))
-        entries.push(...shown.filter(({ session }) => !present.has(session))
+        entries.push(...shown.filter((each) => !present.has(each.session) && (!each.requests || isOpen(each)))
           .map((each) => ({ ...each, over: each.over ?? this.#told.get(each.session) ?? 'It no longer waits for you.' })))
       }
       const places = new Map(shown.map(({ session }, index) => [session, index]))
@@ -251,7 +251,7 @@ class InboxView extends HTMLElement {
     show(this.search.parentElement, !isNew)
     show(this.queueOff, model.ready && model.settings?.queueEnabled === false)
     this.shortcuts.checked = usesShortcuts()
-    this.clear.classList.toggle('away', !lines.some(({ over, requests = [] }) => over || requests.some((each) => each.over && !model.decided.get(each.id)?.stays)))
+    show(this.clear, lines.some(({ over, requests = [] }) => over || requests.some((each) => each.over && !model.decided.get(each.id)?.stays)))
     // Those that are shown as put off say so themselves.
     const hidden = needs.putOff.filter(({ id }) => !model.decided.has(id)).length
     show(this.off, hidden > 0)

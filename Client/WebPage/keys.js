@@ -1,6 +1,8 @@
-// Keys: one stop of Tab for a list of many rows, the keys of the whole page, and what they are.
+// Keys: one stop of Tab for a list of many rows, the keys of the whole page, and one field that leads everywhere (Ctrl+K).
 
+import { model, undo } from './app.js'
 import { h } from './dom.js'
+import { found } from './search.js'
 import { kept } from './storage.js'
 
 const SHORTCUTS = 'cospool.shortcuts'
@@ -12,7 +14,8 @@ export function shortcutSwitch() {
   return h('input', { type: 'checkbox', checked: usesShortcuts(), onchange: ({ target }) => kept(SHORTCUTS, target.checked ? 'on' : 'off') })
 }
 
-const FOCUSABLE = 'a[href], button, input, select, textarea, summary, [tabindex="0"], [data-roved]'
+/** What Tab stops at by itself. Boxes that scroll are left alone: keys could not reach what they hide. */
+const FOCUSABLE = 'a[href], button, input, select, textarea, summary'
 
 /**
  * Has Tab stop at one row of a list alone, the one that had the focus last; the arrow keys go from row to row.
@@ -24,14 +27,7 @@ export function rove(list, rows) {
     for (const each of row.querySelectorAll(FOCUSABLE)) {
       // A text that is being edited is reached from everywhere.
       if (each.closest('.editor')) continue
-      const before = each.dataset.roved
-      if (isOn && before != null) {
-        before ? (each.tabIndex = before) : each.removeAttribute('tabindex')
-        delete each.dataset.roved
-      } else if (!isOn && before == null && each.tabIndex >= 0) {
-        each.dataset.roved = each.getAttribute('tabindex') ?? ''
-        each.tabIndex = -1
-      }
+      isOn ? each.removeAttribute('tabindex') : (each.tabIndex = -1)
     }
   }
   const turnTo = (row) => {
@@ -79,7 +75,7 @@ const KEYS = [
 ]
 
 /** Shows the keys. */
-export function showKeys() {
+function showKeys() {
   const part = ([title, keys]) => h('section', {}, h('h3', {}, title), h('dl', {}, keys.flatMap(([names, words]) => [
     h('dt', {}, names.split('  ').map((name) => h('kbd', {}, name))), h('dd', {}, words)])))
   const dialog = h('dialog.help', { 'aria-labelledby': 'help-title', onclose: () => dialog.remove() },
@@ -91,7 +87,7 @@ export function showKeys() {
 }
 
 /** The keys that every view has; whether this was one of them. */
-export function pageKey(event, openPalette) {
+export function pageKey(event) {
   if (event.key === '?') return showKeys(), true
   if (!usesShortcuts()) return false
   if (event.key === '/') {
@@ -107,6 +103,79 @@ export function pageKey(event, openPalette) {
   else if (session) location.hash = `#/s/${encodeURIComponent(session)}`
   else openPalette()
   // Its composer comes with it.
-  if (!field && session) setTimeout(() => document.getElementById('composer-text')?.focus(), 0)
+  if (!field && session) addEventListener('hashchange', () => document.getElementById('composer-text')?.focus(), { once: true })
   return true
+}
+
+// The palette.
+
+const FOUND_MAX = 12
+
+const go = (place) => () => (location.hash = place)
+
+const COMMANDS = [
+  { words: 'Inbox', kind: 'View', run: go('#/needs') },
+  { words: 'Sessions', kind: 'View', run: go('#/sessions') },
+  { words: 'Devices', kind: 'View', run: go('#/devices') },
+  { words: 'Undo', kind: 'Command', run: undo },
+  { words: 'Keyboard shortcuts', kind: 'Command', run: showKeys },
+]
+
+/** What fits a query, best first. */
+function choices(query) {
+  const wanted = query.trim().toLowerCase()
+  const commands = COMMANDS.filter(({ words }) => words.toLowerCase().includes(wanted))
+  const sessions = found(query).flatMap(({ session, isNamed, prompts }) => [
+    ...(isNamed ? [{ words: session.name || session.id, kind: 'Session', run: go(`#/s/${encodeURIComponent(session.id)}`) }] : []),
+    ...prompts.slice(0, 3).map((words) => ({ words, kind: `Prompt in ${session.name || session.id}`, run: go(`#/s/${encodeURIComponent(session.id)}`) })),
+  ])
+  const isKnown = [...model.sessions.values()].some(({ id, name }) => [id, name].some((each) => each?.toLowerCase() === wanted))
+  const fresh = wanted && !isKnown ? [{ words: query.trim(), kind: 'New session', run: go(`#/s/${encodeURIComponent(query.trim())}`) }] : []
+  return [...(wanted ? [...sessions, ...commands] : [...commands, ...sessions]).slice(0, FOUND_MAX), ...fresh]
+}
+
+/** Opens it, unless it is open. */
+export function openPalette() {
+  if (document.querySelector('dialog.palette[open]')) return
+  let shown = []
+  let at = 0
+  const mark = () => {
+    for (const [index, option] of [...list.children].entries()) option.setAttribute('aria-selected', String(index === at))
+    list.children[at]?.scrollIntoView({ block: 'nearest' })
+    shown.length ? field.setAttribute('aria-activedescendant', `choice-${at}`) : field.removeAttribute('aria-activedescendant')
+  }
+  const take = (index) => {
+    const choice = shown[index]
+    if (!choice) return
+    dialog.close()
+    choice.run()
+  }
+  const fill = () => {
+    shown = choices(field.value)
+    at = 0
+    list.replaceChildren(...shown.map(({ words, kind }, index) => h('li', {
+      role: 'option', id: `choice-${index}`, onclick: () => take(index), onpointermove: () => at !== index && (at = index, mark()),
+    }, h('span', { dir: 'auto' }, words), ' ', h('small', {}, kind))))
+    none.hidden = shown.length > 0
+    mark()
+  }
+  const field = h('input', {
+    type: 'text', role: 'combobox', 'aria-label': 'Go to', 'aria-expanded': 'true', 'aria-controls': 'choices', autocomplete: 'off', spellcheck: false, dir: 'auto',
+    placeholder: 'Session, prompt or command', oninput: fill, onkeydown: (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+      if (step && shown.length) at = (at + step + shown.length) % shown.length
+      else if (event.key === 'Enter' && !event.isComposing) take(at)
+      else return
+      event.preventDefault()
+      mark()
+    },
+  })
+  const list = h('ul', { id: 'choices', role: 'listbox', 'aria-label': 'Choices' })
+  const none = h('p.quiet', { hidden: true }, 'Nothing fits.')
+  const dialog = h('dialog.palette', { 'aria-label': 'Go to', onclose: () => dialog.remove(), onclick: ({ target }) => target === dialog && dialog.close() },
+    field, list, none)
+  fill()
+  document.body.append(dialog)
+  dialog.showModal()
+  field.focus()
 }

@@ -3,8 +3,7 @@
 import { deliverAll, lock, model, repeatAll, restore, source, undo } from './app.js'
 import { h, reconcile, say, show, text } from './dom.js'
 import './inbox.js'
-import { pageKey, rove } from './keys.js'
-import { openPalette } from './palette.js'
+import { openPalette, pageKey, rove } from './keys.js'
 import './session.js'
 import { syncWords } from './devices.js'
 import { tellUnsaid } from './request.js'
@@ -362,7 +361,7 @@ function keys(event) {
   if ((event.ctrlKey || event.metaKey) && event.key === 'z') {
     event.preventDefault()
     undo()
-  } else if (!event.ctrlKey && !event.metaKey && (view?.key?.(event) || pageKey(event, openPalette))) {
+  } else if (!event.ctrlKey && !event.metaKey && (view?.key?.(event) || pageKey(event))) {
     event.preventDefault()
   }
 }

@@ -79,7 +79,7 @@ class RequestCard extends HTMLElement {
     this.isListed = Boolean(this.closest('needs-view'))
     this.deed = h('p.deed', { role: 'heading', 'aria-level': this.isListed ? '3' : '2' })
     this.meta = h('p.meta')
-    this.title_ = h('div.title', { dir: 'auto' })
+    this.title_ = h('div.title')
     this.what = h('div.what')
     this.remark = h('textarea', { rows: 1, dir: 'auto', oninput: () => this.#keep() })
     this.buttons = h('div.buttons', { role: 'group', 'aria-label': 'Decision' })

@@ -556,7 +556,7 @@ def check_right_to_left(browser, fixture, figures):
     shown(page.locator("queue-row")).to_be_visible()
     page.locator("queue-row").get_by_role("button", name="Edit").click()
     page.get_by_label("New message").fill("نص جديد")
-    sides = page.evaluate("""() => ['queue-row .content', 'request-card .title', '.editor textarea', '#composer-text']
+    sides = page.evaluate("""() => ['queue-row .content', 'request-card .title p', '.editor textarea', '#composer-text']
       .map(each => getComputedStyle(document.querySelector(each)).direction)""")
     expect(sides == ["rtl"] * 4, f"they run {sides}")
     page.get_by_label("New message").fill("")

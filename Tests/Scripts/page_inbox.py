@@ -7,7 +7,7 @@ from playwright.sync_api import expect as shown
 
 from page_common import go, picture
 from page_fixture import expect, until
-from page_harm import approval, card, middle
+from page_harm import PHONE, approval, card
 from page_queues import saved_apart
 
 
@@ -163,7 +163,8 @@ def check_request_input(browser, fixture, figures):
     tool("input-c", "Bash", {"command": "make all\nmake install", "description": "Builds it", "run_in_background": True})
     desk.ask("input-d", kind="question", question="Which **one**?\n\n- `keep` it\n- a [link](https://example.org/)\n\n<img src=x>", options=["keep", "drop"])
     page = browser.page()
-    what = lambda session: line(page, session).locator(".what")
+    what_in = lambda page, session: line(page, session).locator(".what")
+    what = lambda session: what_in(page, session)
     shown(what("input-a")).to_contain_text("src/session.ts")
     shown(what("input-a").locator(".counts")).to_have_text("+2 −1")
     shown(what("input-a").locator("code .del")).to_have_text(["-let a = 1\n"])
@@ -185,6 +186,12 @@ def check_request_input(browser, fixture, figures):
     picture(page, "request-input")
     line(page, "input-d").scroll_into_view_if_needed()
     picture(page, "request-input-end")
+    for name, options in (("phone", PHONE), ("dark", {"color_scheme": "dark"})):
+        other = browser.page(**options)
+        shown(what_in(other, "input-a").locator(".counts")).to_have_text("+2 −1")
+        wide = other.evaluate("document.documentElement.scrollWidth - innerWidth")
+        expect(wide <= 0, f"the page is {wide} px too wide")
+        picture(other, f"request-input-{name}")
     for session in ("input-a", "input-b", "input-c"):
         desk.cli("approve", session)
     line(page, "input-d").get_by_role("button", name="keep", exact=True).click()
@@ -409,7 +416,7 @@ def check_palette(browser, fixture, figures):
     field = page.get_by_role("combobox", name="Go to")
     shown(field).to_be_focused()
     field.fill("albatross")
-    shown(page.get_by_role("option").first).to_contain_text("Prompt in palette-one")
+    shown(page.locator("[role=option]").first).to_contain_text("Prompt in palette-one")
     picture(page, "palette")
     page.keyboard.press("Escape")
     shown(page.get_by_label("New message")).to_be_focused()
@@ -424,3 +431,13 @@ def check_palette(browser, fixture, figures):
         page.keyboard.press("Enter")
         until(lambda: page.url.endswith(place), f"{typed} leads to {place}")
         shown(page.get_by_role("dialog")).to_have_count(0)
+
+
+def check_modules_at_once(browser, fixture, figures):
+    """The page names all its modules at its beginning, so that none waits for another one; each comes once."""
+    page = browser.page()
+    page.reload()
+    shown(page.locator("#sync")).to_have_text("in sync")
+    loaded = page.evaluate("performance.getEntriesByType('resource').map(each => new URL(each.name).pathname.slice(1)).filter(each => each.endsWith('.js'))")
+    named = page.evaluate("[...document.querySelectorAll('link[rel=modulepreload], script[src]')].map(each => each.getAttribute('href') ?? each.getAttribute('src'))")
+    expect(sorted(loaded) == sorted(named), f"loaded without a name, or twice: {sorted(set(loaded) ^ set(named)) or loaded}")
