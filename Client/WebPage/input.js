@@ -31,6 +31,9 @@ function box(text, label) {
 
 const field = (name, ...nodes) => h('div.field', {}, h('p.meta', { dir: 'auto' }, name), ...nodes)
 
+/** A field of one short line stands beside its name. */
+const textField = (name, text) => (text.length > 80 || text.includes('\n') ? field(name, box(text, name)) : h('p.field', {}, h('span.meta', { dir: 'auto' }, name), ' ', h('code', { dir: 'auto' }, text)))
+
 /** Edits that come as a list: each as a change, with whatever else it says. */
 function edits(text) {
   let list
@@ -56,7 +59,7 @@ function fieldsView(fields) {
     if (each === before) return field('change', before.text === after.text ? box(before.text, 'change') : diffView(unified(before.text, after.text)))
     const list = each.name === 'edits' && edits(each.text)
     if (list) return field('edits', ...list)
-    return field(each.name, isDiff(each.text) ? diffView(each.text) : box(each.text, each.name))
+    return isDiff(each.text) ? field(each.name, diffView(each.text)) : textField(each.name, each.text)
   })
 }
 

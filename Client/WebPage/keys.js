@@ -160,7 +160,7 @@ export function openPalette() {
     mark()
   }
   const field = h('input', {
-    type: 'text', role: 'combobox', 'aria-label': 'Go to', 'aria-expanded': 'true', 'aria-controls': 'choices', autocomplete: 'off', spellcheck: false, dir: 'auto',
+    role: 'combobox', 'aria-label': 'Go to', 'aria-expanded': 'true', 'aria-controls': 'choices', autocomplete: 'off', spellcheck: false, dir: 'auto',
     placeholder: 'Session, prompt or command', oninput: fill, onkeydown: (event) => {
       const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
       if (step && shown.length) at = (at + step + shown.length) % shown.length
