@@ -1,12 +1,11 @@
 // The start view: what needs its person, a line for each session, then what works and what does not run.
 
-import { model, perform, source } from './app.js'
+import { firstLine, found, model, nameOf, perform, projectName, source } from './app.js'
 import { counted, guardPresses, h, reconcile, say, settle, show, text, time } from './dom.js'
-import { deed } from './input.js'
-import { openPalette, rove, shortcutSwitch, usesShortcuts } from './keys.js'
+import { deed } from './diff.js'
+import { openPalette, rove, useShortcuts, usesShortcuts } from './keys.js'
 import './line.js'
 import { STUCK } from './model.js'
-import { firstLine, found, nameOf, projectName } from './search.js'
 
 /** How long what was decided is shown at least, in milliseconds. */
 const READ_AFTER = 8000
@@ -14,17 +13,20 @@ const READ_AFTER = 8000
 const OWN_ORDER = 1500
 const FOUND_MAX = 50
 
-/** The project that is shown; empty: all. It holds as long as the page is open. */
+/** They hold as long as the page is open. */
 let project = ''
 let query = ''
 
 class InboxView extends HTMLElement {
-  /** Since when each thing that needs a person is known to. */
+  /** Since when each thing needs a person: that does not begin again when something else changes. */
   #since = new Map()
+  /** When a person last moved a line. */
   #ordered = -Infinity
-  /** Why sessions are paused, by session, and of which sessions that was asked. */
+  /** Why sessions are paused, and of which sessions that was asked. */
   #reasons = new Map()
   #reasonsOf = ''
+  /** How lines ended by what was done here, by session. */
+  #told = new Map()
 
   open() {
     this.heading = h('h1', {}, 'Inbox')
@@ -40,8 +42,7 @@ class InboxView extends HTMLElement {
     this.off = h('p.meta', { hidden: true }, this.offWords, ' ',
       h('button.link', { type: 'button', onclick: () => [...model.later.keys()].forEach((id) => model.takeBackPutOff(id)) }, 'Show'))
     this.filtered = h('p.meta', { hidden: true })
-    // What was decided stays where it was until one leaves, or says so.
-    // Its place is kept for it: it moves nothing where it comes.
+    // Its place is kept for it: it moves nothing when it comes.
     this.clear = h('button.link', { type: 'button', hidden: true, onclick: () => this.#clear() }, 'Hide decided ones')
     this.list = this.#list('Needs you')
     this.queueOff = h('p.meta', { hidden: true }, 'The thread queue is off, so finished sessions are not listed. To turn it on: ', h('code', {}, 'cospool config set queueEnabled on'))
@@ -51,10 +52,8 @@ class InboxView extends HTMLElement {
     this.replaceChildren(h('div.bar', {}, this.heading, h('div.buttons.filter', {}, this.search, this.projects)),
       this.nothing, this.start, this.list, h('div.bar.hidden-ones', {}, this.off, this.filtered, this.clear), this.queueOff,
       this.found.box, this.working.box, this.idle.box,
-      this.hint = h('p.keys', {}, h('label.check', {}, this.shortcuts = shortcutSwitch(), 'Single-key shortcuts:'),
-        [['j', ''], ['k', 'next, previous'], ['a', 'allow'], ['d', 'deny'], ['r', 'retry'], ['s', 'skip or snooze'], ['/', 'search'], ['?', 'all keys']]
-          .flatMap(([key, words]) => [' ', h('kbd', {}, key), words && ` ${words} ·`])))
-    this.hint.lastChild.textContent = ' all keys'
+      h('p.keys', {}, h('label.check', {}, this.shortcuts = h('input', { type: 'checkbox', onchange: () => useShortcuts(this.shortcuts.checked) }), 'Single-key shortcuts'),
+        ' · ', h('kbd', {}, '?'), ' shows all keys'))
     // Its output is shown in its session.
     this.addEventListener('output', ({ detail }) => {
       const session = [...model.queues].find(([, queue]) => queue.some(({ id }) => id === detail.id))?.[0]
@@ -95,7 +94,6 @@ class InboxView extends HTMLElement {
 
   #settle() { settle(this.querySelectorAll('inbox-line, request-card, queue-row')) }
 
-  /** Whether the pointer or the focus is in a list: its lines keep their places then. */
   #isUsed(list) { return list.matches(':hover, :focus-within') }
 
   #clear() {
@@ -106,13 +104,12 @@ class InboxView extends HTMLElement {
 
   // What is shown.
 
-  /** The first time at which a thing was known to need a person: it does not begin again when something else changes. */
   #sinceOf(id, at) {
     if (!this.#since.has(id)) this.#since.set(id, at)
     return this.#since.get(id)
   }
 
-  /** The lines that need a person: what asks, failed, is unknown or merged, oldest first; then the threads that are ready, in their order. */
+  /** What asks, failed, is unknown or merged, oldest first; then the threads that are ready, in their order. */
   #entries(needs) {
     const bySession = new Map()
     const entry = (session) => {
@@ -134,21 +131,21 @@ class InboxView extends HTMLElement {
       const kind = line.requests.length ? 'asks' : message.merged ? 'merged' : message.status === 'failed' ? 'failed' : 'unknown'
       const words = kind === 'asks' ? askWords(line.requests) : message.merged ? 'was edited in two places' : failureWords(message)
       return { ...line, kind, words, since: Math.min(...line.sinces), thread: model.threads.find(({ session }) => session === line.session) }
-    }).sort((left, right) => left.since - right.since || nameOf(left.session).localeCompare(nameOf(right.session)))
+    }).sort(byAge)
     const ready = needs.ready.filter(({ session }) => !bySession.has(session)).map((thread, index, all) => {
       const task = model.tasks.get(thread.session)
       const isDone = task?.status === 'completed' && task.result?.kind === 'success'
       const ended = firstLine(task?.result?.error ?? task?.error)
       const why = model.obstacle(thread.session)
       return {
-        session: thread.session, kind: isDone ? 'done' : 'ready', thread, since: isDone ? task.lastUpdateTime : Date.parse(thread.queuedAt), isFirst: index === 0, isLast: index === all.length - 1,
+        session: thread.session, kind: isDone ? 'done' : 'ready', thread, since: isDone ? task.lastUpdateTime : Date.parse(thread.queuedAt), up: all[index - 1]?.session, down: all[index + 1]?.session,
         words: isDone ? firstLine(task.result.summary) || 'Its agent is done.' : why?.words ?? (waitingWords(thread.session) || ended), mend: this.#mend(thread.session, why),
       }
     })
     return { first, ready }
   }
 
-  /** What works and what does not run, of the sessions that have no line above. */
+  /** Of the sessions that have no line above. */
   #others(above, needs) {
     const working = []
     const idle = []
@@ -175,8 +172,7 @@ class InboxView extends HTMLElement {
         idle.push({ session: id, kind: 'limit', thread, words: `Waits until ${time(Date.parse(next.notBefore))}${next.lastError ? `: ${firstLine(next.lastError)}` : ''}` })
       } else if (thread) working.push({ session: id, kind: 'locked', thread, words: 'Locked until its agent is done', since: Date.parse(thread.queuedAt) })
     }
-    const byName = (left, right) => nameOf(left.session).localeCompare(nameOf(right.session))
-    return { working: working.sort((left, right) => (left.since ?? 0) - (right.since ?? 0) || byName(left, right)), idle: idle.sort(byName) }
+    return { working: working.sort(byAge), idle: idle.sort(byAge) }
   }
 
   #mend(session, why) {
@@ -188,14 +184,13 @@ class InboxView extends HTMLElement {
     perform('stop', { session }, { done: ({ stopped, device }) => (!stopped ? 'No agent is at work' : device ? `Stopping on ${device}` : 'Stopped') })
   }
 
-  /** Fills a list; as long as somebody is at it nothing in it changes places, and what goes keeps its own. */
+  /** With the pointer or the focus in a list, no line changes its place, and what goes keeps its own. */
   #fill(list, entries, { keeps = false } = {}) {
     const isUsed = this.#isUsed(list)
     const shown = isUsed && list.shown
     if (shown) {
       if (keeps) {
-        // One that asks nothing any more, and has failed nowhere, is as small as its thread: its place is kept, too.
-        // What was decided goes by a person's word alone.
+        // One that asks nothing any more would be as small as its thread. What was decided goes only if its person says so.
         const isOpen = ({ requests = [], stuck = [] }) => stuck.length > 0 || requests.some((each) => !each.over)
         const before = new Map(shown.map((each) => [each.session, each]))
         entries = entries.filter((each) => each.requests || !before.has(each.session) || !isOpen(before.get(each.session)))
@@ -206,7 +201,8 @@ class InboxView extends HTMLElement {
       const places = new Map(shown.map(({ session }, index) => [session, index]))
       // A person who moves one sees it move.
       if (performance.now() - this.#ordered > OWN_ORDER || !keeps) {
-        entries = entries.map((each, index) => ({ each, place: places.get(each.session) ?? shown.length + index })).sort((left, right) => left.place - right.place).map(({ each }) => each)
+        const place = ({ session }) => places.get(session) ?? shown.length
+        entries.sort((left, right) => place(left) - place(right))
       }
     } else this.#told.clear()
     list.shown = entries
@@ -215,12 +211,8 @@ class InboxView extends HTMLElement {
     return entries
   }
 
-  /** How lines ended by what was done here, by session. */
-  #told = new Map()
-
   update() {
     document.title = 'Inbox · Cospool'
-    // With no pointer and no focus in the list, what was decided goes, and moves nothing under a finger.
     if (!this.#isUsed(this.list)) model.forgetRead(READ_AFTER)
     const needs = model.needs()
     const { first, ready } = this.#entries(needs)
@@ -263,11 +255,10 @@ class InboxView extends HTMLElement {
     this.#settle()
   }
 
-  /** The sessions that fit the search and have no line, each with the prompt that fits. */
   #alsoFound(results, above, others) {
     const shown = new Set([...above, ...others.map(({ session }) => session)])
     return [...results.values()].filter(({ session }) => !shown.has(session.id)).slice(0, FOUND_MAX)
-      .map(({ session, prompts }) => ({ session: session.id, kind: 'found', words: prompts[0] ?? waitingWords(session.id) }))
+      .map(({ session: { id } }) => ({ session: id, kind: 'found', words: waitingWords(id) }))
   }
 
   #fillProjects() {
@@ -304,22 +295,17 @@ class InboxView extends HTMLElement {
     const threads = model.threads.filter((each) => each.locked === thread.locked)
     const here = threads.findIndex((each) => each.session === session)
     if (here < 0) return say('It is no longer there')
-    if (name === 'later') {
-      this.#told.set(session, 'Later: it is at the end, locked until its agent is done.')
-      return perform('threadRequeue', { session }, { done: `${title} is at the end, and locked until its agent is done`, undoable: true })
+    const [action, words] = { later: ['threadRequeue', 'is at the end, locked until its agent is done'], done: ['threadRemove', 'is removed from the list'] }[name] ?? []
+    if (action) {
+      this.#told.set(session, `It ${words}.`)
+      return perform(action, { session }, { done: `${title} ${words}`, undoable: true })
     }
-    if (name === 'done') {
-      this.#told.set(session, 'Done: it left the list.')
-      return perform('threadRemove', { session }, { done: `${title} left the list`, undoable: true })
-    }
-    // Beside the line that is shown there: others may stand between, in the part above.
-    const lines = (this.list.shown ?? []).filter((each) => each.thread && !each.requests?.length && !each.stuck?.length && !each.over).map((each) => each.session)
-    const beside = lines[lines.indexOf(session) + (name === 'up' ? -1 : 1)]
-    const place = threads.findIndex((each) => each.session === beside)
+    const isUp = name === 'up'
+    const place = threads.findIndex((each) => each.session === entry[name])
     // The line is as old as its last frame.
-    if (place < 0 || (name === 'up' ? place > here : place < here)) return say(name === 'up' ? 'It is the first' : 'It is the last')
+    if (place < 0 || isUp === place > here) return say(isUp ? 'It is the first' : 'It is the last')
     this.#ordered = Infinity
-    await perform('threadMove', { session, to: { [name === 'up' ? 'before' : 'after']: beside } }, { done: name === 'up' ? 'Moved up' : 'Moved down', undoable: true })
+    await perform('threadMove', { session, to: { [isUp ? 'before' : 'after']: entry[name] } }, { done: isUp ? 'Moved up' : 'Moved down', undoable: true })
     this.#ordered = performance.now()
   }
 
@@ -338,24 +324,20 @@ class InboxView extends HTMLElement {
     }
     const at = stops[here]
     const verdict = { a: 'allowed', d: 'denied' }[event.key]
-    const press = (row, action) => {
-      const button = row?.querySelector(`[data-action="${action}"]:not([hidden])`)
-      if (button && row === at) row.run(action)
-      else button?.focus()
-      return Boolean(button)
-    }
-    if (event.key === 'r') return press(at?.closest('queue-row') ?? this.querySelector('queue-row'), 'retry')
-    if (event.key === 's') return at?.matches('request-card:not(.over)') ? (at.snooze(), true) : press(at?.closest('queue-row') ?? this.querySelector('queue-row'), 'skip')
-    const card = at && !at.matches('.over') ? at.closest('request-card') : this.querySelector('request-card:not(.over)')
-    if (!card || !verdict) return false
-    const button = card.querySelector(`[data-verdict="${verdict}"]:not(:disabled)`)
-    if (button && at === card) card.decide(verdict)
-    else if (button) button.focus()
-    return Boolean(button)
+    const action = { r: 'retry', s: 'skip' }[event.key]
+    if (event.key === 's' && at?.matches('request-card:not(.over)')) return at.snooze(), true
+    const kind = verdict ? 'request-card:not(.over)' : action && 'queue-row'
+    if (!kind) return false
+    // What has the focus is decided on; else the first press goes to what could be.
+    const part = at?.matches('request-card, queue-row') && (at.matches(kind) || verdict) ? at : this.querySelector(kind)
+    const button = part?.matches(kind) && part.querySelector(verdict ? `[data-verdict="${verdict}"]:not(:disabled)` : `[data-action="${action}"]:not([hidden])`)
+    if (!button) return false
+    if (part !== at) button.focus()
+    else verdict ? part.decide(verdict) : part.run(action)
+    return true
   }
 }
 
-/** What a session asks, in its line. */
 function askWords(requests) {
   const open = requests.filter(({ over }) => !over)
   if (open.length > 1) return counted(open.length, 'request')
@@ -367,6 +349,8 @@ function failureWords({ status, attempts, lastError }) {
   const tries = attempts > 1 ? `${attempts} attempts` : null
   return [tries, firstLine(lastError) || (status === 'unknown' ? 'Its outcome is unknown.' : '')].filter(Boolean).join(' · ')
 }
+
+const byAge = (left, right) => (left.since ?? 0) - (right.since ?? 0) || nameOf(left.session).localeCompare(nameOf(right.session))
 
 const projectOf = (session) => projectName(model.sessions.get(session)?.project)
 

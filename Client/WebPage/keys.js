@@ -1,18 +1,14 @@
 // Keys: one stop of Tab for a list of many rows, the keys of the whole page, and one field that leads everywhere (Ctrl+K).
 
-import { model, undo } from './app.js'
+import { found, model, undo } from './app.js'
 import { h } from './dom.js'
-import { found } from './search.js'
 import { kept } from './storage.js'
 
 const SHORTCUTS = 'cospool.shortcuts'
 /** Whether a letter alone does something in this browser. */
 export const usesShortcuts = () => localStorage.getItem(SHORTCUTS) !== 'off'
 
-/** The switch for that: whoever dictates presses letters, too. */
-export function shortcutSwitch() {
-  return h('input', { type: 'checkbox', checked: usesShortcuts(), onchange: ({ target }) => kept(SHORTCUTS, target.checked ? 'on' : 'off') })
-}
+export const useShortcuts = (isOn) => kept(SHORTCUTS, isOn ? 'on' : 'off')
 
 /** What Tab stops at by itself. Boxes that scroll are left alone: keys could not reach what they hide. */
 const FOCUSABLE = 'a[href], button, input, select, textarea, summary'
@@ -68,42 +64,31 @@ export function rove(list, rows) {
   })
 }
 
-const KEYS = [
-  ['Everywhere', [['Ctrl K', 'Go to a session, a view or a command'], ['c', 'Write a prompt'], ['/', 'Search'], ['Ctrl Z', 'Undo what you did last in this page'], ['?', 'Show these keys']]],
-  ['Inbox', [['j  k', 'Next, previous'], ['a  d', 'Allow, deny'], ['r  s', 'Retry, skip what failed; s snoozes a request'], ['↑  ↓', 'Next or previous line']]],
-  ['Queue', [['↑  ↓', 'On a position: move the message'], ['Home  End', 'On a position: move it to the top, to the end'], ['Ctrl Enter', 'Queue or save the text']]],
-]
+const KEYS = Object.entries({
+  'Ctrl K': 'Go to a session, a view or a command', c: 'Write a prompt', '/': 'Search', 'Ctrl Z': 'Undo what you did last in this page',
+  'j k': 'Inbox: next, previous', 'a d': 'Allow, deny', 'r s': 'Retry, skip; of a request, s is Snooze', '↑ ↓': 'Next or previous row; on a position: move the message',
+  'Ctrl Enter': 'Queue or save the text', '?': 'Show these keys',
+})
 
-/** Shows the keys. */
 function showKeys() {
-  const part = ([title, keys]) => h('section', {}, h('h3', {}, title), h('dl', {}, keys.flatMap(([names, words]) => [
-    h('dt', {}, names.split('  ').map((name) => h('kbd', {}, name))), h('dd', {}, words)])))
-  const dialog = h('dialog.help', { 'aria-labelledby': 'help-title', onclose: () => dialog.remove() },
-    h('h2', { id: 'help-title' }, 'Keyboard'), h('div.parts', {}, KEYS.map(part)),
-    h('p', {}, h('label.check', {}, shortcutSwitch(), 'Use single letters as shortcuts')),
+  const dialog = h('dialog.help', { 'aria-labelledby': 'help-title', onclose: () => dialog.remove() }, h('h2', { id: 'help-title' }, 'Keyboard'),
+    h('dl', {}, KEYS.flatMap(([name, words]) => [h('dt', {}, h('kbd', {}, name)), h('dd', {}, words)])),
     h('div.buttons', {}, h('button', { type: 'button', autofocus: true, onclick: () => dialog.close() }, 'Close')))
   document.body.append(dialog)
   dialog.showModal()
 }
 
 /** The keys that every view has; whether this was one of them. */
-export function pageKey(event) {
-  if (event.key === '?') return showKeys(), true
-  if (!usesShortcuts()) return false
-  if (event.key === '/') {
-    const field = document.getElementById('inbox-search')
-    if (field) field.focus()
-    else openPalette()
-    return true
-  }
-  if (event.key !== 'c') return false
-  const field = document.getElementById('composer-text')
-  const session = document.activeElement?.closest('[data-session]')?.dataset.session
-  if (field) field.focus()
-  else if (session) location.hash = `#/s/${encodeURIComponent(session)}`
-  else openPalette()
+export function pageKey({ key }) {
+  if (key === '?') return showKeys(), true
+  if (!usesShortcuts() || !['/', 'c'].includes(key)) return false
+  const focus = () => document.getElementById(key === 'c' ? 'composer-text' : 'inbox-search')?.focus() ?? document.activeElement.matches('input, textarea')
+  const session = document.activeElement.closest('[data-session]')?.dataset.session
+  if (focus()) return true
+  if (key === '/' || !session) return openPalette(), true
+  location.hash = `#/s/${encodeURIComponent(session)}`
   // Its composer comes with it.
-  if (!field && session) addEventListener('hashchange', () => document.getElementById('composer-text')?.focus(), { once: true })
+  addEventListener('hashchange', focus, { once: true })
   return true
 }
 

@@ -1,12 +1,11 @@
 // One session in the inbox: a line with its reason, and below it what is asked or what failed, opened in place.
 
-import { model, perform } from './app.js'
+import { model, nameOf, projectName, source } from './app.js'
 import { age, disable, h, reconcile, show, text, time } from './dom.js'
 import './request.js'
 import './row.js'
-import { nameOf, projectName } from './search.js'
 
-/** A line's tag for each kind, and the form of its dot. */
+/** The tag of each kind, and its dot. */
 const KINDS = {
   asks: ['asks', 'ask'], failed: ['failed', 'fail'], unknown: ['unknown', 'fail'], merged: ['merged text', 'fail'], done: ['done, unread', 'done'], ready: ['your turn', 'done'],
   working: ['working', 'on'], off: ['not running', 'off'], paused: ['paused', 'paused'], limit: ['waits', 'off'], locked: ['locked', ''], found: ['', ''],
@@ -23,7 +22,7 @@ class InboxLine extends HTMLElement {
       type: 'button', 'data-action': name, title: words ?? '', onclick: () => this.dispatchEvent(new CustomEvent('act', { bubbles: true, detail: { name, entry: this.#entry } })),
     }, label)
     this.dot = h('i.dot', { 'aria-hidden': 'true' })
-    this.link = h('a', { dir: 'auto', onclick: () => perform('threadView', { session: this.#entry.session }).catch(() => {}) })
+    this.link = h('a', { dir: 'auto', onclick: () => this.#entry.thread && source.act('threadView', this.#entry).catch(() => {}) })
     this.who = h('p.who', { role: 'heading', 'aria-level': '2' }, this.link)
     this.tag = h('b.tag')
     this.words = h('p.words', { dir: 'auto' })
@@ -42,21 +41,15 @@ class InboxLine extends HTMLElement {
   /** What ignores presses for a moment after it moved. */
   get pressed() { return [this.tools] }
 
-  get entry() { return this.#entry }
-
   /** Shows an entry: `{session, kind, words, since, requests, stuck, thread, mend, progress, over}`. */
   update(entry) {
-    const isOther = this.#entry?.session !== entry.session
     this.#entry = entry
     const { session, kind, requests = [], stuck = [], thread, mend, progress, over } = entry
     const name = nameOf(session)
     const known = model.sessions.get(session)
     const [tag, dot] = KINDS[kind]
-    if (isOther) {
-      this.dataset.session = session
-      this.link.href = `#/s/${encodeURIComponent(session)}`
-    }
-    this.dataset.kind = kind
+    if (!this.link.href) this.link.href = `#/s/${encodeURIComponent(session)}`
+    Object.assign(this.dataset, { session, kind })
     text(this.link, name)
     this.dot.className = `dot ${dot}`
     text(this.tag, tag)
@@ -76,15 +69,16 @@ class InboxLine extends HTMLElement {
     }
     show(this.progress, Boolean(progress?.total))
     if (progress?.total) Object.assign(this.progress, { max: progress.total, value: progress.completed })
-    const isListed = Boolean(thread) && !requests.length && !stuck.length
-    const isMovable = isListed && !thread.locked && !(entry.isFirst && entry.isLast)
-    const shown = { mend, unlock: thread?.locked && !requests.length && !stuck.length, up: isMovable, down: isMovable, later: isListed && !thread.locked, done: isListed && !thread.locked }
+    const isListed = thread && !requests.length && !stuck.length
+    const isReady = isListed && !thread.locked
+    const isMovable = isReady && (entry.up || entry.down)
+    const shown = { mend, unlock: isListed && !isReady, up: isMovable, down: isMovable, later: isReady, done: isReady }
     for (const button of this.tools.children) {
       const action = button.dataset.action
       show(button, Boolean(shown[action]))
       if (action === 'mend' && mend) text(button, mend.label)
       button.setAttribute('aria-label', `${{ up: 'Move up', down: 'Move down' }[action] ?? button.textContent}: ${name}`)
-      disable(button, over || action === 'up' && entry.isFirst || action === 'down' && entry.isLast)
+      disable(button, over || ['up', 'down'].includes(action) && !entry[action])
     }
     reconcile(this.requests, requests, { key: (each) => each.id, make: () => document.createElement('request-card'), update: (card, each) => card.update(each) })
     const host = known?.host

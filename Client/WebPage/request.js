@@ -1,12 +1,11 @@
 // What an agent asks: permission for something, or an answer.
 
-import { drafts, failed, model, perform, source } from './app.js'
+import { drafts, failed, firstLine, model, nameOf, perform, source } from './app.js'
 import { Unreachable } from './source.js'
-import { age, h, say, show, text, time, toast } from './dom.js'
-import { deed, inputView } from './input.js'
+import { age, h, say, show, text, toast } from './dom.js'
+import { deed, inputView } from './diff.js'
 import { markdown } from './markdown.js'
 import { asks } from './model.js'
-import { firstLine, nameOf } from './search.js'
 import { keptText } from './storage.js'
 
 const DRAFT = 'answer.'
@@ -128,7 +127,6 @@ class RequestCard extends HTMLElement {
       count > 1 && !asked.over ? `${place} of ${count}` : null, request?.toolName, this.isListed ? null : device, !this.isListed && asked.at ? age(asked.at) : null,
       !asked.over && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
     ].filter(Boolean).join(' · '))
-    this.meta.title = expires ? `Until ${time(expires)}` : ''
     const running = this.isListed && model.running(session)
     show(this.context, Boolean(running))
     if (running) text(this.prompt, `For “${firstLine(running.content)}”`)
@@ -206,11 +204,11 @@ class RequestCard extends HTMLElement {
       ? [button('Allow', 'allowed', '.main'), button('Deny', 'denied', '.danger')]
       : [...(question.options ?? []).map((option) => button(option, 'answered', '.option', option)),
         button('Answer', 'answered', '.main'), button('Decline and stop the turn', 'cancelled', '')]
-    // What is typed stands before the button that sends it.
-    const at = choices.findIndex((each) => each.dataset.verdict === 'answered' && !each.matches('.option'))
-    request ? choices.push(this.remark) : choices.splice(Math.max(at, 0), 0, at > 0 && h('span.break'), this.remark)
+    // An answer stands before the button that sends it.
+    const at = request || consent ? choices.length : choices.length - 2
+    choices.splice(at, 0, ...(question?.options?.length ? [h('span.break')] : []), this.remark)
     const types = document.activeElement === this.remark
-    this.buttons.replaceChildren(...choices.filter(Boolean))
+    this.buttons.replaceChildren(...choices)
     if (types) this.remark.focus({ preventScroll: true })
     // It is hidden from the list of what needs a person, and from nothing else.
     if (this.isListed) this.buttons.append(h('button.later.link', {
@@ -221,13 +219,10 @@ class RequestCard extends HTMLElement {
 
   /** Hides it for a while; it can be taken back. */
   snooze() {
-    if (!model.decided.has(this.#id)) this.#putOff(SNOOZE)
-  }
-
-  #putOff(minutes) {
     const [id, session, asked] = [this.#id, this.#session, this.#asked]
-    model.putOff(id, minutes)
-    model.decide(id, { session, asked, later: true, words: `Hidden here for ${minutes} min. The agent keeps waiting.` })
+    if (model.decided.has(id)) return
+    model.putOff(id, SNOOZE)
+    model.decide(id, { session, asked, later: true, words: `Hidden here for ${SNOOZE} min. The agent keeps waiting.` })
   }
 
   #keep() {

@@ -357,6 +357,7 @@ def check_running(browser, fixture, figures):
     go(page, "#/needs")
     line = row(page, "Fail at once")
     shown(page.locator("inbox-line", has=line).locator(".head")).to_contain_text("no such branch")
+    page.wait_for_timeout(600)
     line.get_by_role("button", name="Retry: Fail at once", exact=True).click()
     until(lambda: any(message.get("attempts", 0) >= 2 for message in desk.queue("run")), "it is tried again")
     shown(line).to_contain_text("2 attempts")
