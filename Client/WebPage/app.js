@@ -250,3 +250,28 @@ export function filesProblem(files, present = []) {
   const total = [...present, ...files].reduce((sum, file) => sum + file.size, 0)
   if (total > FILES_MAX) return 'Together they are larger than 11 MiB. Attach the rest to the queued message.'
 }
+
+// Names, and what is found by words.
+
+/** The last part of a project's path. */
+export const projectName = (path) => path?.replace(/\/+$/, '').split('/').at(-1) || ''
+
+export const nameOf = (id) => model.sessions.get(id)?.name || id
+
+export const firstLine = (text) => text?.split('\n').find((line) => line.trim())?.trim() ?? ''
+
+/** The sessions that fit all words of a query by name, project or prompt: `{session, isNamed, prompts}`, with the lines of the prompts that fit. */
+export function found(query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean)
+  const fits = (text) => words.every((word) => text.includes(word))
+  return [...model.sessions.values()].flatMap((session) => {
+    const isNamed = fits(`${session.name ?? ''} ${session.id} ${session.project ?? ''}`.toLowerCase())
+    const prompts = words.length ? model.rows(session.id).filter(({ content }) => fits(content.toLowerCase())).map(({ content }) => lineWith(content, words[0])) : []
+    return isNamed || prompts.length ? [{ session, isNamed, prompts }] : []
+  }).sort((left, right) => right.isNamed - left.isNamed || nameOf(left.session.id).localeCompare(nameOf(right.session.id)))
+}
+
+/** The line of a text that has a word. */
+function lineWith(text, word) {
+  return text.split('\n').find((line) => line.toLowerCase().includes(word))?.trim() ?? firstLine(text)
+}

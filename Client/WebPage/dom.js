@@ -113,7 +113,7 @@ export function settle(elements, scrolled = scrollY) {
 /** Keeps presses of a pointer from what moved under it a moment ago. Keys go to what has the focus, wherever it moves. */
 export function guardPresses(view) {
   view.addEventListener('click', (event) => {
-    const part = event.target.closest('request-card, queue-row, li.thread')
+    const part = event.target.closest('request-card, queue-row, inbox-line')
     // A press by a key or by a program has no place.
     if (!event.detail || !part || !(part.settlesUntil > performance.now())) return
     if (!part.pressed?.some((each) => each.contains(event.target))) return

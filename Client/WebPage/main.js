@@ -2,7 +2,8 @@
 
 import { deliverAll, lock, model, repeatAll, restore, source, undo } from './app.js'
 import { h, reconcile, say, show, text } from './dom.js'
-import './needs.js'
+import './inbox.js'
+import { openPalette, pageKey, rove } from './keys.js'
 import './session.js'
 import { syncWords } from './devices.js'
 import { tellUnsaid } from './request.js'
@@ -84,6 +85,7 @@ async function begin() {
       model.sentElsewhere(key)
     }
   })
+  rove(document.getElementById('sessions'), 'li')
   go()
 }
 
@@ -180,6 +182,8 @@ async function go() {
   main.replaceChildren(next)
   view = next
   view.open(id)
+  for (const list of main.querySelectorAll('.queue')) if (!list.closest('inbox-line')) rove(list, 'queue-row')
+  for (const list of main.querySelectorAll('.sessions ul')) rove(list, 'li')
   readUnsent()
   if (document.activeElement === document.body || go.wasHere) main.focus({ preventScroll: true })
   go.wasHere = true
@@ -293,7 +297,7 @@ function fillSessions(list) {
   list.order = new Map(sessions.map(({ id }, index) => [id, index]))
   reconcile(list, sessions, {
     key: (session) => session.id,
-    make: (session) => h('li', {}, h('a', { href: `#/s/${encodeURIComponent(session.id)}` }, h('i.dot', { 'aria-hidden': 'true' }), h('span'), h('small'), h('b.count'), h('span.unseen'))),
+    make: (session) => h('li', {}, h('a', { href: `#/s/${encodeURIComponent(session.id)}` }, h('i.dot', { 'aria-hidden': 'true' }), h('span', { dir: 'auto' }), h('small'), h('b.count'), h('span.unseen'))),
     update: (row, session) => {
       const [dot, label, state, count, unseen] = row.firstChild.children
       const { kind, words } = session.stands
@@ -328,6 +332,12 @@ function dragged(event) {
 }
 
 function keys(event) {
+  if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === 'k') {
+    event.preventDefault()
+    return openPalette()
+  }
+  // What is open in front of the page has its own keys.
+  if (document.querySelector('dialog[open]')) return
   const types = (event.key.length === 1 || event.key === 'Enter') && !event.ctrlKey && !event.metaKey
   if (event.target.closest?.('input, textarea, select, [contenteditable]')) {
     keys.typedAt = types ? Date.now() : 0
@@ -342,7 +352,7 @@ function keys(event) {
   if ((event.ctrlKey || event.metaKey) && event.key === 'z') {
     event.preventDefault()
     undo()
-  } else if (!event.ctrlKey && !event.metaKey && view?.key?.(event)) {
+  } else if (!event.ctrlKey && !event.metaKey && (view?.key?.(event) || pageKey(event))) {
     event.preventDefault()
   }
 }

@@ -344,12 +344,11 @@ export class Model extends EventTarget {
       for (const message of queue) if (isStuck(message)) stuck.push({ session, message })
     }
     const threads = this.settings?.queueEnabled === false ? [] : this.threads
+    const ready = threads.filter((thread) => !thread.locked)
     return {
-      requests: open, putOff, stuck,
-      ready: threads.filter((thread) => !thread.locked), locked: threads.filter((thread) => thread.locked),
-      count: open.length + stuck.length + threads.filter((thread) => !thread.locked
-        // What is counted above is counted once.
-        && !open.some((each) => each.session === thread.session) && !stuck.some((each) => each.session === thread.session)).length,
+      requests: open, putOff, stuck, ready, locked: threads.filter((thread) => thread.locked),
+      // Of sessions: one that needs its person for two reasons is one.
+      count: new Set([...open, ...stuck, ...ready].map(({ session }) => session)).size,
     }
   }
 

@@ -1,12 +1,18 @@
-// What an agent asks: leave for something, or an answer.
+// What an agent asks: permission for something, or an answer.
 
-import { drafts, failed, model, perform, source } from './app.js'
+import { drafts, failed, firstLine, model, nameOf, perform, source } from './app.js'
 import { Unreachable } from './source.js'
 import { age, h, say, show, text, toast } from './dom.js'
+import { deed, inputView } from './diff.js'
+import { markdown } from './markdown.js'
 import { asks } from './model.js'
 import { keptText } from './storage.js'
 
 const DRAFT = 'answer.'
+/** How long Snooze hides a request, in minutes. */
+const SNOOZE = 15
+/** How many lines of the agent's output stand beside a request. */
+const OUTPUT_LINES = 3
 /** What was typed for a request and not sent: `{text, asked}`. */
 const typed = (id) => keptText(drafts.get(DRAFT + id))
 
@@ -68,17 +74,24 @@ class RequestCard extends HTMLElement {
     if (this.title_) return
     this.setAttribute('role', 'article')
     this.tabIndex = -1
-    this.title_ = h('p.title', { dir: 'auto', role: 'heading', 'aria-level': this.closest('needs-view') ? '3' : '2' })
+    // In the inbox its session stands above it, and its context is not at hand.
+    this.isListed = Boolean(this.closest('needs-view'))
+    this.deed = h('p.deed', { role: 'heading', 'aria-level': this.isListed ? '3' : '2' })
     this.meta = h('p.meta')
-    this.what = h('pre.what', { dir: 'auto' })
+    this.title_ = h('div.title')
+    this.what = h('div.what')
     this.remark = h('textarea', { rows: 1, dir: 'auto', oninput: () => this.#keep() })
     this.buttons = h('div.buttons', { role: 'group', 'aria-label': 'Decision' })
     this.outcome = h('p.note', { hidden: true, role: 'status' })
+    this.prompt = h('span', { dir: 'auto' })
+    this.outputText = h('pre', { dir: 'auto' })
+    this.output = h('details', { ontoggle: () => this.output.open && this.#readOutput() }, h('summary', {}, 'Last output'), this.outputText)
+    this.context = h('div.context', { hidden: true }, this.prompt, this.output)
     const button = (words, run) => h('button', { type: 'button', hidden: true, onclick: run }, words)
     this.again = button('Try again', () => model.notes.get(this.#id)?.again?.())
     this.back = button('Show it again', () => model.takeBackPutOff(this.#id))
     this.read = button('Dismiss', () => this.#dismiss())
-    this.replaceChildren(this.title_, this.meta, this.what, this.remark, this.buttons, this.outcome,
+    this.replaceChildren(h('div.bar', {}, this.deed, this.meta), this.title_, this.what, this.context, this.buttons, this.outcome,
       h('div.buttons', {}, this.again, this.back, this.read))
   }
 
@@ -92,25 +105,31 @@ class RequestCard extends HTMLElement {
     this.#id = id
     this.#session = session
     this.#asked = asked
-    const name = model.sessions.get(session)?.name || session
+    const name = nameOf(session)
     const expires = (request ?? question).expiresAt
+    const deedWords = asked.consent ? 'was given to this device' : request ? deed(request.toolName) : 'asks a question'
+    text(this.deed, this.isListed ? deedWords[0].toUpperCase() + deedWords.slice(1) : `${name} ${deedWords}`)
     if (isNew) {
-      text(this.title_, request ? `${request.toolName}` : question.question)
+      this.title_.replaceChildren(question ? markdown(question.question) : '')
+      show(this.title_, Boolean(question))
       this.#shown = request?.isCut ? null : request
       this.#showWords(request ?? question)
       if (request?.isCut && !asked.over) this.#complete(id)
       this.remark.value = typed(id).text
       this.remark.placeholder = request ? 'Reason (optional; sent with Deny)' : 'Your answer'
       this.remark.setAttribute('aria-label', request ? 'Reason for the denial' : 'Your answer')
-      this.setAttribute('aria-label', `${name} asks: ${request ? request.toolName : question.question}`)
+      this.setAttribute('aria-label', `${name} ${deedWords}`)
       this.#fill(request, question, asked.consent)
     }
     const device = model.deviceName(model.sessions.get(session)?.host)
     const left = expires && Math.round((expires - Date.now()) / 1000)
     text(this.meta, [
-      count > 1 && !asked.over ? `${place} of ${count}` : null, name, device, asked.at && age(asked.at),
+      count > 1 && !asked.over ? `${place} of ${count}` : null, request?.toolName, this.isListed ? null : device, !this.isListed && asked.at ? age(asked.at) : null,
       !asked.over && left > 0 && left < 3600 ? `${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : null,
     ].filter(Boolean).join(' · '))
+    const running = this.isListed && model.running(session)
+    show(this.context, Boolean(running))
+    if (running) text(this.prompt, `For “${firstLine(running.content)}”`)
     const decision = model.decided.get(id)
     const note = model.notes.get(id)
     const busy = note?.state === 'busy'
@@ -121,7 +140,7 @@ class RequestCard extends HTMLElement {
     // It keeps its height: what stands below is not to come under a finger that decided.
     if (over !== this.classList.contains('over')) this.style.minHeight = over ? `${this.getBoundingClientRect().height}px` : ''
     this.classList.toggle('over', over)
-    for (const button of this.buttons.children) {
+    for (const button of this.buttons.querySelectorAll('button')) {
       const verdict = button.dataset.verdict
       const unseen = verdict === 'allowed' && Boolean(request) && !asked.consent && !this.#shown
       button.disabled = busy || over || unseen || elsewhere && Boolean(verdict)
@@ -143,15 +162,22 @@ class RequestCard extends HTMLElement {
     text(this.outcome, told)
   }
 
-  #showWords({ summary, details, isCut }) {
-    const cut = isCut ? 'Not all of it is here yet. You can allow it when all of it is shown.' : null
-    const words = [summary, details === summary ? null : details, cut].filter(Boolean).join('\n\n')
-    text(this.what, words)
-    show(this.what, Boolean(words))
-    // What may be too long to be shown at once is scrolled by keys, too.
-    const isLong = words.length > 500 || words.split('\n').length > 12
-    for (const [key, value] of Object.entries({ tabIndex: 0, role: 'group', 'aria-label': 'What is asked' })) {
-      isLong ? this.what.setAttribute(key, value) : this.what.removeAttribute(key)
+  #showWords(asked) {
+    const nodes = inputView(asked)
+    this.what.replaceChildren(...nodes)
+    show(this.what, nodes.length > 0)
+  }
+
+  /** The end of what its agent wrote before it asked. */
+  async #readOutput() {
+    const message = model.running(this.#session)?.id
+    text(this.outputText, '…')
+    try {
+      const { output, outputDevice } = message ? await source.list('history', { message, limit: 1 }) : {}
+      const lines = (output?.text ?? '').split('\n').filter((line) => line.trim()).slice(-OUTPUT_LINES)
+      text(this.outputText, lines.join('\n') || (outputDevice ? `Its output is on ${outputDevice}.` : 'It has written nothing yet.'))
+    } catch (error) {
+      text(this.outputText, error.message)
     }
   }
 
@@ -178,18 +204,25 @@ class RequestCard extends HTMLElement {
       ? [button('Allow', 'allowed', '.main'), button('Deny', 'denied', '.danger')]
       : [...(question.options ?? []).map((option) => button(option, 'answered', '.option', option)),
         button('Answer', 'answered', '.main'), button('Decline and stop the turn', 'cancelled', '')]
-    this.buttons.replaceChildren(...choices,
-      // It is hidden from the list of what needs a person, and from nothing else.
-      ...(this.closest('needs-view') ? [5, 15] : []).map((minutes) => h('button.later', {
-        type: 'button', 'aria-label': `Snooze for ${minutes} min`, title: 'Hides it in this browser; the agent keeps waiting',
-        onclick: () => this.#putOff(minutes),
-      }, minutes === 5 ? 'Snooze 5 min' : `${minutes} min`)))
+    // An answer stands before the button that sends it.
+    const at = request || consent ? choices.length : choices.length - 2
+    choices.splice(at, 0, ...(question?.options?.length ? [h('span.break')] : []), this.remark)
+    const types = document.activeElement === this.remark
+    this.buttons.replaceChildren(...choices)
+    if (types) this.remark.focus({ preventScroll: true })
+    // It is hidden from the list of what needs a person, and from nothing else.
+    if (this.isListed) this.buttons.append(h('button.later.link', {
+      type: 'button', 'aria-label': `Snooze for ${SNOOZE} min`, title: `Hides it in this browser for ${SNOOZE} min; the agent keeps waiting`,
+      onclick: () => this.snooze(),
+    }, 'Snooze'))
   }
 
-  #putOff(minutes) {
+  /** Hides it for a while; it can be taken back. */
+  snooze() {
     const [id, session, asked] = [this.#id, this.#session, this.#asked]
-    model.putOff(id, minutes)
-    model.decide(id, { session, asked, later: true, words: `Hidden here for ${minutes} min. The agent keeps waiting.` })
+    if (model.decided.has(id)) return
+    model.putOff(id, SNOOZE)
+    model.decide(id, { session, asked, later: true, words: `Hidden here for ${SNOOZE} min. The agent keeps waiting.` })
   }
 
   #keep() {

@@ -46,6 +46,9 @@ def check_allow_stays(browser, fixture, figures):
     for number in range(3):
         shown(card(page, f"rm -rf y{number}")).to_be_visible()
     allow = card(page, "rm -rf y0").get_by_role("button", name="Allow")
+    # What other checks left behind may stand above it.
+    page.locator("inbox-line", has=card(page, "rm -rf y0")).evaluate("each => each.scrollIntoView({ block: 'start' })")
+    page.wait_for_timeout(600)
     place = middle(allow)
     tops = lambda: [card(page, f"rm -rf y{number}").bounding_box()["y"] for number in (1, 2)]
     before = tops()
@@ -77,12 +80,14 @@ def check_press_on_what_moved(browser, fixture, figures):
     first, second = approval(fixture, "moved-1", "one of two"), approval(fixture, "moved-2", "two of two")
     for words in ("one of two", "two of two"):
         shown(card(page, words)).to_be_visible()
+    card(page, "one of two").scroll_into_view_if_needed()
     page.wait_for_timeout(600)
     allow = card(page, "two of two").get_by_role("button", name="Allow")
     # As where something above it goes.
     place = page.evaluate("""async () => { const { model } = await import('/app.js')
       const { settle } = await import('/dom.js')
-      const [one, two] = document.querySelectorAll('request-card')
+      const [one, two] = ['one', 'two'].map(word => [...document.querySelectorAll('request-card')].find(each => each.textContent.includes(`${word} of two`)))
+      window.two = two
       one.style.marginTop = '3rem'
       settle([one, two])
       const box = two.querySelector('[data-verdict=allowed]').getBoundingClientRect()
@@ -93,7 +98,7 @@ def check_press_on_what_moved(browser, fixture, figures):
     page.touchscreen.tap(*place)
     shown(page.locator("#toast")).to_contain_text("That moved a moment ago")
     expect("ending" not in second, f"it decided: {second}")
-    page.evaluate("document.querySelectorAll('request-card')[1].settlesUntil -= 20_000")
+    page.evaluate("window.two.settlesUntil -= 20_000")
     allow.tap()
     until(lambda: second.get("ending") == "allowed", "the second press allows it")
     expect("ending" not in first, f"the first is {first}")
@@ -134,7 +139,7 @@ def check_put_off(browser, fixture, figures):
     """What was put off stays in its place, says so, and comes back at once where its person wants that."""
     page = browser.page()
     asked = approval(fixture, "later", "not now")
-    card(page, "not now").get_by_role("button", name="Snooze for 5 min").click()
+    card(page, "not now").get_by_role("button", name="Snooze for 15 min").click()
     shown(card(page, "not now")).to_contain_text("The agent keeps waiting")
     card(page, "not now").get_by_role("button", name="Show it again").click()
     shown(card(page, "not now").get_by_role("button", name="Allow")).to_be_visible()
@@ -556,7 +561,7 @@ def check_right_to_left(browser, fixture, figures):
     shown(page.locator("queue-row")).to_be_visible()
     page.locator("queue-row").get_by_role("button", name="Edit").click()
     page.get_by_label("New message").fill("نص جديد")
-    sides = page.evaluate("""() => ['queue-row .content', 'request-card .title', '.editor textarea', '#composer-text']
+    sides = page.evaluate("""() => ['queue-row .content', 'request-card .title p', '.editor textarea', '#composer-text']
       .map(each => getComputedStyle(document.querySelector(each)).direction)""")
     expect(sides == ["rtl"] * 4, f"they run {sides}")
     page.get_by_label("New message").fill("")

@@ -205,7 +205,7 @@ def check_asked_elsewhere(browser, fixture, figures):
         card = page.locator("request-card", has_text=words)
         shown(card).to_contain_text("It is asked on laptop: answer it there.")
         shown(card.locator("[data-verdict]:visible, textarea:visible")).to_have_count(0)
-        card.get_by_role("button", name="Snooze for 5 min").focus()
+        card.get_by_role("button", name="Snooze for 15 min").focus()
         page.keyboard.press("a")
     picture(page, "asked-elsewhere")
     laptop.cli("session", "host", "given-there", "this")
@@ -307,7 +307,7 @@ def check_threads(browser, fixture, figures):
     for name in ("red", "green", "blue"):
         fixture.desk.send(name, "x")
         fixture.desk.api("DELETE", f"threads/{name}/lock")
-    threads = page.locator("needs-view section:not([hidden]) li.thread")
+    threads = page.locator("inbox-line[data-kind=ready]")
     shown(threads).to_have_count(3)
     names = lambda: [t["session"] for t in fixture.desk.api("GET", "threads")["threads"]]
     # Pressed before it is drawn that it is the first.
@@ -319,11 +319,11 @@ def check_threads(browser, fixture, figures):
     expect(names() == ["red", "green", "blue"], f"the order is {names()}")
     page.get_by_role("button", name="Move up: green").click()
     until(lambda: names() == ["green", "red", "blue"], "moved")
-    page.get_by_role("button", name="To the end, and lock until its agent is done: green").click()
+    page.get_by_role("button", name="Later: green").click()
     until(lambda: names() == ["red", "blue", "green"], "requeued")
     page.get_by_role("button", name="Unlock: green").click()
     until(lambda: not fixture.desk.api("GET", "threads/green")["locked"], "unlocked")
-    page.get_by_role("button", name="Remove from list: blue").click()
+    page.get_by_role("button", name="Done: blue").click()
     until(lambda: names() == ["red", "green"], "taken out")
 
 
@@ -356,11 +356,16 @@ def check_running(browser, fixture, figures):
     shown(page.locator("queue-row.failed")).to_be_visible()
     go(page, "#/needs")
     line = row(page, "Fail at once")
-    shown(line).to_contain_text("run · failed")
+    shown(page.locator("inbox-line", has=line).locator(".head")).to_contain_text("no such branch")
+    page.wait_for_timeout(600)
     line.get_by_role("button", name="Retry: Fail at once", exact=True).click()
     until(lambda: any(message.get("attempts", 0) >= 2 for message in desk.queue("run")), "it is tried again")
     shown(line).to_contain_text("2 attempts")
     line.get_by_role("button", name="Skip").click()
+    # It stays in its place until the pointer leaves the list.
+    shown(page.locator("inbox-line.over", has=line)).to_contain_text("It no longer waits for you.")
+    page.mouse.move(5, 5)
+    page.evaluate("document.activeElement.blur()")
     shown(line).to_have_count(0)
     desk.api("PUT", "settings/agent", {"value": "none"})
 

@@ -50,7 +50,7 @@ def take(browser, own):
         shown(page.locator("#sync")).to_have_text("in sync")
         picture(page, name)
         if name == "needs":
-            picture(page.locator("request-card").first, "approval")
+            picture(page.locator("inbox-line", has=page.locator("request-card")).first, "approval")
         go(page, "#/s/login-page")
         shown(page.locator("queue-row")).to_have_count(3)
         picture(page, f"{name}-session")

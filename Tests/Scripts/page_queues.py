@@ -135,7 +135,7 @@ def check_versions(browser, fixture, figures):
     # It needs its person, and can be settled in the list of what does.
     shown(page.locator("header .sessions a", has_text="versions").locator("small")).to_have_text("merged")
     go(page, "#/needs")
-    shown(page.get_by_role("heading", name="Failed, interrupted or merged")).to_be_visible()
+    shown(page.locator("inbox-line[data-session=versions] .tag")).to_have_text("merged text")
     shown(row(page, "for the store").locator(".version")).to_have_count(2)
     picture(page, "versions-needs")
     go(page, "#/s/versions")

@@ -24,6 +24,7 @@ from playwright.sync_api import sync_playwright
 import page_conversation
 import page_everybody
 import page_harm
+import page_inbox
 import page_needs
 import page_pictures
 import page_queues
@@ -120,7 +121,7 @@ class Browser:
 PARTS = {
     "conversation": (page_conversation,),
     "queues": (page_queues, page_needs, page_harm),
-    "devices": (page_trouble, page_everybody, page_pictures, page_site),
+    "devices": (page_trouble, page_everybody, page_inbox, page_pictures, page_site),
     "measured": (page_needs, page_everybody, page_harm),
 }
 MEASURED = {"approval_time", "cost_of_pages", "first_paint", "many_rows", "ten_pages"}
