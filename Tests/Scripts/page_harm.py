@@ -80,7 +80,8 @@ def check_press_on_what_moved(browser, fixture, figures):
     first, second = approval(fixture, "moved-1", "one of two"), approval(fixture, "moved-2", "two of two")
     for words in ("one of two", "two of two"):
         shown(card(page, words)).to_be_visible()
-    card(page, "one of two").scroll_into_view_if_needed()
+    # What other checks left behind may stand above it.
+    card(page, "two of two").evaluate("each => each.scrollIntoView({ block: 'center' })")
     page.wait_for_timeout(600)
     allow = card(page, "two of two").get_by_role("button", name="Allow")
     # As where something above it goes.
