@@ -3,9 +3,10 @@
 import { firstLine, found, model, nameOf, perform, projectName, source } from './app.js'
 import { counted, guardPresses, h, reconcile, say, settle, show, text, time } from './dom.js'
 import { deed } from './diff.js'
-import { openPalette, rove, useShortcuts, usesShortcuts } from './keys.js'
+import { rove, useShortcuts, usesShortcuts } from './keys.js'
 import './line.js'
 import { STUCK } from './model.js'
+import { newSession } from './title.js'
 
 /** How long what was decided is shown at least, in milliseconds. */
 const READ_AFTER = 8000
@@ -37,7 +38,7 @@ class InboxView extends HTMLElement {
     })
     this.projects = h('select', { 'aria-label': 'Project', onchange: () => (project = this.projects.value, this.update()) })
     this.nothing = h('p.quiet', { hidden: true })
-    this.start = h('p.buttons', { hidden: true }, h('button.main', { type: 'button', onclick: openPalette }, 'New session'), h('a', { href: '#/devices' }, 'Use a phone or another device'))
+    this.start = h('p.buttons', { hidden: true }, h('button.main', { type: 'button', onclick: () => newSession() }, 'New session'), h('a', { href: '#/devices' }, 'Use a phone or another device'))
     this.offWords = h('span')
     this.off = h('p.meta', { hidden: true }, this.offWords, ' ',
       h('button.link', { type: 'button', onclick: () => [...model.later.keys()].forEach((id) => model.takeBackPutOff(id)) }, 'Show'))

@@ -4,6 +4,7 @@
 import base64
 import gzip
 import pathlib
+import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -15,6 +16,9 @@ MEDIA_TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+
+# A line that is a comment whole, and what stands before a line's first word: kept in the folder, and not sent.
+UNSENT = re.compile(rb"^[ \t]*(?://[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/[ \t]*\n)|^[ \t]+", re.MULTILINE)
 
 HEAD = """// swift-format-ignore-file
 // Written by `make page` from the files in Client/WebPage; a test compares the two.
@@ -32,6 +36,8 @@ def main():
         if file.suffix not in MEDIA_TYPES:
             continue
         data = file.read_bytes()
+        if file.suffix in {".css", ".js"}:
+            data = UNSENT.sub(b"", data)
         packed = gzip.compress(data, 9, mtime=0)
         total += len(packed)
         rows.append(
