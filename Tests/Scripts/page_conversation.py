@@ -400,6 +400,33 @@ def check_beside(browser, fixture, figures):
     desk.api("DELETE", "sessions/beside/queue")
 
 
+def check_queue_stays(browser, fixture, figures):
+    """Where the queue stands below, a prompt that ends and one that starts above it move nothing under the pointer."""
+    desk = fixture.desk
+    agent(fixture, "echo $x is done; while [ ! -e GO-$x ]; do sleep .1; done".replace("GO", str(fixture.folder / "go")))
+    hosted(desk, "stays", *(f"prompt{number}" for number in range(12)))
+    page = browser.page(viewport={"width": 800, "height": 600})
+    go(page, "#/s/stays")
+    shown(page.locator(".output")).to_contain_text("prompt0 is done")
+    line = row(page, "prompt9")
+    line.scroll_into_view_if_needed()
+    line.hover()
+    page.wait_for_timeout(300)
+    before = place(line)["y"]
+    for number in range(3):
+        (fixture.folder / f"go-prompt{number}").touch()
+        shown(page.locator(".output")).to_contain_text(f"prompt{number + 1} is done")
+        shown(page.locator(".turn")).to_have_count(number + 1)
+        page.wait_for_timeout(200)
+        # One row went from above it.
+        moved = before - place(line)["y"]
+        expect(0 <= moved <= 70 * (number + 1), f"it went up by {moved}")
+    desk.api("PUT", "sessions/stays/pause")
+    desk.api("PUT", "settings/agent", {"value": "none"})
+    desk.api("POST", "sessions/stays/stop")
+    desk.api("DELETE", "sessions/stays/queue")
+
+
 def check_whole_text(browser, fixture, figures):
     """All of a prompt can be read where it stands, by touch too, and nothing changes its size under the pointer."""
     fixture.desk.send("whole", "\n".join(f"line {number} of the prompt" for number in range(20)))
