@@ -1,23 +1,22 @@
-// A change as lines that came and lines that went. Nodes only: a text never becomes markup.
+// Changes as lines that came and went, and the input of tools with every field of it. Nodes only: a text never becomes markup.
 
 import { counted, h } from './dom.js'
 
-/** How many lines of a change are shown before somebody asks for all of them. */
+/** A longer change is folded. */
 const LINES_MAX = 40
-/** How many unchanged lines stand around a change. */
 const CONTEXT = 3
-/** Pairs of lines that are compared at most; of more, all that differs counts as replaced. */
+/** Of more pairs of lines, all that differs counts as replaced. */
 const PAIRS_MAX = 250_000
 
 /** Whether a text is a unified diff. */
-export const isDiff = (text) => /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(text) || /^--- .+\n\+\+\+ .+$/m.test(text)
+const isDiff = (text) => /^@@ -\d+(,\d+)? \+\d+(,\d+)? @@/m.test(text) || /^(--- .+\n\+\+\+ .+|\*\*\* Begin Patch)$/m.test(text)
 
 /** A unified diff in colours, with how many lines came and went; a long one is folded. */
 export function diffView(text) {
   let inHunk = false
   const lines = text.replace(/\n$/, '').split('\n').map((line) => {
     if (/^(diff |index |similarity |rename |new file |deleted file )/.test(line)) inHunk = false
-    const isName = !inHunk && /^(---|\+\+\+) /.test(line)
+    const isName = !inHunk && /^(---|\+\+\+) /.test(line) || line.startsWith('*** ')
     if (line.startsWith('@@')) inHunk = true
     const kind = isName || line.startsWith('@@') ? 'hunk' : { '+': 'add', '-': 'del' }[line[0]] ?? ''
     return { kind, line }
@@ -40,11 +39,7 @@ export function diffView(text) {
 
 /** What makes one text of another, as a unified diff; empty if they are equal. */
 export function unified(before, after) {
-  if (before === after) return ''
-  const [old, fresh] = [before, after].map((text) => (text === '' ? [] : text.replace(/\n$/, '').split('\n')))
-  const steps = compared(old, fresh)
-  // Only line breaks at the end differ.
-  if (steps.every(([sign]) => sign === ' ')) return `@@ -${old.length},1 +${fresh.length},1 @@\n-${old.at(-1) ?? ''}\n+${fresh.at(-1) ?? ''}\n\\ The end of the text differs.`
+  const steps = compared(...[before, after].map((text) => (text ? text.split('\n') : [])))
   const near = steps.map((_, at) => steps.slice(Math.max(0, at - CONTEXT), at + CONTEXT + 1).some(([sign]) => sign !== ' '))
   const hunks = []
   let [from, to] = [1, 1]
@@ -100,3 +95,68 @@ function steps(rows, columns) {
   }
   return result
 }
+
+// The input of tools.
+
+const NAMED = /^("(?:[^"\\]|\\.)*"|[A-Za-z0-9_-]+):(?: (.*)|)$/
+
+/** The fields of lines `name: value`, and of indented lines behind `name:`; null for any other text. */
+function fieldsOf(text) {
+  const fields = []
+  for (const line of text.split('\n')) {
+    const isMore = fields.length && fields.at(-1).lines && line.startsWith('  ')
+    const [, name, value] = isMore ? [] : NAMED.exec(line) ?? []
+    if (isMore) fields.at(-1).lines.push(line.slice(2))
+    else if (name == null) return null
+    else fields.push(value == null ? { name, lines: [] } : { name, text: value })
+  }
+  // Nothing of it is to be lost.
+  const whole = fields.map(({ name, text, lines }) => (lines ? `${name}:${lines.map((line) => `\n  ${line}`).join('')}` : `${name}: ${text}`)).join('\n')
+  return whole === text ? fields.map(({ name, text, lines }) => ({ name, text: text ?? lines.join('\n') })) : null
+}
+
+/** The names under which tools have the text that goes and the one that comes. */
+const PAIRS = [['old_string', 'new_string'], ['oldString', 'newString'], ['old_str', 'new_str']]
+
+/** A text in a box; a long one is scrolled by keys, too. */
+function box(text, label) {
+  const isLong = text.length > 500 || text.split('\n').length > 12
+  return h('pre', { dir: 'auto', ...(isLong ? { tabIndex: 0, role: 'group', 'aria-label': label } : {}) }, text)
+}
+
+const field = (name, ...nodes) => h('div.field', {}, h('p.meta', { dir: 'auto' }, name), ...nodes)
+
+/** A field of one short line stands beside its name. */
+const textField = (name, text) => (text.length > 80 || text.includes('\n') ? field(name, box(text, name)) : h('p.field', {}, h('span.meta', { dir: 'auto' }, name), ' ', h('code', { dir: 'auto' }, text)))
+
+function fieldsView(fields) {
+  const pair = PAIRS.find((names) => names.every((name) => fields.some((each) => each.name === name)))
+  const [before, after] = (pair ?? []).map((name) => fields.find((each) => each.name === name))
+  return fields.map((each) => {
+    if (each === after) return null
+    if (each === before) return field('change', before.text === after.text ? box(before.text, 'change') : diffView(unified(before.text, after.text)))
+    return isDiff(each.text) ? field(each.name, diffView(each.text)) : textField(each.name, each.text)
+  })
+}
+
+/** All of a request's line and details, and nothing twice. */
+export function inputView({ summary = '', details, isCut }) {
+  const more = details && details !== summary ? details : ''
+  const fields = more && fieldsOf(more)
+  // The line is the beginning of the details, with what it leaves out in parentheses.
+  const subject = summary.replace(/ \(and [^()]*\)$/, '')
+  const isSaid = more && (fields ? fields[0].text : more).split('\n')[0] === subject
+  const single = more && !fields && (isDiff(more) ? diffView(more) : box(more, 'What is asked'))
+  return [
+    summary && !isSaid && box(summary, 'What is asked'), ...(fields ? fieldsView(fields) : [single]),
+    isCut && h('p.note', {}, 'Not all of it is here yet. You can allow it when all of it is shown.'),
+  ].filter(Boolean)
+}
+
+const DEEDS = {
+  bash: 'run a command', shell: 'run a command', exec: 'run a command', edit: 'change a file', apply_patch: 'change files', write: 'write a file', read: 'read a file',
+  webfetch: 'read a web page', websearch: 'search the web', exitplanmode: 'start on its plan',
+}
+
+/** What a tool does, as a person says it. */
+export const deed = (toolName) => `wants to ${DEEDS[toolName.toLowerCase()] ?? `use ${toolName}`}`

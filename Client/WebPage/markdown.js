@@ -10,7 +10,7 @@ const ROW = /^\s*\|.*\|\s*$/
 
 /** A text as paragraphs, lists, tables, quotes and code. Line breaks stay. */
 export function markdown(text) {
-  return h('div.md', { dir: 'auto' }, blocks(text.replaceAll('\r\n', '\n').split('\n')))
+  return h('div.md', {}, blocks(text.replaceAll('\r\n', '\n').split('\n')))
 }
 
 function blocks(lines) {
@@ -62,8 +62,8 @@ function list(lines) {
     else items.at(-1).push(line.slice(Math.min(/^\s*/.exec(line)[0].length, indent.length + 2)))
   }
   const isOrdered = /\d/.test(mark)
-  return h(isOrdered ? 'ol' : 'ul', isOrdered ? { start: parseInt(mark, 10) } : {},
-    items.map(([first, ...rest]) => h('li', { dir: 'auto' }, inline(first), blocks(rest))))
+  return h(isOrdered ? 'ol' : 'ul', { dir: 'auto', ...(isOrdered && { start: parseInt(mark, 10) }) },
+    items.map(([first, ...rest]) => h('li', {}, inline(first), blocks(rest))))
 }
 
 function table([head, , ...rows]) {
