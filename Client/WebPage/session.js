@@ -57,7 +57,7 @@ class SessionView extends HTMLElement {
     this.current = h('div.queue', { role: 'list', 'aria-label': 'Now' })
     this.next = document.createElement('next-list')
     this.composer = document.createElement('queue-composer')
-    this.head = h('div.head', {},
+    this.head = h('div.session-head', {},
       h('div.bar', {}, h('div.name', {}, this.heading, this.menu.element), h('div.buttons', {}, this.pause, this.stop)),
       h('p.meta.about', {}, this.about, h('label', { htmlFor: 'host' }, 'Runs on ', this.host)),
       this.trouble, this.paused, this.why)

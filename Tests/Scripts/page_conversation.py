@@ -249,11 +249,11 @@ def check_strip(browser, fixture, figures):
     shown(row(page, "x")).to_be_visible()
     page.evaluate("""async () => { const { model } = await import('/app.js')
       model.take('session', { ...model.sessions.get('strip'), paused: false }) }""")
-    shown(page.locator(".head .strip:visible span")).to_have_text("It waits: somebody is using its agent, which gets the next message afterwards.")
+    shown(page.locator(".session-head .strip:visible span")).to_have_text("It waits: somebody is using its agent, which gets the next message afterwards.")
     desk.api("DELETE", "sessions/strip/queue")
     desk.api("DELETE", "sessions/strip/pause")
     desk.api("PUT", "settings/agent", {"value": "none"})
-    shown(page.locator(".head .strip:visible")).to_have_count(0)
+    shown(page.locator(".session-head .strip:visible")).to_have_count(0)
 
 
 # What comes
