@@ -22,7 +22,7 @@ const ENDS = ['succeeded', 'failed', 'interrupted', 'unknown', 'cancelled']
 class Conversation extends HTMLElement {
   #session; #turns = []; #older = []; #times = new Map(); #asked = []; #endings = new Map(); #before; #isRead = false; #isKnown = false; #isBusy = false
 
-  /** `grown` gets a change of what is above the rest, and makes it. */
+  /** `grown` makes a change of what is above the rest; it is told whether older prompts come. */
   open(session, grown) {
     this.#session = session
     this.grown = grown
@@ -60,14 +60,14 @@ class Conversation extends HTMLElement {
     if (this.#turns.some(({ id }) => id === message.id)) return
     const turn = { id: message.id, message, output: written ? part(written) : null }
     this.#turns.push(turn)
-    this.#show()
+    this.grown(() => this.#show())
     await this.#readTimes({ limit: 60 }).catch(() => {})
     const now = await outputOf(message.id).catch(() => null)
     if (now) this.#take(turn, now)
     const { status, session = this.#session } = turn.message
     // It was moved elsewhere, or waits again.
     if (session !== this.#session || ['queued', 'running'].includes(status) && now?.message) this.#turns.splice(this.#turns.indexOf(turn), 1)
-    this.#show()
+    this.grown(() => this.#show())
   }
 
   async #read() {
@@ -105,7 +105,7 @@ class Conversation extends HTMLElement {
       this.grown(() => {
         this.#turns.unshift(...turns)
         this.#show()
-      })
+      }, true)
       if (had) say(`${counted(turns.length, 'older prompt')} shown`)
     } finally {
       this.#isBusy = false

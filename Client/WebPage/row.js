@@ -28,8 +28,9 @@ const LAST_LINES = 5
 /** A text that is longer than this, or has more lines, is shown in part, and edited in a panel. */
 const LONG = 600
 const TALL = 12
-/** Of a text that has more letters than this for each of its lines, only the beginning is shown. */
-const SHOWN = 60
+/** Letters that a line of a row has room for at least, in a narrow list and in a wide one. */
+const NARROW = 28
+const WIDE = 60
 
 class QueueRow extends HTMLElement {
   #message; #place; #menu; #editor; #panel; #failure
@@ -91,7 +92,9 @@ class QueueRow extends HTMLElement {
     const name = message.content.slice(0, 60)
     text(this.content, message.content)
     const lines = this.closest('.now') ? 4 : 2
-    show(this.whole, !this.#editor && (message.content.length > SHOWN * lines || message.content.trim().split('\n').length > lines))
+    // To ask each of a thousand rows whether its text is cut would take long.
+    const letters = lines === 2 && !matchMedia('(761px <= width < 1100px)').matches ? NARROW : WIDE
+    show(this.whole, !this.#editor && (message.content.length > letters * lines || message.content.trim().split('\n').length > lines))
     this.#showFailure(message)
     // The steps of a queue tell no position of those beside which something moved.
     const position = message.position && !place.named ? place.index + 1 : message.position

@@ -57,7 +57,7 @@ class SessionView extends HTMLElement {
     this.current = h('div.queue', { role: 'list', 'aria-label': 'Now' })
     this.next = document.createElement('next-list')
     this.composer = document.createElement('queue-composer')
-    this.head = h('div.head', {},
+    this.head = h('div.session-head', {},
       h('div.bar', {}, h('div.name', {}, this.heading, this.menu.element), h('div.buttons', {}, this.pause, this.stop)),
       h('p.meta.about', {}, this.about, h('label', { htmlFor: 'host' }, 'Runs on ', this.host)),
       this.trouble, this.paused, this.why)
@@ -65,7 +65,7 @@ class SessionView extends HTMLElement {
     this.talk = h('div.past-and-now', {}, this.nothing, this.past, this.request, this.more, this.now)
     this.replaceChildren(this.head, this.talk, h('div.beside', {}, this.next), this.composer)
     this.addEventListener('output', (event) => this.#output.show(event.detail.id))
-    this.past.open(id, (change) => this.#grown(change))
+    this.past.open(id, (change, isOlder) => (isOlder ? this.#grown(change) : this.#steady(change)))
     this.next.open(id)
     this.composer.open(id)
     guardPresses(this)
@@ -121,7 +121,17 @@ class SessionView extends HTMLElement {
   /** Files that were let go over the page. */
   takeFiles(files) { this.composer.add(files) }
 
-  update() {
+  update() { this.#steady(() => this.#update()) }
+
+  /** Makes a change. A queue that somebody is at stays where it is, whatever grows or goes above it. */
+  #steady(change) {
+    const isHeld = this.next.matches(':hover, :focus-within')
+    const before = isHeld && this.next.getBoundingClientRect().top
+    change()
+    if (isHeld) scrollBy(0, this.next.getBoundingClientRect().top - before)
+  }
+
+  #update() {
     const session = model.sessions.get(this.#id)
     const task = model.tasks.get(this.#id)
     const rows = model.rows(this.#id)

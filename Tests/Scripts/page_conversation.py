@@ -249,11 +249,11 @@ def check_strip(browser, fixture, figures):
     shown(row(page, "x")).to_be_visible()
     page.evaluate("""async () => { const { model } = await import('/app.js')
       model.take('session', { ...model.sessions.get('strip'), paused: false }) }""")
-    shown(page.locator(".head .strip:visible span")).to_have_text("It waits: somebody is using its agent, which gets the next message afterwards.")
+    shown(page.locator(".session-head .strip:visible span")).to_have_text("It waits: somebody is using its agent, which gets the next message afterwards.")
     desk.api("DELETE", "sessions/strip/queue")
     desk.api("DELETE", "sessions/strip/pause")
     desk.api("PUT", "settings/agent", {"value": "none"})
-    shown(page.locator(".head .strip:visible")).to_have_count(0)
+    shown(page.locator(".session-head .strip:visible")).to_have_count(0)
 
 
 # What comes
@@ -398,6 +398,33 @@ def check_beside(browser, fixture, figures):
         page.context.close()
     desk.api("PUT", "settings/agent", {"value": "none"})
     desk.api("DELETE", "sessions/beside/queue")
+
+
+def check_queue_stays(browser, fixture, figures):
+    """Where the queue stands below, a prompt that ends and one that starts above it move nothing under the pointer."""
+    desk = fixture.desk
+    agent(fixture, "echo $x is done; while [ ! -e GO-$x ]; do sleep .1; done".replace("GO", str(fixture.folder / "go")))
+    hosted(desk, "stays", *(f"prompt{number}" for number in range(12)))
+    page = browser.page(viewport={"width": 800, "height": 600})
+    go(page, "#/s/stays")
+    shown(page.locator(".output")).to_contain_text("prompt0 is done")
+    line = row(page, "prompt9")
+    line.scroll_into_view_if_needed()
+    line.hover()
+    page.wait_for_timeout(300)
+    before = place(line)["y"]
+    for number in range(3):
+        (fixture.folder / f"go-prompt{number}").touch()
+        shown(page.locator(".output")).to_contain_text(f"prompt{number + 1} is done")
+        shown(page.locator(".turn")).to_have_count(number + 1)
+        page.wait_for_timeout(200)
+        # One row went from above it.
+        moved = before - place(line)["y"]
+        expect(0 <= moved <= 70 * (number + 1), f"it went up by {moved}")
+    desk.api("PUT", "sessions/stays/pause")
+    desk.api("PUT", "settings/agent", {"value": "none"})
+    desk.api("POST", "sessions/stays/stop")
+    desk.api("DELETE", "sessions/stays/queue")
 
 
 def check_whole_text(browser, fixture, figures):
