@@ -149,11 +149,18 @@ extension MessageState {
 }
 
 /// The parts of a queue in effective order, whatever the slots say.
-enum QueueBlock: Int, CaseIterable {
+package enum QueueBlock: Int, CaseIterable, Sendable {
   case tried, urgent, normal
 
   fileprivate init(wasTried: Bool, _ priority: Priority) {
     self = wasTried ? .tried : priority == .urgent ? .urgent : .normal
+  }
+
+  /// The block of a message with these registers, if it stands.
+  package init(_ registers: [WorkspaceImage.Register]) {
+    self.init(
+      wasTried: registers.contains { $0.field == .run },
+      Priority(registers.first { $0.field == .priority }?.value))
   }
 }
 
