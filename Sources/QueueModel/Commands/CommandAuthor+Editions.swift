@@ -110,8 +110,8 @@ extension CommandAuthor {
   /// Settles editions that hold one text before somebody types on: what is typed is no other version of
   /// what was saved.
   mutating func settleEditions(of id: MessageID, _ addition: OperationID) {
-    guard let message = workspace.messageStates[id].map(ShownMessage.init),
-      message.editions.count >= 2, !message.isMerged
+    guard workspace.messageStates[id]?.element.tags[.edition]?.tags.count ?? 0 >= 2,
+      let message = workspace.messageStates[id].map(ShownMessage.init), !message.isMerged
     else { return }
     emit(
       .clearTags(element: addition, field: .edition, clears: message.editions.map(\.id)))

@@ -118,6 +118,12 @@ extension Workspace {
     return ShownMessage(outline.messages[place.message], in: outline.key)
   }
 
+  /// The live texts that were saved for a message; none if it is not known.
+  func editionTags(of id: MessageID) -> [OperationID] {
+    if cold != nil { return shownMessage(id)?.editions.map(\.id) ?? [] }
+    return messageStates[id]?.element.tagIDs(.edition) ?? []
+  }
+
   /// What there is to know of the latest run of each message; nothing for one that never ran.
   ///
   /// - Complexity: O(messages), and O(messages of the session) once for each that was not touched.
