@@ -75,6 +75,13 @@ package final class SnapshotSessions: PackedSessions {
     }
   }
 
+  package func messages(of index: Int, at numbers: [Int]) -> [WorkspaceImage.Message] {
+    read(index) { part throws(DecodingFault) in
+      let messages = try part.readOutline().messages
+      return numbers.map { WorkspaceImage.Message(messages[$0], in: snapshot.bytes) }
+    }
+  }
+
   package func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session {
     do {
       var part = try snapshot.part(index + 1)
@@ -87,10 +94,9 @@ package final class SnapshotSessions: PackedSessions {
   }
 
   /// Reads bytes again that were checked when the snapshot was opened.
-  private func read(
-    _ index: Int,
-    _ body: (inout SnapshotPartReader) throws(DecodingFault) -> WorkspaceImage.Session
-  ) -> WorkspaceImage.Session {
+  private func read<Content>(
+    _ index: Int, _ body: (inout SnapshotPartReader) throws(DecodingFault) -> Content
+  ) -> Content {
     do {
       var part = try snapshot.part(index + 1)
       return try body(&part)
@@ -118,6 +124,7 @@ extension SessionSummary {
     note(outline.registers)
     messages.reserveCapacity(outline.messages.count)
     additions.reserveCapacity(outline.messages.count)
+    blocks.reserveCapacity(outline.messages.count)
     for (index, message) in outline.messages.enumerated() {
       messages.append(message.id)
       additions.append((id: message.first.id, message: index))
@@ -128,7 +135,7 @@ extension SessionSummary {
         note(addition.stamp)
       }
       note(message.explicitRegisters)
-      if message.stands { waiting += 1 }
+      blocks.append(message.block)
     }
   }
 
@@ -142,7 +149,17 @@ extension SessionSummary {
 }
 
 extension SnapshotOutline.Message {
-  fileprivate var stands: Bool {
+  /// The block of the queue where it stands; nil if it does not.
+  fileprivate var block: QueueBlock? {
+    guard stands else { return nil }
+    switch form & SnapshotFormat.MessageForm.registers {
+    case SnapshotFormat.MessageForm.addedNormal: return .normal
+    case SnapshotFormat.MessageForm.addedUrgent: return .urgent
+    default: return QueueBlock(explicitRegisters)
+    }
+  }
+
+  private var stands: Bool {
     let isLive =
       form & SnapshotFormat.MessageForm.tags == SnapshotFormat.MessageForm.addedTag
       || explicitTags.contains { $0.field == .live && !$0.tags.isEmpty }

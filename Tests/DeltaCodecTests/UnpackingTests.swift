@@ -17,6 +17,9 @@ struct UnpackingTests {
     var count: Int { sessions.count }
     func head(of index: Int) -> WorkspaceImage.Session { sessions.head(of: index) }
     func outline(of index: Int) -> WorkspaceImage.Session { sessions.outline(of: index) }
+    func messages(of index: Int, at numbers: [Int]) -> [WorkspaceImage.Message] {
+      sessions.messages(of: index, at: numbers)
+    }
     func session(at index: Int) throws(MergeError) -> WorkspaceImage.Session {
       readings.withLock { $0 += 1 }
       return try sessions.session(at: index)

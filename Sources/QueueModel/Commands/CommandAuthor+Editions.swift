@@ -121,8 +121,9 @@ extension CommandAuthor {
   /// Settles editions that hold one text before somebody types on: what is typed is no other version of
   /// what was saved, and its places are those of the text.
   mutating func settleEditions(of id: MessageID) throws(QueueError) {
-    guard let message = workspace.messageStates[id].map(ShownMessage.init),
-      let addition = message.primary?.id, message.editions.count >= 2, !message.isMerged
+    guard workspace.messageStates[id]?.element.tags[.edition]?.tags.count ?? 0 >= 2,
+      let message = workspace.messageStates[id].map(ShownMessage.init),
+      let addition = message.primary?.id, !message.isMerged
     else { return }
     if let text = workspace.shownBesidesLetters(of: id) {
       try emitLetters(from: try workspace.editBase(id), to: text, of: id)

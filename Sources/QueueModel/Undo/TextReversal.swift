@@ -45,7 +45,9 @@ extension TextReversal {
     }
   }
 
-  var scalarCount: Int { text.unicodeScalars.count + old.unicodeScalars.count }
+  var scalarCount: Int {
+    text.utf8.count(where: \.startsScalar) + old.utf8.count(where: \.startsScalar)
+  }
 
   /// This stretch of typing and a later one of the same text as one.
   ///
@@ -55,7 +57,7 @@ extension TextReversal {
     guard content == later.content,
       scalarCount + later.scalarCount <= Limits.typingScalarsMax
     else { return nil }
-    if let longer = lengthened(by: later, in: text) { return longer }
+    if let whole = going(on: later, in: text) { return whole }
     let (mine, its) = (Array(self.text.unicodeScalars), Array(later.text.unicodeScalars))
     let between = Array(later.old.unicodeScalars)
     let start = min(offset, later.offset)
@@ -82,16 +84,28 @@ extension TextReversal {
 }
 
 extension TextReversal {
-  /// The same where the later one inserted right behind this one, as most typing does.
-  private func lengthened(by later: TextReversal, in text: TextContent) -> TextReversal? {
-    guard later.old.isEmpty, later.offset >= offset,
-      later.offset - offset == self.text.unicodeScalars.count
+  /// The same where the later one changed the end of this one, as most typing does.
+  private func going(on later: TextReversal, in text: TextContent) -> TextReversal? {
+    let (mine, replaced) = (self.text.utf8, later.old.utf8)
+    let kept = mine.dropLast(replaced.count)
+    guard mine.count >= replaced.count, mine[kept.endIndex...].elementsEqual(replaced),
+      later.offset - offset == kept.count(where: \.startsScalar)
     else { return nil }
-    let offsets = offset..<later.offset + later.text.unicodeScalars.count
+    let offsets = offset..<later.offset + later.text.utf8.count(where: \.startsScalar)
     guard offsets.upperBound <= text.sequence.visibleCount else { return nil }
     let whole = TextReversal(of: text, content, in: offsets, old: old)
-    return whole.text.utf8.elementsEqual((self.text + later.text).utf8) ? whole : nil
+    let shown = whole.text.utf8
+    guard shown.count == kept.count + later.text.utf8.count,
+      shown.prefix(kept.count).elementsEqual(kept),
+      shown.dropFirst(kept.count).elementsEqual(later.text.utf8)
+    else { return nil }
+    return whole
   }
+}
+
+extension UInt8 {
+  /// Whether a scalar of UTF-8 begins with it.
+  fileprivate var startsScalar: Bool { self & 0xC0 != 0x80 }
 }
 
 extension CommandAuthor {
@@ -168,8 +182,19 @@ extension MessageState {
     case .plain(_, let whole): text = Substring(whole.unicodeScalars.prefix(scalarsMax))
     case .packed(let packed): text = Substring(packed.text.unicodeScalars.prefix(scalarsMax))
     }
-    let line = text.split(separator: "\n", maxSplits: 1).first ?? ""
+    let line = text.firstLine
     guard line.unicodeScalars.count >= scalarsMax else { return String(line) }
     return String(Substring(line.unicodeScalars.dropLast(2))) + "…"
+  }
+}
+
+extension Substring {
+  /// The text up to the first line feed, without those that it begins with; `\r\n` is none.
+  fileprivate var firstLine: Substring {
+    guard !utf8.contains(UInt8(ascii: "\r")) else {
+      return split(separator: "\n", maxSplits: 1).first ?? ""
+    }
+    return Substring(
+      utf8.drop { $0 == UInt8(ascii: "\n") }.prefix { $0 != UInt8(ascii: "\n") })
   }
 }

@@ -40,7 +40,7 @@ extension UndoHistory {
   }
 
   /// Every command of a person ends it first, so nothing but acts that are no commands stands in front of it.
-  private var openIndex: Int? {
+  fileprivate var openIndex: Int? {
     guard let index = undoable.lastIndex(where: { !$0.change.isByCommand }),
       undoable[index].change.typing != nil
     else { return nil }
@@ -52,12 +52,13 @@ extension UndoHistory {
 
   /// Whether a command goes on with the open stretch.
   func goesOn(with command: Command, at milliseconds: Int64) -> Bool {
-    guard let open = openChange, let stretch = open.typing, let message = command.typedMessage
-    else { return false }
-    return open.messages.contains(message)
+    guard let index = openIndex, let message = command.typedMessage else { return false }
+    let open = undoable[index].change
+    guard let stretch = open.typing else { return false }
+    return (0...Limits.typingPauseMillisecondsMax).contains(milliseconds &- open.milliseconds)
       && stretch.scalarCount < Limits.stretchScalarsMax
       && milliseconds &- stretch.milliseconds < Limits.stretchMillisecondsMax
-      && (0...Limits.typingPauseMillisecondsMax).contains(milliseconds &- open.milliseconds)
+      && open.steps.contains { $0.field.element == .message(message) }
   }
 
   /// A fresh change with the stretch that it goes on with: others who type along keep the changes apart, and
@@ -84,6 +85,38 @@ extension UndoHistory {
   }
 }
 
+/// The open stretch of typing with all that its end changes, for a command that comes to nothing.
+///
+/// An edition is a tag of the message, so its text is not held on to.
+struct OpenTyping {
+  private let index: Int
+  private let change: UndoEntry
+  /// Nil if its message is not known.
+  private let message: MessageID?
+  private let element: ElementState?
+  private let replica: ReplicaID
+  private let known: UInt32
+
+  /// - Returns: nil if there is none.
+  init?(of history: UndoHistory, in workspace: Workspace, by replica: ReplicaID) {
+    guard let index = history.openIndex else { return nil }
+    self.index = index
+    change = history.undoable[index].change
+    message = change.messages.first
+    element = message.flatMap { workspace.messageStates[$0]?.element }
+    self.replica = replica
+    known = workspace.vector[replica]
+  }
+
+  /// Goes on with the stretch, as if it had not ended.
+  func goOn(in workspace: inout Workspace, _ history: inout UndoHistory) {
+    if let message, let element { workspace.messageStates[message]?.element = element }
+    workspace.vector[replica] = known
+    var changes = UndoHistory.Changes()
+    history.replaceChange(at: index, with: change, &changes)
+  }
+}
+
 extension UndoEntry {
   /// Adds what takes an edition back to what it takes back already.
   fileprivate mutating func add(edition step: UndoStep) {
@@ -107,8 +140,8 @@ extension Command {
   /// The stretch that it begins; nil if it types nothing.
   func typing(in workspace: Workspace, _ context: CommandContext) -> TypingStretch? {
     guard let id = typedMessage else { return nil }
-    let seen = workspace.shownMessage(id)?.editions.map(\.id) ?? []
-    var stretch = TypingStretch(seen: seen, connection: context.connection)
+    var stretch = TypingStretch(
+      seen: workspace.editionTags(of: id), connection: context.connection)
     stretch.milliseconds = context.stamp.milliseconds
     switch self {
     case .insertText(_, _, let text): stretch.scalarCount = text.unicodeScalars.count

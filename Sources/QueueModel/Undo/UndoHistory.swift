@@ -8,19 +8,6 @@ import SequenceCRDT
 /// A fresh change clears what could be redone. Beyond `Limits.undoGroupsMax` changes or
 /// `Limits.undoBytesMax` bytes the oldest are forgotten.
 package struct UndoHistory: Hashable, Sendable {
-  /// A change with the number that it is stored under; numbers rise.
-  package struct Entry: Hashable, Sendable {
-    package var number: Int64
-    package var isUndone: Bool
-    package var change: UndoEntry
-
-    package init(number: Int64, isUndone: Bool, change: UndoEntry) {
-      self.number = number
-      self.isUndone = isUndone
-      self.change = change
-    }
-  }
-
   /// What changed since the last look, for a store.
   package struct Changes: Hashable, Sendable {
     package var written: [Entry] = []
@@ -189,14 +176,9 @@ package struct UndoHistory: Hashable, Sendable {
       }
       return count
     }
-    for entry in undoable.prefix(excess(undoable)) {
-      forget(entry, &changes)
-      undoable.removeFirst()
-    }
-    for entry in redoable.prefix(excess(redoable)) {
-      forget(entry, &changes)
-      redoable.removeFirst()
-    }
+    // Whoever held the entries meanwhile would have the removal copy all of them.
+    for _ in 0..<excess(undoable) { forget(undoable.removeFirst(), &changes) }
+    for _ in 0..<excess(redoable) { forget(redoable.removeFirst(), &changes) }
   }
 
   /// Notes what a person did that no command of the queues does, and what it was before.

@@ -15,11 +15,19 @@ extension Workspace {
       !history.goesOn(with: command, at: context.stamp.milliseconds)
         || command.typedMessage.flatMap(shownBesidesLetters) != nil
     else { return try performNext(command, in: context, history: &history) }
-    var (next, past) = (self, history)
-    let ended = past.endTyping(of: &next, in: context)
-    var (outcome, changes) = try next.performNext(command, in: context, history: &past)
-    guard !outcome.operations.isEmpty || !changes.isEmpty else { return (outcome, changes) }
-    (self, history) = (next, past)
+    let open = OpenTyping(of: history, in: self, by: context.replica)
+    let ended = history.endTyping(of: &self, in: context)
+    var (outcome, changes): (CommandOutcome, UndoHistory.Changes)
+    do throws(QueueError) {
+      (outcome, changes) = try performNext(command, in: context, history: &history)
+    } catch {
+      open?.goOn(in: &self, &history)
+      throw error
+    }
+    guard !outcome.operations.isEmpty || !changes.isEmpty else {
+      open?.goOn(in: &self, &history)
+      return (outcome, changes)
+    }
     outcome.operations = ended.outcome.operations + outcome.operations
     outcome.touched.formUnion(ended.outcome.touched)
     changes = ended.changes.followed(by: changes)

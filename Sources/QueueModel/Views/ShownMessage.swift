@@ -116,6 +116,12 @@ extension Workspace {
     return ShownMessage(outline.messages[place.message], in: outline.key)
   }
 
+  /// The live texts that were saved for a message; none if it is not known.
+  func editionTags(of id: MessageID) -> [OperationID] {
+    if cold != nil { return shownMessage(id)?.editions.map(\.id) ?? [] }
+    return messageStates[id]?.element.tagIDs(.edition) ?? []
+  }
+
   /// What there is to know of the latest run of each message; nothing for one that never ran.
   ///
   /// - Complexity: O(messages), and O(messages of the session) once for each that was not touched.
@@ -147,11 +153,18 @@ extension MessageState {
 }
 
 /// The parts of a queue in effective order, whatever the slots say.
-enum QueueBlock: Int, CaseIterable {
+package enum QueueBlock: Int, CaseIterable, Sendable {
   case tried, urgent, normal
 
   fileprivate init(wasTried: Bool, _ priority: Priority) {
     self = wasTried ? .tried : priority == .urgent ? .urgent : .normal
+  }
+
+  /// The block of a message with these registers, if it stands.
+  package init(_ registers: [WorkspaceImage.Register]) {
+    self.init(
+      wasTried: registers.contains { $0.field == .run },
+      Priority(registers.first { $0.field == .priority }?.value))
   }
 }
 

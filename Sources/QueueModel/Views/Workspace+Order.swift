@@ -10,8 +10,9 @@ extension Workspace {
     of session: SessionID, at places: Range<Int> = 0..<Int.max
   ) -> [MessageID] {
     guard sessionExists(session) else { return [] }
-    guard cold == nil || untouchedIndex(of: session) == nil else {
-      return standingMessages(of: session, at: places).map(\.id)
+    if let cold, let index = untouchedIndex(of: session) {
+      let ids = cold.messageIDs(of: index)
+      return cold.messages(of: index, at: places).map { ids[$0] }
     }
     return sessionStates[session]?.standingMessages(at: places) ?? []
   }
@@ -56,15 +57,15 @@ extension Workspace {
 
   /// The places of a block in effective order.
   func waitingIndices(of block: QueueBlock, in session: SessionID) -> Range<Int> {
-    sessionStates[session]?.standing.places(of: block) ?? 0..<0
+    if let cold, let index = untouchedIndex(of: session) {
+      return cold.places(of: block, in: index)
+    }
+    return sessionStates[session]?.standing.places(of: block) ?? 0..<0
   }
 
   /// Those of a session's messages that stand in its queue and were tried: what is in flight or halted,
   /// and what was withdrawn from an agent.
   func triedMessages(of session: SessionID) -> [ShownMessage] {
-    guard cold == nil || untouchedIndex(of: session) == nil else {
-      return shownMessages(of: session).filter { $0.stands && $0.block == .tried }
-    }
     return standingMessages(of: session, at: waitingIndices(of: .tried, in: session))
   }
 
@@ -75,13 +76,11 @@ extension Workspace {
   func standingMessages(
     of session: SessionID, at places: Range<Int> = 0..<Int.max
   ) -> [ShownMessage] {
-    guard cold == nil || untouchedIndex(of: session) == nil else {
-      var parts: [[ShownMessage]] = QueueBlock.allCases.map { _ in [] }
-      for message in shownMessages(of: session) where message.stands {
-        parts[message.block.rawValue].append(message)
-      }
-      let all = parts.flatMap { $0 }
-      return Array(all[places.clamped(to: all.indices)])
+    if let cold, let index = untouchedIndex(of: session) {
+      let numbers = cold.messages(of: index, at: places)
+      let images = cold.packed.messages(of: index, at: numbers.sorted())
+      let shown = Dictionary(zip(numbers.sorted(), images)) { first, _ in first }
+      return numbers.compactMap { shown[$0].map { ShownMessage($0, in: session) } }
     }
     return (sessionStates[session]?.standingMessages(at: places) ?? [])
       .compactMap { messageStates[$0].map(ShownMessage.init) }
@@ -121,8 +120,14 @@ extension Workspace {
   /// A message stands elsewhere than before.
   mutating func moveStanding(from before: StandingPlace?, to after: StandingPlace?) {
     guard before != after else { return }
-    if let before { sessionStates[before.session]?.remove(before) }
-    if let after { sessionStates[after.session]?.insert(after) }
+    if let before {
+      keepFormer(before.session)
+      sessionStates[before.session]?.remove(before)
+    }
+    if let after {
+      keepFormer(after.session)
+      sessionStates[after.session]?.insert(after)
+    }
   }
 }
 

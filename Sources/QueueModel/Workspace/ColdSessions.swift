@@ -11,6 +11,8 @@ final class ColdSessions: Sendable {
   private let keyTable: IdentityTable
   private let flags: [Flags]
   private let waiting: [UInt32]
+  /// The block of the queue where each message stands; nil for one that does not.
+  private let blocks: [QueueBlock?]
   /// The number of each session's first message, and behind the last session that of all.
   private let messageStarts: [UInt32]
   let messages: [MessageID]
@@ -109,7 +111,8 @@ final class ColdSessions: Sendable {
       }
       return flags
     }
-    waiting = summaries.map { UInt32($0.waiting) }
+    waiting = summaries.map { summary in UInt32(summary.blocks.count { $0 != nil }) }
+    blocks = summaries.flatMap(\.blocks)
     latestStamp = summaries.reduce(.zero) { max($0, $1.latestStamp) }
     threadPlaces = summaries.compactMap { summary in
       summary.threadPosition.map { (slot: $0, session: summary.key) }
@@ -181,6 +184,30 @@ final class ColdSessions: Sendable {
   /// How many messages of a session are live.
   func waiting(_ index: Int) -> Int { Int(waiting[index]) }
 
+  /// The numbers of the messages at some places of a session's queue in effective order, from 0.
+  ///
+  /// - Complexity: O(messages of the session), a byte each.
+  func messages(of index: Int, at places: Range<Int>) -> [Int] {
+    let start = Int(messageStarts[index])
+    let here = blocks[start..<Int(messageStarts[index + 1])]
+    var (found, passed): ([Int], Int) = ([], 0)
+    for block in QueueBlock.allCases {
+      for number in here.indices where here[number] == block {
+        if places.contains(passed) { found.append(number - start) }
+        passed += 1
+        if passed >= places.upperBound { return found }
+      }
+    }
+    return found
+  }
+
+  /// The places of a block in effective order, from 0.
+  func places(of block: QueueBlock, in index: Int) -> Range<Int> {
+    let here = blocks[Int(messageStarts[index])..<Int(messageStarts[index + 1])]
+    let inFront = here.count { $0.map { $0.rawValue < block.rawValue } ?? false }
+    return inFront..<inFront + here.count { $0 == block }
+  }
+
   /// Reads a session with all it holds.
   func thaw(_ index: Int) throws(MergeError) -> RestoredSession {
     let restored = try RestoredSession(packed.session(at: index))
@@ -190,7 +217,7 @@ final class ColdSessions: Sendable {
     return restored
   }
 
-  private func messageIDs(of index: Int) -> [MessageID] {
+  func messageIDs(of index: Int) -> [MessageID] {
     Array(messages[Int(messageStarts[index])..<Int(messageStarts[index + 1])])
   }
 }

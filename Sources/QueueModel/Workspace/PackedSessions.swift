@@ -12,6 +12,8 @@ package protocol PackedSessions: AnyObject, Sendable {
   /// A session with its messages and their texts, but without the runs of slots and texts. Where
   /// runs say it, the slots of the messages' positions are not what they will be.
   func outline(of index: Int) -> WorkspaceImage.Session
+  /// Some of a session's messages as its outline has them, by their ascending numbers in slot order.
+  func messages(of index: Int, at numbers: [Int]) -> [WorkspaceImage.Message]
   /// A session with all it holds.
   ///
   /// - Throws: `MergeError.invalidImage` where its runs are not what they should be.
@@ -55,8 +57,8 @@ package struct SessionSummary: Sendable {
   package var messages: [MessageID] = []
   /// Every `addMessage` with the place of its message in `messages`.
   package var additions: [(id: OperationID, message: Int)] = []
-  /// How many messages are live.
-  package var waiting = 0
+  /// The block of the queue where each message stands; nil for one that does not.
+  package var blocks: [QueueBlock?] = []
   /// The latest stamp of all.
   package var latestStamp = Stamp.zero
 

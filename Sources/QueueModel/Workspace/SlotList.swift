@@ -22,7 +22,7 @@ struct SlotList<Owner: Hashable & Sendable>: Sendable {
 
   func contains(_ slot: OperationID) -> Bool { sequence.contains(slot) }
 
-  /// The number of a slot in the list; nil where it is not here.
+  /// The number of a slot in the list; nil if it has none.
   func contentIndex(of slot: OperationID) -> UInt32? {
     sequence.contentIndex(of: slot).map(UInt32.init)
   }

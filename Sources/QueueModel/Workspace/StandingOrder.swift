@@ -55,7 +55,7 @@ struct StandingOrder: Sendable {
     self[block].remove(slot, in: list)
   }
 
-  /// The place of a slot, from 0; nil if no message of the block stands there.
+  /// The place of a slot, from 0; nil if no message of the block has it.
   func place(of slot: UInt32, in block: QueueBlock, of list: RunSequence) -> Int? {
     self[block].rank(of: slot, in: list).map { places(of: block).lowerBound + $0 }
   }

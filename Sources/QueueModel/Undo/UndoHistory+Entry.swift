@@ -1,0 +1,39 @@
+extension UndoHistory {
+  /// A change with the number that it is stored under; numbers rise.
+  package struct Entry: Hashable, Sendable {
+    /// Copies of an entry share the change: a history has a thousand, and each command moves them.
+    private final class Content: Sendable {
+      let change: UndoEntry
+
+      init(_ change: UndoEntry) {
+        self.change = change
+      }
+    }
+
+    package var number: Int64
+    package var isUndone: Bool
+    private var content: Content
+
+    package init(number: Int64, isUndone: Bool, change: UndoEntry) {
+      self.number = number
+      self.isUndone = isUndone
+      content = Content(change)
+    }
+
+    package var change: UndoEntry {
+      get { content.change }
+      set { content = Content(newValue) }
+    }
+
+    package static func == (first: Entry, second: Entry) -> Bool {
+      first.number == second.number && first.isUndone == second.isUndone
+        && first.change == second.change
+    }
+
+    package func hash(into hasher: inout Hasher) {
+      hasher.combine(number)
+      hasher.combine(isUndone)
+      hasher.combine(change)
+    }
+  }
+}
