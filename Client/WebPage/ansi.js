@@ -89,8 +89,6 @@ export class Screen {
     this.#box.replaceChildren(this.#rest)
   }
 
-  get text() { return this.#text }
-
   /** Shows the whole text. The last line may still be written over, so it is drawn again with what follows. */
   show(text) {
     if (text === this.#text) return

@@ -84,9 +84,9 @@ class Conversation extends HTMLElement {
       if (this.#older.length) await this.#showOlder()
       this.#isKnown = true
       model.touch()
-    } catch {
-      // It is read when the daemon is back.
-      this.#isRead = false
+    } catch (error) {
+      // Without an answer it is read when the daemon is back.
+      if (!error.status) this.#isRead = false
     }
   }
 
@@ -103,7 +103,7 @@ class Conversation extends HTMLElement {
       await Promise.all(turns.map(async (turn) => this.#take(turn, await outputOf(turn.id).catch(() => ({})))))
       const had = this.#turns.length
       this.grown(() => {
-        this.#turns.unshift(...turns)
+        this.#turns.unshift(...turns.filter(({ id }) => !this.#turns.some((turn) => turn.id === id)))
         this.#show()
       }, true)
       if (had) say(`${counted(turns.length, 'older prompt')} shown`)
@@ -128,9 +128,9 @@ class Conversation extends HTMLElement {
       if (message) {
         const times = this.#times.get(message) ?? {}
         this.#times.set(message, times)
-        if (action === 'running') times.began ??= when
-        else if (ENDS.includes(action) && what.startsWith('attempt')) times.ended ??= when
-        else if (action === 'skipped') times.left ??= when
+        // Of the latest attempt.
+        if (action === 'running') times.began = Math.max(times.began ?? 0, when)
+        else if (ENDS.includes(action) && what.startsWith('attempt')) times.ended = Math.max(times.ended ?? 0, when)
       } else if (action === 'task' && /^task: awaiting/.test(what)) {
         const words = what.slice(what.indexOf(', ') + 2)
         if (!this.#asked.some((each) => each.at === when && each.words === words)) this.#asked.push({ at: when, words })
@@ -149,7 +149,7 @@ class Conversation extends HTMLElement {
     const { message, output, there } = turn
     const times = this.#times.get(turn.id) ?? {}
     const asked = this.#asked.filter(({ at }) => at >= times.began && at <= (times.ended ?? Infinity)).sort((left, right) => left.at - right.at)
-    const signature = JSON.stringify([message, output?.count, there, times, asked, asked.map(({ words }) => this.#endings.get(words))])
+    const signature = JSON.stringify([message, output, there, times, asked, asked.map(({ words }) => this.#endings.get(words))])
     if (node.signature === signature) return
     node.signature = signature
     node.className = `turn ${message.status}`

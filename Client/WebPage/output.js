@@ -17,7 +17,7 @@ export async function outputOf(id) {
 
 /** The output of one message. It follows what is written until its person scrolls up. */
 export class LiveOutput {
-  #session; #id = null; #timer; #screen; #isOwn = false
+  #session; #id = null; #timer; #screen; #isOwn = false; #written = ''
 
   constructor(session) {
     this.#session = session
@@ -32,8 +32,8 @@ export class LiveOutput {
   /** The message whose output is shown, or was closed. */
   get id() { return this.#id }
 
-  /** What is shown of it. */
-  get text() { return this.element.hidden ? '' : this.#screen.text }
+  /** What its agent wrote, as far as it was read. */
+  get text() { return this.#written }
 
   /** Shows the output of what runs, unless a person closed it, and hides it when that has ended. */
   update(running) {
@@ -47,6 +47,7 @@ export class LiveOutput {
     this.stop()
     this.#id = id ?? model.running(this.#session)?.id ?? null
     this.#isOwn = Boolean(id) && isOwn
+    this.#written = ''
     show(this.element, Boolean(id))
     if (!id) return
     this.#screen.clear()
@@ -65,6 +66,7 @@ export class LiveOutput {
       const { text: written, there } = await outputOf(id)
       // Another one is shown by now.
       if (id !== this.#id) return
+      this.#written = written ?? ''
       if (written == null) {
         const host = model.sessions.get(this.#session)?.host
         const device = there ?? (host && host !== model.sync?.device ? model.deviceName(host) : null)
