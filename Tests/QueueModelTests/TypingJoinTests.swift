@@ -1,0 +1,102 @@
+import SyncTestSupport
+import Testing
+
+@testable import QueueModel
+@testable import SequenceCRDT
+
+/// Letters typed one behind the other are one change. Most are at its end, which is found without taking the
+/// text apart; what comes of it is what comes of any two changes.
+struct TypingJoinTests {
+  private static let id = MessageID.numbered(1)
+  private static let letters = ["a", "b", "é", "😀", "e\u{301}", "\n", "\r\n", "two words"]
+
+  @Test(arguments: TestSeeds.list(standard: 10, from: 4_901))
+  func joiningIsReplacing(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    var device = TestDevice(1)
+    try device.perform(.send("start of a text", as: 1, in: "s"))
+    var whole: TextReversal?
+    var (joined, apart) = (0, 0)
+    for step in 0..<300 {
+      let count = try #require(content(device)).sequence.visibleCount
+      // Mostly at the end of what was typed before.
+      let end = whole.map { min($0.offset + $0.text.unicodeScalars.count, count) } ?? 0
+      let place = generator.chance(75) ? end : generator.below(count + 1)
+      let insert = generator.chance(65) || place == 0
+      let start = insert ? place : max(place - 1 - generator.below(2), 0)
+      let old = insert ? "" : try #require(content(device)).visibleText(in: start..<place)
+      let new = insert ? generator.pick(TypingJoinTests.letters) ?? "a" : ""
+      do throws(QueueError) {
+        try device.perform(
+          insert
+            ? .insertText(TypingJoinTests.id, at: start, text: new)
+            : .deleteText(TypingJoinTests.id, start..<place))
+      } catch {
+        continue
+      }
+      let text = try #require(content(device))
+      let later = TextReversal(
+        of: text, try #require(device.workspace.origin(of: TypingJoinTests.id)),
+        in: start..<start + new.unicodeScalars.count, old: old)
+      let found = whole?.joined(with: later, in: text)
+      let expected = whole.flatMap { replaced($0, by: later, in: text) }
+      #expect(found == expected, "seed \(seed) step \(step)")
+      if found == nil { apart += 1 } else { joined += 1 }
+      whole = generator.chance(3) ? later : found ?? later
+    }
+    #expect(joined > 50, "seed \(seed): \(joined) joined, \(apart) apart")
+  }
+
+  private func content(_ device: TestDevice) -> TextContent? {
+    device.workspace.messageStates[TypingJoinTests.id]?.primary?.content
+  }
+
+  /// The same by taking the text back scalar by scalar.
+  private func replaced(
+    _ first: TextReversal, by later: TextReversal, in text: TextContent
+  ) -> TextReversal? {
+    func scalars(_ text: String) -> [Unicode.Scalar] { Array(text.unicodeScalars) }
+    let (mine, its, between) = (scalars(first.text), scalars(later.text), scalars(later.old))
+    let count = mine.count + scalars(first.old).count + its.count + between.count
+    let start = min(first.offset, later.offset)
+    let oldEnd = max(first.offset + mine.count, later.offset + between.count)
+    let end = oldEnd - between.count + its.count
+    guard count <= Limits.typingScalarsMax, end - start <= 4 * Limits.typingScalarsMax,
+      end <= text.sequence.visibleCount
+    else { return nil }
+    var shown = scalars(text.text)[start..<end].map { $0 }
+    let places = [
+      (new: between, old: its, at: later.offset - start),
+      (new: scalars(first.old), old: mine, at: first.offset - start),
+    ]
+    for (new, old, place) in places {
+      guard place >= 0, place + old.count <= shown.count,
+        shown[place..<place + old.count].elementsEqual(old)
+      else { return nil }
+      shown.replaceSubrange(place..<place + old.count, with: new)
+    }
+    return TextReversal(
+      of: text, first.content, in: start..<end, old: String(String.UnicodeScalarView(shown)))
+  }
+
+  /// A label has the first line of a text, in whatever way lines end.
+  @Test(arguments: TestSeeds.list(standard: 10, from: 4_951))
+  func aLabelHasTheFirstLine(seed: UInt64) throws {
+    var generator = SeededGenerator(seed: seed)
+    for number in UInt64(1)...60 {
+      let pieces = (0...generator.below(12)).map { _ in
+        generator.pick(TypingJoinTests.letters) ?? ""
+      }
+      let text = "x" + pieces.joined() + "y"
+      var device = TestDevice(1)
+      try device.perform(.send(text, as: number, in: "s"))
+      try device.perform(.insertText(.numbered(number), at: 0, text: "\n\n"))
+      let shown = "\n\n" + text
+      let line = String(shown.split(separator: "\n", maxSplits: 1).first ?? "")
+      let beginning = device.workspace.messageStates[.numbered(number)]?.beginning
+      if line.unicodeScalars.count < UndoLabel.textScalarsMax - 2 {
+        #expect(beginning == line, "seed \(seed): \(text.debugDescription)")
+      }
+    }
+  }
+}
