@@ -1,4 +1,4 @@
-package import SequenceCRDT
+import SequenceCRDT
 
 /// The text that an agent got, of a message whose text somebody changed since.
 package struct RanText: Hashable, Sendable {
