@@ -127,7 +127,7 @@ struct WordMergeTests {
     }
   }
 
-  /// No word comes out that nobody wrote, wherever words are put in, taken out or replaced, if the blanks between the
+  /// Every word that comes out was written by a user, wherever words are put in, taken out or replaced, if the blanks between the
   /// others stay as they are.
   @Test(arguments: TestSeeds.list(standard: 300, from: 1_700))
   func randomEditsMakeNoWord(seed: UInt64) throws {

@@ -52,7 +52,7 @@ extension WorkspaceDocument.Message {
   }
 
   /// The notes of its editions: two at least, since one alone was merged with nothing; no blank one, which
-  /// nobody could take.
+  /// no user could choose.
   var editionNotes: [String] {
     let notes = (editions ?? [])
       .filter { $0.content.map { !$0.trimmedOfWhitespace().isEmpty } ?? true }.map(\.note)

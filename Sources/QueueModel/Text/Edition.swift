@@ -239,7 +239,7 @@ extension ShownMessage {
   }
 
   /// The texts that wait for a look beside the merged one, the earliest first; equal ones once, and no blank
-  /// one, which nobody could take. None if the message is not merged.
+  /// one, which no user could choose. None if the message is not merged.
   func versions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {
     isMerged ? editions.versions(of: device) : []
   }
