@@ -42,11 +42,12 @@ export class TitleMenu {
       run()
     } }, words)
     this.agent = item('Agent …', () => this.#setAgent())
+    this.reason = item('Pause with a reason …', () => this.#pause())
     this.menu = h('div.options', { hidden: true, role: 'group', 'aria-label': 'Session options', onkeydown: (event) => {
       if (event.key !== 'Escape') return
       this.#toggle(false)
       this.button.focus()
-    } }, item('Rename …', () => this.#rename()), item('Project …', () => this.#setProject()), this.agent, item('Delete …', () => this.#delete(), '.danger'))
+    } }, item('Rename …', () => this.#rename()), item('Project …', () => this.#setProject()), this.agent, this.reason, item('Delete …', () => this.#delete(), '.danger'))
     this.element = h('div.title-menu', { onfocusout: ({ relatedTarget }) => {
       if (relatedTarget && !this.element.contains(relatedTarget)) this.#toggle(false)
     } }, this.button, this.menu)
@@ -58,6 +59,7 @@ export class TitleMenu {
     show(this.element, Boolean(session))
     // Another device's agent is set there.
     show(this.agent, session?.host === model.sync?.device)
+    show(this.reason, !session?.paused)
   }
 
   leave() { this.end.abort() }
@@ -92,6 +94,11 @@ export class TitleMenu {
       hint: names.length ? null : 'Which agents a browser may choose is set at the machine: cospool config set browserAgents …',
     }], 'Set')
     if (answer) perform('agent', { session: this.#session, agent: answer.agent }, { done: answer.agent ? `Runs ${answer.agent}` : "Runs the device's agent" })
+  }
+
+  async #pause() {
+    const answer = await form('Pause the queue', [{ name: 'reason', label: 'Reason', hint: 'Shown on every device', required: true }], 'Pause')
+    if (answer?.reason) perform('pause', { session: this.#session, reason: answer.reason }, { done: 'Paused', undoable: true })
   }
 
   async #delete() {
