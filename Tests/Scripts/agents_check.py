@@ -142,6 +142,32 @@ def claude_outlives_the_daemon(fixture):
 
 
 @check
+def claude_takes_its_own_commands(fixture):
+    """What it does itself succeeds as it says; a sentence that it took for a command fails, and can be sent as text."""
+    claude(fixture)
+    fixture.is_now(fixture.send("review", "first"), "succeeded")
+
+    def sent(text):
+        fixture.run("send", "-s", "review", text)
+        return fixture.get("sessions/review/queue")["messages"][-1]["id"]
+
+    fixture.is_now(sent("/compact"), "succeeded")
+    fixture.is_now(sent("/model opus"), "succeeded")
+    fixture.is_now(fixture.send("review", "second"), "succeeded")
+    fixture.is_now(sent("/clear"), "succeeded")
+    fixture.is_now(fixture.send("review", "third"), "succeeded")
+    texts = fixture.model.heard("third")[-1].texts
+    expect(not any("Script second" in text for text in texts), f"the conversation went on: {texts}")
+    for text in ("/login page gives a 404, fix it", "/config file is wrong"):
+        message = sent(text)
+        failed = fixture.is_now(message, "failed")
+        expect("took this for its own command" in failed["lastError"], failed)
+        fixture.run("queue", "edit", message, f" {text}")
+        fixture.is_now(message, "succeeded")
+    fixture.is_now(sent("/etc/hosts is wrong"), "succeeded")
+
+
+@check
 def claude_reads_a_file(fixture):
     claude(fixture)
     fixture.write(f"{fixture.folder}/error.txt", "line 7: the flag is reversed\n")
