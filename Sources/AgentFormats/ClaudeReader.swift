@@ -6,7 +6,7 @@
 /// | `assistant` with `tool_use`, `user` with `tool_result` | a tool that starts, and ends |
 /// | `control_request` `can_use_tool`, `control_response`, `control_cancel_request` | an approval |
 /// | `rate_limit_event` with `rejected` | a limit, with the time it ends |
-/// | `result` with `api_error_status` 429 or 529 | a limit that names no time |
+/// | `result` with `api_error_status` 429 or 529 | a limit, with the time that its words name |
 /// | `result` | the end: the only thing that makes a success |
 ///
 /// | `system` with `compact_result`, `conversation_reset` | what its own `/compact` and `/clear` did |
@@ -55,10 +55,10 @@ package struct ClaudeReader: AgentOutputReader {
     _ end: ProcessEnd, now: Int64
   ) -> (events: [AgentEvent], verdict: AgentVerdict) {
     let events = lines.ended().flatMap { self.events(of: $0) } + tools.endAll()
-    return (events, verdict(end))
+    return (events, verdict(end, now: now))
   }
 
-  private func verdict(_ end: ProcessEnd) -> AgentVerdict {
+  private func verdict(_ end: ProcessEnd, now: Int64) -> AgentVerdict {
     guard let result else {
       if limit.isReached {
         return .tryLater(reason: "The agent's usage limit is reached.", until: limit.until)
@@ -70,11 +70,13 @@ package struct ClaudeReader: AgentOutputReader {
     }
     if result.isError || result.subtype != "success" {
       let reason = result.text.isEmpty ? "The agent ended with \(result.subtype)." : result.text
-      if limit.isReached { return .tryLater(reason: reason, until: limit.until) }
+      // In its own words, where no line names the time.
+      let until = limit.until ?? WaitPhrase.time(in: reason, now: now)
+      if limit.isReached { return .tryLater(reason: reason, until: until) }
       if let until = ClaudeReader.limitInOldForm(result.text) {
         return .tryLater(reason: "The agent's usage limit is reached.", until: until)
       }
-      if result.isRefusedForNow { return .tryLater(reason: reason, until: nil) }
+      if result.isRefusedForNow { return .tryLater(reason: reason, until: until) }
       return .failed(reason: reason)
     }
     guard end.isClean else {
