@@ -18,7 +18,7 @@ package struct ClaudeReader: AgentOutputReader {
     var subtype: String
     var isError: Bool
     var text: String
-    /// How many times a model worked; nil where it does not say.
+    /// How many times a model worked; nil if the line has no number.
     var turns: Int64?
     /// Its own command that it ran, by name.
     var command: String?
@@ -42,7 +42,7 @@ package struct ClaudeReader: AgentOutputReader {
   /// What the program said in the place of a model.
   private var ownWords = ""
 
-  /// - Parameter prompt: what the turn is about, without what stands behind it.
+  /// - Parameter prompt: what the turn is about, without the names of files behind it.
   package init(prompt: String = "") {
     command = ClaudeCommand(prompt)
   }

@@ -17,7 +17,7 @@ struct PhraseScanner: Sendable {
     written = text[...]
   }
 
-  /// What stands behind the first place of a phrase that ends with a word.
+  /// The rest behind the first place of a phrase that ends with a word.
   func behind(_ phrase: String) -> PhraseScanner? {
     guard let found = rest.firstRange(of: phrase + " ") else { return nil }
     var scanner = self
@@ -46,7 +46,7 @@ struct PhraseScanner: Sendable {
     return String(word)
   }
 
-  /// A whole number of at most so many digits; nil where there is none, or more follow.
+  /// A whole number of at most so many digits; nil if the text has none, or more follow.
   private mutating func whole(digitsMax: Int) -> Int? {
     let digits = rest.prefix { $0.isASCII && $0.isNumber }
     guard (1...digitsMax).contains(digits.count), let number = Int(digits) else { return nil }
@@ -137,7 +137,7 @@ struct PhraseScanner: Sendable {
     return (hour % 12 + (half.hasPrefix("p") ? 12 : 0)) * 3_600 + seconds
   }
 
-  /// `utc`, `z`, `+02:00` or `(Europe/Berlin)`; nil where there is none, or none that is known.
+  /// `utc`, `z`, `+02:00` or `(Europe/Berlin)`; nil if no zone that is known follows.
   mutating func zone() -> TimeZone? {
     skip { $0 == " " || $0 == "(" }
     if rest.first == "+" || rest.first == "-" {

@@ -20,7 +20,7 @@ package enum WaitPhrase {
   /// A date without a year that has gone by for longer, in milliseconds, is next year's.
   private static let longPast: Int64 = 7 * 86_400_000
 
-  /// The end of the wait in milliseconds since 1970; nil where none is named.
+  /// The end of the wait in milliseconds since 1970; nil if the sentence names none.
   ///
   /// - Parameters:
   ///   - now: in milliseconds since 1970.

@@ -67,7 +67,7 @@ import Testing
     #expect(verdict == .succeeded(summary: "A new conversation begins."))
   }
 
-  /// A sentence that happens to begin so costs nobody the conversation.
+  /// A sentence that happens to begin so does not cost the conversation.
   @Test func aSentenceThatClearedKeepsItsConversation() {
     let (events, verdict) = read(Self.cleared, prompt: "/clear the cache on logout, please")
     #expect(events.isEmpty)

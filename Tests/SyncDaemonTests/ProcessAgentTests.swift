@@ -248,7 +248,7 @@ struct ProcessAgentTests {
     #expect(killed.result == .died("signal 9"))
   }
 
-  /// A carriage return begins the line anew, as in a terminal; one at the end of a line is a line end.
+  /// What follows a carriage return replaces the line, as in a terminal; one at the end of a line is a line end.
   @Test func progressBarsHideNothing() {
     func last(_ text: String) -> String {
       var line = LastLine()

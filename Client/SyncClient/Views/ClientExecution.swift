@@ -138,6 +138,13 @@ public struct ClientExecution: Sendable {
     }
   }
 
+  /// The ids of one agent's conversations, by session.
+  public func conversations(with agent: String) async throws(ClientError) -> [SessionID: String] {
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.conversations(with: agent)
+    }
+  }
+
   /// Remembers it.
   public func setConversation(
     _ conversation: String, of session: SessionID, with agent: String

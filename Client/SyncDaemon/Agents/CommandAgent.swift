@@ -73,15 +73,15 @@ struct CommandReader: AgentOutputReader {
   }
 }
 
-/// The last line of what was written that is not blank, as a terminal shows it: a carriage return begins the
-/// line anew.
+/// The last line of what was written that is not blank, as a terminal shows it: what follows a carriage return
+/// replaces the line.
 struct LastLine: Sendable {
   /// Bytes of a line that are kept.
   static let bytesMax = 400
 
   private var line: [UInt8] = []
   private var ended = ""
-  /// Whether the line begins anew with the next byte that does not end it.
+  /// Whether the next byte replaces the line, unless it ends it.
   private var isReturned = false
 
   mutating func received(_ bytes: some Sequence<UInt8>) {
