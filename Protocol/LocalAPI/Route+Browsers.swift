@@ -35,8 +35,8 @@ extension Route {
   /// server; and who may come in, which ends with the browser or is named when that is revoked.
   private static let changed: Set<String> = [
     "addSession", "renameSession", "deleteSession", "clearQueue", "pause", "resume",
-    "edit", "resolve", "setPriority", "restore", "retry", "skip", "cancel", "move", "hold",
-    "release",
+    "edit", "resolve", "setPriority", "restore", "retry", "start", "skip", "cancel", "move",
+    "hold", "release",
     "detach",
     "viewNextThread", "addThreads", "requeueThread", "moveThreads", "clearThreads", "removeThreads",
     "viewThread", "moveThread", "unlockThread", "undo", "redo",
