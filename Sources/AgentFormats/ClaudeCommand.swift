@@ -1,6 +1,6 @@
 /// A prompt that Claude Code may take for a command of its own: it begins with a slash.
 ///
-/// With a blank or a line break in front it is text. What begins like a path (`/etc/hosts is wrong`) is
+/// With anything in front it is text. What begins like a path (`/etc/hosts is wrong`) is
 /// text, too, and so is the name of no command: which names are commands, the program alone knows.
 struct ClaudeCommand: Hashable, Sendable {
   /// What a command did to the conversation, as the program says.

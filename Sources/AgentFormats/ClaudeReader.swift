@@ -110,7 +110,7 @@ package struct ClaudeReader: AgentOutputReader {
   package static func tookForCommand(_ answer: String) -> String {
     let said = answer.isEmpty ? "." : ": \"\(answer.cut(to: ClaudeCommand.answerBytesMax))\""
     return "The agent took this for its own command\(said) "
-      + "To send it as text, edit it so that it begins with a blank."
+      + "To send it as text, put a word in front of the slash."
   }
 
   /// `Claude AI usage limit reached|1700000000`, in seconds.
