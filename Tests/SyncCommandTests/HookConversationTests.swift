@@ -1,5 +1,6 @@
 import AgentFormats
 import LocalAPI
+import QueueModel
 import Synchronization
 import Testing
 
