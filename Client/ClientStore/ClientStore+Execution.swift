@@ -74,6 +74,15 @@ extension ClientStore {
     }
   }
 
+  /// What is kept of all sessions under the name of one agent.
+  package func conversations(with agent: String) throws(StoreError) -> [SessionID: String] {
+    do {
+      return try read { database in try fetchNotes(of: agent, database) }
+    } catch {
+      throw StoreError(error)
+    }
+  }
+
   /// The stored values of a session under the names of all agents.
   ///
   /// Complexity: a lookup; the first time for a session it is read from the file.
@@ -119,6 +128,25 @@ extension ClientStore {
       throw StoreError(error)
     }
   }
+
+  /// Forgets the conversations of a session; what a person chose for it stays.
+  ///
+  /// Complexity: a lookup if it has none.
+  package func forgetConversations(of session: SessionID) throws(StoreError) {
+    guard try conversations(of: session).contains(where: { $0.key != ClientStore.choiceName })
+    else { return }
+    do {
+      try write { database in
+        try database.execute(
+          sql: "DELETE FROM conversations WHERE session = ? AND agent <> ?",
+          arguments: [session.rawValue, ClientStore.choiceName])
+        agentNotes.withLock { $0[session] = nil }
+      }
+    } catch {
+      agentNotes.withLock { $0[session] = nil }
+      throw StoreError(error)
+    }
+  }
 }
 
 extension ClientStore {
@@ -157,14 +185,19 @@ func fetchConsents(_ database: Database) throws -> Set<SessionID> {
 
 /// The names of the agents of sessions with their own agent.
 func fetchAgentChoices(_ database: Database) throws -> [SessionID: String] {
-  var agents: [SessionID: String] = [:]
+  try fetchNotes(of: ClientStore.choiceName, database)
+}
+
+/// What is kept under the name of one agent.
+private func fetchNotes(of agent: String, _ database: Database) throws -> [SessionID: String] {
+  var notes: [SessionID: String] = [:]
   for row in try Row.fetchAll(
     database, sql: "SELECT session, conversation FROM conversations WHERE agent = ?",
-    arguments: [ClientStore.choiceName])
+    arguments: [agent])
   {
-    if let session = try? SessionID(row[0] as String) { agents[session] = row[1] as String }
+    if let session = try? SessionID(row[0] as String) { notes[session] = row[1] as String }
   }
-  return agents
+  return notes
 }
 
 func fetchIntents(_ database: Database) throws -> [StartOrder] {

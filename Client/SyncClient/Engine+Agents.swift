@@ -1,5 +1,7 @@
 import ClientCore
 import ClientStore
+import Logging
+import QueueModel
 
 /// The code that runs agents here, and its orders.
 extension Engine {
@@ -51,6 +53,18 @@ extension Engine {
     case .drained:
       agents.yield(.drained)
       agents.finish()
+    }
+  }
+
+  /// One that is made again under the name of a session that was deleted begins a new conversation.
+  func forgetConversations(_ touched: TouchedQueues) {
+    for session in touched.sessions
+    where state.core.replica.workspace.host(of: session) == nil {
+      do {
+        try store.forgetConversations(of: session)
+      } catch {
+        logger.warning("cannot forget the conversation of a deleted session: \(error)")
+      }
     }
   }
 }

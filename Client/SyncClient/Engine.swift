@@ -216,6 +216,7 @@ actor Engine {
     case .changed(let touched):
       state.observers.show(
         state.core.replica.workspace, touched: touched, queueSizeMax: state.core.queueSizeMax)
+      forgetConversations(touched)
       packLater()
     case .report(let problem):
       // During a night without a server, each attempt reports the same.

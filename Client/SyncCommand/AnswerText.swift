@@ -128,6 +128,10 @@ enum QueueText {
     }
     if message.byAgent == true { fields.append(("queued by", "an agent on that device")) }
     if let project = message.project { fields.append(("project", project)) }
+    if let time = message.notBefore.flatMap(style.coming) {
+      fields.append(
+        ("waits until", "\(time); to start it now: cospool queue start \(quoted(message))"))
+    }
     if let attempts = message.attempts { fields.append(("attempts", "\(attempts)")) }
     if let error = message.lastError { fields.append(("last error", error)) }
     for file in message.attachments ?? [] {
@@ -150,9 +154,14 @@ enum QueueText {
     }.joined()
   }
 
+  /// What names a message on a command line.
+  private static func quoted(_ message: MessageAnswer) -> String {
+    Shell.quoted(String(message.id.description.prefix(idDigitsMin)))
+  }
+
   /// The texts that were saved apart, and how one is chosen.
   private static func versions(of message: MessageAnswer, style: TextStyle) -> String {
-    let quoted = Shell.quoted(String(message.id.description.prefix(idDigitsMin)))
+    let quoted = quoted(message)
     var text =
       "\n\n"
       + style.coloured(

@@ -141,8 +141,9 @@ struct CommandRunner: Sendable {
 
   private func names(_ connection: DaemonConnection) async throws -> SessionNames {
     let answer = try await connection.answer(to: APIRequest(.get, ["sessions"]))
+    let known = try answer.decoded(SessionsAnswer.self)
     return SessionNames(
-      sessions: try answer.decoded(SessionsAnswer.self).sessions, named: environment.session,
+      sessions: known.sessions, closed: Set(known.closed ?? []), named: environment.session,
       folder: Paths.absolute("."))
   }
 

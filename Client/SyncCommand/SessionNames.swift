@@ -47,6 +47,8 @@ extension SessionCommand {
 /// The sessions that the daemon knows, to find one by what a person wrote.
 struct SessionNames: Sendable {
   var sessions: [SessionAnswer]
+  /// Those of terminals that were closed.
+  var closed: Set<SessionID> = []
   /// What an option stands for that was left out, before the folder does.
   var named: String?
   /// The working directory.
@@ -84,8 +86,16 @@ struct SessionNames: Sendable {
   private func match(
     _ text: String, _ beginnings: NameMatch<SessionAnswer>.Beginnings
   ) -> NameMatch<SessionAnswer> {
-    NameMatch(
+    let match = NameMatch(
       text, among: sessions, textID: \.id.rawValue, name: \.name, beginnings: beginnings)
+    guard case .several(let found) = match, let only = onlyOpen(found) else { return match }
+    return .one(only)
+  }
+
+  /// The one of several that is not over: each terminal in a folder leaves a session of the folder's name.
+  private func onlyOpen(_ sessions: [SessionAnswer]) -> SessionAnswer? {
+    let open = sessions.filter { !closed.contains($0.id) || $0.waiting > 0 }
+    return open.count == 1 ? open[0] : nil
   }
 
   /// Names that may have been meant by one that a person mistyped: not where it is short, or differs in
@@ -108,7 +118,7 @@ struct SessionNames: Sendable {
       return nil
     }
     let found = holding.filter { $0.project == nearest }
-    return found.count == 1 ? found[0].id : nil
+    return found.count == 1 ? found[0].id : onlyOpen(found)?.id
   }
 
   /// Says of each what can be typed for it alone: its name, or the shortest beginning of its id.

@@ -19,6 +19,9 @@ struct TextStyle: Sendable {
   /// Ages are counted from here.
   var now: Date
 
+  /// The same in milliseconds since 1970.
+  var milliseconds: Int64 { Int64(now.timeIntervalSince1970 * 1_000) }
+
   enum Colour: String {
     case bold = "1"
     case dim = "2"
@@ -55,6 +58,11 @@ struct TextStyle: Sendable {
     func padded(_ value: Int32) -> String { value < 10 ? "0\(value)" : String(value) }
     return "\(local.tm_year + 1_900)-\(padded(local.tm_mon + 1))-\(padded(local.tm_mday)) "
       + "\(padded(local.tm_hour)):\(padded(local.tm_min)):\(padded(local.tm_sec))"
+  }
+
+  /// The same of a time that has not come; nil if it has, or the text is none.
+  func coming(_ timestamp: String) -> String? {
+    seconds(since: timestamp).flatMap { $0 < 0 ? localTime(timestamp) : nil }
   }
 
   func age(milliseconds: Int64) -> String {
@@ -116,7 +124,8 @@ struct TextStyle: Sendable {
   /// Text with its line breaks and tabs, with nothing else in it that could steer a terminal.
   static func block(_ text: String) -> String {
     var block = ""
-    for scalar in text.unicodeScalars {
+    // A carriage return that ends a line does nothing more.
+    for scalar in text.replacing("\r\n", with: "\n").unicodeScalars {
       let isKept = scalar == "\n" || scalar == "\t" || !isHarmful(scalar)
       block.unicodeScalars.append(isKept ? scalar : "\u{FFFD}")
     }

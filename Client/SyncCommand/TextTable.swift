@@ -2,7 +2,8 @@
 ///
 /// Columns are as wide as they need. Where the terminal is too narrow for that, columns that may go
 /// do, the least important first, until the last one has room; then the widest ones shrink, names
-/// after everything else. What is cut ends in an ellipsis. Without a terminal nothing is cut.
+/// after everything else. What is cut ends in an ellipsis. Without a terminal only what is very long is cut:
+/// a program reads JSON, and a text of a megabyte is of no use in a list.
 struct TextTable {
   struct Cell {
     var text: String
@@ -33,6 +34,8 @@ struct TextTable {
   static let columnWidthMax = 32
   /// A column shrinks to this.
   static let columnWidthMin = 6
+  /// The most columns of a cell without a terminal.
+  static let cellWidthMax = 400
   /// The last column gets so many columns of the terminal before others may stay.
   static let lastWidthMin = 16
   private static let gap = 2
@@ -60,7 +63,7 @@ struct TextTable {
       var text = ""
       for (column, width) in zip(shown, widths) {
         let cell = line[column]
-        let content = width.map { TextStyle.cut(cell.text, toColumns: $0) } ?? cell.text
+        let content = TextStyle.cut(cell.text, toColumns: width ?? TextTable.cellWidthMax)
         let coloured = style.coloured(style.isolated(content), cell.colour)
         guard column != last || columns[column].isNumber, let width else {
           text += coloured
@@ -104,7 +107,8 @@ struct TextTable {
   private func widths(of shown: [Int], natural: [Int], width: Int?) -> [Int?] {
     guard let last = shown.last else { return [] }
     guard let width else {
-      return shown.dropLast().map { natural[$0] } + [columns[last].isNumber ? natural[last] : nil]
+      let most = natural.map { min($0, TextTable.cellWidthMax) }
+      return shown.dropLast().map { most[$0] } + [columns[last].isNumber ? most[last] : nil]
     }
     var widths = shown.dropLast().map { most($0, natural: natural) }
     let gaps = TextTable.gap * widths.count

@@ -130,7 +130,9 @@ extension APIHandlers {
     if sync.devices.contains(where: { $0.id == host && !$0.connected }) {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
-    return (.waiting, next.notBefore == nil ? nil : next.lastError)
+    let now = client.time
+    let time = next.notBefore.flatMap { $0 > now ? $0 : nil }
+    return (.waiting, time.map { StartObstacle.wait(of: next, until: $0, now: now) })
   }
 
   /// That a turn may go on at a device which is away, or which is no host any more; nil where none does.

@@ -11,8 +11,12 @@ extension APIHandlers {
     api.get("sessions") { request, context in
       let sessions = client.workspace().sessions().filter { mayName($0.id, context) }
       let page = try Page(of: sessions, asked: request.uri.queryParameters, \.id.rawValue)
+      let ended = try await conversations.ended()
+      let closed = page.items.map(\.id).filter(ended.contains)
       return CanonicalJSON.response(
-        SessionsAnswer(sessions: page.items.map(SessionAnswer.init), next: page.next))
+        SessionsAnswer(
+          sessions: page.items.map(SessionAnswer.init), next: page.next,
+          closed: closed.isEmpty ? nil : closed))
     }
     api.get("sessions/:session") { _, context in
       let id = try session(context)
@@ -131,9 +135,15 @@ extension APIHandlers {
     }
     let full = WarningEvent(
       session: session, count: count, max: client.settings.maxQueueSize)
-    return SentAnswer(
+    var answer = SentAnswer(
       id: id, session: session, status: .queued, position: position, count: count,
       warning: isWarning ? full.message : refusal)
+    guard let view = client.workspace().session(session),
+      let described = try await described([view]).first
+    else { return answer }
+    answer.hostName = view.host == client.deviceID ? nil : described.hostName
+    answer.note = described.standing?.lacksHost == true ? described.note : nil
+    return answer
   }
 
   /// Why the server takes nothing that is sent here; nil where it does, or nobody has heard otherwise.
@@ -184,6 +194,10 @@ extension APIHandlers {
     api.post("messages/:message/retry") { _, context in
       let id = try message(context)
       return try await perform(.retry(id), changing: [id])
+    }
+    api.post("messages/:message/start") { _, context in
+      let id = try message(context)
+      return try await perform(.setNotBefore(id, nil), changing: [id])
     }
     api.post("messages/:message/skip") { _, context in
       let id = try message(context)

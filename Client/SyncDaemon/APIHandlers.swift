@@ -29,6 +29,8 @@ struct APIHandlers: RouteHandlers {
   var settings: SettingsStore
   var output: OutputFolder
   var slots = HookSlots()
+  let hooked = HookedAgents()
+  var conversations: TerminalConversations
   let ends = ConnectionEnds()
   var web: WebListener
   var turns: TurnAccess
@@ -63,13 +65,15 @@ struct APIHandlers: RouteHandlers {
     ThreadHandlers(client: client).addRoutes(to: api)
     HistoryHandlers(client: client, output: output).addRoutes(to: api)
     SettingsHandlers(api: self).addRoutes(to: api)
-    addSignalRoutes(to: api)
+    SignalHandlers(client: client, slots: slots, hooked: hooked).addRoutes(to: api)
     DraftHandlers(api: self).addRoutes(to: api)
     addAttachmentRoutes(to: api)
     QueueFileHandlers(client: client).addRoutes(to: api)
     ContentHandlers(client: client).addRoutes(to: api)
     addExecutionRoutes(to: api)
-    HookHandlers(client: client, slots: slots, ends: ends).addRoutes(to: api)
+    HookHandlers(
+      client: client, slots: slots, hooked: hooked, conversations: conversations, ends: ends
+    ).addRoutes(to: api)
     AgentKindHandlers(client: client).addRoutes(to: api)
     tasks.addRoutes(to: api)
     NotificationHandlers(client: client).addRoutes(to: api)

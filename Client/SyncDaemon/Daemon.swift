@@ -103,7 +103,8 @@ struct Daemon: Sendable {
       socket: place.agentPath,
       dataDirectory: URL(filePath: dataDirectory).path(percentEncoded: false))
     let api = APIHandlers(
-      client: client, settings: settings, output: output, slots: slots, web: web, turns: turns,
+      client: client, settings: settings, output: output, slots: slots,
+      conversations: TerminalConversations(client: client), web: web, turns: turns,
       daemon: answer(of: client, at: place), heartbeatPeriod: heartbeatPeriod)
     let (agentsWait, agentsMayStart) = AsyncStream<Void>.makeStream()
     let (noticesWait, noticesMayStart) = AsyncStream<Void>.makeStream()

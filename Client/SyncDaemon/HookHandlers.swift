@@ -9,9 +9,18 @@ import SyncClient
 struct HookHandlers: RouteHandlers {
   var client: QueueClient
   let slots: HookSlots
+  let hooked: HookedAgents
+  let conversations: TerminalConversations
   let ends: ConnectionEnds
 
   func addRoutes(to api: RouterGroup<Context>) {
+    api.post("conversations/:conversation") { request, context in
+      let conversation = try parameter("conversation", of: context)
+      let body = try await decoded(ConversationRequest.self, from: request)
+      try body.checkType()
+      let session = try await conversations.session(of: conversation, body)
+      return CanonicalJSON.response(ConversationAnswer(session: session.rawValue))
+    }
     api.post("sessions/:session/feed") { request, context in
       let session = try session(context)
       let body = try await decoded(FeedRequest.self, from: request)
@@ -26,10 +35,28 @@ struct HookHandlers: RouteHandlers {
       case .sessionEnded:
         slots.end(session, with: .died("The agent's session ended."))
         return CanonicalJSON.response(FeedAnswer())
+      case .turnFailed:
+        hooked.ended(session)
+        try await failed(session, body)
+        return CanonicalJSON.response(FeedAnswer())
       case .turnEnded:
+        hooked.ended(session)
         return CanonicalJSON.response(try await feed(session, body, context))
       }
     }
+  }
+
+  /// The turn ended by an error. A prompt that was given out failed by it, or waits for the end of a limit.
+  private func failed(_ session: SessionID, _ body: FeedRequest) async throws {
+    let reason = body.error ?? "The agent's turn ended by an error."
+    let result =
+      body.isLimit == true
+      ? TurnResult.tryingLater(until: body.limitUntil, reason: reason) : .failed(reason)
+    guard slots.end(session, with: result) else {
+      try await client.tasks.receive(.turnFailed(message: reason), in: session)
+      return
+    }
+    await client.tasks.endLiveTurn(in: session)
   }
 
   /// The longest a hook may wait for a prompt.
@@ -149,14 +176,23 @@ extension FeedRequest {
       result: .succeeded(summary: summary ?? ""))
   }
 
-  func event() throws -> Event {
-    guard let event = Event(rawValue: type) else {
+  func event() throws -> Event { try Event(named: type) }
+}
+
+extension ConversationRequest {
+  func checkType() throws { if let type { _ = try Event(named: type) } }
+}
+
+extension RawRepresentable where RawValue == String, Self: CaseIterable {
+  /// - Throws: if no event has that name.
+  fileprivate init(named name: String) throws {
+    guard let event = Self(rawValue: name) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidSignal",
-        message: "There is no event \"\(type)\": choose from "
-          + Event.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: ExitStatus.usage
+        message: "There is no event \"\(name)\": choose from "
+          + Self.allCases.map(\.rawValue).joined(separator: ", ") + ".", exitCode: ExitStatus.usage
       )
     }
-    return event
+    self = event
   }
 }

@@ -1,4 +1,5 @@
 import Basics
+import Foundation
 import LocalAPI
 import QueueModel
 
@@ -74,7 +75,7 @@ extension StartObstacle {
         + quoted
     case .notBefore(let time):
       if let held = message.heldUntil, held >= time { return "\(id) is on hold while it is edited" }
-      return message.lastError
+      return Self.wait(of: message, until: time, now: now)
     case .triesAgain(let time):
       let seconds = max(1, (time - now + 999) / 1_000)
       let reason = message.lastError.map { ": \($0)" } ?? ""
@@ -83,5 +84,15 @@ extension StartObstacle {
       return "it starts when the server can be reached again: cospool status"
     case .unanswered: return nil
     }
+  }
+
+  /// Until when a message waits, why, and how it starts before.
+  static func wait(of message: MessageView, until time: Int64, now: Int64) -> String {
+    let id = message.id.description.prefix(8)
+    let reason = message.lastError.map { ": \($0)" } ?? ""
+    let end = reason.hasSuffix(".") ? "" : "."
+    let date = Date(timeIntervalSince1970: Double(now) / 1_000)
+    return "\(id) waits until \(LocalTime.words(time, now: date))\(reason)\(end) "
+      + "To start it now: cospool queue start \(Shell.quoted(String(id)))"
   }
 }

@@ -75,6 +75,8 @@ package struct AgentAnswer: APIValue {
 package struct FeedRequest: APIValue {
   package enum Event: String, CaseIterable, Sendable {
     case turnEnded = "turn_end"
+    /// The turn ended by an error.
+    case turnFailed = "turn_failed"
     case promptTyped = "prompt"
     case sessionEnded = "session_end"
   }
@@ -85,6 +87,11 @@ package struct FeedRequest: APIValue {
   package var waitSeconds: Double?
   /// What the agent said at the end of its turn.
   package var summary: String?
+  /// What a turn ended by.
+  package var error: String?
+  /// Whether that is a limit, and when that ends, in milliseconds since 1970, where the agent said so.
+  package var isLimit: Bool?
+  package var limitUntil: Int64?
   /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
   /// How many times in a row the agent obeys its hooks before it ignores them.
@@ -103,6 +110,35 @@ package struct FeedAnswer: APIValue {
   package var text: String?
 
   package init(text: String? = nil) { self.text = text }
+}
+
+/// What is asked, or told, of a conversation by an agent's hook.
+package struct ConversationRequest: APIValue {
+  package enum Event: String, CaseIterable, Sendable {
+    case started
+    case ended
+  }
+
+  /// The name of an event; left out where the session alone is asked for.
+  package var type: String?
+  /// The session that a person named for it.
+  package var session: String?
+  /// Whether the same terminal goes on: it ends for another one, or began in the place of another one.
+  package var isContinued: Bool?
+  /// Where the agent works.
+  package var folder: String?
+  /// The agent's process, and when it began, in clock ticks since the system did.
+  package var agentProcess: Int?
+  package var agentStart: UInt64?
+
+  package init() {}
+}
+
+/// The session of a conversation.
+package struct ConversationAnswer: APIValue {
+  package var session: String
+
+  package init(session: String) { self.session = session }
 }
 
 /// What an agent or its hook reports.
@@ -125,10 +161,14 @@ package struct SignalRequest: APIValue {
   package var type: String
   /// The tool's id, for `tool_use` and `tool_result`.
   package var id: String?
-  /// The tool's name, for `tool_use`.
+  /// The tool's name, for `tool_use`, `tool_result` and the permissions.
   package var name: String?
   /// The failure, for `error`.
   package var message: String?
+  /// Which of the agent's own agents it is about; left out for the agent itself.
+  package var agent: String?
+  /// For `turn_start`: whether the agent goes on, and its person typed no prompt.
+  package var byItself: Bool?
 
   package init(type: String, id: String? = nil, name: String? = nil, message: String? = nil) {
     self.type = type

@@ -38,6 +38,10 @@ package struct SentAnswer: APIValue {
   package var count: Int
   /// For the user, from 80 % of the cap on.
   package var warning: String?
+  /// The device that runs it, if it is another one.
+  package var hostName: String?
+  /// Why no device starts it, and what mends that; left out where one does when its turn comes.
+  package var note: String?
 
   package init(
     id: MessageID, session: SessionID, status: MessageStatus, position: Int, count: Int,

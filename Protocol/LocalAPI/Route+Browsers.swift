@@ -37,13 +37,13 @@ extension Route {
   /// is revoked.
   private static let changed: Set<String> = [
     "addSession", "renameSession", "deleteSession", "clearQueue", "pause", "resume",
-    "edit", "resolve", "setPriority", "restore", "retry", "skip", "cancel", "move", "hold",
-    "release",
+    "edit", "resolve", "setPriority", "restore", "retry", "start", "skip", "cancel", "move",
+    "hold", "release",
     "detach",
     "viewNextThread", "addThreads", "requeueThread", "moveThreads", "clearThreads", "removeThreads",
     "viewThread", "moveThread", "unlockThread", "undo", "redo",
     "keepDraft", "clearDraft", "sendDraft",
-    "setHost", "stopAgent", "answer",
+    "setHost", "stopAgent", "takeOver", "answer",
     "dismissNotifications", "setVisibility", "testPushTarget", "removePushTarget",
     "switchSync", "syncNow", "waitForSync",
     "makePairingCode", "makeTicket", "revokeBrowser",

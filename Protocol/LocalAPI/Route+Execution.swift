@@ -78,5 +78,11 @@ extension Route {
         "Takes an event from an agent's hook, and returns the next prompt at the end of a turn.",
       body: .fields(FeedRequest.self, isRequired: true), answer: .json(FeedAnswer.self),
       refusals: [404]),
+    Route(
+      method: "POST", path: "/v1/conversations/{conversation}", id: "conversation",
+      summary:
+        "Shows the session of a conversation in a terminal, by the agent's id, and takes its beginning and end.",
+      body: .fields(ConversationRequest.self, isRequired: true),
+      answer: .json(ConversationAnswer.self), refusals: [422]),
   ]
 }

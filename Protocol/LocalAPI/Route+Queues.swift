@@ -178,6 +178,10 @@ extension Route {
       summary: "Runs a message again that failed or has an unknown outcome.",
       answer: .json(ReceiptAnswer.self)),
     Route(
+      method: "POST", path: "/v1/messages/{message}/start", id: "start",
+      summary: "Lets a message start now that waits for a time, such as the end of a limit.",
+      answer: .json(ReceiptAnswer.self)),
+    Route(
       method: "POST", path: "/v1/messages/{message}/skip", id: "skip",
       summary: "Skips a message that failed or has an unknown outcome.",
       answer: .json(ReceiptAnswer.self)),

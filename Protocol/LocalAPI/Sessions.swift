@@ -78,6 +78,14 @@ package struct SessionAnswer: APIValue {
     case hostAway
     case waiting
     case idle
+
+    /// Whether no device starts what waits before a person or a device does something.
+    package var lacksHost: Bool {
+      switch self {
+      case .unhosted, .unconsented, .agentless, .hostAway: true
+      case .asks, .stopped, .working, .paused, .merged, .waiting, .idle: false
+      }
+    }
   }
 
   package init(_ view: SessionView) {
@@ -99,10 +107,14 @@ package struct SessionsAnswer: APIValue {
   package var sessions: [SessionAnswer]
   /// The beginning of the next page; left out on the last page.
   package var next: String?
+  /// Those of the page whose agents worked in terminals of this device that were closed; left out if there are
+  /// none.
+  package var closed: [SessionID]?
 
-  package init(sessions: [SessionAnswer], next: String? = nil) {
+  package init(sessions: [SessionAnswer], next: String? = nil, closed: [SessionID]? = nil) {
     self.sessions = sessions
     self.next = next
+    self.closed = closed
   }
 }
 

@@ -6,17 +6,22 @@
 /// | `assistant` with `tool_use`, `user` with `tool_result` | a tool that starts, and ends |
 /// | `control_request` `can_use_tool`, `control_response`, `control_cancel_request` | an approval |
 /// | `rate_limit_event` with `rejected` | a limit, with the time it ends |
-/// | `result` with `api_error_status` 429 or 529 | a limit that names no time |
+/// | `result` with `api_error_status` 429 or 529 | a limit, with the time that its words name |
 /// | `result` | the end: the only thing that makes a success |
 ///
+/// | `system` with `compact_result`, `conversation_reset` | what its own `/compact` and `/clear` did |
+///
 /// An exit code of 0 does not mean success: the program also ends that way if a hook blocked the
-/// prompt, or if it was cut off.
+/// prompt, if it took the prompt for its own command (`ClaudeCommand`), or if it was cut off.
 package struct ClaudeReader: AgentOutputReader {
   private struct Result: Sendable {
     var subtype: String
     var isError: Bool
     var text: String
-    var hadTurns: Bool
+    /// How many times a model worked; nil if the line has no number.
+    var turns: Int64?
+    /// Its own command that it ran, by name.
+    var command: String?
     /// The provider's HTTP status, if it refused.
     var refusal: Int64?
 
@@ -28,10 +33,19 @@ package struct ClaudeReader: AgentOutputReader {
   private var tools = RunningTools()
   private var session: String?
   private var result: Result?
+  /// Whether a model saw the prompt.
   private var didAnswer = false
   private var limit: (isReached: Bool, until: Int64?) = (false, nil)
+  private let command: ClaudeCommand?
+  /// What its own command did to the conversation.
+  private var change: ClaudeCommand.Change?
+  /// What the program said in the place of a model.
+  private var ownWords = ""
 
-  package init() {}
+  /// - Parameter prompt: what the turn is about, without the names of files behind it.
+  package init(prompt: String = "") {
+    command = ClaudeCommand(prompt)
+  }
 
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
     lines.received(bytes).flatMap { events(of: $0) }
@@ -41,10 +55,10 @@ package struct ClaudeReader: AgentOutputReader {
     _ end: ProcessEnd, now: Int64
   ) -> (events: [AgentEvent], verdict: AgentVerdict) {
     let events = lines.ended().flatMap { self.events(of: $0) } + tools.endAll()
-    return (events, verdict(end))
+    return (events, verdict(end, now: now))
   }
 
-  private func verdict(_ end: ProcessEnd) -> AgentVerdict {
+  private func verdict(_ end: ProcessEnd, now: Int64) -> AgentVerdict {
     guard let result else {
       if limit.isReached {
         return .tryLater(reason: "The agent's usage limit is reached.", until: limit.until)
@@ -56,21 +70,47 @@ package struct ClaudeReader: AgentOutputReader {
     }
     if result.isError || result.subtype != "success" {
       let reason = result.text.isEmpty ? "The agent ended with \(result.subtype)." : result.text
-      if limit.isReached { return .tryLater(reason: reason, until: limit.until) }
+      // In its own words, where no line names the time.
+      let until = limit.until ?? WaitPhrase.time(in: reason, now: now)
+      if limit.isReached { return .tryLater(reason: reason, until: until) }
       if let until = ClaudeReader.limitInOldForm(result.text) {
         return .tryLater(reason: "The agent's usage limit is reached.", until: until)
       }
-      if result.isRefusedForNow { return .tryLater(reason: reason, until: nil) }
+      if result.isRefusedForNow { return .tryLater(reason: reason, until: until) }
       return .failed(reason: reason)
     }
     guard end.isClean else {
       return .failed(reason: "The agent said success, and ended with \(end.description).")
     }
-    guard result.hadTurns || didAnswer || !result.text.isEmpty else {
-      return .failed(
-        reason: "The agent ended without a turn. A hook may have blocked the prompt.")
+    if didAnswer || result.turns ?? (result.text.isEmpty ? 0 : 1) > 0 {
+      return .succeeded(summary: result.text)
     }
-    return .succeeded(summary: result.text)
+    return verdictWithoutTurn(result)
+  }
+
+  /// No model saw the prompt: it was a command of the agent's own, or taken for one, or not let through.
+  private func verdictWithoutTurn(_ result: Result) -> AgentVerdict {
+    guard let command else {
+      let reason = "The agent ended without a turn. A hook may have blocked the prompt."
+      return .failed(reason: result.text.isEmpty ? reason : "\(reason) \(result.text)")
+    }
+    if let change, command.isMeant { return .succeeded(summary: change.summary) }
+    // Of what it does to its conversation it says so in another way.
+    if let name = result.command, ClaudeCommand.changing.contains(name), command.isMeant {
+      return .failed(
+        reason: ownWords.isEmpty ? "The agent did not carry out /\(name)." : ownWords)
+    }
+    if result.command != nil, command.isMeant { return .succeeded(summary: result.text) }
+    return .failed(reason: ClaudeReader.tookForCommand(result.text))
+  }
+
+  /// Why a prompt failed that no model saw.
+  ///
+  /// - Parameter answer: what the program said to it.
+  package static func tookForCommand(_ answer: String) -> String {
+    let said = answer.isEmpty ? "." : ": \"\(answer.cut(to: ClaudeCommand.answerBytesMax))\""
+    return "The agent took this for its own command\(said) "
+      + "To send it as text, put a word in front of the slash."
   }
 
   /// `Claude AI usage limit reached|1700000000`, in seconds.
@@ -84,9 +124,22 @@ package struct ClaudeReader: AgentOutputReader {
   private mutating func events(of line: [UInt8]) -> [AgentEvent] {
     guard let object = JSONTree(line), let type = object["type"]?.text else { return [] }
     switch type {
-    case "system": return named(object)
+    case "system":
+      if object["compact_result"]?.text == "success"
+        || object["subtype"]?.text == "compact_boundary"
+      {
+        change = .compacted
+      }
+      return named(object)
+    case "conversation_reset":
+      change = .cleared
+      return command?.isMeant == true ? [.sessionLost] : []
     case "assistant":
-      didAnswer = true
+      if object["message"]?["model"]?.text == ClaudeCommand.noModel {
+        ownWords = ClaudeCommand.words(of: object)
+      } else {
+        didAnswer = true
+      }
       return named(object) + assistant(object)
     case "user": return named(object) + user(object)
     case "control_request":
@@ -105,7 +158,9 @@ package struct ClaudeReader: AgentOutputReader {
   /// The session's id, when it is new.
   private mutating func named(_ object: JSONTree) -> [AgentEvent] {
     guard let id = (object["session_id"] ?? object["sessionId"])?.text, !id.isEmpty, id != session,
-      id.utf8.count <= AgentLimits.sessionIDBytesMax
+      id.utf8.count <= AgentLimits.sessionIDBytesMax,
+      // A conversation without a prompt is none to go on with.
+      change != .cleared || didAnswer
     else { return [] }
     session = id
     return [.session(id)]
@@ -160,8 +215,12 @@ package struct ClaudeReader: AgentOutputReader {
       // A missing field is not false: only an explicit report is a success.
       isError: object["is_error"]?.flag ?? true,
       text: (text.isEmpty ? errors : text).cut(to: AgentLimits.textBytesMax),
-      hadTurns: (object["num_turns"]?.integer ?? 0) > 0,
+      turns: object["num_turns"]?.integer, command: object["local_command"]?.text,
       refusal: object["api_error_status"]?.integer)
+    // What a command had done by subagents counts as no turn.
+    if case .object(let usage)? = object["model_usage_since_last_result"], !usage.isEmpty {
+      didAnswer = true
+    }
     // The id in such a result belongs to no conversation either.
     let isLost = errors.hasPrefix("No conversation found with session ID")
     return tools.endAll() + (isLost ? [.sessionLost] : [])

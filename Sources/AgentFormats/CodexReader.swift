@@ -1,3 +1,9 @@
+#if canImport(FoundationEssentials)
+  package import FoundationEssentials
+#else
+  package import Foundation
+#endif
+
 /// Reads `codex exec --json …`: one JSON object in a line.
 ///
 /// | line | is |
@@ -24,8 +30,12 @@ package struct CodexReader: AgentOutputReader {
   private var turn = Turn.open
   private var lastError: String?
   private var lastMessage = ""
+  private let zone: TimeZone
 
-  package init() {}
+  /// - Parameter zone: of the times of day that it names, which are those of its machine.
+  package init(zone: TimeZone = .current) {
+    self.zone = zone
+  }
 
   package mutating func received(_ bytes: some Sequence<UInt8>) -> [AgentEvent] {
     lines.received(bytes).flatMap { events(of: $0) }
@@ -45,20 +55,20 @@ package struct CodexReader: AgentOutputReader {
     case .completed:
       return .failed(reason: "The agent said success, and ended with \(end.description).")
     case .failed(let reason):
-      return CodexReader.judged(reason, now: now)
+      return judged(reason, now: now)
     case .open:
-      if let lastError { return CodexReader.judged(lastError, now: now) }
+      if let lastError { return judged(lastError, now: now) }
       return .failed(reason: "The agent ended before its turn was complete (\(end.description)).")
     }
   }
 
-  private static func judged(_ reason: String, now: Int64) -> AgentVerdict {
+  private func judged(_ reason: String, now: Int64) -> AgentVerdict {
     let lowered = reason.lowercased()
     guard
       lowered.contains("usage limit") || lowered.contains("rate limit")
         || lowered.contains("429 too many requests")
     else { return .failed(reason: reason) }
-    return .tryLater(reason: reason, until: WaitPhrase.milliseconds(in: lowered).map { now + $0 })
+    return .tryLater(reason: reason, until: WaitPhrase.time(in: reason, now: now, zone: zone))
   }
 
   private mutating func events(of line: [UInt8]) -> [AgentEvent] {
@@ -102,32 +112,5 @@ package struct CodexReader: AgentOutputReader {
     else { return [] }
     lastMessage = text.cut(to: AgentLimits.textBytesMax)
     return [.text(lastMessage)]
-  }
-}
-
-/// "try again in 3 days 4 hours 2 minutes", as agents write it.
-enum WaitPhrase {
-  private static let units: [(name: String, milliseconds: Int64)] = [
-    ("day", 86_400_000), ("hour", 3_600_000), ("minute", 60_000), ("second", 1_000),
-  ]
-
-  /// The wait in milliseconds; nil if the text names none. At most ten years.
-  static func milliseconds(in lowered: String) -> Int64? {
-    guard let phrase = lowered.firstRange(of: "try again in ") else { return nil }
-    var total: Int64 = 0
-    var number: Int64?
-    for word in lowered[phrase.upperBound...].split(whereSeparator: { $0 == " " || $0 == "," }) {
-      if let value = Int64(word) {
-        guard (0...100_000).contains(value) else { return nil }
-        number = value
-      } else if let count = number, let unit = units.first(where: { word.hasPrefix($0.name) }) {
-        total += count * unit.milliseconds
-        number = nil
-        if word.hasSuffix(".") { break }
-      } else {
-        break
-      }
-    }
-    return total > 0 ? min(total, 315_360_000_000) : nil
   }
 }

@@ -1,11 +1,12 @@
 import AgentFormats
+import Foundation
 import Testing
 
 @Suite struct CodexReaderTests {
   private func read(
     _ text: String, end: ProcessEnd = .exited(code: 0), now: Int64 = 0
   ) -> (events: [AgentEvent], verdict: AgentVerdict) {
-    var reader = CodexReader()
+    var reader = CodexReader(zone: .gmt)
     let events = reader.received(text.utf8)
     let (rest, verdict) = reader.ended(end, now: now)
     return (events + rest, verdict)
@@ -61,6 +62,13 @@ import Testing
       return
     }
     #expect(until == 5_000 + wait)
+    // Of another day.
+    let dated = Transcripts.codexLimited.replacing(
+      "in 3 days 4 hours 2 minutes", with: "at Nov 30th, 2026 10:03 PM")
+    guard case .tryLater(_, until: 1_796_076_180_000) = read(dated, now: 0).verdict else {
+      Issue.record("\(read(dated, now: 0).verdict)")
+      return
+    }
     let open =
       "{\"type\":\"error\",\"message\":\"exceeded retry limit, last status: 429 Too Many Requests\"}\n"
     guard case .tryLater(_, until: nil) = read(open).verdict else {

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-from agents_fixture import Failed, Fixture, SECONDS, expect
+from agents_fixture import Failed, Fixture, SECONDS, Skipped, expect
 
 REMARK = "Use the test database, please: it's \"safer\"."
 CHECKS = {}
@@ -139,6 +139,32 @@ def claude_outlives_the_daemon(fixture):
     fixture.is_now(message, "interrupted")
     fixture.run("queue", "skip", message)
     fixture.is_now(fixture.send("review", "next"), "succeeded")
+
+
+@check
+def claude_takes_its_own_commands(fixture):
+    """What it does itself succeeds as it says; a sentence that it took for a command fails, and can be sent as text."""
+    claude(fixture)
+    fixture.is_now(fixture.send("review", "first"), "succeeded")
+
+    def sent(text):
+        fixture.run("send", "-s", "review", text)
+        return fixture.get("sessions/review/queue")["messages"][-1]["id"]
+
+    fixture.is_now(sent("/compact"), "succeeded")
+    fixture.is_now(sent("/model opus"), "succeeded")
+    fixture.is_now(fixture.send("review", "second"), "succeeded")
+    fixture.is_now(sent("/clear"), "succeeded")
+    fixture.is_now(fixture.send("review", "third"), "succeeded")
+    texts = fixture.model.heard("third")[-1].texts
+    expect(not any("Script second" in text for text in texts), f"the conversation went on: {texts}")
+    for text in ("/login page gives a 404, fix it", "/config file is wrong"):
+        message = sent(text)
+        failed = fixture.is_now(message, "failed")
+        expect("took this for its own command" in failed["lastError"], failed)
+        fixture.run("queue", "edit", message, f"Fix this: {text}")
+        fixture.is_now(message, "succeeded")
+    fixture.is_now(sent("/etc/hosts is wrong"), "succeeded")
 
 
 @check
@@ -399,45 +425,100 @@ def hooks_feed_prompts(fixture):
 @check
 def hooks_in_a_terminal(fixture):
     """An interactive session, in tmux: it is known by its folder's name, works, asks, and is ready."""
-    tmux = shutil.which("tmux")
-    if not tmux:
-        return "there is no tmux"
     fixture.run("hooks", "install", "claude", "--approvals")
-    server = [tmux, "-S", f"{fixture.folder}/tmux", "-f", "/dev/null"]
+    with fixture.terminal() as terminal:
+        [session] = fixture.eventually(
+            "the session was to be known", lambda: fixture.get("sessions")["sessions"])
+        expect(session["name"] == "project", session)
+        terminal.typed(fixture.prompt("terminal", fixture.makes()))
+        fixture.requests(session["id"])
+        fixture.run("approve", session["id"])
+        fixture.eventually("it was to run", fixture.made)
+        terminal.is_ready("terminal")
 
-    def pane(*words):
-        return subprocess.run([*server, *words], env=fixture.environment, cwd=fixture.project, check=True,
-                              capture_output=True, text=True, timeout=SECONDS).stdout
 
-    pane("new-session", "-d", "-x", "120", "-y", "40", f"{fixture.bin}/claude",
-         "--permission-mode", "default")
-    try:
-        def screen():
-            return pane("capture-pane", "-p")
+@check
+def hooks_keep_the_session_of_a_terminal(fixture):
+    """After /clear and /branch its queue goes on; the next terminal has the name."""
+    fixture.run("hooks", "install", "claude", "--feed")
+    fixture.run("config", "set", "agent", "hooks")
+    with fixture.terminal() as terminal:
+        terminal.typed(fixture.prompt("mine1"))
+        terminal.is_ready("mine1")
+        [session] = fixture.get("sessions")["sessions"]
+        terminal.command("/clear")
+        message = fixture.send(session["id"], "afterclear")
+        terminal.typed(fixture.prompt("mine2"))
+        fixture.is_now(message, "succeeded")
+        expect(not any("mine1" in text for text in fixture.model.heard("afterclear")[-1].texts), "it was not cleared")
+        terminal.is_ready("afterclear")
+        terminal.command("/branch")
+        message = fixture.send(session["id"], "afterbranch")
+        terminal.typed(fixture.prompt("mine3"))
+        fixture.is_now(message, "succeeded")
+        expect(len(fixture.get("sessions")["sessions"]) == 1, fixture.state())
+        terminal.is_ready("afterbranch")
+        terminal.command("/exit")
+        fixture.eventually("its end was to be known", lambda: fixture.get("sessions").get("closed"))
+    with fixture.terminal() as terminal:
+        fixture.eventually("the second was to be known", lambda: len(fixture.get("sessions")["sessions"]) == 2)
+        fixture.run("send", "-s", "project", "for the open one")
+        expect(not fixture.get(f"sessions/{session['id']}/queue")["messages"], "the closed one got it")
 
-        def typed(text):
-            # As a paste: a line break in it sends nothing.
-            subprocess.run([*server, "load-buffer", "-"], input=text, env=fixture.environment,
-                           text=True, check=True, timeout=SECONDS)
-            pane("paste-buffer", "-p")
-            fixture.eventually("the text was to show", lambda: "Script" in screen() or "Pasted" in screen())
-            pane("send-keys", "Enter")
 
-        try:
-            [session] = fixture.eventually(
-                "the session was to be known", lambda: fixture.get("sessions")["sessions"])
-            expect(session["name"] == "project", session)
-            fixture.eventually("its prompt was to show", lambda: ">" in screen() or "❯" in screen())
-            typed(fixture.prompt("terminal", fixture.makes()))
-            fixture.requests(session["id"])
-            fixture.run("approve", session["id"])
-            fixture.eventually("it was to run", fixture.made)
-            fixture.eventually("its turn was to end", lambda: not any(
-                thread["locked"] for thread in fixture.get("threads")["threads"]))
-        except Failed as failure:
-            raise Failed(f"{failure}\n{screen()}")
-    finally:
-        pane("kill-server")
+@check
+def hooks_wait_for_subagents(fixture):
+    """A prompt that was given ends with the subagents that it began, and what one asks stays."""
+    fixture.run("hooks", "install", "claude", "--feed")
+    fixture.run("config", "set", "agent", "hooks")
+    waits = "python3 -c 'import time; time.sleep(6)'"
+    with fixture.terminal("--allowedTools", "Bash(python3:*)") as terminal:
+        terminal.typed(fixture.prompt("mine"))
+        terminal.is_ready("mine")
+        session = fixture.get("sessions")["sessions"][0]["id"]
+
+        def subagent(name, *steps):
+            return {"call": "Task", "input": {"description": name, "subagent_type": "general-purpose",
+                    "run_in_background": True, "prompt": fixture.prompt(name, *steps)}}
+
+        first = fixture.send(session, "begins", {"calls": [
+            subagent("asks", fixture.makes()),
+            subagent("works", *({"call": "Bash", "input": {"command": waits, "description": "waits"}},) * 2)]})
+        second = fixture.send(session, "follows")
+        terminal.typed(fixture.prompt("mine2"))
+        [request] = fixture.requests(session)
+        expect("made" in json.dumps(request), request)
+        fixture.eventually("the other one was to end", lambda: len(fixture.model.heard("works")[-1].results) == 2
+                           if fixture.model.heard("works") else False)
+        time.sleep(2)
+        expect(fixture.asked(session), "the request was taken away")
+        expect(fixture.message(first)["status"] == "running", fixture.message(first))
+        expect(not fixture.model.heard("follows"), "the next prompt came into the middle")
+        terminal.key("Enter")
+        fixture.is_now(first, "succeeded")
+        fixture.is_now(second, "succeeded")
+        expect(fixture.made(), "it did not run")
+
+
+@check
+def hooks_of_a_turn_that_failed(fixture):
+    fixture.run("hooks", "install", "claude")
+    with fixture.terminal() as terminal:
+        terminal.typed(fixture.prompt("fails", {"status": 400, "message": "the prompt is too odd"}))
+        fixture.eventually("the error was to show", lambda: any(
+            "too odd" in json.dumps(task) for task in fixture.get("tasks")["tasks"]))
+        terminal.is_ready("fails")
+
+
+@check
+def hooks_of_a_script(fixture):
+    """It makes no session, unless it names one."""
+    fixture.run("hooks", "install", "claude")
+    fixture.ended(fixture.by_hand(prompt=fixture.prompt("unnamed")))
+    expect(not fixture.get("sessions")["sessions"], "a script's agent made a session")
+    fixture.ended(fixture.by_hand(prompt=fixture.prompt("named"), COSPOOL_SESSION="named"))
+    [session] = fixture.get("sessions")["sessions"]
+    expect(session["id"] == "named", session)
 
 
 @check
@@ -521,6 +602,8 @@ def tried(name, programs):
     try:
         with Fixture(programs) as fixture:
             skipped = CHECKS[name](fixture)
+    except Skipped as reason:
+        skipped = reason
     except Exception as failure:
         if not isinstance(failure, Failed):
             failure = f"{type(failure).__name__}: {failure}"

@@ -25,6 +25,10 @@ class Failed(Exception):
     pass
 
 
+class Skipped(Exception):
+    pass
+
+
 def expect(condition, what):
     if not condition:
         raise Failed(what() if callable(what) else what)
@@ -266,6 +270,10 @@ stream_max_retries = 0
         expect(process.returncode == 0, f"the agent ended with {process.returncode}: {written}")
         return written
 
+    def terminal(self, *words):
+        """Claude Code as its person works with it, in tmux."""
+        return Terminal(self, *words)
+
     def asks_by_tool(self, patience=None):
         """Has Claude Code ask through `cospool mcp`."""
         words = ["mcp"] + (["--patience", str(patience)] if patience else [])
@@ -284,3 +292,62 @@ stream_max_retries = 0
         """A step that needs leave."""
         return {"call": "Bash", "input": {
             "command": f"touch {self.project}/{name}", "description": f"Makes {name}"}}
+
+
+class Terminal:
+    """A terminal with Claude Code in it, as long as the context lasts."""
+
+    def __init__(self, fixture, *words):
+        self.fixture = fixture
+        tmux = shutil.which("tmux")
+        if not tmux:
+            raise Skipped("there is no tmux")
+        self.server = [tmux, "-S", f"{fixture.folder}/tmux", "-f", "/dev/null"]
+        self.words = words
+
+    def pane(self, *words, given=None):
+        return subprocess.run([*self.server, *words], env=self.fixture.environment, cwd=self.fixture.project,
+                              check=True, capture_output=True, text=True, timeout=SECONDS, input=given).stdout
+
+    def screen(self):
+        return self.pane("capture-pane", "-p")
+
+    def __enter__(self):
+        self.pane("new-session", "-d", "-x", "120", "-y", "40", f"{self.fixture.bin}/claude",
+                  "--permission-mode", "default", *self.words)
+        self.fixture.eventually("its prompt was to show", lambda: any(mark in self.screen() for mark in ">❯"))
+        return self
+
+    def __exit__(self, kind, error, trace):
+        shown = ""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            shown = self.screen()
+            self.pane("kill-server")
+        if isinstance(error, Failed):
+            raise Failed(f"{error}\n{shown}") from None
+
+    def key(self, name):
+        self.pane("send-keys", name)
+
+    def typed(self, text):
+        """A prompt, as a paste: a line break in it sends nothing."""
+        self.pane("load-buffer", "-", given=text)
+        self.pane("paste-buffer", "-p")
+        last = text.split("\n")[0]
+        self.fixture.eventually("the text was to show", lambda: last in self.screen() or "Pasted" in self.screen())
+        time.sleep(0.3)
+        self.key("Enter")
+
+    def command(self, text):
+        """One of the agent's own."""
+        self.pane("send-keys", "-l", text)
+        self.fixture.eventually("the command was to show", lambda: text in self.screen())
+        time.sleep(0.5)
+        self.key("Enter")
+        time.sleep(2)
+
+    def is_ready(self, script):
+        """Waits for the end of the turn that a prompt began."""
+        self.fixture.eventually("the model was to be asked", lambda: self.fixture.model.heard(script))
+        self.fixture.eventually("its turn was to end", lambda: not any(
+            thread["locked"] for thread in self.fixture.get("threads")["threads"]))

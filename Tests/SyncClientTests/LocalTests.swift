@@ -27,6 +27,29 @@ import Testing
     }
   }
 
+  /// One that is made again under its name begins a new conversation, on the same agent.
+  @Test func aDeletedSessionTakesItsConversationAlong() async throws {
+    try await ClientFixture.withServer { fixture in
+      let (gone, other) = (try SessionID("gone"), try SessionID("other"))
+      var client = try await fixture.open()
+      for session in [gone, other] {
+        try await client.perform(.addSession(session, name: nil, project: nil))
+        try await client.execution.setConversation("c-\(session)", of: session, with: "claude")
+      }
+      try await client.execution.setAgentKind(.codex, of: gone)
+      try await client.perform(.deleteSession(gone))
+      try await client.perform(.addSession(gone, name: nil, project: nil))
+      for _ in 1...2 {
+        #expect(try await client.execution.conversation(of: gone, with: "claude") == nil)
+        #expect(try await client.execution.conversations(with: "claude") == [other: "c-other"])
+        #expect(await client.execution.agentKind(of: gone) == .codex)
+        await client.close()
+        client = try await fixture.open()
+      }
+      await client.close()
+    }
+  }
+
   @Test func refusedCommandSaysWhyAndChangesNothing() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

@@ -256,7 +256,7 @@ import Testing
     let settings = try HookSettings(Array(text.utf8))
     #expect(settings.installed.map(\.event) == HookEvent.Name.allCases.map(\.rawValue))
     for (event, installed) in settings.installed {
-      let feeds = ["Stop", "UserPromptSubmit", "SessionEnd"].contains(event)
+      let feeds = ["Stop", "StopFailure", "UserPromptSubmit", "SessionEnd"].contains(event)
       #expect(installed == (feeds ? command + " --feed" : command))
     }
     #expect(text.contains("\"model\": \"opus\"") && text.contains("\"timeout\": 10"))

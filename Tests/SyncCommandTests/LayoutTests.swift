@@ -54,6 +54,17 @@ import Testing
     }
   }
 
+  /// An agent that reads a list gets no megabytes; JSON has all of it.
+  @Test func whatIsVeryLongIsCutWithoutATerminal() {
+    var table = TextTable(["ID", "CONTENT"])
+    table.rows = [
+      [.init("1"), .init(String(repeating: "x", count: 1 << 20))], [.init("2"), .init("y")],
+    ]
+    let lines = table.text(style: .plain).split(separator: "\n")
+    #expect(lines[1].hasSuffix("x…") && lines[1].count < 500)
+    #expect(lines[2] == "2   y")
+  }
+
   @Test func columnsWithoutAnythingInThemAreLeftOut() {
     var table = TextTable([.init(title: "A"), .init(title: "B", goes: 1), .init(title: "C")])
     table.rows = [[.init("1"), .init(""), .init("")]]

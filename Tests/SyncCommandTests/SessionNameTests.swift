@@ -91,6 +91,24 @@ import Testing
     }
   }
 
+  @Test func theAnswerSaysIfNobodyRunsIt() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("session", "add", "review")
+      let unhosted = await fixture.cospool("send", "-s", "review", "one")
+      #expect(unhosted.output == "queued, position 1 of 1")
+      #expect(
+        unhosted.errors
+          == "cospool: not assigned to a device: cospool session host review this",
+        "\(unhosted.errors)")
+      _ = await fixture.cospool("session", "host", "review", "this")
+      let agentless = await fixture.cospool("send", "-s", "review", "two")
+      #expect(agentless.errors.contains("no agent set up"), "\(agentless.errors)")
+      _ = await fixture.cospool("config", "set", "agent", "hooks")
+      let waits = await fixture.cospool("send", "-s", "review", "three")
+      #expect(waits.output == "queued, position 3 of 3" && waits.errors.isEmpty)
+    }
+  }
+
   @Test func commandsTakeNamesAndBeginnings() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("session", "add", "0198aabb", "--name", "Shop agent")

@@ -255,6 +255,8 @@ import Testing
     #expect(
       TextStyle.line(" a\n\tb\u{1B}[31m\u{202E}c\u{7} ") == "a b\u{FFFD}[31m\u{FFFD}c\u{FFFD}")
     #expect(TextStyle.block("a\n\tb\u{1B}\r\u{9B}") == "a\n\tb\u{FFFD}\u{FFFD}\u{FFFD}")
+    // One that ends a line, as on Windows.
+    #expect(TextStyle.block("a\r\nb\r\r\n") == "a\nb\u{FFFD}\n")
   }
 
   @Test func columnsCountWideAndCombiningCharacters() {

@@ -248,6 +248,34 @@ struct ProcessAgentTests {
     #expect(killed.result == .died("signal 9"))
   }
 
+  /// What follows a carriage return replaces the line, as in a terminal; one at the end of a line is a line end.
+  @Test func progressBarsHideNothing() {
+    func last(_ text: String) -> String {
+      var line = LastLine()
+      line.received(Array(text.utf8))
+      return line.text
+    }
+    let bar = (1...300).map { "\r\($0 % 100)%" }.joined()
+    #expect(last(bar + "\rfatal: no space") == "fatal: no space")
+    #expect(last("fatal: no space\r\n" + bar + "\r   \r") == "fatal: no space")
+    #expect(last("fatal: no space\r\n\r\n") == "fatal: no space")
+    #expect(last("50%\r") == "50%")
+  }
+
+  @Test func aLimitWithoutATimeIsTriedLessAndLessOften() {
+    let waits = [1, 2, 3, 6, 7, 60, UInt16.max].map {
+      TurnResult.tryingLater(until: nil, reason: "limit", attempt: $0)
+    }
+    #expect(
+      waits
+        == [60, 120, 240, 1_920, 3_600, 3_600, 3_600].map {
+          .tryAfter($0 * 1_000, reason: "limit")
+        })
+    #expect(
+      TurnResult.tryingLater(until: 5, reason: "limit", attempt: 9) == .tryLater(5, reason: "limit")
+    )
+  }
+
   @Test(arguments: ["/nowhere/agent", "no-such-agent"])
   func whatCannotBeStartedIsNotStarted(program: String) async throws {
     let outcome = try await run("\(program) {}")

@@ -119,6 +119,7 @@ struct RunningDaemon: Sendable {
       logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     return APIHandlers(
       client: client, settings: settings, output: OutputFolder(dataDirectory: directory.path),
+      conversations: TerminalConversations(client: client),
       web: WebListener(
         keys: WebKeys(dataDirectory: directory.path), executor: nil, logger: Logger(label: "test")),
       turns: TurnAccess(socket: "", dataDirectory: directory.path),

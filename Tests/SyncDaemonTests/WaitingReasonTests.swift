@@ -60,4 +60,35 @@ import Testing
       #expect(found.note?.contains("on hold while it is edited") == true, "\(found)")
     }
   }
+
+  /// The agent's limit holds until then; a person starts it before.
+  @Test func whatWaitsForALimitSaysUntilWhen() async throws {
+    try await RunningDaemon.run { daemon in
+      try await set("command", "sh -c 'exit 75'", on: daemon)
+      try await set("agent", "command", on: daemon)
+      _ = try await daemon.request(
+        "POST", "/v1/sessions/s/queue", #"{"id":"\#(Self.id)","text":"look"}"#)
+      _ = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
+      var found = try await reasons(daemon)
+      let deadline = ContinuousClock.now + .seconds(60)
+      while found.reason != "notBefore", .now < deadline {
+        try await Task.sleep(for: .milliseconds(20))
+        found = try await reasons(daemon)
+      }
+      let note = try #require(found.note)
+      #expect(note.hasPrefix("11111111 waits until 20"), "\(note)")
+      #expect(note.contains("asked for another try later"), "\(note)")
+      #expect(note.hasSuffix("To start it now: cospool queue start 11111111"), "\(note)")
+
+      let reply = try await daemon.request("POST", "/v1/messages/\(Self.id)/start")
+      #expect(reply.status == 200, "\(reply.body)")
+      // It is tried again at once.
+      while try await daemon.request("GET", "/v1/messages/\(Self.id)")
+        .decoded(MessageAnswer.self).attempts != 2, .now < deadline
+      {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      #expect(.now < deadline)
+    }
+  }
 }

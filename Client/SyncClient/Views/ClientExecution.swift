@@ -139,6 +139,13 @@ public struct ClientExecution: Sendable {
     }
   }
 
+  /// The ids of one agent's conversations, by session.
+  public func conversations(with agent: String) async throws(ClientError) -> [SessionID: String] {
+    try await client.engine.withStore { store throws(StoreError) in
+      try store.conversations(with: agent)
+    }
+  }
+
   /// Stores that id.
   public func setConversation(
     _ conversation: String, of session: SessionID, with agent: String

@@ -119,7 +119,7 @@ struct DraftCommands: ParsableCommand {
     }
 
     func warning(of answer: Answer) -> String? {
-      (try? answer.decoded(SentAnswer.self))?.warning.map { "cospool: \($0)" }
+      (try? answer.decoded(SentAnswer.self))?.notices
     }
   }
 }

@@ -187,6 +187,29 @@ extension QueueCommands {
     }
   }
 
+  struct Start: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let a message start now that waits for a time, from any device.",
+      discussion: """
+        EXAMPLES
+          cospool queue start 3f2a
+
+        A message whose agent reached a limit waits until the limit ends. Start it if the limit
+        holds no longer, or if another agent is to run it.
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
+    @OptionGroup var options: GlobalOptions
+
+    func request(input: StandardInput) throws -> APIRequest {
+      APIRequest(.post, ["messages", message, "start"])
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(of: answer, done: "due now:", unchanged: "it waits for no time")
+    }
+  }
+
   struct Skip: DaemonCommand {
     static let configuration = CommandConfiguration(
       abstract: "Skip a failed message, from any device.",

@@ -112,14 +112,23 @@ struct SendCommand: SessionCommand {
     guard sent.status == .queued else {
       return "\(sent.status.rawValue) before, nothing was queued"
     }
-    let place = "queued, position \(sent.position) of \(sent.count)"
+    let host = sent.note == nil ? sent.hostName.map { ", for \(TextStyle.line($0))" } ?? "" : ""
+    let place = "queued, position \(sent.position) of \(sent.count)\(host)"
     let name = TextStyle.line(sent.session.rawValue)
     if makesSession { return "\(place) in the new session \(name)" }
     return session.isGuessed ? "\(place) in \(name)" : place
   }
 
   func warning(of answer: Answer) -> String? {
-    (try? answer.decoded(SentAnswer.self))?.warning.map { "cospool: \($0)" }
+    (try? answer.decoded(SentAnswer.self))?.notices
+  }
+}
+
+extension SentAnswer {
+  /// What a person should know beside that it is queued; nil if there is nothing.
+  var notices: String? {
+    let lines = [warning, note].compactMap { $0 }.map { "cospool: \(TextStyle.line($0))" }
+    return lines.isEmpty ? nil : lines.joined(separator: "\n")
   }
 }
 

@@ -28,6 +28,11 @@ struct HookCaller: Hashable, Sendable {
   /// Shells that are walked past at most.
   private static let shellsMax = 4
 
+  /// Whether Claude Code runs for a script (`claude -p`), as its environment says.
+  static func isHeadless(_ variables: [String: String]) -> Bool {
+    variables["CLAUDE_CODE_ENTRYPOINT"] == "sdk-cli"
+  }
+
   /// nil where the system does not tell (there is no `/proc`), or the agent is gone already.
   static func current() -> HookCaller? {
     guard let own = stat(of: getpid()) else { return nil }

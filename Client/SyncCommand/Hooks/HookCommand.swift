@@ -103,17 +103,21 @@ struct HookCommand: LocalCommand {
         code: "unknownEvent", message: "stdin holds no event that this version knows.",
         exitCode: ExitStatus.failed)
     }
-    let id = session ?? environment.session ?? event.agentSession
+    let named = session ?? environment.session
+    // A script that runs the agent has no conversation with a person, unless it names one.
+    guard named != nil || !HookCaller.isHeadless(environment.variables) else { return "" }
     let connection = DaemonConnection(
       dataDirectory: try environment.dataDirectory(flag: options.data))
+    let id = try await conversation(of: event, named: named, connection)
     if feed,
       let request = try HookFeed.request(
         of: event, session: id, seconds: seconds, caller: HookCaller.current(),
-        variables: environment.variables)
+        variables: environment.variables, now: environment.style.milliseconds)
     {
       let answer = try await tell(request, of: event, session: id, connection)
       // It told the end of the turn as well.
       if event.name == .stop { return answer.map(HookFeed.answer) ?? "" }
+      if event.name == .stopFailure { return "" }
     }
     for request in try event.requests(for: id) {
       try await tell(request, of: event, session: id, connection)
@@ -132,12 +136,27 @@ struct HookCommand: LocalCommand {
     }
     let text = HookApproval.answer(decision)
     if !text.isEmpty {
-      let told = try APIRequest(
-        .post, ["sessions", id, "signals"], body: SignalRequest(type: "permission_response"))
       // The decision is what counts; the agent's next event says the same.
-      _ = try? await connection.answer(to: told)
+      _ = try? await connection.answer(to: try event.answered(id))
     }
     return text
+  }
+
+  /// The session of the event's conversation, whatever id the agent has for it now.
+  private func conversation(
+    of event: HookEvent, named: String?, _ connection: DaemonConnection
+  ) async throws -> String {
+    let body = event.conversation(named: named, caller: HookCaller.current())
+    // What a person named needs no look.
+    guard body.type != nil || named == nil else { return named ?? event.agentSession }
+    do {
+      let answer = try await connection.answer(
+        to: APIRequest(.post, ["conversations", event.agentSession], body: body))
+      return try answer.decoded(ConversationAnswer.self).session
+    } catch let failure as CommandFailure where failure.code == "unknownRoute" {
+      // A daemon of an older version.
+      return named ?? event.agentSession
+    }
   }
 
   /// Sends a request; a session that the daemon does not know yet is made known.

@@ -10,12 +10,18 @@ struct HookEvent: Sendable {
     case preToolUse = "PreToolUse"
     case permissionRequest = "PermissionRequest"
     case postToolUse = "PostToolUse"
+    /// In the place of a tool's end: it ended by an error.
+    case postToolUseFailure = "PostToolUseFailure"
     case notification = "Notification"
     case stop = "Stop"
+    /// The turn ended by an error of the provider, in the place of its end.
+    case stopFailure = "StopFailure"
     case sessionEnd = "SessionEnd"
 
     /// Whether it says where a fed turn is.
-    var feeds: Bool { self == .stop || self == .userPromptSubmit || self == .sessionEnd }
+    var feeds: Bool {
+      [.stop, .stopFailure, .userPromptSubmit, .sessionEnd].contains(self)
+    }
   }
 
   /// What an agent notifies its person of, of what matters here.
@@ -43,6 +49,8 @@ struct HookEvent: Sendable {
   var name: Name
   /// The agent's session.
   var agentSession: String
+  /// Which of the agent's own agents it is about, which work side by side with it; nil for the agent itself.
+  var subagent: String?
   /// Where it works.
   var folder: String?
   /// The tool call's id; Codex and older versions give none, then it is the tool's name.
@@ -52,8 +60,14 @@ struct HookEvent: Sendable {
   var toolInput: JSONTree?
   /// What kind of notification it is.
   var notification: Notification?
-  /// How a session began: `startup`, `resume`, `clear` or `compact`.
-  var source: String?
+  /// How a session began: `startup`, `resume`, `clear`, `fork` or `compact`. Or why it ended: `clear` and `resume`
+  /// if the agent goes on with another one.
+  var cause: String?
+  /// What kind of error a turn ended by.
+  var error: String?
+  /// At the end of a turn: whether the agent's own agents are at work, so that it will go on. At a prompt: whether
+  /// it does go on, and no person typed that.
+  var isByItself: Bool
   /// What it says to its person.
   var message: String?
   /// What the agent said last.
@@ -79,35 +93,69 @@ struct HookEvent: Sendable {
     toolInput = object["tool_input"]
     message = object["message"]?.text.map { String($0.prefix(1_000)) }
     notification = Notification(object["notification_type"]?.text, message ?? "")
-    source = object["source"]?.text
+    cause = (object["source"] ?? object["reason"])?.text
+    subagent = (object["agent_id"]?.text).flatMap { $0.isEmpty ? nil : $0 }
+    error = object["error"]?.text
+    isByItself =
+      name == .stop
+      ? (object["background_tasks"]?.elements ?? []).contains(where: Self.isAwaited)
+      : cause.map { Self.sourcesOfItsOwn.contains($0) } ?? false
+        || object["prompt"]?.text?.hasPrefix("<task-notification>") ?? false
     stopHookActive = object["stop_hook_active"]?.flag
     isCodex = object["turn_id"] != nil
     summary = (object["last_assistant_message"]?.text).map { String($0.prefix(400)) }
   }
 
+  /// Where prompts come from that no person typed.
+  private static let sourcesOfItsOwn: Set = [
+    "system", "loop_wakeup", "schedule_wakeup", "poll_event",
+  ]
+
+  /// Whether the agent waits for this work of its own. A command in the background may be a server that
+  /// never ends, and so may what watches something.
+  private static func isAwaited(_ task: JSONTree) -> Bool {
+    !["shell", "monitor"].contains(task["type"]?.text) && task["status"]?.text != "completed"
+  }
+
+  /// Whether it says of a turn what is not so: the end that one of the agent's own agents tells, or a last
+  /// word of the agent while they work.
+  var isNoEnd: Bool { name == .stop && (subagent != nil || isByItself) }
+
+  /// Whether a turn ended by a limit, and is to be tried later.
+  var isLimit: Bool { error == "rate_limit" || error == "overloaded" }
+
+  /// What a turn ended by, for people.
+  var failure: String {
+    summary ?? error.map { "The agent's turn ended by an error: \($0)." }
+      ?? "The agent's turn ended by an error."
+  }
+
   /// The requests that tell it, for the session of this id.
   func requests(for session: String) throws -> [APIRequest] {
+    if isNoEnd { return [] }
     switch name {
     case .sessionStart:
       // The process that worked in it before is no more, and may not have said so.
-      let isAnew = source == "startup" || source == "resume"
+      let isAnew = cause == "startup" || cause == "resume"
       return [try known(session)] + (isAnew ? [try signal("idle", session)] : [])
     case .userPromptSubmit:
       return [
-        try signal("turn_start", session),
+        try signal("turn_start", session, byItself: isByItself ? true : nil),
         APIRequest(.post, ["threads", session, "requeue"]),
       ]
     case .preToolUse:
-      // The tool before this one was denied, where an approval is still pending.
+      // The tool before this one was denied, where an approval of the same agent is still pending.
       return [
         try signal("permission_response", session),
         try signal("tool_use", session, id: toolID, name: toolName),
-      ] + (try progress(session))
-    case .postToolUse:
+      ] + (subagent == nil ? try progress(session) : [])
+    case .postToolUse, .postToolUseFailure:
       return [
-        try signal("permission_response", session), try signal("tool_result", session, id: toolID),
+        try signal("permission_response", session, name: toolName),
+        try signal("tool_result", session, id: toolID, name: toolName),
       ]
-    case .permissionRequest: return [try signal("permission_request", session)]
+    case .permissionRequest:
+      return [try signal("permission_request", session, name: toolName)]
     case .notification:
       switch notification {
       case .permission, .question: return [try signal("permission_request", session)]
@@ -115,6 +163,7 @@ struct HookEvent: Sendable {
       case nil: return []
       }
     case .stop: return [try signal("result", session)]
+    case .stopFailure: return [try signal("error", session, message: failure)]
     case .sessionEnd:
       // A turn that did not end before it was cut off.
       return [try signal("idle", session), try signal("result", session)]
@@ -127,6 +176,28 @@ struct HookEvent: Sendable {
     return try APIRequest(
       .post, ["sessions"],
       body: SessionRequest(id: session, name: name, project: folder, byAgent: true))
+  }
+
+  /// What the daemon has to know of the conversation itself.
+  ///
+  /// - Parameter named: the session that a person named for it.
+  func conversation(named: String?, caller: HookCaller?) -> ConversationRequest {
+    var body = ConversationRequest()
+    switch name {
+    // A compaction is in the middle of it.
+    case .sessionStart where cause != "compact":
+      body.type = ConversationRequest.Event.started.rawValue
+      body.isContinued = cause == "clear" || cause == "fork"
+    case .sessionEnd:
+      body.type = ConversationRequest.Event.ended.rawValue
+      body.isContinued = cause == "clear" || cause == "resume"
+    default: return body
+    }
+    body.session = named
+    body.folder = folder
+    body.agentProcess = (caller?.agent).map(Int.init)
+    body.agentStart = caller?.agentStart
+    return body
   }
 
   /// How far the agent says it is, where it says so with this call.
@@ -148,9 +219,17 @@ struct HookEvent: Sendable {
   }
 
   private func signal(
-    _ type: String, _ session: String, id: String? = nil, name: String? = nil
+    _ type: String, _ session: String, id: String? = nil, name: String? = nil,
+    message: String? = nil, byItself: Bool? = nil
   ) throws -> APIRequest {
-    try APIRequest(
-      .post, ["sessions", session, "signals"], body: SignalRequest(type: type, id: id, name: name))
+    var body = SignalRequest(type: type, id: id, name: name, message: message)
+    body.agent = subagent
+    body.byItself = byItself
+    return try APIRequest(.post, ["sessions", session, "signals"], body: body)
+  }
+
+  /// Says that a person answered what the event asks.
+  func answered(_ session: String) throws -> APIRequest {
+    try signal("permission_response", session, name: toolName)
   }
 }

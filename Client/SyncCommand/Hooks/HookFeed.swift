@@ -15,11 +15,15 @@ enum HookFeed {
 
   /// What the daemon is told of a live agent; nil where an event is no news for it.
   ///
-  /// - Parameter caller: nil where the system does not tell.
+  /// - Parameters:
+  ///   - caller: nil where the system does not tell.
+  ///   - now: milliseconds since 1970.
   static func request(
     of event: HookEvent, session: String, seconds: Double, caller: HookCaller?,
-    variables: [String: String]
+    variables: [String: String], now: Int64
   ) throws -> APIRequest? {
+    // It goes on with what it was given.
+    guard !event.isNoEnd, !event.isByItself else { return nil }
     var body: FeedRequest
     switch event.name {
     case .stop:
@@ -32,9 +36,18 @@ enum HookFeed {
       body.agentProcess = (caller?.agent).map(Int.init)
       body.agentStart = caller?.agentStart
       body.hookStart = caller?.hookStart
+    case .stopFailure:
+      body = FeedRequest(.turnFailed)
+      body.error = event.failure
+      if event.isLimit {
+        body.isLimit = true
+        body.limitUntil = WaitPhrase.time(in: event.failure, now: now)
+      }
     case .userPromptSubmit: body = FeedRequest(.promptTyped)
     case .sessionEnd: body = FeedRequest(.sessionEnded)
-    case .sessionStart, .preToolUse, .permissionRequest, .postToolUse, .notification: return nil
+    case .sessionStart, .preToolUse, .permissionRequest, .postToolUse, .postToolUseFailure,
+      .notification:
+      return nil
     }
     var request = try APIRequest(.post, ["sessions", session, "feed"], body: body)
     request.timeoutSeconds = seconds

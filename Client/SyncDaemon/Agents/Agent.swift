@@ -102,12 +102,16 @@ struct AgentCommandLine: Hashable, Sendable {
 }
 
 extension TurnResult {
-  /// How long a message waits that is to be tried later, where nobody says when.
+  /// How long a message waits that is to be tried later, where nobody says when: the first time, and at most.
   static let waitMilliseconds: Int64 = 60_000
+  static let waitMillisecondsMax: Int64 = 3_600_000
 
-  /// - Parameter until: in milliseconds since 1970; nil where nobody says when.
-  static func tryingLater(until: Int64?, reason: String) -> TurnResult {
-    guard let until else { return .tryAfter(waitMilliseconds, reason: reason) }
-    return .tryLater(until, reason: reason)
+  /// - Parameters:
+  ///   - until: in milliseconds since 1970; nil where nobody says when.
+  ///   - attempt: the wait doubles with each: every one may leave the prompt in the agent's conversation.
+  static func tryingLater(until: Int64?, reason: String, attempt: UInt16 = 1) -> TurnResult {
+    if let until { return .tryLater(until, reason: reason) }
+    let wait = waitMilliseconds << Int64(min(max(attempt, 1) - 1, 6))
+    return .tryAfter(min(wait, waitMillisecondsMax), reason: reason)
   }
 }

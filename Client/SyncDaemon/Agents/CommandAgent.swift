@@ -73,20 +73,34 @@ struct CommandReader: AgentOutputReader {
   }
 }
 
-/// The last line of what was written that is not blank.
+/// The last line of what was written that is not blank, as a terminal shows it: what follows a carriage return
+/// replaces the line.
 struct LastLine: Sendable {
   /// Bytes of a line that are kept.
   static let bytesMax = 400
 
   private var line: [UInt8] = []
   private var ended = ""
+  /// Whether the next byte replaces the line, unless it ends it.
+  private var isReturned = false
 
   mutating func received(_ bytes: some Sequence<UInt8>) {
     for byte in bytes {
       if byte == UInt8(ascii: "\n") {
         ended = text
         line.removeAll(keepingCapacity: true)
-      } else if line.count < LastLine.bytesMax {
+        isReturned = false
+        continue
+      }
+      guard byte != UInt8(ascii: "\r") else {
+        isReturned = true
+        continue
+      }
+      if isReturned {
+        line.removeAll(keepingCapacity: true)
+        isReturned = false
+      }
+      if line.count < LastLine.bytesMax {
         line.append(byte)
       }
     }

@@ -19,7 +19,7 @@ enum PresetAgents {
         if let folder = turn.files?.folder { words += ["--add-dir", folder] }
         return AgentCommandLine(words: words, input: turn.promptWithFiles)
       },
-      reader: { _ in ClaudeReader() }, timeoutSeconds: timeoutSeconds)
+      reader: { ClaudeReader(prompt: $0.prompt) }, timeoutSeconds: timeoutSeconds)
   }
 
   /// `codex exec --json`, one process for each turn.

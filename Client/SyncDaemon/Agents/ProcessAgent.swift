@@ -76,7 +76,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       if turn.resumed != nil, saysLost(complaint.withLock { $0.text }) {
         report(.said(.sessionLost))
       }
-      return result(last.verdict, of: end, complaint.withLock { $0 })
+      return result(last.verdict, of: end, attempt: turn.attempt, complaint.withLock { $0 })
     case .timedOut(let seconds):
       return .failed("the agent took longer than \(seconds) seconds and was stopped")
     case .lost(let reason):
@@ -98,7 +98,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   }
 
   private func result(
-    _ verdict: AgentVerdict, of end: ProcessEnd, _ complaint: Complaint
+    _ verdict: AgentVerdict, of end: ProcessEnd, attempt: UInt16, _ complaint: Complaint
   ) -> TurnResult {
     var verdict = verdict
     if case .failed(let reason) = verdict, !complaint.text.isEmpty, isPlain || !complaint.hasOutput
@@ -109,7 +109,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     case (.succeeded(let summary), _):
       .succeeded(summary: summary)
     case (.tryLater(let reason, let until), .exited):
-      .tryingLater(until: until, reason: reason)
+      // A command asks for it itself, and has no conversation.
+      .tryingLater(until: until, reason: reason, attempt: isPlain ? 1 : attempt)
     // Somebody ended it: what it did until then is not known, whatever it said last.
     case (.failed(let reason), .signalled), (.tryLater(let reason, _), .signalled):
       .died(reason)

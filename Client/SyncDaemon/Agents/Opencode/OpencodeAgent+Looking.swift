@@ -25,7 +25,7 @@ extension OpencodeAgent {
     guard let id = prompt.flatMap(Self.id) else { return .absent }
     guard let verdict = OpencodeReader.verdict(onPrompt: id, in: messages) else { return .atWork }
     let isLast = messages.elements.last?["info"]?["parentID"]?.text == id
-    return .ended(result(verdict), isLast: isLast)
+    return .ended(result(verdict, of: turn), isLast: isLast)
   }
 
   /// The answer was lost: the list of messages tells what became of the prompt.
@@ -82,12 +82,12 @@ extension OpencodeAgent {
     return .died("opencode does not answer any more")
   }
 
-  func result(_ verdict: AgentVerdict) -> TurnResult {
+  func result(_ verdict: AgentVerdict, of turn: AgentTurn) -> TurnResult {
     switch verdict {
     case .succeeded(let summary): .succeeded(summary: summary)
     case .failed(let reason): .failed(reason)
     case .tryLater(let reason, let until):
-      .tryingLater(until: until, reason: reason)
+      .tryingLater(until: until, reason: reason, attempt: turn.attempt)
     }
   }
 }

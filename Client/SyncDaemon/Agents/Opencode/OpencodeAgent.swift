@@ -281,7 +281,9 @@ struct OpencodeAgent: Agent {
       let bytes = try await call(
         .POST, "/session/\(conversation)/message", body, of: turn
       ).answer()
-      if let verdict = JSONTree(bytes).flatMap(OpencodeReader.verdict) { return result(verdict) }
+      if let verdict = JSONTree(bytes).flatMap(OpencodeReader.verdict) {
+        return result(verdict, of: turn)
+      }
       return .died("opencode answered without saying how the turn ended")
     } catch let failure as HTTPCall.Failure where failure.isUnsent {
       return .notStarted("opencode at \(host):\(port): \(failure)")

@@ -4,10 +4,13 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-extension APIHandlers {
-  // MARK: - What agents do
+/// What agents do, as they or their hooks report it.
+struct SignalHandlers: RouteHandlers {
+  var client: QueueClient
+  let slots: HookSlots
+  let hooked: HookedAgents
 
-  func addSignalRoutes(to api: RouterGroup<Context>) {
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("activity") { _, _ in
       CanonicalJSON.response(
         ActivitiesAnswer(activities: client.tasks.activities().map(ActivityAnswer.init)))
@@ -31,15 +34,45 @@ extension APIHandlers {
         // What follows from the end of a prompt that was given out sees to the rest.
         return CanonicalJSON.response(ActivityAnswer(client.tasks.activity(of: session)))
       }
+      let known = client.tasks.activity(of: session)
+      // It goes on by itself where one of its own agents is done, and others may ask meanwhile.
+      if signal == .turnStarted, body.byItself == true, known.busy.isBusy {
+        return CanonicalJSON.response(ActivityAnswer(known))
+      }
+      let goesOn = hooked.goesOn(with: body, signal, in: session)
+      guard goesOn || signal != .approvalAnswered() else {
+        return CanonicalJSON.response(ActivityAnswer(known))
+      }
       let activity = try await client.tasks.receive(signal, in: session)
-      switch SignalRequest.Kind(rawValue: body.type) {
-      case .toolUse:
-        await client.tasks.noteWentOn(in: session)
-        if let name = body.name { await client.tasks.noteOperation(name, in: session) }
-      case .toolResult, .permissionResponse: await client.tasks.noteWentOn(in: session)
-      default: break
+      switch signal {
+      case .toolStarted, .toolEnded, .approvalAnswered:
+        if goesOn { await client.tasks.noteWentOn(in: session) }
+      case .turnStarted, .turnEnded, .turnFailed, .approvalRequested, .wentIdle: break
+      }
+      if case .toolStarted = signal, let name = body.name {
+        await client.tasks.noteOperation(name, in: session)
       }
       return CanonicalJSON.response(ActivityAnswer(activity))
+    }
+  }
+}
+
+extension HookedAgents {
+  /// Takes a signal in.
+  ///
+  /// - Returns: whether nothing is asked now.
+  fileprivate func goesOn(
+    with body: SignalRequest, _ signal: AgentSignal, in session: SessionID
+  ) -> Bool {
+    switch signal {
+    case .approvalRequested:
+      asks(session, agent: body.agent, tool: body.name)
+      return false
+    case .turnStarted, .toolStarted: return goesOn(session, agent: body.agent)
+    case .toolEnded, .approvalAnswered: return goesOn(session, agent: body.agent, tool: body.name)
+    case .turnEnded, .turnFailed, .wentIdle:
+      ended(session)
+      return true
     }
   }
 }
