@@ -8,7 +8,6 @@
 /// | `rate_limit_event` with `rejected` | a limit, with the time it ends |
 /// | `result` with `api_error_status` 429 or 529 | a limit, with the time that its words name |
 /// | `result` | the end: the only thing that makes a success |
-///
 /// | `system` with `compact_result`, `conversation_reset` | what its own `/compact` and `/clear` did |
 ///
 /// An exit code of 0 does not mean success: the program also ends that way if a hook blocked the
