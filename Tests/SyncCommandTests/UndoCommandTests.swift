@@ -38,7 +38,7 @@ import Testing
         let outcome = await CommandFixture.cospool(
           arguments, variables: ["COSPOOL_DATA": fixture.directory])
         #expect(
-          outcome == CommandRunner.Outcome(exitCode: code, output: text), "\(arguments)")
+          outcome.exitCode == code && outcome.output == text, "\(arguments): \(outcome)")
       }
       let redo = await fixture.cospool("redo")
       #expect(redo.exitCode == 1)
