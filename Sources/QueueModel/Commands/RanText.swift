@@ -13,9 +13,9 @@ extension Workspace {
   /// The texts of messages whose agents a device started, and whose content is another one in a later state.
   ///
   /// - Parameters:
-  ///   - ids: where to look; nil for everywhere.
   ///   - later: this state and what others did.
-  /// - Complexity: O(ids and their texts), or O(messages and their texts).
+  ///   - ids: where to look.
+  /// - Complexity: O(ids and their texts).
   package func ranTexts(
     changedIn later: Workspace, among ids: some Collection<MessageID>, on device: DeviceID
   ) -> [RanText] {

@@ -51,12 +51,13 @@ extension WorkspaceDocument.Message {
     return nil
   }
 
-  /// The notes of its editions: two at least, since one alone was merged with nothing; no blank one, which
-  /// no user could choose.
+  /// The notes of its editions: no blank one, which no user could choose, and beside one alone the text that was
+  /// merged of it and others.
   var editionNotes: [String] {
     let notes = (editions ?? [])
       .filter { $0.content.map { !$0.trimmedOfWhitespace().isEmpty } ?? true }.map(\.note)
-    return notes.count == 1 ? notes + notes : notes
+    return notes.count == 1
+      ? notes + [Edition(of: content, milliseconds: createdAt).note] : notes
   }
 
   /// About the bytes that its editions take.

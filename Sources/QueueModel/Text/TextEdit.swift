@@ -132,6 +132,7 @@ private struct Texts {
   /// inserted or deleted begins with a blank rather than ends with one: so no edit relies on a blank that
   /// another one takes along.
   private func withBlank(_ hunk: Hunk) -> Hunk {
+    let hunk = withoutLastBlank(hunk)
     if hunk.old.isEmpty || hunk.new.isEmpty {
       let (text, part) = hunk.old.isEmpty ? (new, hunk.new) : (old, hunk.old)
       var shift = 0
@@ -153,6 +154,17 @@ private struct Texts {
       TextUnits.isBlank(old[hunk.old.upperBound])
     {
       return hunk.widened(start: 0, end: 1)
+    }
+    return hunk
+  }
+
+  /// The stretch without a blank that it ends with before and after: what somebody else writes there needs it.
+  private func withoutLastBlank(_ hunk: Hunk) -> Hunk {
+    var hunk = hunk
+    while let last = old[hunk.old].last, last == new[hunk.new].last, TextUnits.isBlank(last) {
+      hunk = Hunk(
+        old: hunk.old.lowerBound..<hunk.old.upperBound - 1,
+        new: hunk.new.lowerBound..<hunk.new.upperBound - 1)
     }
     return hunk
   }
