@@ -39,7 +39,8 @@ extension QueueClient {
   ///     takes back the latest.
   ///   - skip: leaves the change as it is and forgets it.
   /// - Throws: `.queue(.nothingToUndo)`; `.queue(.notUndoable)`, which says why and how to reverse the change;
-  ///   `.queue(.changeUnknown)` if this device can undo no change of that number; else as `perform(_:)`.
+  ///   `.queue(.changeUnknown)` if this device can undo no change of that number; `.timeout` if the calling
+  ///   task was cancelled while the server was asked, and nothing changed; else as `perform(_:)`.
   @discardableResult
   public func undo(
     change: Int64? = nil, skip: Bool = false
@@ -54,7 +55,8 @@ extension QueueClient {
   ///
   /// - Parameter change: the change to do again, as the receipt of its undo named it; nil takes the latest.
   /// - Throws: `.queue(.nothingToRedo)`; `.queue(.notUndoable)`, which says why; `.queue(.changeUnknown)` if
-  ///   this device can redo no change of that number; else as `perform(_:)`.
+  ///   this device can redo no change of that number; `.queue(.queueFull)` if it would send a message to a
+  ///   queue that is full; `.timeout` as of `undo(change:skip:)`; else as `perform(_:)`.
   @discardableResult
   public func redo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
     try await turn(.redo(change: change))
@@ -70,12 +72,12 @@ extension QueueClient {
       throw .queue(.notUndoable(label, obstacle))
     }
     let settings = device.settings
-    var receipt: CommandReceipt
-    let apart: Apartness?
-    (receipt, races, apart) = try await engine.submit(synchronizes: true) {
+    let done = try await engine.submit(synchronizes: true) {
       core, context, store throws(Replica.Fault) -> (
-        (CommandReceipt, UndoRaces, Apartness?), [Engine.Action]
+        (CommandReceipt, UndoRaces, Apartness?)?, [Engine.Action]
       ) in
+      // Who does not wait any more believes that nothing happens.
+      guard !Task.isCancelled else { return (nil, []) }
       core.queueSizeMax = settings.maxQueueSize
       let (before, apart) = (core.replica.workspace, core.apart())
       let (outcome, actions) = try core.commandGiven(
@@ -86,6 +88,10 @@ extension QueueClient {
         of: outcome.operations, from: before, to: core.replica.workspace, label: nil)
       return ((receipt, races, apart), actions)
     }
+    guard let done else { throw .timeout }
+    var receipt: CommandReceipt
+    let apart: Apartness?
+    (receipt, races, apart) = done
     var ended = races.races.mapValues { _ in StartRace.Ending.unconfirmed }
     if !isApart { ended = await queues.endings(of: races.races) }
     try tell(ended, of: races, apart: apart, isApart: isApart, in: &receipt)

@@ -61,7 +61,7 @@ struct APIHandlers: RouteHandlers {
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
     ThreadHandlers(client: client).addRoutes(to: api)
-    HistoryHandlers(client: client, output: output).addRoutes(to: api)
+    HistoryHandlers(client: client, output: output, ends: ends).addRoutes(to: api)
     SettingsHandlers(api: self).addRoutes(to: api)
     addSignalRoutes(to: api)
     DraftHandlers(api: self).addRoutes(to: api)

@@ -8,8 +8,9 @@ struct NotificationChange: Hashable, Sendable {
   var event: NotificationEvent
   var session: SessionID
   var request: RequestID?
+  var message: MessageID?
   var milliseconds: Int64
   var expiresAt: Int64?
-  /// The device that did it; it is not told.
+  /// The device that did it, which is not told; nil if everybody is.
   var author: DeviceID?
 }

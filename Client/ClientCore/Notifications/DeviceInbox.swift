@@ -7,7 +7,7 @@ import WireProtocol
 struct DeviceInbox: Sendable {
   /// Names are kept for so long, as the specification says.
   static let memoryMilliseconds: Int64 = 7 * 86_400_000
-  /// Notifications that stand at most; the oldest that is no request goes first.
+  /// Notifications that stand at most; the oldest that awaits nobody goes first.
   static let standingMax = WireLimits.inboxMax
 
   private(set) var standing: [OperationID: DeviceNotification]
@@ -44,7 +44,7 @@ struct DeviceInbox: Sendable {
       changes.received = [received]
       if standing.count >= DeviceInbox.standingMax {
         let oldest = inOrder
-        let victim = oldest.first { $0.notification.request == nil } ?? oldest[0]
+        let victim = oldest.first { !$0.notification.awaitsPerson } ?? oldest[0]
         changes.ended = [victim.name]
       }
     }
@@ -55,9 +55,9 @@ struct DeviceInbox: Sendable {
     return changes
   }
 
-  /// What follows where requests are not awaited any more.
+  /// What follows where requests are not awaited any more, or texts were chosen.
   func changes(endingRequests isOver: (InboxNotification) -> Bool) -> NotificationChanges? {
-    let over = standing.values.map(\.notification).filter { $0.request != nil && isOver($0) }
+    let over = standing.values.map(\.notification).filter { $0.awaitsPerson && isOver($0) }
       .sorted { $0.position < $1.position }
     guard !over.isEmpty else { return nil }
     var changes = NotificationChanges()
