@@ -153,9 +153,12 @@ extension ClientCore {
     at context: EventContext,
     store: some ReplicaStore
   ) throws(Replica.Fault) -> (outcome: CommandOutcome, actions: [Action]) {
-    try connection.perform(
+    let before = replica.workspace
+    let done = try connection.perform(
       command, recordsUndo: recordsUndo, isApart: isApart, waitsForDisk: waitsForDisk, at: context,
       store: store)
+    tasks.noteMerges(by: done.outcome.operations, since: before, connection, at: context)
+    return done
   }
 
   /// The deadline was reached, or something happened before it.

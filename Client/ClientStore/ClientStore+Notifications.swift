@@ -44,7 +44,8 @@ extension ClientStore {
     ).execute(arguments: [
       notification.name.replica.column, notification.name.seq, item.receivedAt,
       Int64(bitPattern: notification.position), Int64(notification.category.rawValue),
-      notification.isMissed, notification.session.rawValue, notification.request?.description,
+      notification.isMissed, notification.session.rawValue,
+      notification.request?.description ?? notification.message?.description,
       notification.milliseconds, Data((isStanding ? notification.title : "").utf8),
       Data((isStanding ? notification.body : "").utf8), isStanding, item.isAnnounced,
     ])
@@ -61,16 +62,18 @@ func fetchNotifications(_ database: Database) throws -> LoadedNotifications {
     guard row["is_standing"], let session = try? SessionID(row["session"] as String) else {
       continue
     }
-    let request: String? = row["request"]
+    let subject: String? = row["request"]
+    let category = NotificationCategory(rawValue: UInt8(clamping: row["category"] as Int64))
+    let isOfMessage = category == .messageMerged
     let title: Data = row["title"]
     let body: Data = row["body"]
     loaded.standing.append(
       DeviceNotification(
         notification: InboxNotification(
           position: UInt64(bitPattern: row["position"] as Int64), name: name,
-          category: NotificationCategory(rawValue: UInt8(clamping: row["category"] as Int64)),
-          isMissed: row["is_missed"], session: session,
-          request: request.flatMap { RequestID($0) }, milliseconds: row["at"],
+          category: category, isMissed: row["is_missed"], session: session,
+          request: isOfMessage ? nil : subject.flatMap { RequestID($0) },
+          message: isOfMessage ? subject.flatMap { MessageID($0) } : nil, milliseconds: row["at"],
           title: String(decoding: title, as: UTF8.self),
           body: String(decoding: body, as: UTF8.self)),
         receivedAt: row["received_at"], isAnnounced: row["is_announced"]))

@@ -17,6 +17,8 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
     case taskError = "TASK_ERROR"
     /// A thread needs its user again.
     case threadReady = "THREAD_READY"
+    /// A message was merged, and waits until somebody chooses its text.
+    case messageMerged = "MESSAGE_MERGED"
     /// A category that this version does not know; title and body describe it.
     case other = "OTHER"
   }
@@ -29,6 +31,8 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
   public var session: SessionID
   /// The approval or question that can be answered; nil if nothing is asked.
   public var request: RequestID?
+  /// The merged message whose text is to be chosen; nil if it is about none.
+  public var message: MessageID?
   /// When it happened, milliseconds since 1970.
   public var createdAt: Int64
   /// When it reached this device, milliseconds since 1970.
@@ -44,14 +48,16 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
 
   /// Makes a notification.
   public init(
-    id: String, category: Category, session: SessionID, request: RequestID?, createdAt: Int64,
-    receivedAt: Int64, title: String, body: String, isMissed: Bool = false,
+    id: String, category: Category, session: SessionID, request: RequestID?,
+    message: MessageID? = nil, createdAt: Int64, receivedAt: Int64, title: String, body: String,
+    isMissed: Bool = false,
     isAnnounced: Bool = false
   ) {
     self.id = id
     self.category = category
     self.session = session
     self.request = request
+    self.message = message
     self.createdAt = createdAt
     self.receivedAt = receivedAt
     self.title = title
@@ -65,10 +71,14 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
     self.init(
       id: NotificationView.id(of: notification.name), category: Category(notification.category),
       session: notification.session, request: notification.request,
-      createdAt: notification.milliseconds, receivedAt: kept.receivedAt,
+      message: notification.message, createdAt: notification.milliseconds,
+      receivedAt: kept.receivedAt,
       title: notification.title, body: notification.body, isMissed: notification.isMissed,
       isAnnounced: kept.isAnnounced)
   }
+
+  /// Whether it stands until somebody answers or chooses.
+  package var awaitsPerson: Bool { request != nil || message != nil }
 
   static func id(of name: OperationID) -> String {
     String(name.replica.rawValue, radix: 16) + "-" + String(name.seq)
@@ -89,7 +99,8 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
 
 /// Why a notification is no longer shown.
 public enum NotificationRetraction: String, Hashable, Sendable, CaseIterable, Codable {
-  /// The request is no longer awaited: it was answered, expired or was given up.
+  /// It is no longer awaited: the request was answered, expired or was given up, or the message's text
+  /// was chosen.
   case settled
   /// The user dismissed it on this device.
   case dismissed
@@ -170,6 +181,7 @@ extension NotificationView.Category {
       case .taskComplete: .taskComplete
       case .taskError: .taskError
       case .threadReady: .threadReady
+      case .messageMerged: .messageMerged
       default: .other
       }
   }
@@ -182,6 +194,7 @@ extension NotificationView.Category {
     case .taskComplete: .taskComplete
     case .taskError: .taskError
     case .threadReady: .threadReady
+    case .messageMerged: .messageMerged
     case .other: nil
     }
   }

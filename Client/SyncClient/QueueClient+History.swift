@@ -41,6 +41,7 @@ extension QueueClient {
   ///   - skip: leaves the change as it is and forgets how to undo it.
   /// - Throws: `.queue(.nothingToUndo)`; `.queue(.notUndoable)`, with the reason and how to reverse
   ///   the change; `.queue(.changeUnknown)` if this device can undo no change with that number;
+  ///   `.timeout` if the calling task was cancelled before the server answered, and nothing changed;
   ///   else as `perform(_:)`.
   @discardableResult
   public func undo(
@@ -56,8 +57,9 @@ extension QueueClient {
   ///
   /// - Parameter change: the number in the receipt of its undo; nil is the latest.
   /// - Throws: `.queue(.nothingToRedo)`; `.queue(.notUndoable)`, with the reason;
-  ///   `.queue(.changeUnknown)` if this device can redo no change with that number; else as
-  ///   `perform(_:)`.
+  ///   `.queue(.changeUnknown)` if this device can redo no change with that number;
+  ///   `.queue(.queueFull)` if it would send a message to a full queue; `.timeout` as
+  ///   `undo(change:skip:)`; else as `perform(_:)`.
   @discardableResult
   public func redo(change: Int64? = nil) async throws(ClientError) -> CommandReceipt {
     try await turn(.redo(change: change))
@@ -73,12 +75,12 @@ extension QueueClient {
       throw .queue(.notUndoable(label, obstacle))
     }
     let settings = device.settings
-    var receipt: CommandReceipt
-    let apart: Apartness?
-    (receipt, races, apart) = try await engine.submit(synchronizes: true) {
+    let done = try await engine.submit(synchronizes: true) {
       core, context, store throws(Replica.Fault) -> (
-        (CommandReceipt, UndoRaces, Apartness?), [Engine.Action]
+        (CommandReceipt, UndoRaces, Apartness?)?, [Engine.Action]
       ) in
+      // Who does not wait any more believes that nothing happens.
+      guard !Task.isCancelled else { return (nil, []) }
       core.queueSizeMax = settings.maxQueueSize
       let (before, apart) = (core.replica.workspace, core.apart())
       let (outcome, actions) = try core.commandGiven(
@@ -89,6 +91,10 @@ extension QueueClient {
         of: outcome.operations, from: before, to: core.replica.workspace, label: nil)
       return ((receipt, races, apart), actions)
     }
+    guard let done else { throw .timeout }
+    var receipt: CommandReceipt
+    let apart: Apartness?
+    (receipt, races, apart) = done
     var ended = races.races.mapValues { _ in StartRace.Ending.unconfirmed }
     if !isApart { ended = await queues.endings(of: races.races) }
     try tell(ended, of: races, apart: apart, isApart: isApart, in: &receipt)

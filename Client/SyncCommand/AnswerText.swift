@@ -166,7 +166,7 @@ enum QueueText {
       "\n\n"
       + style.coloured(
         "merged from texts that were saved apart; it starts when one is chosen: "
-          + "cospool queue resolve \(quoted) --take 1, or --take merged", .yellow)
+          + choices(of: message, quoted), .yellow)
     for (index, version) in (message.editions ?? []).enumerated() {
       text += "\n\n" + style.coloured(title(of: version, number: index + 1), .dim) + "\n"
       text +=
@@ -174,6 +174,17 @@ enum QueueText {
         ?? "\(version.bytes) bytes, which are too long to be kept; it cannot be taken"
     }
     return text
+  }
+
+  /// The command that chooses a text, with those that can be taken: one that is too long is not kept, and of
+  /// a merged text nothing may be left.
+  private static func choices(of message: MessageAnswer, _ quoted: String) -> String {
+    let kept = (message.editions ?? []).firstIndex { $0.text != nil }.map { "--take \($0 + 1)" }
+    let merged = message.content.allSatisfy(\.isWhitespace) ? nil : "--take merged"
+    let takes = [kept, merged].compactMap(\.self)
+    return takes.isEmpty
+      ? "cospool queue edit \(quoted)"
+      : "cospool queue resolve \(quoted) " + takes.joined(separator: ", or ")
   }
 
   /// What one of the texts is called.

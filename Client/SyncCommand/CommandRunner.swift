@@ -89,6 +89,11 @@ struct CommandRunner: Sendable {
         try await watcher.run { try command.text(of: $0, style: $1) }
         return Outcome()
       }
+      if let turning = command as? any TurningCommand, !turning.isHarmless {
+        return try outcome(
+          of: command,
+          try await turning.answer(to: request, over: connection, stop: environment.watching.stop))
+      }
       return try outcome(of: command, try await connection.answer(to: request))
     } catch {
       let failure = CommandRunner.failure(of: error)

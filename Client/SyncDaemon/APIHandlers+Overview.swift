@@ -121,7 +121,9 @@ extension APIHandlers {
     }
     if let obstacle { return (obstacle.standing, try words(for: obstacle, of: view, sync)) }
     // Whatever device runs it, any can settle it.
-    if next.isMerged { return (.merged, try words(for: .merged, of: view, sync)) }
+    if client.workspace().waitsForChoice(next.id) {
+      return (.merged, try words(for: .merged, of: view, sync))
+    }
     if sync.isRemoved(host, own: client.deviceID) {
       return (
         .hostAway, "\(name(of: host)) was revoked: cospool session host \(quoted(view)) this"

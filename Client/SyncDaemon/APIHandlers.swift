@@ -63,7 +63,7 @@ struct APIHandlers: RouteHandlers {
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
     ThreadHandlers(client: client).addRoutes(to: api)
-    HistoryHandlers(client: client, output: output).addRoutes(to: api)
+    HistoryHandlers(client: client, output: output, ends: ends).addRoutes(to: api)
     SettingsHandlers(api: self).addRoutes(to: api)
     SignalHandlers(client: client, slots: slots, hooked: hooked).addRoutes(to: api)
     DraftHandlers(api: self).addRoutes(to: api)

@@ -9,6 +9,7 @@ import SyncClient
 struct HistoryHandlers: RouteHandlers {
   var client: QueueClient
   var output: OutputFolder
+  let ends: ConnectionEnds
 
   /// Entries of one page of the log where nothing is said.
   static let historyLimitDefault = 50
@@ -19,14 +20,15 @@ struct HistoryHandlers: RouteHandlers {
       return CanonicalJSON.response(
         UndoAnswer(isConfirmed ? await client.confirmedUndoState : await client.undoState))
     }
-    api.post("undo") { request, _ in
+    api.post("undo") { request, context in
       let body = try await decodedIfPresent(UndoRequest.self, from: request)
-      return CanonicalJSON.response(
-        ReceiptAnswer(try await client.undo(change: body?.change, skip: body?.skip ?? false)))
+      return try await receipt(context) {
+        try await client.undo(change: body?.change, skip: body?.skip ?? false)
+      }
     }
-    api.post("redo") { request, _ in
+    api.post("redo") { request, context in
       let body = try await decodedIfPresent(RedoRequest.self, from: request)
-      return CanonicalJSON.response(ReceiptAnswer(try await client.redo(change: body?.change)))
+      return try await receipt(context) { try await client.redo(change: body?.change) }
     }
     api.get("history") { request, _ in
       CanonicalJSON.response(try await history(request.uri.queryParameters))
@@ -38,6 +40,23 @@ struct HistoryHandlers: RouteHandlers {
     }
     api.post("import") { request, _ in try await imported(from: request, isTrial: false) }
     api.post("import/check") { request, _ in try await imported(from: request, isTrial: true) }
+  }
+
+  /// Undoes or redoes, and gives that up if its client goes while the server is asked.
+  private func receipt(
+    _ context: Context, _ turn: @escaping @Sendable () async throws -> CommandReceipt
+  ) async throws -> Response {
+    let work = Task { try await turn() }
+    let receipt = try await ends.during(
+      context.channel.closeFuture, onClose: { work.cancel() }
+    ) {
+      try await withTaskCancellationHandler {
+        try await work.value
+      } onCancel: {
+        work.cancel()
+      }
+    }
+    return CanonicalJSON.response(ReceiptAnswer(receipt))
   }
 
   private func imported(from request: Request, isTrial: Bool) async throws -> Response {

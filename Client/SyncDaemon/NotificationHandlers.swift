@@ -22,7 +22,7 @@ struct NotificationHandlers: RouteHandlers {
           message: "There is no notification \"\(odd)\". cospool notifications list shows them.",
           exitCode: ExitStatus.failed)
       }
-      let standing = await client.notifications.all().filter { $0.request == nil }.map(\.id)
+      let standing = await client.notifications.all().filter { !$0.awaitsPerson }.map(\.id)
       try await client.notifications.dismiss(body?.ids ?? standing)
       return CanonicalJSON.response(
         NotificationsAnswer(
@@ -51,9 +51,11 @@ struct NotificationHandlers: RouteHandlers {
       let body = try await decoded(PushTargetRequest.self, from: request)
       try await client.notifications.setPushTarget(
         target, kind: body.kind, address: body.address, isPersons: body.person ?? false)
-      return CanonicalJSON.response(
-        PushTargetsAnswer(
-          targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
+      let targets = try await client.notifications.pushTargets()
+      await note(
+        UndoLabel(kind: .addedPush, text: targets.first { $0.id == target }?.address),
+        former: target.description)
+      return CanonicalJSON.response(PushTargetsAnswer(targets: targets.map(PushTargetAnswer.init)))
     }
     api.post("push/targets/:target/test") { _, context in
       try await client.notifications.testPushTarget(try target(context))
@@ -62,7 +64,12 @@ struct NotificationHandlers: RouteHandlers {
           targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
     }
     api.delete("push/targets/:target") { _, context in
-      try await client.notifications.removePushTarget(try target(context))
+      let target = try target(context)
+      let removed = try await client.notifications.pushTargets().first { $0.id == target }
+      try await client.notifications.removePushTarget(target)
+      if let removed {
+        await note(UndoLabel(kind: .removedPush, text: removed.address))
+      }
       return CanonicalJSON.response(
         PushTargetsAnswer(
           targets: try await client.notifications.pushTargets().map(PushTargetAnswer.init)))
@@ -83,7 +90,8 @@ extension NotificationAnswer {
   init(_ view: NotificationView) {
     self.init(
       id: view.id, category: view.category.rawValue, session: view.session, request: view.request,
-      createdAt: view.createdAt, receivedAt: view.receivedAt, title: view.title, body: view.body,
+      message: view.message, createdAt: view.createdAt, receivedAt: view.receivedAt,
+      title: view.title, body: view.body,
       missed: view.isMissed)
   }
 }

@@ -156,6 +156,7 @@ struct NotifyService: Service {
       "COSPOOL_CATEGORY": notification.category.rawValue,
       "COSPOOL_SESSION": notification.session.rawValue,
       "COSPOOL_REQUEST": notification.request?.description ?? "",
+      "COSPOOL_MESSAGE": notification.message?.description ?? "",
       "COSPOOL_TITLE": notification.title.replacingNULs,
       "COSPOOL_BODY":
         showsDetails

@@ -26,7 +26,9 @@ struct PairingHandlers: RouteHandlers {
       return CanonicalJSON.response(made, status: .created)
     }
     api.delete("pair") { _, _ in
+      let server = client.syncStatus().server
       try await client.unpair()
+      if let server { await note(UndoLabel(kind: .unpaired), former: server) }
       return CanonicalJSON.response(client.syncStatus())
     }
     api.post("server/move") { request, _ in

@@ -95,6 +95,7 @@ struct ThreadHandlers: RouteHandlers {
     case .hostAway(let device): "\(name(of: device)) is away"
     case .stopped: "stopped: needs you"
     case .merged: "merged: needs you"
+    case .paused: "paused"
     case .nothingWaits: "nothing waits"
     }
   }

@@ -58,7 +58,8 @@ package struct NotificationAnswer: APIValue {
   ]
   /// The possible values of `category`.
   package static let categories = [
-    "APPROVAL_REQUEST", "QUESTION_ASKED", "TASK_COMPLETE", "TASK_ERROR", "THREAD_READY", "OTHER",
+    "APPROVAL_REQUEST", "QUESTION_ASKED", "TASK_COMPLETE", "TASK_ERROR", "THREAD_READY",
+    "MESSAGE_MERGED", "OTHER",
   ]
 
   package var id: String
@@ -66,6 +67,8 @@ package struct NotificationAnswer: APIValue {
   package var session: SessionID
   /// The approval or question that can be answered; left out if nothing is asked.
   package var request: QueueModel.RequestID?
+  /// The merged message whose text is to be chosen; left out of everything else.
+  package var message: MessageID?
   package var createdAt: String
   package var receivedAt: String
   package var title: String
@@ -74,12 +77,14 @@ package struct NotificationAnswer: APIValue {
 
   package init(
     id: String, category: String, session: SessionID, request: QueueModel.RequestID?,
-    createdAt: Int64, receivedAt: Int64, title: String, body: String, missed: Bool
+    message: MessageID? = nil, createdAt: Int64, receivedAt: Int64, title: String, body: String,
+    missed: Bool
   ) {
     self.id = id
     self.category = category
     self.session = session
     self.request = request
+    self.message = message
     self.createdAt = ISOTime.text(milliseconds: createdAt)
     self.receivedAt = ISOTime.text(milliseconds: receivedAt)
     self.title = title

@@ -13,6 +13,7 @@ package struct NoticeText: Hashable, Sendable {
     case taskComplete(summary: String?)
     case taskFailed(error: String?)
     case threadReady(name: String?)
+    case messageMerged(text: String)
 
     package var category: PushNotice.Category {
       switch self {
@@ -21,6 +22,7 @@ package struct NoticeText: Hashable, Sendable {
       case .taskComplete: .taskComplete
       case .taskFailed: .taskError
       case .threadReady: .threadReady
+      case .messageMerged: .messageMerged
       }
     }
   }
@@ -40,6 +42,7 @@ package struct NoticeText: Hashable, Sendable {
       say(question, details: options.isEmpty ? nil : options.joined(separator: "\n"))
     case .taskComplete(let text), .taskFailed(let text), .threadReady(let text):
       say(text ?? "", details: nil)
+    case .messageMerged(let text): say(text, details: nil)
     }
   }
 
@@ -51,6 +54,7 @@ package struct NoticeText: Hashable, Sendable {
     case .taskComplete: NoticeText(body: "An agent has finished a task.")
     case .taskError: NoticeText(body: "An agent could not finish a task.")
     case .threadReady: NoticeText(body: "A thread waits for you.")
+    case .messageMerged: NoticeText(body: "A message waits until you choose its text.")
     }
   }
 

@@ -54,6 +54,7 @@ package struct PushNotice: Hashable, Sendable {
     case taskComplete = "TASK_COMPLETE"
     case taskError = "TASK_ERROR"
     case threadReady = "THREAD_READY"
+    case messageMerged = "MESSAGE_MERGED"
   }
 
   package var id: PushNoticeID

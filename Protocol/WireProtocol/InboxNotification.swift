@@ -15,6 +15,8 @@ package struct InboxNotification: Hashable, Sendable {
   package var session: SessionID
   /// The approval or question that can be answered.
   package var request: RequestID?
+  /// The merged message whose text is to be chosen.
+  package var message: MessageID?
   /// When it happened, milliseconds since 1970.
   package var milliseconds: Int64
   package var title: String
@@ -22,7 +24,8 @@ package struct InboxNotification: Hashable, Sendable {
 
   package init(
     position: UInt64, name: OperationID, category: NotificationCategory, isMissed: Bool,
-    session: SessionID, request: RequestID? = nil, milliseconds: Int64, title: String, body: String
+    session: SessionID, request: RequestID? = nil, message: MessageID? = nil, milliseconds: Int64,
+    title: String, body: String
   ) {
     self.position = position
     self.name = name
@@ -30,10 +33,14 @@ package struct InboxNotification: Hashable, Sendable {
     self.isMissed = isMissed
     self.session = session
     self.request = request
+    self.message = message
     self.milliseconds = milliseconds
     self.title = title
     self.body = body
   }
+
+  /// Whether it stays until a user answers or chooses.
+  package var awaitsPerson: Bool { request != nil || message != nil }
 }
 
 /// The subject of a notification; raw values are those of the wire, unknown ones are kept.
@@ -54,18 +61,23 @@ package struct NotificationCategory: RawRepresentable, Hashable, Comparable, Sen
   package static let taskError = NotificationCategory(rawValue: 4)
   /// A thread needs its user again.
   package static let threadReady = NotificationCategory(rawValue: 5)
+  /// A message was merged, and waits until somebody chooses its text.
+  package static let messageMerged = NotificationCategory(rawValue: 6)
 
   /// The categories of this version.
   package static let all: [NotificationCategory] = [
     .approvalRequest, .questionAsked, .taskComplete, .taskError, .threadReady,
+    .messageMerged,
   ]
 
   package static func < (left: NotificationCategory, right: NotificationCategory) -> Bool {
     left.rawValue < right.rawValue
   }
 
-  /// Whether it asks for an answer.
-  package var isRequest: Bool { self == .approvalRequest || self == .questionAsked }
+  /// Whether it stays until a user answers or chooses.
+  package var awaitsPerson: Bool {
+    self == .approvalRequest || self == .questionAsked || self == .messageMerged
+  }
 }
 
 extension ByteWriter {
@@ -77,7 +89,11 @@ extension ByteWriter {
     byte(notification.category.rawValue)
     byte(notification.isMissed ? 1 : 0)
     text(notification.session.rawValue)
-    identifier(notification.request ?? RequestID(high: 0, low: 0))
+    if let message = notification.message {
+      identifier(message)
+    } else {
+      identifier(notification.request ?? RequestID(high: 0, low: 0))
+    }
     signed(notification.milliseconds)
     text(notification.title)
     text(notification.body)
@@ -91,10 +107,13 @@ extension ByteReader {
     let category = NotificationCategory(rawValue: try byte())
     let isMissed = try flag()
     let session = try sessionID()
-    let request = try identifier(RequestID.self)
+    let subject = try identifier(RequestID.self)
+    let isNamed = subject != RequestID(high: 0, low: 0)
+    let isOfMessage = category == .messageMerged
     return InboxNotification(
       position: position, name: name, category: category, isMissed: isMissed, session: session,
-      request: request == RequestID(high: 0, low: 0) ? nil : request,
+      request: isNamed && !isOfMessage ? subject : nil,
+      message: isNamed && isOfMessage ? MessageID(high: subject.high, low: subject.low) : nil,
       milliseconds: try signed(),
       title: try text(max: WireLimits.notificationTitleBytesMax, "a title"),
       body: try text(max: WireLimits.notificationBodyBytesMax, "a body"))

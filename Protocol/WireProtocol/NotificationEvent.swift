@@ -12,6 +12,8 @@ package enum NotificationEvent: Hashable, Sendable {
   case taskComplete(summary: String?)
   case taskFailed(error: String?)
   case threadReady(name: String)
+  /// `text` is what the merge made.
+  case messageMerged(text: String)
 
   package var category: NotificationCategory {
     switch self {
@@ -20,6 +22,7 @@ package enum NotificationEvent: Hashable, Sendable {
     case .taskComplete: .taskComplete
     case .taskFailed: .taskError
     case .threadReady: .threadReady
+    case .messageMerged: .messageMerged
     }
   }
 
@@ -41,6 +44,7 @@ package enum NotificationEvent: Hashable, Sendable {
     case .taskComplete: "Task Complete"
     case .taskFailed: "Task Failed"
     case .threadReady: "Thread Ready"
+    case .messageMerged: "Message Merged"
     }
   }
 
@@ -50,6 +54,7 @@ package enum NotificationEvent: Hashable, Sendable {
     case .question(let question, _): question
     case .taskComplete(let text), .taskFailed(let text): text ?? ""
     case .threadReady(let name): name
+    case .messageMerged(let text): text
     }
   }
 }
@@ -98,11 +103,11 @@ extension OperationID {
 extension InboxNotification {
   package init(
     position: UInt64, name: OperationID, event: NotificationEvent, isMissed: Bool,
-    session: SessionID, request: RequestID?, milliseconds: Int64
+    session: SessionID, request: RequestID?, message: MessageID? = nil, milliseconds: Int64
   ) {
     self.init(
       position: position, name: name, category: event.category, isMissed: isMissed,
-      session: session, request: request, milliseconds: milliseconds,
+      session: session, request: request, message: message, milliseconds: milliseconds,
       title: event.title.cut(toUTF8Bytes: WireLimits.notificationTitleBytesMax),
       body: event.body.cut(toUTF8Bytes: WireLimits.notificationBodyBytesMax))
   }

@@ -189,6 +189,9 @@ struct NtfyMessage: Encodable {
       tags = ["x"]
       priority = 4
     case .threadReady: tags = ["hourglass"]
+    case .messageMerged:
+      tags = ["twisted_rightwards_arrows"]
+      priority = 4
     }
     if notice.isTimeSensitive { priority = 5 }
   }

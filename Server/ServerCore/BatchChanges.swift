@@ -42,11 +42,13 @@ struct BatchChanges: Sendable {
   private var awaited: [SessionID: Set<RequestID>] = [:]
   /// Threads that were locked before.
   private var locked: Set<SessionID> = []
+  private let merging: MergeChanges
 
   /// - Complexity: O(operations).
   init(_ operations: [Operation], before content: Workspace) {
     self.operations = operations
     firstRead = BatchChanges.firstRead(of: operations)
+    merging = MergeChanges(operations, before: content)
     for (index, operation) in operations.enumerated() {
       switch operation.body {
       case .setRegister(let element, .task, _, _):
@@ -116,10 +118,11 @@ struct BatchChanges: Sendable {
 
   /// Whether the batch has no events.
   var isEmpty: Bool {
-    !operations.contains { operation in
-      if case .setRegister(_, .task, _, _) = operation.body { return true }
-      return operation.body.unlockedThread != nil
-    }
+    merging.isEmpty
+      && !operations.contains { operation in
+        if case .setRegister(_, .task, _, _) = operation.body { return true }
+        return operation.body.unlockedThread != nil
+      }
   }
 
   /// The events, in the order of the operations; of very many, the last.
@@ -139,6 +142,7 @@ struct BatchChanges: Sendable {
     var awaited = awaited
     var tasks: [SessionID: TaskState] = [:]
     var pieces: [Piece: [RegisterField: String]] = [:]
+    let merges = merging.merges(after: content)
     for (index, operation) in operations.enumerated() {
       let replica = operation.id.replica
       if case .setRegister(let element, let field, .text(let text), let fence) = operation.body {
@@ -170,6 +174,13 @@ struct BatchChanges: Sendable {
         let session = content.session(introducedBy: element), locked.contains(session)
       {
         unlocked[session] = operation.id
+      } else if let merge = merges[operation.id] {
+        told.insert(merge.session)
+        // Whoever saved a text has not seen the other one, and is told as everybody is.
+        news.append(
+          NotificationChange(
+            name: operation.id, event: .messageMerged(text: merge.text), session: merge.session,
+            message: merge.message, milliseconds: wall))
       }
     }
     for (session, name) in unlocked.sorted(by: { $0.key < $1.key }) where !told.contains(session) {

@@ -8,8 +8,9 @@ struct NotificationChange: Hashable, Sendable {
   var event: NotificationEvent
   var session: SessionID
   var request: RequestID?
+  var message: MessageID?
   var milliseconds: Int64
   var expiresAt: Int64?
-  /// The device that caused it; it is not notified.
+  /// The device that caused it, which is not notified; nil if all devices are.
   var author: DeviceID?
 }

@@ -27,6 +27,20 @@ extension ResidentWorkspace {
     }
   }
 
+  /// Takes merged messages out of the inboxes that wait for nobody's choice any more.
+  ///
+  /// - Parameter operations: those that may have ended it; nil: anything may have.
+  mutating func endMerges(changedBy operations: [Operation]? = nil) {
+    guard let content, inboxes.hasMerges else { return }
+    let changed = operations.flatMap { operations in
+      operations.contains(where: \.mayEndChoicesOfASession)
+        ? nil : Set(operations.compactMap(content.message(changedBy:)))
+    }
+    inboxes.mergesEnded { message in
+      changed?.contains(message) != false && !content.waitsForChoice(message)
+    }
+  }
+
   /// Adds the changes of the inboxes to a commit, and the answers that depend on them.
   mutating func stageInboxes(into commit: inout CommitInFlight) {
     guard !inboxes.areLost else { return }
@@ -118,5 +132,15 @@ extension Workspace {
 
   func end(of session: SessionID, at: Int64) -> LiveStatusChange {
     LiveStatusChange(event: .ended, task: shownTask(of: session, at: at), at: at)
+  }
+}
+
+extension Operation {
+  /// Whether it may end that messages of a session wait for a choice, whichever they are.
+  fileprivate var mayEndChoicesOfASession: Bool {
+    switch body {
+    case .clearTags(_, .exists, _), .setRegister(_, .onMerge, _, _): true
+    default: false
+    }
   }
 }

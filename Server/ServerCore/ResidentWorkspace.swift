@@ -73,6 +73,7 @@ struct ResidentWorkspace: Sendable {
     allowance.refresh(from: header)
     // A joined state may have settled some.
     endRequests()
+    endMerges()
   }
 
   mutating func enqueue(_ batch: PendingBatch) {
@@ -231,6 +232,7 @@ extension ResidentWorkspace {
     requests.queuesChanged()
     if let reading, let content {
       endRequests(in: reading.sessionsThatMayAwaitLess(after: content))
+      endMerges(changedBy: operations)
     }
     var news: [NotificationChange] = []
     if let reading, !reading.isEmpty, let content {

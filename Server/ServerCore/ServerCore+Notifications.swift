@@ -188,6 +188,6 @@ extension StoredNotification {
   func frame(isMissed: Bool) -> InboxNotification {
     InboxNotification(
       position: position, name: name, event: event, isMissed: isMissed, session: session,
-      request: request, milliseconds: milliseconds)
+      request: request, message: message, milliseconds: milliseconds)
   }
 }

@@ -17,6 +17,8 @@ struct ServerInboxes: Sendable {
   private var notifications: [UInt64: StoredNotification] = [:]
   /// The entries that are requests, by request.
   private var requests: [RequestID: Set<UInt64>] = [:]
+  /// Those that are about a merged message, by message.
+  private var merges: [MessageID: Set<UInt64>] = [:]
   private var inboxes: [DeviceID: [UInt64: Entry]] = [:]
   private var preferences: [DeviceID: NotificationPreferences] = [:]
   private var targets: [DeviceID: [PushTargetID: PushTargetRecord]] = [:]
@@ -112,15 +114,18 @@ struct ServerInboxes: Sendable {
     for item in news {
       let category = item.event.category
       // The device whose agent asks shows the request itself; its user may be elsewhere.
-      let isForPerson = isPushable(.person) && (!isLooking || category.isRequest)
+      let isForPerson = isPushable(.person) && (!isLooking || category.awaitsPerson)
       let receivers = (devices + (isForPerson ? [.person] : [])).filter {
         $0 != item.author && !preferences(of: $0).off.contains(category)
       }
       guard !receivers.isEmpty else { continue }
+      // What was told of other texts of the message is told by this one.
+      if let message = item.message { end(Array(merges[message] ?? [])) }
       lastPosition += 1
       let notification = StoredNotification(
         position: lastPosition, name: item.name, event: item.event, session: item.session,
-        request: item.request, milliseconds: item.milliseconds, expiresAt: item.expiresAt)
+        request: item.request, message: item.message, milliseconds: item.milliseconds,
+        expiresAt: item.expiresAt)
       note(notification)
       changes.posted.append(notification)
       for device in receivers {
@@ -134,16 +139,16 @@ struct ServerInboxes: Sendable {
     for device in devices + [.person] { shorten(device) }
   }
 
-  /// Shortens an inbox that is too large: first the oldest entries that are not open requests go,
-  /// then the oldest.
+  /// Shortens an inbox that is too large: first the oldest entries that no user has to answer go, then
+  /// the oldest.
   private mutating func shorten(_ device: DeviceID) {
     guard let inbox = inboxes[device], inbox.count > WireLimits.inboxMax else { return }
     let waiting = inbox.filter { !$0.value.isAcknowledged }.keys.sorted()
     let excess = waiting.count - WireLimits.inboxMax
     guard excess > 0 else { return }
-    let others = waiting.filter { notifications[$0]?.isRequest == false }
-    let requests = waiting.filter { notifications[$0]?.isRequest != false }
-    for position in (others + requests).prefix(excess) { remove(position, from: device) }
+    let others = waiting.filter { notifications[$0]?.awaitsPerson == false }
+    let awaiting = waiting.filter { notifications[$0]?.awaitsPerson != false }
+    for position in (others + awaiting).prefix(excess) { remove(position, from: device) }
   }
 
   /// The waiting notifications of a device that may be sent, in order.
@@ -160,7 +165,7 @@ struct ServerInboxes: Sendable {
   mutating func acknowledged(through position: UInt64, by device: DeviceID) {
     for (each, entry) in (inboxes[device] ?? [:]).sorted(by: { $0.key < $1.key })
     where each <= min(position, durablePosition) && !entry.isAcknowledged {
-      guard entry.isPushed, notifications[each]?.isRequest == true else {
+      guard entry.isPushed, notifications[each]?.awaitsPerson == true else {
         remove(each, from: device)
         continue
       }
@@ -175,6 +180,9 @@ struct ServerInboxes: Sendable {
     if let request = notification.request {
       requests[request, default: []].insert(notification.position)
     }
+    if let message = notification.message {
+      merges[message, default: []].insert(notification.position)
+    }
   }
 
   /// Removes requests that are no longer awaited from all inboxes; pushed ones are retracted.
@@ -188,6 +196,16 @@ struct ServerInboxes: Sendable {
   /// The same for one request.
   mutating func requestEnded(_ request: RequestID) {
     end(Array(requests[request] ?? []))
+  }
+
+  /// Whether a merged message is in an inbox.
+  var hasMerges: Bool { !merges.isEmpty }
+
+  /// Takes merged messages out of all inboxes that wait for nobody's choice any more.
+  ///
+  /// - Complexity: O(merged messages that are in inboxes), where none is over.
+  mutating func mergesEnded(where isOver: (MessageID) -> Bool) {
+    end(merges.filter { isOver($0.key) }.values.flatMap(\.self))
   }
 
   private mutating func end(_ positions: [UInt64]) {
@@ -211,6 +229,10 @@ struct ServerInboxes: Sendable {
     if let request = notification.request {
       requests[request]?.remove(position)
       if requests[request]?.isEmpty == true { requests[request] = nil }
+    }
+    if let message = notification.message {
+      merges[message]?.remove(position)
+      if merges[message]?.isEmpty == true { merges[message] = nil }
     }
   }
 
@@ -250,10 +272,10 @@ struct ServerInboxes: Sendable {
     let unpushed = (inboxes[.person] ?? [:]).filter { !$0.value.isPushed }
     let isTold = !isLooking && !isLookFresh(uptime: uptime)
     for (position, entry) in unpushed.sorted(by: { $0.key < $1.key }) {
-      let isRequest = notifications[position]?.isRequest == true
+      let awaitsPerson = notifications[position]?.awaitsPerson == true
       let isDue = isTold && entry.dueAt <= uptime
       if isDue { push(position, to: .person) }
-      if !isRequest, isDue || isLooking { remove(position, from: .person) }
+      if !awaitsPerson, isDue || isLooking { remove(position, from: .person) }
     }
   }
 

@@ -12,6 +12,8 @@ package struct StoredNotification: Hashable, Sendable {
   package var session: SessionID
   /// The approval or question that can be answered.
   package var request: RequestID?
+  /// The merged message whose text is to be chosen.
+  package var message: MessageID?
   /// When it happened, milliseconds since 1970.
   package var milliseconds: Int64
   /// When the request expires, milliseconds since 1970; nil: it stays useful.
@@ -19,19 +21,24 @@ package struct StoredNotification: Hashable, Sendable {
 
   package init(
     position: UInt64, name: OperationID, event: NotificationEvent, session: SessionID,
-    request: RequestID? = nil, milliseconds: Int64, expiresAt: Int64? = nil
+    request: RequestID? = nil, message: MessageID? = nil, milliseconds: Int64,
+    expiresAt: Int64? = nil
   ) {
     self.position = position
     self.name = name
     self.event = event
     self.session = session
     self.request = request
+    self.message = message
     self.milliseconds = milliseconds
     self.expiresAt = expiresAt
   }
 
   /// Whether it asks for an answer.
   package var isRequest: Bool { request != nil }
+
+  /// It stands until somebody answers or chooses.
+  package var awaitsPerson: Bool { isRequest || message != nil }
 
   /// Whether it can only be answered at the agent's own prompt, never from another device.
   package var isAskedAtHost: Bool { expiresAt.map { $0 <= milliseconds } ?? false }

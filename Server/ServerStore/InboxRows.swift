@@ -189,7 +189,8 @@ struct InboxRows {
     ).execute(arguments: [
       number, notification.position.column, notification.name.replica.column,
       Int64(notification.name.seq), Int64(notification.event.category.rawValue),
-      notification.session.rawValue, notification.request?.column, notification.milliseconds,
+      notification.session.rawValue,
+      notification.request?.column ?? notification.message?.column, notification.milliseconds,
       notification.expiresAt, words.subject?.bytes, words.summary?.bytes,
       words.details?.bytes, notification.event.digest?.description, notification.event.isCut,
     ])
@@ -233,13 +234,16 @@ struct InboxRows {
 
 extension StoredNotification {
   init(row: Row) throws {
-    let request: Data? = row["request"]
+    let subject: Data? = row["request"]
+    let event = try NotificationEvent(row: row)
+    let isOfMessage = event.category == .messageMerged
     self.init(
       position: row.position("position"),
       name: OperationID(
         replica: ReplicaID(column: row["replica"]), seq: try row.sequence("seq")),
-      event: try NotificationEvent(row: row), session: try SessionID(row["session"] as String),
-      request: try request.map { _ in try row.identifier("request") },
+      event: event, session: try SessionID(row["session"] as String),
+      request: isOfMessage ? nil : try subject.map { _ in try row.identifier("request") },
+      message: isOfMessage ? try row.identifier("request") : nil,
       milliseconds: row["at"], expiresAt: row["expires_at"])
   }
 }
@@ -272,6 +276,7 @@ extension NotificationEvent {
       (nil, question, options.isEmpty ? nil : NotificationEvent.list(options))
     case .taskComplete(let text), .taskFailed(let text): (nil, text, nil)
     case .threadReady(let name): (nil, name, nil)
+    case .messageMerged(let text): (nil, text, nil)
     }
   }
 
@@ -288,6 +293,7 @@ extension NotificationEvent {
     case .taskComplete: self = .taskComplete(summary: summary)
     case .taskError: self = .taskFailed(error: summary)
     case .threadReady: self = .threadReady(name: summary ?? "")
+    case .messageMerged: self = .messageMerged(text: summary ?? "")
     default: throw DamagedColumn(name: "category")
     }
   }

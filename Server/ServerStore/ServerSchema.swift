@@ -156,7 +156,7 @@ enum ServerSchema {
       -- The operation that made it.
       replica INTEGER NOT NULL,
       seq INTEGER NOT NULL CHECK (seq > 0),
-      category INTEGER NOT NULL CHECK (category BETWEEN 1 AND 5),
+      category INTEGER NOT NULL CHECK (category BETWEEN 1 AND 6),
       session TEXT NOT NULL,
       request BLOB CHECK (length(request) = 16),
       at INTEGER NOT NULL,

@@ -77,6 +77,7 @@ enum PushComposer {
     case .taskComplete(let summary): .taskComplete(summary: summary)
     case .taskFailed(let error): .taskFailed(error: error)
     case .threadReady(let name): .threadReady(name: name)
+    case .messageMerged(let text): .messageMerged(text: text)
     }
   }
 

@@ -12,4 +12,6 @@ package enum ExitStatus {
   package static let disk: Int32 = 7
   /// It may work later (`EX_TEMPFAIL` of sysexits.h).
   package static let tryLater: Int32 = 75
+  /// Its person pressed Ctrl-C, as a shell says it of a signal: 128 and its number.
+  package static let interrupted: Int32 = 130
 }

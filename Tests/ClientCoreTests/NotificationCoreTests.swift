@@ -160,6 +160,68 @@ import WireProtocol
     #expect(answers(late) == [3])
   }
 
+  /// A merged message stands until its text is chosen, and what was told of it before goes with the next.
+  @Test func mergedMessageStandsUntilItsTextIsChosen() throws {
+    var scene = try Scene()
+    scene.connect()
+    var (one, other) = (TestDevice(2), TestDevice(3))
+    let id = MessageID.numbered(1)
+    try one.perform(.send("Bump", as: 1, in: "s"))
+    try other.merge(one.made)
+    try one.perform(.edit(id, content: "Bump to 1.3", base: nil))
+    try other.perform(.edit(id, content: "Bump to 2.0", base: nil))
+    try one.merge(other.made)
+    func notice(_ position: UInt64) -> InboxNotification {
+      var notice = notification(position)
+      (notice.category, notice.message) = (.messageMerged, id)
+      return notice
+    }
+    scene.receive(.notification(notice(1)))
+    #expect(told(scene.taken()).isEmpty, "the device does not have it")
+    let made = one.made + other.made
+    scene.receive(
+      .changes(Changes(batch: 0, prefix: LogPrefix(position: 2), delta: PackedDelta.pack(made))))
+    scene.receive(.notification(notice(2)))
+    scene.receive(.notification(notice(3)))
+    var actions = scene.taken()
+    #expect(told(actions) == [notice(2).name, notice(3).name])
+    #expect(ended(actions) == [.settled])
+    #expect(scene.core.notifications.map(\.notification.position) == [3])
+    let before = one.made.count
+    try one.perform(.edit(id, content: "Bump to 2.0", base: nil))
+    scene.receive(
+      .changes(
+        Changes(
+          batch: 0, prefix: LogPrefix(position: 3),
+          delta: PackedDelta.pack(Array(one.made[before...])))))
+    actions = scene.taken()
+    #expect(ended(actions) == [.settled] && scene.core.notifications.isEmpty)
+  }
+
+  /// Two editors of one device save: its person is told without a server, by the name that a server gives.
+  @Test func deviceTellsItsPersonOfWhatItMergedItself() throws {
+    var scene = try Scene()
+    let id = MessageID.numbered(1)
+    func give(_ command: Command) throws {
+      try scene.tell { core, context, store in
+        let done = try core.commandGiven(command, at: context, store: store)
+        return done.actions + core.ownNewsFollowing(at: context, store: store)
+      }
+    }
+    try give(.send("Bump", as: 1, in: "s"))
+    let base = try scene.core.replica.workspace.editBase(id)
+    try give(.edit(id, content: "Bump to 1.3", base: base))
+    #expect(told(scene.taken()).isEmpty)
+    try give(.edit(id, content: "Bump to 2.0", base: base))
+    #expect(told(scene.taken()).count == 1)
+    let notice = try #require(scene.core.notifications.first?.notification)
+    #expect(notice.message == id && notice.category == .messageMerged)
+    #expect(
+      scene.core.replica.workspace.liveEditions(of: id)?.editions.contains(notice.name) == true)
+    try give(.cancel([id]))
+    #expect(scene.core.notifications.isEmpty)
+  }
+
   @Test func personPutsNotificationsAside() throws {
     var scene = try Scene()
     scene.connect()

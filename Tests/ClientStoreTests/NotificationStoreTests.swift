@@ -33,7 +33,9 @@ import WireProtocol
     let record = ReplicaRecord(
       device: DeviceID(high: 1, low: 1), deviceName: "d", store: StoreID(rawValue: 5))
     let first = notification(1, request: RequestID(high: 3, low: .max), body: "x\u{0}y")
-    let second = notification(2)
+    var second = notification(2)
+    second.notification.category = .messageMerged
+    second.notification.message = MessageID(high: 3, low: .max)
     let over = notification(3)
     func commit(_ change: (inout NotificationChanges) -> Void) throws {
       var transaction = StoreTransaction(record: record)

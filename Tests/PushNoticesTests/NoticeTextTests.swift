@@ -7,7 +7,7 @@ import Testing
     .approval(tool: "Bash", summary: "planted work", details: "planted details"),
     .question("planted question?", options: ["planted yes", "planted no"]),
     .taskComplete(summary: "planted result"), .taskFailed(error: "planted error"),
-    .threadReady(name: "planted name"),
+    .threadReady(name: "planted name"), .messageMerged(text: "planted text"),
   ]
 
   @Test(arguments: events) func detailsAreOffUnlessSwitchedOn(event: NoticeText.Event) {
@@ -18,7 +18,7 @@ import Testing
   }
 
   @Test func everyCategoryHasABodyOfItsOwn() {
-    #expect(Set(PushNotice.Category.allCases.map { NoticeText.plain($0).body }).count == 5)
+    #expect(Set(PushNotice.Category.allCases.map { NoticeText.plain($0).body }).count == 6)
     #expect(Set(Self.events.map(\.category)) == Set(PushNotice.Category.allCases))
   }
 
@@ -30,6 +30,7 @@ import Testing
     #expect(question.body == "planted question?")
     #expect(question.details == "planted yes\nplanted no")
     #expect(NoticeText(Self.events[3], showsDetails: true).body == "planted error")
+    #expect(NoticeText(Self.events[5], showsDetails: true).body == "planted text")
     let tool = NoticeText(.approval(tool: "Bash", summary: "", details: nil), showsDetails: true)
     #expect(tool.body == "Bash")
     #expect(

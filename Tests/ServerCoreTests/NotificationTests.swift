@@ -19,11 +19,12 @@ import WireProtocol
     let events: [NotificationEvent] = [
       .approval(tool: "t", summary: "s", details: nil), .question("q", options: []),
       .taskComplete(summary: "s"), .taskFailed(error: "e"), .threadReady(name: "n"),
+      .messageMerged(text: "m"),
     ]
     #expect(
       events.map(\.title) == [
         "Approval Needed", "An agent has a question", "Task Complete", "Task Failed",
-        "Thread Ready",
+        "Thread Ready", "Message Merged",
       ])
   }
 

@@ -67,8 +67,11 @@ import WireProtocol
     let connection = try scene.join(&author)
     try author.write("text")
     try author.perform(.setHost(try SessionID("main"), author.id))
+    // Whoever may queue any text may also have one run that was merged.
+    try author.perform(.setOnMerge(try SessionID("main"), .run))
     scene.send(author.changes(), on: connection)
     #expect(scene.take(connection).acks.count == 1)
+    #expect(author.workspace.session(try SessionID("main"))?.onMerge == .run)
     let answer = try answer(
       to: .lease(session: SessionID("main"), token: 0), on: connection, &scene)
     #expect(answer == AuthorityAnswer.otherHost(nil))

@@ -13,12 +13,14 @@ import WireProtocol
   private static let tablet = DeviceID(high: 9, low: 2)
 
   private func notification(
-    _ position: UInt64, _ event: NotificationEvent, request: RequestID? = nil
+    _ position: UInt64, _ event: NotificationEvent, request: RequestID? = nil,
+    message: MessageID? = nil
   ) throws -> StoredNotification {
     StoredNotification(
       position: position,
       name: OperationID(replica: ReplicaID(rawValue: .max - 1), seq: UInt32(position)),
-      event: event, session: try SessionID("main"), request: request, milliseconds: -5,
+      event: event, session: try SessionID("main"), request: request, message: message,
+      milliseconds: -5,
       expiresAt: request == nil ? nil : 77)
   }
 
@@ -37,6 +39,8 @@ import WireProtocol
       try notification(5, .taskComplete(summary: nil)),
       try notification(6, .taskFailed(error: "no")),
       try notification(7, .threadReady(name: "Main")),
+      try notification(
+        8, .messageMerged(text: "Bump\n2"), message: MessageID(high: .max, low: 4)),
     ]
   }
 

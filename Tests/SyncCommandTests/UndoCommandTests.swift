@@ -265,4 +265,37 @@ import Testing
       #expect(sessions.output == "no sessions yet")
     }
   }
+
+  /// Whoever presses Ctrl-C before there is an answer is told what came of it.
+  @Test func whoInterruptsIsToldWhatIsKnown() async throws {
+    try await CommandFixture.run { fixture in
+      _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")
+      func interrupted(confirms: Bool) async -> CommandRunner.Outcome {
+        var watching = WatchSurroundings.none
+        watching.stop = { AsyncStream { $0.yield(()) } }
+        var environment = Environment(
+          variables: ["COSPOOL_DATA": fixture.directory], input: StandardInput { [] },
+          style: .plain, watching: watching)
+        if confirms { environment.confirm = { _ in true } }
+        return await CommandRunner(environment: environment).run(["undo"])
+      }
+      // It may be done before the signal counts; then that is said.
+      for confirms in [true, false] {
+        let outcome = await interrupted(confirms: confirms)
+        let isDone = await fixture.cospool("queue", "list", "-s", "review").output
+          .contains("nothing waits")
+        if outcome.exitCode == 0 {
+          #expect(outcome.output.hasPrefix("undone: ") && isDone)
+        } else {
+          #expect(outcome.exitCode == 130, "\(outcome)")
+          let words =
+            !confirms
+            ? "Interrupted before the daemon answered"
+            : isDone ? "Interrupted, but it was undone before" : "Interrupted: nothing was undone."
+          #expect(outcome.errors.contains(words), "\(outcome)")
+        }
+        if isDone { _ = await fixture.cospool("redo") }
+      }
+    }
+  }
 }

@@ -82,14 +82,55 @@ import Testing
       #expect(session?.note?.contains("cospool queue show 11111111") == true)
       threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
       #expect(threads.threads.map(\.lifted) == ["merged: needs you"], "\(threads)")
-      // A message that was looked at says so no more, also in a paused session.
+      // What a person paused is paused, and says besides that a message waits for a look.
       _ = try await daemon.request("PUT", "/v1/sessions/s/pause")
+      session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
+        .sessions.first
+      #expect(session?.merged == 1 && session?.standing == .paused, "\(session as Any)")
+      threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
+      #expect(threads.threads.map(\.merged) == [1] && threads.threads.map(\.lifted) == ["paused"])
+      // A message that was looked at says so no more, also in a paused session.
       #expect(try await resolve("1", on: daemon).status == 200)
       session = try await daemon.request("GET", "/v1/overview").decoded(OverviewAnswer.self)
         .sessions.first
       #expect(session?.merged == nil && session?.standing == .paused, "\(session as Any)")
       threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
-      #expect(threads.threads.map(\.merged) == [nil])
+      #expect(threads.threads.map(\.merged) == [nil] && threads.threads.map(\.lifted) == [nil])
+    }
+  }
+
+  /// Where merged messages run, none waits for anybody.
+  @Test func whatRunsMergedNeedsNobody() async throws {
+    try await RunningDaemon.run { daemon in
+      try await merge("Use SQLite for the store", "Use MySQL for the store", on: daemon)
+      for (name, value) in [("command", "cat"), ("agent", "command")] {
+        _ = try await daemon.request("PUT", "/v1/settings/\(name)", #"{"value":"\#(value)"}"#)
+      }
+      _ = try await daemon.request("PUT", "/v1/sessions/s/pause")
+      _ = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
+      let set = try await daemon.request("PUT", "/v1/sessions/s/on-merge", #"{"onMerge":"run"}"#)
+      #expect(set.status == 200, "\(set.body)")
+      let threads = try await daemon.request("GET", "/v1/threads").decoded(ThreadsAnswer.self)
+      #expect(threads.threads.map(\.lifted) == [nil], "\(threads)")
+    }
+  }
+
+  /// Without a server, too, its person is told once, until somebody has chosen.
+  @Test func itsPersonIsToldUntilSomebodyChooses() async throws {
+    try await RunningDaemon.run { daemon in
+      func told() async throws -> [NotificationAnswer] {
+        try await daemon.request("GET", "/v1/notifications").decoded(NotificationsAnswer.self)
+          .notifications
+      }
+      try await merge("Use SQLite for the store", "Use MySQL for the store", on: daemon)
+      let notice = try #require(await told().first)
+      #expect(notice.category == "MESSAGE_MERGED" && notice.message?.description == Self.id)
+      #expect(notice.request == nil && notice.title == "Message Merged")
+      // Dismissing what asks nothing leaves it.
+      _ = try await daemon.request("POST", "/v1/notifications/dismiss")
+      #expect(try await told().count == 1)
+      #expect(try await resolve("1", on: daemon).status == 200)
+      #expect(try await told().isEmpty)
     }
   }
 

@@ -13,6 +13,7 @@ import WireProtocol
     NotificationEvent.approval(tool: "Bash", summary: "make", details: nil),
     .question("Which one?", options: ["a", "b"]), .taskComplete(summary: "green"),
     .taskFailed(error: "red"), .threadReady(name: "main"),
+    .messageMerged(text: "Bump the version"),
   ])
   func titleIsTheSameInFrameAndPush(event: NotificationEvent) throws {
     let notification = StoredNotification(

@@ -406,6 +406,15 @@ enum VectorValues {
           category: NotificationCategory(rawValue: 5), isMissed: false, session: inboxSession,
           milliseconds: -1, title: "Your turn", body: ""))
     ),
+    (
+      "notification/merged message",
+      "A message waits for a choice, whose id stands for a request's.",
+      .notification(
+        InboxNotification(
+          position: 43, name: OperationID(replica: bob, seq: 2), category: .messageMerged,
+          isMissed: false, session: inboxSession, message: MessageID(high: 9, low: 10),
+          milliseconds: 1, title: "Message Merged", body: "Bump the version to 3.0"))
+    ),
     ("notified", "Everything up to there is stored.", .notified(42)),
     ("unknown", "A frame of the future that may be skipped.", .unknownOptional(type: 100)),
   ]

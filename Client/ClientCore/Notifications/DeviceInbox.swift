@@ -7,7 +7,7 @@ import WireProtocol
 struct DeviceInbox: Sendable {
   /// How long names are kept, by the specification.
   static let memoryMilliseconds: Int64 = 7 * 86_400_000
-  /// The maximum number of displayed notifications; of more, the oldest that is not a request goes
+  /// The maximum number of displayed notifications; of more, the oldest that no user has to answer goes
   /// first.
   static let standingMax = WireLimits.inboxMax
 
@@ -45,7 +45,7 @@ struct DeviceInbox: Sendable {
       changes.received = [received]
       if standing.count >= DeviceInbox.standingMax {
         let oldest = inOrder
-        let victim = oldest.first { $0.notification.request == nil } ?? oldest[0]
+        let victim = oldest.first { !$0.notification.awaitsPerson } ?? oldest[0]
         changes.ended = [victim.name]
       }
     }
@@ -56,9 +56,9 @@ struct DeviceInbox: Sendable {
     return changes
   }
 
-  /// The changes if requests are no longer awaited.
+  /// The changes if requests are no longer awaited, or texts were chosen.
   func changes(endingRequests isOver: (InboxNotification) -> Bool) -> NotificationChanges? {
-    let over = standing.values.map(\.notification).filter { $0.request != nil && isOver($0) }
+    let over = standing.values.map(\.notification).filter { $0.awaitsPerson && isOver($0) }
       .sorted { $0.position < $1.position }
     guard !over.isEmpty else { return nil }
     var changes = NotificationChanges()

@@ -97,13 +97,17 @@ extension InboxMachine {
   ) throws(Replica.Fault) -> [Action] {
     // While operations are missing, the state of a request is unknown.
     let isOver =
-      notification.request != nil && !notification.isAwaited(in: connection.replica.workspace)
+      notification.awaitsPerson && !notification.isAwaited(in: connection.replica.workspace)
     guard
       let changes = inbox.changes(
         receiving: notification, isOver: isOver, wall: connection.time(at: context))
     else { return [] }
+    // What was told of other texts of a message is told by this one.
+    let earlier = try notification.message.map { message throws(Replica.Fault) in
+      try end(connection, store: store) { $0.message == message }
+    }
     try keep(changes, connection, store: store)
-    return changes.ended.map { .notificationEnded($0, .crowdedOut) }
+    return (earlier ?? []) + changes.ended.map { .notificationEnded($0, .crowdedOut) }
       + changes.received.map { .notified($0) }
   }
 
@@ -127,7 +131,7 @@ extension InboxMachine {
     try end(connection, store: store) { $0.request == request }
   }
 
-  /// Ends requests that no task awaits any more.
+  /// Ends requests that no task awaits any more, and what was told of messages whose text was chosen.
   private mutating func endSettledRequests(
     _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {
@@ -305,8 +309,9 @@ extension InboxMachine {
 }
 
 extension InboxNotification {
-  /// Whether a task waits for the event's request.
+  /// Whether a task waits for the event's request, or a message for the choice of its text.
   fileprivate func isAwaited(in workspace: Workspace) -> Bool {
-    request.map { workspace.awaits($0, in: session) } ?? false
+    request.map { workspace.awaits($0, in: session) }
+      ?? message.map(workspace.waitsForChoice) ?? false
   }
 }

@@ -30,7 +30,7 @@ extension Replica {
         try store.entries(before: bound, countMax: Replica.pageEntries)
       }
       guard !entries.isEmpty else {
-        try tellTimes(in: &page.entries, store: store)
+        try tell(in: &page.entries, store: store)
         try goOn(page: &page, of: subject, before: cursor, limit: max(1, limit), store: store)
         return page
       }
@@ -42,7 +42,7 @@ extension Replica {
           page.entries.append(event)
           if page.entries.count == max(1, limit) {
             page.next = position
-            try tellTimes(in: &page.entries, store: store)
+            try tell(in: &page.entries, store: store)
             return page
           }
         }
@@ -50,7 +50,7 @@ extension Replica {
       }
     }
     page.next = cursor
-    try tellTimes(in: &page.entries, store: store)
+    try tell(in: &page.entries, store: store)
     return page
   }
 
@@ -100,8 +100,14 @@ extension Replica {
         }
       }
     }
-    try tellTimes(in: &events, store: store)
+    try tell(in: &events, store: store)
     return zip(places, events).map { JournalEntry(position: $0, event: $1) }
+  }
+
+  /// Adds what single operations do not tell.
+  private func tell(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
+    try tellTimes(in: &events, store: store)
+    try tellMerges(in: &events, store: store)
   }
 
   /// Adds the times. Typing, cancelling and pausing have no time; they are at most a second younger

@@ -1,4 +1,5 @@
 import QueueModel
+import SequenceCRDT
 import WireProtocol
 
 extension TaskMachine {
@@ -20,6 +21,25 @@ extension TaskMachine {
           position: 0, name: task.writer.naming(request?.id, at: index), event: event,
           isMissed: false, session: session, request: request?.id,
           milliseconds: task.state.lastUpdateTime))
+    }
+    news = Array(news.suffix(TaskMachine.newsMax))
+  }
+
+  /// Keeps that a command merged texts: two editors of this device saved, and there may be no server that
+  /// would tell.
+  mutating func noteMerges(
+    by operations: [Operation], since before: Workspace, _ connection: ConnectionMachine,
+    at context: EventContext
+  ) {
+    let changes = MergeChanges(operations, before: before)
+    guard !changes.isEmpty else { return }
+    let merges = changes.merges(after: connection.replica.workspace)
+    for (name, merge) in merges.sorted(by: { $0.key < $1.key }) {
+      news.append(
+        InboxNotification(
+          position: 0, name: name, event: .messageMerged(text: merge.text), isMissed: false,
+          session: merge.session, request: nil, message: merge.message,
+          milliseconds: connection.time(at: context)))
     }
     news = Array(news.suffix(TaskMachine.newsMax))
   }

@@ -13,6 +13,8 @@ public enum LiftedLock: Hashable, Sendable {
   case stopped
   /// Its next message was merged from independent saves, and needs a check.
   case merged
+  /// The same, and its queue is paused besides: nothing starts even if somebody looks.
+  case paused
   /// No message waits, and no agent works.
   case nothingWaits
 }
@@ -64,7 +66,8 @@ extension ClientThreads {
     guard session.waiting > 0 else { return .nothingWaits }
     let queue = try? workspace.messageQueue(session.id)
     if queue?.currentError != nil { return .stopped }
-    return queue?.messages.first?.isMerged == true ? .merged : nil
+    guard let next = queue?.messages.first, workspace.waitsForChoice(next.id) else { return nil }
+    return session.paused ? .paused : .merged
   }
 
   private func lift(

@@ -40,6 +40,55 @@ extension TurningCommand {
     }
   }
 
+  /// Waits for the answer. Whoever presses Ctrl-C before that closes the connection, and the daemon gives up
+  /// what it has not written.
+  ///
+  /// - Parameter stop: the signals that end the command.
+  /// - Throws: as `DaemonConnection.answer(to:)`; `CommandFailure` with what is known if it was interrupted.
+  func answer(
+    to request: APIRequest, over connection: DaemonConnection,
+    stop: @escaping @Sendable () -> AsyncStream<Void>
+  ) async throws -> Answer {
+    let answer = try await withThrowingTaskGroup(of: Answer?.self) { group -> Answer? in
+      group.addTask { try await connection.answer(to: request) }
+      group.addTask {
+        for await _ in stop() { return nil }
+        // Nobody sends signals here; the answer ends the wait.
+        try await Task.sleep(for: .seconds(86_400))
+        return nil
+      }
+      let first = try await group.next() ?? nil
+      group.cancelAll()
+      // The connection is closed when this is over.
+      while let ended = await group.nextResult() {
+        if first == nil, case .success(let late?) = ended { return late }
+      }
+      return first
+    }
+    if let answer { return answer }
+    throw await interrupted(connection)
+  }
+
+  private func interrupted(_ connection: DaemonConnection) async -> CommandFailure {
+    let state = try? await connection.answer(to: APIRequest(.get, ["undo"]))
+      .decoded(UndoAnswer.self)
+    let verbs = Self.verbs
+    let message: String
+    if let change, let state {
+      message =
+        next(in: state)?.change == change
+        ? "Interrupted: nothing was \(verbs.did)."
+        : "Interrupted, but it was \(verbs.did) before. To reverse that: cospool "
+          + (verbs.does == "undo" ? "redo" : "undo")
+    } else {
+      message =
+        "Interrupted before the daemon answered. What it had not \(verbs.did) by then stays as it is. "
+        + "To see that: cospool undo --show"
+    }
+    return CommandFailure(
+      code: "interrupted", message: message, exitCode: ExitStatus.interrupted)
+  }
+
   func warning(of answer: Answer) -> String? {
     guard !isHarmless, (try? answer.decoded(ReceiptAnswer.self))?.unconfirmed == true else {
       return nil
@@ -69,7 +118,8 @@ struct UndoCommand: TurningCommand {
 
       On a terminal it asks if the change is older than a minute, or if others have worked
       on the message since. A text that others have changed stays in the queue: it names the
-      command that takes it out. Exit code 1 if nothing was undone.
+      command that takes it out. Exit code 1 if nothing was undone, and 130 if you interrupt
+      it; what it has not undone by then stays as it is.
       """)
   static let verbs = (does: "undo", did: "undone")
 
@@ -110,8 +160,8 @@ struct RedoCommand: TurningCommand {
       EXAMPLES
         cospool undo && cospool redo
 
-      What could start by it waits in a paused session: cospool queue resume. On a terminal
-      it asks as undo does. Exit code 1 if nothing was undone since the latest change.
+      What could start by it waits in a paused session: cospool queue resume. A message that is
+      sent again needs room in its queue (maxQueueSize). On a terminal it asks as undo does. Exit code 1 if nothing was undone since the latest change.
       """)
   static let verbs = (does: "redo", did: "redone")
 

@@ -6,7 +6,7 @@ import QueueModel
 struct NotificationCommands: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "notifications",
-    abstract: "Show approvals, questions, finished tasks and threads that are ready.",
+    abstract: "Show approvals, questions, finished tasks, ready threads and merged messages.",
     discussion: """
       EXAMPLES
         cospool notifications list
@@ -44,10 +44,11 @@ struct NotificationCommands: ParsableCommand {
       abstract: "Dismiss notifications on this device.",
       discussion: """
         EXAMPLES
-          cospool notifications dismiss              all that need no answer
+          cospool notifications dismiss              all that need no answer and no choice
           cospool notifications dismiss 1f3a-12
         """)
-    @Argument(help: "Which ones. Default: all that need no answer.") var ids: [String] = []
+    @Argument(help: "Which ones. Default: all that need no answer and no choice.") var ids:
+      [String] = []
     @OptionGroup var options: GlobalOptions
 
     func request(input: StandardInput) throws -> APIRequest {
@@ -98,6 +99,11 @@ enum NotificationText {
         .init(item.body),
       ]
     }
-    return table.text(style: style)
+    let merged = answer.notifications.compactMap(\.message)
+    guard let first = merged.first else { return table.text(style: style) }
+    let command = "cospool queue show " + String(first.description.prefix(QueueText.idDigitsMin))
+    let others = merged.count == 1 ? "" : " (and \(merged.count - 1) more)"
+    return table.text(style: style) + "\n"
+      + style.coloured("to choose a text: \(command)\(others)", .dim)
   }
 }

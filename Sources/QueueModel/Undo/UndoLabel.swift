@@ -64,6 +64,14 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case answered
     /// Said whether messages of a session start whose text was merged.
     case setOnMerge
+    /// Chose the text of a merged message.
+    case chosen
+    /// Forgot the server of this device.
+    case unpaired
+    /// Had notifications pushed to an address; the text says which.
+    case addedPush
+    /// Had none pushed there any more.
+    case removedPush
   }
 
   /// Unicode scalars of a message's text that a label holds, at most.
@@ -78,7 +86,7 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
   /// How many items the command named.
   public var count: Int
   /// The beginning of the message's first line, at most 60 characters, if the change is about one; of a
-  /// setting its name.
+  /// setting its name, of a push address the address without its secrets.
   public var text: String?
 
   /// Puts the parts together.
@@ -135,6 +143,10 @@ public struct UndoLabel: Hashable, Sendable, CustomStringConvertible {
     case .held: return "holding \(message)" + place
     case .drafted: return "changing the draft of \(session)"
     case .answered: return (text ?? "answering a request") + place
+    case .chosen: return "choosing the text of \(message)" + place
+    case .unpaired: return "unpairing this device"
+    case .addedPush: return "adding the push address \(text ?? "of this device")"
+    case .removedPush: return "removing the push address \(text ?? "of this device")"
     }
   }
 }

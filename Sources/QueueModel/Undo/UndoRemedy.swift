@@ -67,7 +67,7 @@ extension UndoEntry {
   func obstacleByCommand(in workspace: Workspace) -> UndoObstacle {
     switch label.kind {
     case .hosted, .setOnLostServer, .setOnMerge: return registerObstacle(in: workspace)
-    case .retried, .edited, .restored:
+    case .retried, .edited, .restored, .chosen:
       guard let id = label.message, let message = workspace.messageStates[id] else {
         return .overtaken(remedy: nil)
       }
@@ -96,6 +96,12 @@ extension UndoEntry {
       return .needsCommand(
         former.map { set + ($0.hasPrefix("-") ? " -- " : " ") + $0.quotedWord }
           ?? ShellLine.session("draft clear", session))
+    case .unpaired: return .needsCommand(ShellLine.line("pair", [former ?? "SERVER", "CODE"]))
+    case .addedPush:
+      return former.map { .needsCommand(ShellLine.line("push remove", [$0])) }
+        ?? .final(remedy: nil)
+    // Its address has secrets, which only its person knows.
+    case .removedPush: return .needsCommand("cospool push add --help")
     default: return .final(remedy: nil)
     }
   }

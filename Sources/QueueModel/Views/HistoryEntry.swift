@@ -51,6 +51,8 @@ public enum HistoryAction: Hashable, Sendable {
   case edited(inserted: Int, deleted: Int)
   /// A merged text was looked at, and one was chosen.
   case savedText
+  /// Its text was changed by a person who had not seen another one, and both were merged.
+  case merged(inserted: Int, deleted: Int)
   /// The message was moved, in its queue or into this one.
   case moved
   /// The message was cancelled.
@@ -112,6 +114,7 @@ public enum HistoryAction: Hashable, Sendable {
     case .queued: "queued"
     case .edited: "edited"
     case .savedText: "savedText"
+    case .merged: "merged"
     case .moved: "moved"
     case .cancelled: "cancelled"
     case .restored: "restored"
@@ -155,6 +158,8 @@ extension HistoryAction: CustomStringConvertible {
       "queued \(priority == .urgent ? "urgently " : "")\"\(text)\""
     case .edited(let inserted, let deleted): "edited the text, +\(inserted) −\(deleted)"
     case .savedText: "looked at the merged text and saved it"
+    case .merged(let inserted, let deleted):
+      "edited the text, +\(inserted) −\(deleted), which was merged with another version"
     case .moved: "moved it"
     case .cancelled: "cancelled it"
     case .restored: "restored it"

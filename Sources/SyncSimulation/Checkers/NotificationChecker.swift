@@ -153,8 +153,8 @@ final class NotificationChecker: SimulationChecker {
       guard let process = device.process else { continue }
       found += missing(on: device, process, in: simulation)
       let standing = Set(process.core.notifications.map(\.name))
-      for kept in process.core.notifications where kept.notification.request != nil {
-        guard !isOpen(kept.notification.request, kept.notification.session, process) else {
+      for kept in process.core.notifications where kept.notification.awaitsPerson {
+        guard !isOpen(kept.notification, process) else {
           continue
         }
         found.append("device \(device.index) still shows \(kept.name), which is over")
@@ -182,9 +182,9 @@ final class NotificationChecker: SimulationChecker {
     var found: [String] = []
     let items = (posted[id] ?? [:]).values.sorted { $0.position < $1.position }
     var latest: [RequestID: UInt64] = [:]
-    for item in items { if let request = item.request { latest[request] = item.position } }
-    for item in items where item.request == nil || isOpen(item.request, item.session, process) {
-      if let request = item.request, latest[request] != item.position { continue }
+    for item in items { if let subject = item.subject { latest[subject] = item.position } }
+    for item in items where !item.awaitsPerson || isOpen(item.announced, process) {
+      if let subject = item.subject, latest[subject] != item.position { continue }
       if standing.contains(item.name) || isRefused(item.request, on: device.index)
         || isOver(item.request) || isTakenBack(item, on: device.index, in: simulation)
       {
@@ -216,7 +216,7 @@ final class NotificationChecker: SimulationChecker {
     _ item: StoredNotification, on index: Int, in simulation: Simulation
   ) -> Bool {
     let names = simulation.devices[index].currentFiles.database.notifications.names
-    return item.request != nil && deleted.contains(item.session) && names[item.name] != nil
+    return item.awaitsPerson && deleted.contains(item.session) && names[item.name] != nil
   }
 
   private func isOver(_ request: RequestID?) -> Bool {
@@ -224,9 +224,23 @@ final class NotificationChecker: SimulationChecker {
   }
 
   private func isOpen(
-    _ request: RequestID?, _ session: SessionID, _ process: SimulatedDevice.Process
+    _ item: InboxNotification, _ process: SimulatedDevice.Process
   ) -> Bool {
-    guard let request else { return false }
-    return process.core.replica.workspace.awaits(request, in: session)
+    let workspace = process.core.replica.workspace
+    return item.request.map { workspace.awaits($0, in: item.session) }
+      ?? item.message.map(workspace.waitsForChoice) ?? false
+  }
+}
+
+extension StoredNotification {
+  /// The request or the message that it is about, of which only the latest stands.
+  fileprivate var subject: RequestID? {
+    request ?? message.map { RequestID(high: $0.high, low: $0.low) }
+  }
+
+  fileprivate var announced: InboxNotification {
+    InboxNotification(
+      position: position, name: name, event: event, isMissed: false, session: session,
+      request: request, message: message, milliseconds: milliseconds)
   }
 }

@@ -1,0 +1,187 @@
+import QueueModel
+import SequenceCRDT
+import SyncTestSupport
+import Testing
+import WireProtocol
+
+@testable import ServerCore
+
+/// A message that was merged: everybody is told once, and it is taken back when nobody has to choose any more.
+@Suite struct MergeNoticeTests {
+  static let id = MessageID(high: 1, low: 1)
+
+  /// Two devices that save a text of one message apart.
+  struct Scene {
+    var pair: NotifiedPair
+    /// What each device was told.
+    var told: [[InboxNotification]] = [[], []]
+
+    init() throws {
+      pair = try NotifiedPair()
+      // What the session's first message brought went to nobody.
+      pair.scene.drop(pair.phoneConnection)
+      pair.phoneConnection = pair.scene.connect(pair.phone)
+      try meet()
+      told = [[], []]
+    }
+
+    mutating func edit(_ content: String, on device: Int) throws {
+      let command = Command.edit(MergeNoticeTests.id, content: content, base: nil)
+      try perform(command, on: device)
+    }
+
+    mutating func perform(_ command: Command, on device: Int) throws {
+      if device == 0 { try pair.host.perform(command) } else { try pair.phone.perform(command) }
+    }
+
+    /// A device sends what it made.
+    mutating func send(from device: Int) {
+      if device == 0 {
+        pair.scene.send(pair.host.changes(), on: pair.hostConnection)
+      } else {
+        pair.scene.send(pair.phone.changes(), on: pair.phoneConnection)
+      }
+    }
+
+    /// Both take what the server has for them.
+    mutating func meet() throws {
+      let frames = [pair.scene.take(pair.hostConnection), pair.scene.take(pair.phoneConnection)]
+      try pair.host.take(frames[0])
+      try pair.phone.take(frames[1])
+      for device in 0...1 { told[device] += frames[device].notifications }
+    }
+
+    /// Both save, and hear of each other.
+    mutating func merge(_ first: String = "build 1.3", _ second: String = "build 2.0") throws {
+      try edit(first, on: 0)
+      try edit(second, on: 1)
+      send(from: 0)
+      send(from: 1)
+      try meet()
+    }
+
+    /// The merged messages in the inboxes, by device.
+    var standing: [DeviceID] {
+      let positions = pair.scene.storage.withState {
+        $0.workspaces[ServerScene.workspace]?.inboxes.notifications.filter { $0.message != nil }
+          .map(\.position) ?? []
+      }
+      return pair.entries.filter { positions.contains($0.position) }.map(\.device).sorted()
+    }
+  }
+
+  @Test func bothDevicesAreToldOnceByOneName() throws {
+    var scene = try Scene()
+    try scene.merge()
+    #expect(scene.told[0].map(\.category) == [.messageMerged])
+    // Whoever saved the second text has not seen the first.
+    #expect(scene.told[1].map(\.name) == scene.told[0].map(\.name))
+    let notice = try #require(scene.told[0].first)
+    #expect(notice.message == Self.id && notice.request == nil && notice.session.rawValue == "main")
+    #expect(notice.title == "Message Merged" && notice.body == "build 1.3 2.0", "\(notice)")
+    #expect(notice.milliseconds == NotifiedPair.wall)
+  }
+
+  @Test func oneSaveIsNoNews() throws {
+    var scene = try Scene()
+    try scene.edit("build 1.3", on: 0)
+    scene.send(from: 0)
+    try scene.meet()
+    try scene.edit("build 2.0", on: 1)
+    scene.send(from: 1)
+    try scene.meet()
+    #expect(scene.told == [[], []] && scene.standing.isEmpty)
+  }
+
+  /// One text that both wanted waits for nobody, nor does one that runs without a look.
+  @Test func whatWaitsForNobodyIsNoNews() throws {
+    var scene = try Scene()
+    try scene.merge("build", "build")
+    #expect(scene.told == [[], []])
+    scene = try Scene()
+    try scene.perform(.setOnMerge(.named("main"), .run), on: 0)
+    scene.send(from: 0)
+    try scene.meet()
+    try scene.merge()
+    #expect(try scene.pair.host.workspace.message(Self.id).isMerged)
+    #expect(scene.told == [[], []] && scene.standing.isEmpty)
+    // What then waits was set so by the person.
+    try scene.perform(.setOnMerge(.named("main"), .wait), on: 0)
+    scene.send(from: 0)
+    try scene.meet()
+    #expect(scene.told == [[], []])
+  }
+
+  @Test(arguments: [
+    Command.edit(id, content: "build 2.0", base: nil), .cancel([id]),
+    .deleteSession(.named("main")),
+    .setOnMerge(.named("main"), .run),
+  ])
+  func itIsTakenBackWhenNobodyHasToChoose(_ command: Command) throws {
+    var scene = try Scene()
+    try scene.pair.addTarget()
+    scene.pair.phoneLeaves()
+    // The phone's text comes from another device, so that the phone is away.
+    var other = scene.pair.scene.device(3)
+    let connection = try scene.pair.scene.join(&other)
+    try scene.edit("build 1.3", on: 0)
+    try other.perform(.edit(Self.id, content: "build 2.0", base: nil))
+    scene.send(from: 0)
+    scene.pair.scene.send(other.changes(), on: connection)
+    try scene.pair.host.take(scene.pair.scene.take(scene.pair.hostConnection))
+    #expect(scene.standing.count == 3)
+    #expect(scene.pair.orders.map(\.kind) == [.alert])
+    try scene.perform(command, on: 0)
+    scene.send(from: 0)
+    #expect(scene.standing.isEmpty)
+    #expect(scene.pair.orders.map(\.kind) == [.alert, .retract])
+  }
+
+  /// Two who choose differently meet again, and hear of it.
+  @Test func choicesThatDifferAreNewsAgain() throws {
+    var scene = try Scene()
+    try scene.merge()
+    let first = scene.told[0].map(\.name)
+    try scene.edit("build 1.3", on: 0)
+    try scene.edit("build 2.0", on: 1)
+    scene.send(from: 0)
+    #expect(scene.standing.isEmpty)
+    scene.send(from: 1)
+    try scene.meet()
+    #expect(scene.told[0].count == 2 && scene.told[1].count == 2)
+    #expect(Set(scene.told[1].map(\.name)).count == 2 && scene.told[1].map(\.name) != first)
+    #expect(scene.standing.count == 2, "what was told before is over")
+  }
+
+  /// A third text is no other merge; a choice that leaves it is told in place of what stood before.
+  @Test func aChoiceThatLeavesAVersionIsToldInItsPlace() throws {
+    var scene = try Scene()
+    var other = scene.pair.scene.device(3)
+    let connection = try scene.pair.scene.join(&other)
+    try other.perform(.edit(Self.id, content: "build 3.0", base: nil))
+    try scene.merge()
+    // Its person has seen two of three.
+    try scene.edit("build 1.3", on: 0)
+    scene.pair.scene.send(other.changes(), on: connection)
+    try scene.meet()
+    #expect(scene.told.map(\.count) == [1, 1] && scene.standing.count == 3)
+    scene.send(from: 0)
+    try scene.meet()
+    #expect(scene.told.map(\.count) == [2, 2] && scene.standing.count == 3)
+    #expect(Set(scene.told[0].map(\.name)).count == 2)
+  }
+
+  /// What is told after a restart is what still waits.
+  @Test func aRestartKeepsWhatWaits() throws {
+    var scene = try Scene()
+    scene.pair.phoneLeaves()
+    var other = scene.pair.scene.device(3)
+    let connection = try scene.pair.scene.join(&other)
+    try scene.edit("build 1.3", on: 0)
+    try other.perform(.edit(Self.id, content: "build 2.0", base: nil))
+    scene.send(from: 0)
+    scene.pair.scene.send(other.changes(), on: connection)
+    scene.pair.scene.restart(ServerConfiguration())
+    #expect(try scene.pair.phoneReturns().map(\.message) == [Self.id])
+  }
+}

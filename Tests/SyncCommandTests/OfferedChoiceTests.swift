@@ -1,0 +1,36 @@
+import LocalAPI
+import Testing
+
+import struct Foundation.Data
+
+@testable import SyncCommand
+
+/// `queue show` offers what can be taken of a merged message, and nothing else.
+@Suite struct OfferedChoiceTests {
+  private func shown(_ content: String, _ texts: [String?]) throws -> String {
+    let editions = texts.map { text in
+      #"{"bytes":1,"device":"desk","savedAt":"2026-01-01T00:00:00.000Z""#
+        + (text.map { #","text":"\#($0)""# } ?? "") + "}"
+    }
+    let json =
+      #"{"id":"11111111-1111-4111-8111-111111111111","content":"\#(content)","priority":"normal","#
+      + #""status":"queued","position":1,"createdAt":"2026-01-01T00:00:00.000Z","device":"desk","#
+      + #""merged":true,"base":"seen","editions":[\#(editions.joined(separator: ","))]}"#
+    let message = try Answer(json: Data(json.utf8)).decoded(MessageAnswer.self)
+    return QueueText.show(message, style: .plain)
+  }
+
+  @Test func nothingIsOfferedThatIsRefused() throws {
+    let resolve = "cospool queue resolve 11111111 "
+    for (content, texts, offer) in [
+      ("a b", ["a", "b"], resolve + "--take 1, or --take merged"),
+      // An empty text is no message, and a long one is not kept.
+      ("", ["a", "b"], resolve + "--take 1"), (" ", [nil, "b"], resolve + "--take 2"),
+      ("a b", [nil, nil], resolve + "--take merged"),
+      ("", [nil, nil], "cospool queue edit 11111111"),
+    ] as [(String, [String?], String)] {
+      let lines = try shown(content, texts).split(separator: "\n")
+      #expect(lines.contains { $0.hasSuffix(": " + offer) }, "\(content), \(texts): \(lines)")
+    }
+  }
+}
