@@ -6,7 +6,7 @@ import Testing
   /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
   /// ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 309, "nobody knows": 22, "nobody can": 24, "of which nobody": 6,
+    "nobody": 308, "nobody knows": 22, "nobody can": 24, "of which nobody": 6,
     "as long as nobody": 1,
     "is told": 130, "are told": 28, "was told": 53, "be told": 21, "tells of": 6,
     "asks leave": 6, "asks for leave": 5, "ask for leave": 6, "leave is": 1,
@@ -15,7 +15,7 @@ import Testing
     "let in": 18, "lets in": 4, "goes on without": 8, "gives back": 2, "is due": 20, "stays so": 2,
     "where nothing": 46, "where nobody": 25, "where somebody": 5, "where none": 35,
     "where it is not": 24, "where it does not": 13, "where there is": 50, "where there are": 12,
-    "where one is": 3, "where that is": 21, "takes no": 11, "is no json": 1, "is no uuid": 0,
+    "where one is": 3, "where that is": 20, "takes no": 11, "is no json": 1, "is no uuid": 0,
     "it is said": 2, "anew": 75,
   ]
 
