@@ -120,14 +120,8 @@ extension Workspace {
   /// A message stands elsewhere than before.
   mutating func moveStanding(from before: StandingPlace?, to after: StandingPlace?) {
     guard before != after else { return }
-    if let before {
-      keepFormer(before.session)
-      sessionStates[before.session]?.remove(before)
-    }
-    if let after {
-      keepFormer(after.session)
-      sessionStates[after.session]?.insert(after)
-    }
+    if let before { sessionStates[before.session]?.remove(before) }
+    if let after { sessionStates[after.session]?.insert(after) }
   }
 }
 

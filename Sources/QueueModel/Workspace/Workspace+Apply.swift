@@ -33,12 +33,10 @@ extension Workspace {
     case .placeMessage(let message, let session, let origins, let stamp):
       let key = try messageKey(message, operation: id)
       let queue = try sessionKey(session, operation: id)
-      keepFormer(queue)
       try sessionStates[queue]?.slots.insert(id, origins, for: key)
       write(Register(value: id, stamp: stamp, writer: id), of: key, in: queue, &touched)
     case .placeThread(let session, let origins, let stamp):
       let key = try sessionKey(session, operation: id)
-      keepFormer(key)
       try threadSlots.insert(id, origins, for: key)
       write(Register(value: id, stamp: stamp, writer: id), threadOf: key)
       touched.threads = true
@@ -51,7 +49,6 @@ extension Workspace {
     case .setRegister(let element, let field, let value, let stamp):
       let write = Register(value: value, stamp: stamp, writer: id)
       if let key = sessionKeys[element] {
-        keepFormer(key)
         sessionStates[key]?.element.write(field, write)
         touched.sessions.insert(key)
         touched.threads = true
@@ -90,8 +87,6 @@ extension Workspace {
     guard sessionStates.contains(key) || sessionStates.count < Limits.sessionsMax else {
       throw .limitReached(operation: id, what: "sessions", max: Limits.sessionsMax)
     }
-    keepFormer(key)
-    journal?.note(introduction: id)
     sessionKeys[id] = key
     sessionStates[key, default: SessionState(key: key)].element.addReference(id)
     sessionStates[key]?.element.updateTags(.exists, clearing: clears, adding: id)
@@ -101,11 +96,8 @@ extension Workspace {
     _ addition: Operation.AddMessage, id: OperationID, touched: inout TouchedQueues
   ) throws(MergeError) {
     let queue = try sessionKey(addition.session, operation: id)
-    keepFormer(queue)
     try sessionStates[queue]?.slots.insert(id, addition.origins, for: addition.message)
     touchExistence(of: queue, clearing: addition.clears, adding: id, &touched)
-    keepFormer(addition.message)
-    journal?.note(introduction: id)
     messageKeys[id] = addition.message
     let position = Register(value: id, stamp: addition.stamp, writer: id)
     if !messageStates.contains(addition.message) {
@@ -129,7 +121,6 @@ extension Workspace {
     _ enqueue: Operation.EnqueueThread, id: OperationID, touched: inout TouchedQueues
   ) throws(MergeError) {
     let key = try sessionKey(enqueue.session, operation: id)
-    keepFormer(key)
     try threadSlots.insert(id, enqueue.origins, for: key)
     let register = Register(value: id, stamp: enqueue.stamp, writer: id)
     write(register, threadOf: key)
@@ -148,7 +139,6 @@ extension Workspace {
     note: String, id: OperationID, _ touched: inout TouchedQueues
   ) throws(MergeError) {
     if let key = sessionKeys[element] {
-      keepFormer(key)
       sessionStates[key]?.element.updateTags(field, clearing: clears, adding: tag, note: note)
       touched.sessions.insert(key)
       touched.threads = true
@@ -164,7 +154,6 @@ extension Workspace {
     of key: SessionID, clearing ids: [OperationID], adding tag: OperationID,
     _ touched: inout TouchedQueues
   ) {
-    keepFormer(key)
     let existed = sessionStates[key]?.exists ?? false
     sessionStates[key]?.element.updateTags(.exists, clearing: ids, adding: tag)
     if !existed { touched.threads = true }
@@ -194,7 +183,6 @@ extension Workspace {
   private mutating func changeMessage(
     _ id: MessageID, _ touched: inout TouchedQueues, _ change: (inout MessageState) -> Void
   ) {
-    keepFormer(id)
     guard var state = messageStates.removeValue(forKey: id) else { return }
     let before = StandingPlace(of: state)
     touched.sessions.insert(state.session)
@@ -210,11 +198,9 @@ extension Workspace {
     _ edit: (inout MessageText) throws(SequenceFault) -> Void
   ) throws(MergeError) {
     let key = try messageKey(reference, operation: operation)
-    keepFormer(key)
     do {
       try messageStates[key]?.editText(of: reference, edit)
     } catch {
-      if let state = messageStates[key] { noteTexts(of: state) }
       throw MergeError(error, operation: operation)
     }
     guard let state = messageStates[key] else { return }

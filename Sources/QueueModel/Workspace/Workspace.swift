@@ -22,8 +22,6 @@ public struct Workspace: Sendable {
   var pending = PendingOperations()
   /// Messages with texts to be packed at the end of a merge or a command; empty between them.
   var textsToPack: Set<MessageID> = []
-  /// What a merge changed so far; nil between merges.
-  var journal: MergeJournal?
   /// The latest stamp of any applied operation; a device's clock must not fall behind it.
   package internal(set) var latestStamp = Stamp.zero
 
@@ -67,20 +65,18 @@ extension Workspace {
   package mutating func merge(_ operations: [Operation]) throws(MergeError) -> MergeOutcome {
     var dropped: [MergeError] = []
     while true {
-      // An operation changes nothing or all that it changes.
-      let isOne = operations.count == 1 && pending.isEmpty
-      journal = isOne ? nil : MergeJournal(self)
+      var backup = self
+      let threadSlotCount = backup.setThreadSlotsAside()
       var outcome = MergeOutcome()
       do {
         for operation in operations { try admit(operation, into: &outcome) }
         if !pending.isEmpty { try drain(into: &outcome) }
-        journal = nil
         packTexts()
         outcome.waiting = pending.count
         outcome.dropped = dropped
         return outcome
       } catch {
-        takeBack()
+        takeBack(to: backup, threadSlotCount)
         guard let culprit = error.operation, pending.remove(holding: culprit) else {
           throw error
         }
@@ -89,13 +85,24 @@ extension Workspace {
     }
   }
 
+  /// Leaves the thread queue out of a state that is kept for the case of a fault.
+  ///
+  /// Its slots are as many as all requeues of the workspace; holding them twice would copy them
+  /// with each merge. A merge only adds slots, so they can be taken back.
+  ///
+  /// - Returns: how many slots there are.
+  private mutating func setThreadSlotsAside() -> Int {
+    let count = threadSlots.count
+    threadSlots = SlotList()
+    return count
+  }
+
   /// Returns to the state before a merge.
-  private mutating func takeBack() {
-    let journal = journal
-    self.journal = nil
-    journal?.takeBack(&self)
-    // What was refused may have opened a text.
-    packTexts()
+  private mutating func takeBack(to backup: Workspace, _ threadSlotCount: Int) {
+    var slots = threadSlots
+    slots.truncate(to: threadSlotCount)
+    self = backup
+    threadSlots = slots
   }
 
   private mutating func admit(
