@@ -187,7 +187,7 @@ package struct MessageAnswer: APIValue {
   /// These texts, the earliest first.
   package var editions: [EditionAnswer]?
   /// The texts that were saved for it and came too late, the earliest first: its agent got `content` before. Left
-  /// out where there are none.
+  /// out if there are none.
   package var late: [EditionAnswer]?
   /// How far it came on its way to the server; left out where the server has it, where there is none,
   /// and in events.

@@ -189,7 +189,7 @@ extension Operation {
     case .addTag(_, .incomplete, _, _), .clearTags(_, .incomplete, _), .addTag(_, .byAgent, _, _),
       .clearTags(_, .edition, _), .setRegister(_, .changedAt, _, _):
       true
-    // What an agent got is told by its start.
+    // The start of an agent says what it got.
     case .addTag(_, .edition, _, let note): Edition(note: note).attempt != nil
     default: false
     }
