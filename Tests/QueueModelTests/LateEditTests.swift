@@ -36,11 +36,11 @@ struct LateEditTests {
       try host.merge(away.made)
       (host.now, away.now) = (max(host.now, away.now), max(host.now, away.now))
       if keeping {
-        let ids = before.retyped(by: away.made)
-        let texts = before.ranTexts(
-          changedIn: host.workspace, among: ids, on: DeviceID(high: 0xD, low: 1))
+        let ids = RanText.retyped(by: away.made, in: before)
+        let texts = RanText.changed(
+          from: before, to: host.workspace, among: ids, on: DeviceID(high: 0xD, low: 1))
         _ = try host.author { workspace, context throws(QueueError) in
-          try workspace.keep(texts, in: context)
+          try RanText.keep(texts, in: &workspace, context)
         }
       }
       try away.merge(host.made)
@@ -85,8 +85,8 @@ struct LateEditTests {
     pair.away.now = third.now
     let before = pair.host.workspace
     try pair.host.merge(third.made)
-    let again = before.ranTexts(
-      changedIn: pair.host.workspace, among: before.retyped(by: third.made),
+    let again = RanText.changed(
+      from: before, to: pair.host.workspace, among: RanText.retyped(by: third.made, in: before),
       on: DeviceID(high: 0xD, low: 1))
     #expect(again == [])
     let message = try pair.host.workspace.message(Self.id)

@@ -100,17 +100,13 @@ package enum UndoCheck {
           (try? known.message($0.id)) != nil
         }
       }
-      for index in queues.indices { View.leaveOutAuthors(of: &queues[index].messages) }
-      for index in cancelled.indices { View.leaveOutAuthors(of: &cancelled[index]) }
+      for index in queues.indices { View.sortVersions(of: &queues[index].messages) }
+      for index in cancelled.indices { View.sortVersions(of: &cancelled[index]) }
     }
 
-    /// A version that comes back is one of the device that brings it back, and stands behind others of
-    /// its time.
-    private static func leaveOutAuthors(of messages: inout [MessageView]) {
+    /// A version that comes back stands behind others of its time.
+    private static func sortVersions(of messages: inout [MessageView]) {
       for index in messages.indices where messages[index].isMerged {
-        for version in messages[index].versions.indices {
-          messages[index].versions[version].device = nil
-        }
         messages[index].versions.sort {
           ($0.savedAt, $0.text ?? "", $0.bytes) < ($1.savedAt, $1.text ?? "", $1.bytes)
         }

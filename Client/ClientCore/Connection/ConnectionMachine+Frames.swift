@@ -190,7 +190,8 @@ extension ConnectionMachine {
     // The log has new numbers.
     if rebuilds != replica.rebuilds { live.window.voidFlights(alreadyAnswered: 0) }
     try keepRanTexts(
-      from: before, among: before.retyped(by: operations), &touched, at: context, store: store)
+      from: before, among: RanText.retyped(by: operations, in: before), &touched, at: context,
+      store: store)
     return received(touched, changes.prefix, live, at: context, store: store)
   }
 
@@ -245,7 +246,8 @@ extension ConnectionMachine {
       return try offerState(live, at: context, store: store)
     }
     try keepRanTexts(
-      from: before, among: before.startedMessages(on: replica.record.device), &touched, at: context,
+      from: before, among: RanText.started(on: replica.record.device, in: before), &touched,
+      at: context,
       store: store)
     live.window.voidFlights(alreadyAnswered: 0)
     let actions = received(touched, part.prefix, live, at: context, store: store)

@@ -16,7 +16,7 @@ extension ConnectionMachine {
   /// text that shows then has other places than the one that its person typed in.
   var typingDeadline: Int64? {
     guard let message = replica.undo.typedMessage else { return nil }
-    if replica.workspace.shownBesidesLetters(of: message) != nil { return 0 }
+    if Edition.besidesLetters(of: message, in: replica.workspace) != nil { return 0 }
     return replica.typedAt.map { $0 + Limits.typingPauseMillisecondsMax } ?? 0
   }
 

@@ -13,11 +13,12 @@ extension Replica {
     from before: Workspace, among ids: some Sequence<MessageID>, wall: Int64,
     at event: EventContext, store: some ReplicaStore
   ) throws(Fault) -> CommandOutcome? {
-    let texts = before.ranTexts(changedIn: workspace, among: ids.sorted(), on: record.device)
+    let texts = RanText.changed(
+      from: before, to: workspace, among: ids.sorted(), on: record.device)
     guard !texts.isEmpty else { return nil }
     return try author(wall: wall, at: event, store: store) {
       workspace, context throws(QueueError) in
-      try workspace.keep(texts, in: context)
+      try RanText.keep(texts, in: &workspace, context)
     }
   }
 }

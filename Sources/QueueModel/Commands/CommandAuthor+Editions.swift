@@ -125,7 +125,7 @@ extension CommandAuthor {
       let message = workspace.messageStates[id].map(ShownMessage.init),
       let addition = message.primary?.id, !message.isMerged
     else { return }
-    if let text = workspace.shownBesidesLetters(of: id) {
+    if let text = message.textBesidesLetters {
       try emitLetters(from: try workspace.editBase(id), to: text, of: id)
     }
     emit(
@@ -137,16 +137,6 @@ extension CommandAuthor {
     let editions = element.tagIDs(.edition)
     guard !editions.isEmpty, let reference = element.references.first else { return }
     emit(.clearTags(element: reference, field: .edition, clears: editions))
-  }
-}
-
-extension Workspace {
-  /// The text of a message, if its letters make another one: its editions hold one text.
-  package func shownBesidesLetters(of id: MessageID) -> String? {
-    guard let message = shownMessage(id), !message.hasStarted,
-      let text = message.editions.textOfAll, !text.utf8.elementsEqual(message.letters().utf8)
-    else { return nil }
-    return text
   }
 }
 

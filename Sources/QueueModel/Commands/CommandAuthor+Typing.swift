@@ -83,7 +83,8 @@ extension CommandAuthor {
   private mutating func settleTyped(
     in id: MessageID, replacing range: Range<Int>, by text: String
   ) throws(QueueError) -> Bool {
-    guard !(range.isEmpty && text.isEmpty), let shown = workspace.shownBesidesLetters(of: id)
+    guard !(range.isEmpty && text.isEmpty),
+      let shown = workspace.shownMessage(id)?.textBesidesLetters
     else { return false }
     try checkTyping(text, at: range, of: shown, in: try typedContent(of: id).content.sequence)
     try settleEditions(of: id)

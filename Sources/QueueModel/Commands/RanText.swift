@@ -9,19 +9,22 @@ package struct RanText: Hashable, Sendable {
   var known: [OperationID]
 }
 
-extension Workspace {
+extension RanText {
   /// The texts of messages whose agents a device started, and whose content is another one in a later state.
   ///
   /// - Parameters:
-  ///   - later: this state and what others did.
+  ///   - before: a state.
+  ///   - later: the state and what others did.
   ///   - ids: where to look.
   /// - Complexity: O(ids and their texts).
-  package func ranTexts(
-    changedIn later: Workspace, among ids: some Collection<MessageID>, on device: DeviceID
+  package static func changed(
+    from before: Workspace, to later: Workspace, among ids: some Collection<MessageID>,
+    on device: DeviceID
   ) -> [RanText] {
     ids.compactMap { id in
-      guard let message = shownMessage(id), message.hasStarted, let run = message.runState.run,
-        isRun(message, on: device), let now = later.shownMessage(id), now.hasStarted,
+      guard let message = before.shownMessage(id), message.hasStarted,
+        let run = message.runState.run,
+        isRun(message, on: device, in: before), let now = later.shownMessage(id), now.hasStarted,
         now.runState.run?.attempt == run.attempt
       else { return nil }
       let text = message.text()
@@ -36,74 +39,79 @@ extension Workspace {
   /// The messages whose agents a device started and that run or are done.
   ///
   /// - Complexity: O(messages).
-  package func startedMessages(on device: DeviceID) -> Set<MessageID> {
-    heads.reduce(into: []) { found, session in
-      for message in shownMessages(of: session.key)
-      where message.hasStarted && isRun(message, on: device) {
+  package static func started(on device: DeviceID, in workspace: Workspace) -> Set<MessageID> {
+    workspace.heads.reduce(into: []) { found, session in
+      for message in workspace.shownMessages(of: session.key)
+      where message.hasStarted && isRun(message, on: device, in: workspace) {
         found.insert(message.id)
       }
     }
   }
 
-  private func isRun(_ message: ShownMessage, on device: DeviceID) -> Bool {
-    message.runWriter().flatMap { self.device(of: $0.replica)?.id } == device
+  private static func isRun(
+    _ message: ShownMessage, on device: DeviceID, in workspace: Workspace
+  ) -> Bool {
+    message.runWriter().flatMap { workspace.device(of: $0.replica)?.id } == device
   }
 
   /// The messages whose text or editions operations change.
-  package func retyped(by operations: [Operation]) -> Set<MessageID> {
+  package static func retyped(
+    by operations: [Operation], in workspace: Workspace
+  ) -> Set<MessageID> {
     Set(
       operations.compactMap { operation in
         switch operation.body {
-        case .insertText(let insertion): messageKeys[insertion.message]
-        case .deleteText(let deletion): messageKeys[deletion.message]
+        case .insertText(let insertion): workspace.messageKeys[insertion.message]
+        case .deleteText(let deletion): workspace.messageKeys[deletion.message]
         case .addTag(let element, .edition, _, _), .clearTags(let element, .edition, _):
-          messageKeys[element]
+          workspace.messageKeys[element]
         default: nil
         }
       })
   }
 
   /// Keeps the texts that agents got beside those that came too late.
-  package mutating func keep(
-    _ texts: [RanText], in context: CommandContext
+  package static func keep(
+    _ texts: [RanText], in workspace: inout Workspace, _ context: CommandContext
   ) throws(QueueError) -> CommandOutcome {
-    try write(in: context) { author in
-      for ran in texts where !author.workspace.isForgotten(ran.message) {
-        author.putRan(ran.text, of: ran.message, attempt: ran.attempt, over: ran.known)
-      }
+    try workspace.write(in: context) { author in
+      for ran in texts where !author.workspace.isForgotten(ran.message) { ran.put(by: &author) }
       return author.operations.isEmpty ? .unchanged : .done
     }.outcome
   }
 }
 
-/// What agents get, beside what is saved too late.
-extension CommandAuthor {
+extension RanText {
   /// Has the letters of a message that has started make what its agent gets, and keeps that beside them: what is
   /// saved later came too late. Nothing is to do if no texts were merged.
   ///
   /// - Parameter text: what it showed before it started.
-  mutating func settleStart(of id: MessageID, _ text: String, attempt: UInt16) throws(QueueError) {
-    guard let message = workspace.messageStates[id].map(ShownMessage.init),
+  static func settle(
+    _ text: String, of id: MessageID, attempt: UInt16, by author: inout CommandAuthor
+  ) throws(QueueError) {
+    guard let message = author.workspace.messageStates[id].map(ShownMessage.init),
       message.editions.count >= 2
     else { return }
     let isWhole = text.utf8.elementsEqual(message.letters().utf8)
-    if !isWhole { try emitLetters(from: try workspace.editBase(id), to: text, of: id) }
+    if !isWhole {
+      try author.emitLetters(from: try author.workspace.editBase(id), to: text, of: id)
+    }
     guard !isWhole || !message.editions.allSatisfy({ Edition(note: $0.note).holds(text) })
     else { return }
-    putRan(text, of: id, attempt: attempt, over: message.editions.map(\.id))
+    RanText(message: id, attempt: attempt, text: text, known: message.editions.map(\.id))
+      .put(by: &author)
   }
 
-  /// Puts an edition of what the agent of an attempt got.
-  mutating func putRan(
-    _ text: String, of id: MessageID, attempt: UInt16, over known: [OperationID]
-  ) {
-    guard let element = workspace.messageStates[id]?.element,
+  /// Puts an edition of it.
+  private func put(by author: inout CommandAuthor) {
+    guard let element = author.workspace.messageStates[message]?.element,
       let reference = element.references.first
     else { return }
     let live = Set(element.tagIDs(.edition))
-    var edition = Edition(of: text, milliseconds: context.time)
+    var edition = Edition(of: text, milliseconds: author.context.time)
     edition.attempt = attempt
-    let pending = PendingEdition(note: edition.note, clears: known.filter(live.contains))
-    changing(reference, bytes: pending.bytes) { $0.emit(pending, of: reference) }
+    let pending = CommandAuthor.PendingEdition(
+      note: edition.note, clears: known.filter(live.contains))
+    author.changing(reference, bytes: pending.bytes) { $0.emit(pending, of: reference) }
   }
 }

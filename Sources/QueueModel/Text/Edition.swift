@@ -238,20 +238,30 @@ extension ShownMessage {
     isMerged && (policy != .run || letters().trimmedOfWhitespace().isEmpty)
   }
 
-  /// The texts that wait for a look beside the merged one, the earliest first; equal ones once, and no blank
-  /// one, which no user could choose. None if the message is not merged.
-  func versions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {
-    isMerged ? editions.versions(of: device) : []
+  /// The texts that wait for a look beside the merged one, or those that did not reach its agent, the earliest
+  /// first; equal ones once, and no blank one, which no user could choose.
+  func savedTexts(of device: (ReplicaID) -> DeviceView?) -> SavedTexts {
+    let editions = editions
+    var saved = SavedTexts()
+    if editions.isEmpty { return saved }
+    if hasStarted {
+      let text = text()
+      saved.late = editions.filter { tag in
+        let edition = Edition(note: tag.note)
+        return edition.attempt == nil && !edition.holds(text)
+      }.versions(of: device)
+    } else if isMerged {
+      saved.isMerged = true
+      saved.versions = editions.versions(of: device)
+    }
+    return saved
   }
 
-  /// The texts that were saved for it and did not reach its agent, the earliest first.
-  func lateVersions(of device: (ReplicaID) -> DeviceView?) -> [MessageVersion] {
-    guard hasStarted, !editions.isEmpty else { return [] }
-    let text = text()
-    return editions.filter { tag in
-      let edition = Edition(note: tag.note)
-      return edition.attempt == nil && !edition.holds(text)
-    }.versions(of: device)
+  /// The content, if its letters make another text: its editions hold one.
+  var textBesidesLetters: String? {
+    guard !hasStarted, let text = editions.textOfAll, !text.utf8.elementsEqual(letters().utf8)
+    else { return nil }
+    return text
   }
 }
 
@@ -275,6 +285,11 @@ extension [WorkspaceImage.Tag] {
 }
 
 extension Edition {
+  /// The content of a message, if its letters make another text.
+  package static func besidesLetters(of id: MessageID, in workspace: Workspace) -> String? {
+    workspace.shownMessage(id)?.textBesidesLetters
+  }
+
   /// The texts that people saved for a message and that are live, merged or not, with who made each; without
   /// those that are not kept whole.
   package static func shown(

@@ -17,6 +17,13 @@ package struct TypingStretch: Hashable, Sendable {
   package var milliseconds: Int64 = 0
   package var scalarCount = 0
 
+  /// Compares what a store keeps, and the connection.
+  package static func == (one: TypingStretch, other: TypingStretch) -> Bool {
+    one.seen == other.seen && one.connection == other.connection
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(seen) }
+
   package init(seen: [OperationID], connection: UInt64?) {
     (self.seen, self.connection) = (seen, connection)
   }
@@ -145,7 +152,10 @@ extension Command {
     stretch.milliseconds = context.stamp.milliseconds
     switch self {
     case .insertText(_, _, let text): stretch.scalarCount = text.unicodeScalars.count
-    case .deleteText(_, let range): stretch.scalarCount = range.count
+    case .deleteText(_, let range):
+      // Places that no text has are refused behind this.
+      let (count, isTooLong) = range.upperBound.subtractingReportingOverflow(range.lowerBound)
+      stretch.scalarCount = isTooLong ? 0 : count
     default: break
     }
     return stretch
@@ -171,7 +181,7 @@ extension UndoHistory {
     // Of texts that two others saved alike since, it clears none: the place of the next letter would be another.
     let isSeen =
       stretch.connection != nil && stretch.connection == context.connection
-      && workspace.shownBesidesLetters(of: id) == nil
+      && workspace.shownMessage(id)?.textBesidesLetters == nil
     var recording = context
     recording.recordsUndo = true
     var ended: (outcome: CommandOutcome, steps: [UndoStep])?

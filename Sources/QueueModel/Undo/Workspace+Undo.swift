@@ -13,7 +13,7 @@ extension Workspace {
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
     guard context.recordsUndo, history.openTyping != nil,
       !history.goesOn(with: command, at: context.stamp.milliseconds)
-        || command.typedMessage.flatMap(shownBesidesLetters) != nil
+        || command.typedMessage.flatMap(shownMessage)?.textBesidesLetters != nil
     else { return try performNext(command, in: context, history: &history) }
     let open = OpenTyping(of: history, in: self, by: context.replica)
     let ended = history.endTyping(of: &self, in: context)

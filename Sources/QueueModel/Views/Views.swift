@@ -32,13 +32,25 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var notBefore: Int64?
   /// Until when it is held because somebody edits it, in milliseconds since 1970.
   public var heldUntil: Int64?
+  var saved = SavedTexts()
+
   /// The texts that were saved apart and merged, the earliest first, until somebody has looked; else none.
   /// The message does not start until somebody chooses one, or edits it.
-  public var versions: [MessageVersion] = []
+  public package(set) var versions: [MessageVersion] {
+    get { saved.versions }
+    set { saved.versions = newValue }
+  }
   /// The texts that were saved for it and came too late: its agent got `content` before. The earliest first.
-  public var lateVersions: [MessageVersion] = []
+  public var lateVersions: [MessageVersion] { saved.late }
   /// Whether it waits for a look at its merged text, of which `versions` has all that can be taken.
-  public var isMerged = false
+  public var isMerged: Bool { saved.isMerged }
+}
+
+/// What a message shows beside its content.
+struct SavedTexts: Hashable, Sendable {
+  var isMerged = false
+  var versions: [MessageVersion] = []
+  var late: [MessageVersion] = []
 }
 
 /// What became of a message.

@@ -114,8 +114,7 @@ extension Workspace {
       lastError: message.runState.run.map(\.error) ?? message.lastError,
       attachments: message.attachments, isByAgent: message.isByAgent, run: message.runState.run,
       notBefore: message.notBefore, heldUntil: message.heldUntil,
-      versions: message.versions(of: device(of:)),
-      lateVersions: message.lateVersions(of: device(of:)), isMerged: message.isMerged)
+      saved: message.savedTexts(of: device(of:)))
   }
 
   /// How many of a session's waiting messages were merged of texts that were saved apart, and wait for
