@@ -99,7 +99,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
 
 /// Why a notification is not to be shown any more.
 public enum NotificationRetraction: String, Hashable, Sendable, CaseIterable, Codable {
-  /// Nobody awaits it any more: the request was answered, expired or was given up, or the message's text
+  /// It is over: the request was answered, expired or was given up, or the message's text
   /// was chosen.
   case settled
   /// The person put it aside on this device.

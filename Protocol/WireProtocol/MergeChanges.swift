@@ -4,8 +4,8 @@ package import SequenceCRDT
 /// Reads out of operations, a batch on the server or a command on its device, which messages they merged;
 /// SPECIFICATION.md, section "Notifications".
 ///
-/// Made with the state before the operations, asked with the state after them. It looks at as many messages as
-/// one batch tells of, the last ones.
+/// Made with the state before the operations, asked with the state after them. It looks at the
+/// last `WireLimits.batchNewsMax` messages.
 package struct MergeChanges: Sendable {
   /// A message that waits for its person's choice from the operations on.
   package struct Merge: Sendable {
@@ -25,21 +25,21 @@ package struct MergeChanges: Sendable {
     waited = MergeChanges.latest(saves, in: content).keys
       .reduce(into: [:]) { waited, message in
         guard content.waitsForChoice(message) else { return }
-        waited[message] = content.liveEditions(of: message)?.editions
+        waited[message] = Edition.live(of: message, in: content)?.editions
       }
   }
 
   /// They put no edition.
   package var isEmpty: Bool { saves.isEmpty }
 
-  /// What is to be told, by the operation that names it: messages that wait for a choice afterwards, and did
+  /// The merges that make notifications, by the operation that names each: messages that wait for a choice afterwards, and did
   /// not before, or of which an edition was cleared.
   ///
   /// - Parameter content: the state after the operations.
   package func merges(after content: Workspace) -> [OperationID: Merge] {
     var merges: [OperationID: Merge] = [:]
     for (message, name) in MergeChanges.latest(saves, in: content) {
-      guard let (session, editions) = content.liveEditions(of: message),
+      guard let (session, editions) = Edition.live(of: message, in: content),
         waited[message]?.isSubset(of: editions) != true, content.waitsForChoice(message)
       else { continue }
       merges[name] = Merge(
@@ -54,7 +54,7 @@ package struct MergeChanges: Sendable {
   ) -> [MessageID: OperationID] {
     var latest: [MessageID: OperationID] = [:]
     for save in saves.reversed() where latest.count < WireLimits.batchNewsMax {
-      guard let message = content.message(changedBy: save), latest[message] == nil else { continue }
+      guard let message = save.message(in: content), latest[message] == nil else { continue }
       latest[message] = save.id
     }
     return latest

@@ -174,7 +174,7 @@ struct BatchChanges: Sendable {
         unlocked[session] = operation.id
       } else if let merge = merges[operation.id] {
         told.insert(merge.session)
-        // Whoever saved a text has not seen the other one, and is told as everybody is.
+        // Whoever saved a text has not seen the other one: its device gets the notification too.
         news.append(
           NotificationChange(
             name: operation.id, event: .messageMerged(text: merge.text), session: merge.session,

@@ -27,14 +27,14 @@ extension ResidentWorkspace {
     }
   }
 
-  /// Takes merged messages out of the inboxes that wait for nobody's choice any more.
+  /// Takes merged messages out of the inboxes whose text was chosen, or that are gone.
   ///
   /// - Parameter operations: those that may have ended it; nil: anything may have.
   mutating func endMerges(changedBy operations: [Operation]? = nil) {
     guard let content, inboxes.hasMerges else { return }
     let changed = operations.flatMap { operations in
       operations.contains(where: \.mayEndChoicesOfASession)
-        ? nil : Set(operations.compactMap(content.message(changedBy:)))
+        ? nil : Set(operations.compactMap { $0.message(in: content) })
     }
     inboxes.mergesEnded { message in
       changed?.contains(message) != false && !content.waitsForChoice(message)

@@ -120,7 +120,7 @@ struct ServerInboxes: Sendable {
         $0 != item.author && !preferences(of: $0).off.contains(category)
       }
       guard !receivers.isEmpty else { continue }
-      // What was told of other texts of the message is told by this one.
+      // This one replaces an earlier one of the same message.
       if let message = item.message { end(Array(merges[message] ?? [])) }
       lastPosition += 1
       let notification = StoredNotification(
@@ -140,7 +140,7 @@ struct ServerInboxes: Sendable {
     for device in devices + [.person] { shorten(device) }
   }
 
-  /// Makes room in an inbox that holds too much: the oldest that await nobody go, then the oldest.
+  /// Makes room in an inbox that holds too much: the oldest that ask nothing go, then the oldest.
   private mutating func shorten(_ device: DeviceID) {
     guard let inbox = inboxes[device], inbox.count > WireLimits.inboxMax else { return }
     let waiting = inbox.filter { !$0.value.isAcknowledged }.keys.sorted()
@@ -202,9 +202,9 @@ struct ServerInboxes: Sendable {
   /// Whether a merged message is in an inbox.
   var hasMerges: Bool { !merges.isEmpty }
 
-  /// Takes merged messages out of all inboxes that wait for nobody's choice any more.
+  /// Takes merged messages out of all inboxes whose text was chosen, or that are gone.
   ///
-  /// - Complexity: O(merged messages that are in inboxes), where none is over.
+  /// - Complexity: O(merged messages in inboxes) if all go on waiting.
   mutating func mergesEnded(where isOver: (MessageID) -> Bool) {
     end(merges.filter { isOver($0.key) }.values.flatMap(\.self))
   }

@@ -27,7 +27,7 @@ import Testing
     try fleet.perform(.edit(Self.id, content: text, base: nil), on: device)
   }
 
-  /// On each device the change that came to the other one is told as a merge, on every page and after a choice.
+  /// On each device the log marks the change that came second as a merge, on every page and after a choice.
   @Test func theChangeThatMergedATextSaysSo() throws {
     var fleet = try Fleet(devices: 2)
     try fleet.start()

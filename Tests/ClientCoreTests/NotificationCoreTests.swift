@@ -160,7 +160,7 @@ import WireProtocol
     #expect(answers(late) == [3])
   }
 
-  /// A merged message stands until its text is chosen, and what was told of it before goes with the next.
+  /// A merged message stands until its text is chosen; a later notification of it replaces an earlier one.
   @Test func mergedMessageStandsUntilItsTextIsChosen() throws {
     var scene = try Scene()
     scene.connect()
@@ -198,7 +198,7 @@ import WireProtocol
     #expect(ended(actions) == [.settled] && scene.core.notifications.isEmpty)
   }
 
-  /// Two editors of one device save: its person is told without a server, by the name that a server gives.
+  /// Two editors of one device save: it notifies its person without a server, by the name that a server gives.
   @Test func deviceTellsItsPersonOfWhatItMergedItself() throws {
     var scene = try Scene()
     let id = MessageID.numbered(1)
@@ -217,7 +217,8 @@ import WireProtocol
     let notice = try #require(scene.core.notifications.first?.notification)
     #expect(notice.message == id && notice.category == .messageMerged)
     #expect(
-      scene.core.replica.workspace.liveEditions(of: id)?.editions.contains(notice.name) == true)
+      Edition.live(of: id, in: scene.core.replica.workspace)?.editions.contains(notice.name) == true
+    )
     try give(.cancel([id]))
     #expect(scene.core.notifications.isEmpty)
   }

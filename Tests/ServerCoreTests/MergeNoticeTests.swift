@@ -6,19 +6,19 @@ import WireProtocol
 
 @testable import ServerCore
 
-/// A message that was merged: everybody is told once, and it is taken back when nobody has to choose any more.
+/// A merged message notifies every device once, and is taken back when its text is chosen or it is gone.
 @Suite struct MergeNoticeTests {
   static let id = MessageID(high: 1, low: 1)
 
   /// Two devices that save a text of one message apart.
   struct Scene {
     var pair: NotifiedPair
-    /// What each device was told.
+    /// The notifications that each device got.
     var told: [[InboxNotification]] = [[], []]
 
     init() throws {
       pair = try NotifiedPair()
-      // What the session's first message brought went to nobody.
+      // Without what the session's first message brought.
       pair.scene.drop(pair.phoneConnection)
       pair.phoneConnection = pair.scene.connect(pair.phone)
       try meet()
@@ -93,8 +93,8 @@ import WireProtocol
     #expect(scene.told == [[], []] && scene.standing.isEmpty)
   }
 
-  /// One text that both wanted waits for nobody, nor does one that runs without a look.
-  @Test func whatWaitsForNobodyIsNoNews() throws {
+  /// One text that both wanted does not wait, nor does one that runs without a look.
+  @Test func whatDoesNotWaitIsNoNews() throws {
     var scene = try Scene()
     try scene.merge("build", "build")
     #expect(scene.told == [[], []])
@@ -117,7 +117,7 @@ import WireProtocol
     .deleteSession(.named("main")),
     .setOnMerge(.named("main"), .run),
   ])
-  func itIsTakenBackWhenNobodyHasToChoose(_ command: Command) throws {
+  func itIsTakenBackWhenItIsOver(_ command: Command) throws {
     var scene = try Scene()
     try scene.pair.addTarget()
     scene.pair.phoneLeaves()
@@ -150,10 +150,10 @@ import WireProtocol
     try scene.meet()
     #expect(scene.told[0].count == 2 && scene.told[1].count == 2)
     #expect(Set(scene.told[1].map(\.name)).count == 2 && scene.told[1].map(\.name) != first)
-    #expect(scene.standing.count == 2, "what was told before is over")
+    #expect(scene.standing.count == 2, "the first ones are over")
   }
 
-  /// A third text is no other merge; a choice that leaves it is told in place of what stood before.
+  /// A third text is no other merge; a choice that leaves it makes a notification that replaces the first.
   @Test func aChoiceThatLeavesAVersionIsToldInItsPlace() throws {
     var scene = try Scene()
     var other = scene.pair.scene.device(3)
@@ -171,7 +171,7 @@ import WireProtocol
     #expect(Set(scene.told[0].map(\.name)).count == 2)
   }
 
-  /// What is told after a restart is what still waits.
+  /// A restart keeps what waits.
   @Test func aRestartKeepsWhatWaits() throws {
     var scene = try Scene()
     scene.pair.phoneLeaves()

@@ -266,7 +266,7 @@ import Testing
     }
   }
 
-  /// Whoever presses Ctrl-C before there is an answer is told what came of it.
+  /// Whoever presses Ctrl-C before there is an answer learns what came of it.
   @Test func whoInterruptsIsToldWhatIsKnown() async throws {
     try await CommandFixture.run { fixture in
       _ = await fixture.cospool("send", "-s", "review", "--id", Self.first, "one")

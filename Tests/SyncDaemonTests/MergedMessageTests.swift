@@ -99,8 +99,8 @@ import Testing
     }
   }
 
-  /// Where merged messages run, none waits for anybody.
-  @Test func whatRunsMergedNeedsNobody() async throws {
+  /// Merged messages that run do not wait.
+  @Test func whatRunsMergedDoesNotWait() async throws {
     try await RunningDaemon.run { daemon in
       try await merge("Use SQLite for the store", "Use MySQL for the store", on: daemon)
       for (name, value) in [("command", "cat"), ("agent", "command")] {
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  /// Without a server, too, its person is told once, until somebody has chosen.
+  /// Its person gets one notification, without a server too, until somebody has chosen.
   @Test func itsPersonIsToldUntilSomebodyChooses() async throws {
     try await RunningDaemon.run { daemon in
       func told() async throws -> [NotificationAnswer] {

@@ -7,7 +7,7 @@ import WireProtocol
 struct DeviceInbox: Sendable {
   /// Names are kept for so long, as the specification says.
   static let memoryMilliseconds: Int64 = 7 * 86_400_000
-  /// Notifications that stand at most; the oldest that awaits nobody goes first.
+  /// Notifications that stand at most; the oldest that asks nothing goes first.
   static let standingMax = WireLimits.inboxMax
 
   private(set) var standing: [OperationID: DeviceNotification]

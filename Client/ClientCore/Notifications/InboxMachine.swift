@@ -102,7 +102,7 @@ extension InboxMachine {
       let changes = inbox.changes(
         receiving: notification, isOver: isOver, wall: connection.time(at: context))
     else { return [] }
-    // What was told of other texts of a message is told by this one.
+    // This one replaces an earlier one of the same message.
     let earlier = try notification.message.map { message throws(Replica.Fault) in
       try end(connection, store: store) { $0.message == message }
     }
@@ -131,7 +131,7 @@ extension InboxMachine {
     try end(connection, store: store) { $0.request == request }
   }
 
-  /// Ends requests that no task awaits any more, and what was told of messages whose text was chosen.
+  /// Ends requests that no task awaits any more, and merges whose text was chosen.
   private mutating func endSettledRequests(
     _ connection: ConnectionMachine, store: some ReplicaStore
   ) throws(Replica.Fault) -> [Action] {

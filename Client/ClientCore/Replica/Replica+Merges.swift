@@ -27,7 +27,7 @@ extension Replica {
     try read(edits.map { events[$0].operations }, into: &saves, store: store)
     let found = Set(saves.keys)
     let live = Set(saves.values.map(\.message))
-      .flatMap { workspace.liveEditions(of: $0)?.editions ?? [] }
+      .flatMap { Edition.live(of: $0, in: workspace)?.editions ?? [] }
     var wanted = Set(live).union(saves.values.flatMap(\.save.clears)).subtracting(found)
     var asked = wanted
     for _ in 0..<Replica.editionGenerationsMax where !wanted.isEmpty {
@@ -54,7 +54,7 @@ extension Replica {
       for (index, operation) in entry.operations.enumerated() {
         guard case .addTag(_, .edition, let clears, let note) = operation.body,
           ranges.contains(where: { $0.contains(operation.id) }),
-          let message = workspace.message(changedBy: operation)
+          let message = operation.message(in: workspace)
         else { continue }
         saves[operation.id] = (
           message,

@@ -53,7 +53,7 @@ extension TurningCommand {
       group.addTask { try await connection.answer(to: request) }
       group.addTask {
         for await _ in stop() { return nil }
-        // Nobody sends signals here; the answer ends the wait.
+        // A surrounding without signals: the answer ends the wait.
         try await Task.sleep(for: .seconds(86_400))
         return nil
       }

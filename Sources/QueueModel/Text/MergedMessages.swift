@@ -1,6 +1,5 @@
 package import SequenceCRDT
 
-/// What a server and a device ask to tell a person of merged messages.
 extension Workspace {
   /// Whether a message waits until somebody chooses its text: it stands in the queue of a session that
   /// exists, was merged, and its session does not have merged messages run.
@@ -12,18 +11,22 @@ extension Workspace {
     else { return false }
     return message.waitsForChoice(under: session.onMerge)
   }
+}
 
+extension Edition {
   /// The session whose queue holds a message, and the message's live editions; nil if it is not known.
-  package func liveEditions(
-    of id: MessageID
+  package static func live(
+    of id: MessageID, in workspace: Workspace
   ) -> (session: SessionID, editions: Set<OperationID>)? {
-    shownMessage(id).map { ($0.session, Set($0.editions.map(\.id))) }
+    workspace.shownMessage(id).map { ($0.session, Set($0.editions.map(\.id))) }
   }
+}
 
-  /// The message that an operation is about; nil if it is about none that is known.
-  package func message(changedBy operation: Operation) -> MessageID? {
+extension Operation {
+  /// The message that it changes; nil if it changes none that is known.
+  package func message(in workspace: Workspace) -> MessageID? {
     let reference: OperationID
-    switch operation.body {
+    switch body {
     case .addMessage(let addition): return addition.message
     case .insertText(let insertion): reference = insertion.message
     case .deleteText(let deletion): reference = deletion.message
@@ -33,6 +36,27 @@ extension Workspace {
       reference = element
     case .announceDevice, .openSession, .placeThread, .enqueueThread: return nil
     }
-    return messageKeys[reference]
+    return workspace.messageKeys[reference]
+  }
+}
+
+extension Command {
+  /// The merged message whose text it saves; nil if it is none.
+  func mergedMessage(in workspace: Workspace) -> MessageID? {
+    guard case .edit(let id, _, _) = self, workspace.shownMessage(id)?.isMerged == true else {
+      return nil
+    }
+    return id
+  }
+}
+
+extension UndoEntry {
+  /// A message that is sent again needs room in its queue, as one that is sent.
+  func requireRoom(in workspace: Workspace, max: Int) throws(QueueError) {
+    guard label.kind == .sent, let message = label.message.flatMap({ workspace.messageStates[$0] }),
+      !workspace.isWaiting(message)
+    else { return }
+    let waiting = workspace.sessionStates[message.session]?.standing.count ?? 0
+    guard waiting < max else { throw .queueFull(current: waiting, max: max) }
   }
 }

@@ -49,7 +49,7 @@ extension Workspace {
       return (outcome, changes)
     }
     let typing = command.typing(in: self, context)
-    let merged = mergedMessage(savedBy: command)
+    let merged = command.mergedMessage(in: self)
     var (outcome, steps) = try performRecording(command, in: context)
     guard !outcome.operations.isEmpty else { return (outcome, changes) }
     var entry = UndoEntry(label: labelled(label), milliseconds: context.stamp.milliseconds)
@@ -59,12 +59,6 @@ extension Workspace {
     entry.leaveToCommand(if: command, in: self)
     outcome.change = history.record(entry, in: self, &changes)
     return (outcome, changes)
-  }
-
-  /// The merged message whose text a command saves; nil if it is none.
-  private func mergedMessage(savedBy command: Command) -> MessageID? {
-    guard case .edit(let id, _, _) = command, shownMessage(id)?.isMerged == true else { return nil }
-    return id
   }
 
   /// What an undo or a redo would do now; nil if there is nothing.
@@ -134,7 +128,7 @@ extension Workspace {
     _ number: Int64?, isUndone: Bool, in context: CommandContext, _ history: inout UndoHistory
   ) throws(QueueError) -> (outcome: CommandOutcome, changes: UndoHistory.Changes) {
     let (entry, plan) = try plan(number, isUndone: isUndone, in: context, history)
-    if isUndone { try requireRoom(for: entry.change, max: context.queueSizeMax) }
+    if isUndone { try entry.change.requireRoom(in: self, max: context.queueSizeMax) }
     var recording = context
     recording.recordsUndo = true
     var (outcome, steps) = try write(in: recording) { author in
@@ -153,16 +147,6 @@ extension Workspace {
       label: entry.change.label, paused: plan.pausing, left: plan.left)
     outcome.notice = isUndone ? .redone(result) : .undone(result)
     return (outcome, changes)
-  }
-
-  /// A message that is sent again needs room in its queue, as one that is sent.
-  private func requireRoom(for change: UndoEntry, max: Int) throws(QueueError) {
-    guard change.label.kind == .sent,
-      let message = change.label.message.flatMap({ messageStates[$0] }),
-      !isWaiting(message)
-    else { return }
-    let waiting = sessionStates[message.session]?.standing.count ?? 0
-    guard waiting < max else { throw .queueFull(current: waiting, max: max) }
   }
 
   /// Finds the change to take back: that of the number, or the latest, and no other.
