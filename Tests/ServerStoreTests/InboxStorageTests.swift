@@ -146,9 +146,9 @@ import WireProtocol
     try database.close()
     database = try folder.open()
     let records = try #require(try database.header(of: workspace)).inboxes
-    #expect(records.lastPosition == 7)
+    #expect(records.lastPosition == 8)
     #expect(records.notifications.sorted { $0.position < $1.position } == posted)
-    #expect(records.entries.count == 8)
+    #expect(records.entries.count == 9)
     #expect(
       records.entries.first { $0.position == 1 && $0.device == Self.phone }
         == InboxEntry(device: Self.phone, position: 1, isPushed: true, isAcknowledged: true))
@@ -284,7 +284,7 @@ import WireProtocol
     let database = try folder.open()
     let workspace = try paired(database)
     let posted = try everyEvent().suffix(1)
-    let entry = InboxEntry(device: Self.phone, position: 7)
+    let entry = InboxEntry(device: Self.phone, position: 8)
     var target = PushTargetRecord(
       device: Self.tablet, id: PushTargetID(high: 1, low: 2), kind: "ntfy", address: "a",
       shownAddress: "b", registeredAt: 1)
@@ -305,7 +305,7 @@ import WireProtocol
     #expect(try database.workspacesWithUnpushed() == [workspace])
     try database.commit(
       batch(workspace) {
-        $0.entries = [InboxEntry(device: Self.phone, position: 7, isPushed: true)]
+        $0.entries = [InboxEntry(device: Self.phone, position: 8, isPushed: true)]
       })
     #expect(try database.workspacesWithUnpushed().isEmpty)
   }

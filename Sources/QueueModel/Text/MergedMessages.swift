@@ -5,9 +5,13 @@ extension Workspace {
   /// exists, was merged, and its session does not have merged messages run.
   ///
   /// - Complexity: O(1) of a message with fewer than two live editions, else O(texts).
-  package func waitsForChoice(_ id: MessageID) -> Bool {
-    guard let message = shownMessage(id), message.stands,
-      let session = head(of: message.session), session.exists
+  package func waitsForChoice(_ id: MessageID) -> Bool { ShownMessage.waits(id, in: self) }
+}
+
+extension ShownMessage {
+  fileprivate static func waits(_ id: MessageID, in workspace: Workspace) -> Bool {
+    guard let message = workspace.shownMessage(id), message.stands,
+      let session = workspace.head(of: message.session), session.exists
     else { return false }
     return message.waitsForChoice(under: session.onMerge)
   }
