@@ -42,6 +42,7 @@ import Testing
         .replacing("{message}", with: "MESSAGE").replacing("{setting}", with: "NAME")
         .replacing("{attachment}", with: "ATTACHMENT").replacing("{ask}", with: "ASK")
         .replacing("{target}", with: "TARGET").replacing("{key}", with: "KEY")
+        .replacing("{conversation}", with: "CONVERSATION")
       #expect(readme.contains("`\(operation.method) \(path)`"), "\(operation.method) \(path)")
     }
   }

@@ -36,7 +36,8 @@ import Testing
         "POST", "/v1/sessions/Review/queue", #"{"id":"\#(Self.first)","text":" a \"b\" / c "}"#)
       #expect(
         sent.body
-          == #"{"count":1,"id":"\#(Self.first)","position":1,"session":"review","status":"queued"}"#
+          == #"{"count":1,"id":"\#(Self.first)","note":"not assigned to a device: cospool session host "#
+          + #"review this","position":1,"session":"review","status":"queued"}"#
       )
       let list = try await daemon.request("GET", "/v1/sessions/review/queue")
       #expect(list.head.contains("content-type: application/json"))
