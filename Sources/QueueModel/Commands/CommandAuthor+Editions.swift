@@ -86,7 +86,7 @@ extension CommandAuthor {
       return
     }
     // Of a long stretch of typing a part is left that no edition says.
-    if !isRewritten, given.count == 1, !clears.isEmpty, let one = given.first,
+    if !isRewritten, rest.isEmpty, given.count == 1, !clears.isEmpty, let one = given.first,
       !Edition(note: one).holds(content)
     {
       notes = []
