@@ -128,7 +128,8 @@ extension SentAnswer {
   /// What a person should know beside that it is queued; nil if there is nothing. Why a queue
   /// starts nothing is shown with its first message, and by `queue list` from then on.
   var notices: String? {
-    let lines = [warning, count == 1 ? note : nil].compactMap { $0 }.map { "cospool: \(TextStyle.line($0))" }
+    let lines = [warning, count == 1 ? note : nil].compactMap { $0 }
+      .map { "cospool: \(TextStyle.line($0))" }
     return lines.isEmpty ? nil : lines.joined(separator: "\n")
   }
 }
