@@ -65,19 +65,19 @@ f2() {
     cospool pair "$url" "$code" > /dev/null
   done
   export COSPOOL_DATA="$base/a"
-  cospool session add be > /dev/null
-  start "$base/asker" cospool ask -s be --leave "rm -rf /srv/production"
+  cospool session add server > /dev/null
+  start "$base/asker" cospool ask -s server --leave "rm -rf /srv/production"
   local asker="$started"
   export COSPOOL_DATA="$base/b"
-  eventually 30 asking "$asker" "rm -rf /srv/production" be
-  request="$(cospool task show be --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)"
+  eventually 30 asking "$asker" "rm -rf /srv/production" server
+  request="$(cospool task show server --json | grep -o '"id":"[^"]*"' | head -1 | cut -d'"' -f4)"
   for length in 1 2; do
     other="${request:0:length}"
     cospool session add "$other" > /dev/null
     ! cospool approve "$other" < /dev/null > /dev/null 2>&1 || fail "F2: another session's request was allowed"
   done
-  asking "$asker" "rm -rf /srv/production" be || fail "F2: the request is gone"
-  cospool approve be > /dev/null < /dev/null
+  asking "$asker" "rm -rf /srv/production" server || fail "F2: the request is gone"
+  cospool approve server > /dev/null < /dev/null
   wait "$asker" || fail "F2: the yes did not arrive"
 }
 
