@@ -94,6 +94,27 @@ struct LateEditTests {
     #expect(Set(message.lateVersions.map(\.text)) == ["Do not deploy", "Deploy on Monday"])
   }
 
+  /// The text was let out, and changed before the agent began.
+  @Test(arguments: [nil, "Deploy it now"] as [String?])
+  func anEditBetweenLeaveAndStartComesTooLate(saved: String?) throws {
+    var pair = try Pair(saved: saved)
+    let text = saved ?? "Deploy it"
+    try pair.host.perform(.edit(Self.id, content: "Do not deploy", base: nil))
+    _ = try pair.host.author { workspace, context throws(QueueError) in
+      var context = context
+      context.ranText = text
+      let run = Run(token: 1, attempt: 1, phase: .dispatched, milliseconds: context.time)
+      return try workspace.perform(.reportRun(Self.id, run), in: context)
+    }
+    try pair.away.merge(pair.host.made)
+    try pair.host.merge(pair.away.made)
+    try pair.expect(.running, text, late: ["Do not deploy"])
+    try pair.report(.failed)
+    try pair.host.perform(.retry(Self.id))
+    let again = try pair.host.workspace.message(Self.id)
+    #expect(Set(again.versions.map(\.text)) == [text, "Do not deploy"])
+  }
+
   /// What was typed while the agent started is there as well.
   @Test(arguments: [true, false])
   func whatWasTypedTooLateIsKept(isConnected: Bool) throws {

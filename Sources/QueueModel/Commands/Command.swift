@@ -155,6 +155,8 @@ public struct CommandContext: Hashable, Sendable {
   /// The connection over which what is made goes at once, of a device that has caught up; nil if it has
   /// none. Who types over one connection sees what others type meanwhile.
   package var connection: UInt64?
+  /// What an agent gets whose start is reported, as it was let out: its message may have been changed since.
+  package var ranText: String?
 
   /// Puts the parts together.
   ///

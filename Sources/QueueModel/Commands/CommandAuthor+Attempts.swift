@@ -56,7 +56,9 @@ extension CommandAuthor {
     emit(
       .setRegister(
         element: reference, field: .run, value: run.value, stamp: run.fence.stamp))
-    if let shown { try RanText.settle(shown, of: id, attempt: run.attempt, by: &self) }
+    if let shown {
+      try RanText.settle(shown, of: id, got: context.ranText, attempt: run.attempt, by: &self)
+    }
     if run.phase == .cancelled, message.element.has(.live) {
       emit(
         .clearTags(

@@ -85,13 +85,18 @@ extension RanText {
   /// Has the letters of a message that has started make what its agent gets, and keeps that beside them: what is
   /// saved later came too late. Nothing is to do if no texts were merged.
   ///
-  /// - Parameter text: what it showed before it started.
+  /// - Parameters:
+  ///   - text: what it showed before it started.
+  ///   - got: what its agent gets; nil if that is the same. Else what was saved since it was let out came too late.
   static func settle(
-    _ text: String, of id: MessageID, attempt: UInt16, by author: inout CommandAuthor
+    _ text: String, of id: MessageID, got: String?, attempt: UInt16, by author: inout CommandAuthor
   ) throws(QueueError) {
-    guard let message = author.workspace.messageStates[id].map(ShownMessage.init),
-      message.editions.count >= 2
-    else { return }
+    guard let message = author.workspace.messageStates[id].map(ShownMessage.init) else { return }
+    if let got, !got.utf8.elementsEqual(text.utf8) {
+      let known = message.editions.filter { Edition(note: $0.note).holds(got) }.map(\.id)
+      return RanText(message: id, attempt: attempt, text: got, known: known).put(by: &author)
+    }
+    guard message.editions.count >= 2 else { return }
     let isWhole = text.utf8.elementsEqual(message.letters().utf8)
     if !isWhole {
       try author.emitLetters(from: try author.workspace.editBase(id), to: text, of: id)
