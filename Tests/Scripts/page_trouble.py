@@ -444,9 +444,9 @@ def check_full_queue(browser, fixture, figures):
     browser.excused = True
     fixture.desk.send("full", "the first")
     fixture.desk.send("full", "the second")
-    page = browser.page()
     fixture.desk.api("PUT", "settings/maxQueueSize", {"value": 2})
     try:
+        page = browser.page()
         go(page, "#/s/full")
         shown(page.locator("#composer-what")).to_contain_text("The queue is full (2 of 2)")
         page.get_by_label("New message").fill("one too many")
