@@ -116,7 +116,9 @@ function choices(query) {
   ])
   const isKnown = [...model.sessions.values()].some(({ id, name }) => [id, name].some((each) => each?.toLowerCase() === wanted))
   const fresh = wanted && !isKnown ? [{ words: query.trim(), kind: 'New session', run: go(`#/s/${encodeURIComponent(query.trim())}`) }] : []
-  return [...(wanted ? [...sessions, ...commands] : [...commands, ...sessions]).slice(0, FOUND_MAX), ...fresh]
+  // A view or command that begins so is meant before a prompt that has the letters somewhere.
+  const begins = ({ words }) => words.toLowerCase().startsWith(wanted)
+  return [...[...commands.filter(begins), ...sessions, ...commands.filter((each) => !begins(each))].slice(0, FOUND_MAX), ...fresh]
 }
 
 /** Opens it, unless it is open. */
