@@ -100,12 +100,17 @@ import Testing
         unhosted.errors
           == "cospool: not assigned to a device: cospool session host review this",
         "\(unhosted.errors)")
-      _ = await fixture.cospool("session", "host", "review", "this")
-      let agentless = await fixture.cospool("send", "-s", "review", "two")
+      let known = await fixture.cospool("send", "-s", "review", "two")
+      #expect(known.output == "queued, position 2 of 2" && known.errors.isEmpty)
+      _ = await fixture.cospool("session", "add", "checks")
+      _ = await fixture.cospool("session", "host", "checks", "this")
+      let agentless = await fixture.cospool("send", "-s", "checks", "one")
       #expect(agentless.errors.contains("no agent set up"), "\(agentless.errors)")
       _ = await fixture.cospool("config", "set", "agent", "hooks")
-      let waits = await fixture.cospool("send", "-s", "review", "three")
-      #expect(waits.output == "queued, position 3 of 3" && waits.errors.isEmpty)
+      _ = await fixture.cospool("session", "add", "tests")
+      _ = await fixture.cospool("session", "host", "tests", "this")
+      let waits = await fixture.cospool("send", "-s", "tests", "one")
+      #expect(waits.output == "queued, position 1 of 1" && waits.errors.isEmpty)
     }
   }
 
