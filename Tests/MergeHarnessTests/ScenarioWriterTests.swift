@@ -45,6 +45,7 @@ import Testing
         {"on": "a", "do": "session-delete", "session": "t"},
         {"on": "a", "do": "host", "session": "s", "number": 2},
         {"on": "a", "do": "host", "session": "s"},
+        {"on": "a", "do": "on-merge", "session": "s", "value": "run"},
         {"on": "a", "do": "retry", "message": "m1"},
         {"on": "a", "do": "skip", "message": "m1"},
         {"on": "a", "do": "hold", "message": "m1", "timeMs": 1767225600000},

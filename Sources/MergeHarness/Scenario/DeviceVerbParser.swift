@@ -105,6 +105,12 @@ enum DeviceVerbParser {
         }
       ),
       ("host", host),
+      (
+        "on-merge",
+        { fields throws(ScenarioError) in
+          .onMerge(try fields.session(), try mergePolicy(&fields))
+        }
+      ),
       ("retry", { fields throws(ScenarioError) in .retry(try fields.label("message")) }),
       ("skip", { fields throws(ScenarioError) in .skip(try fields.label("message")) }),
       (
@@ -167,6 +173,18 @@ enum DeviceVerbParser {
 
   private static func offset(_ fields: inout FieldReader) throws(ScenarioError) -> Int {
     Int(try fields.integer("at", in: 0...Int64(ScenarioParser.textBytesMax)))
+  }
+
+  private static func mergePolicy(
+    _ fields: inout FieldReader
+  ) throws(ScenarioError) -> MergePolicy {
+    let json = try fields.required("value")
+    let name = try json.string(as: "value")
+    guard let policy = MergePolicy(rawValue: name) else {
+      let known = MergePolicy.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: " or ")
+      throw ScenarioError("\"value\" must be \(known), not \"\(name)\"", at: json.position)
+    }
+    return policy
   }
 
   private static func priority(_ fields: inout FieldReader) throws(ScenarioError) -> Priority {

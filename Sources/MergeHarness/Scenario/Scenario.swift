@@ -127,6 +127,7 @@ enum DeviceVerb: Hashable, Sendable {
   case sessionDelete(Label)
   /// The number of the device that runs the session's messages, from 1; nil for none.
   case host(Label, number: Int?)
+  case onMerge(Label, MergePolicy)
   case retry(Label)
   case skip(Label)
   /// Until a time in milliseconds since 1970; nil for no longer.

@@ -125,12 +125,13 @@ enum ScenarioTranscript {
       case .redo: .redo
       case .setHost(let id, let device):
         .host(session(id), number: device.map { Int(truncatingIfNeeded: $0.low) })
+      case .setOnMerge(let id, let policy): .onMerge(session(id), policy)
       case .retry(let id): .retry(message(id))
       case .skip(let id): .skip(message(id))
       case .hold(let id, let time): .hold(message(id), until: time)
       case .setNotBefore(let id, let time): .notBefore(message(id), time)
       case .importDocument, .attach, .detach, .requeueThread, .reportRun, .reportTask,
-        .setOnLostServer, .setOnMerge:
+        .setOnLostServer:
         preconditionFailure("the workload imports nothing, has no files and reports nothing")
       }
     }

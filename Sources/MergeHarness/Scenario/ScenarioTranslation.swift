@@ -107,6 +107,8 @@ extension DeviceVerb {
     case .host(let session, let number):
       .command(
         .setHost(.labelled(session), number.map { DeviceID(high: 0xD, low: UInt64($0)) }))
+    case .onMerge(let session, let policy):
+      .command(.setOnMerge(.labelled(session), policy))
     case .retry(let message):
       .command(.retry(labels.note(message.name)))
     case .skip(let message):

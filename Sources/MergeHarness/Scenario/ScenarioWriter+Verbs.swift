@@ -52,7 +52,7 @@ extension ScenarioWriter {
       return ("redo", [])
     case .clear, .pause, .resume, .threadAdd, .threadMove, .threadRemove, .threadClear,
       .threadUnlock,
-      .sessionAdd, .sessionRename, .sessionDelete:
+      .sessionAdd, .sessionRename, .sessionDelete, .onMerge:
       return sessionVerb(verb)
     }
   }
@@ -82,6 +82,8 @@ extension ScenarioWriter {
       return ("session-rename", [("session", .label(session)), ("name", .string(name))])
     case .sessionDelete(let session):
       return ("session-delete", [("session", .label(session))])
+    case .onMerge(let session, let policy):
+      return ("on-merge", [("session", .label(session)), ("value", .string(policy.rawValue))])
     default:
       return ("thread-clear", [])
     }
