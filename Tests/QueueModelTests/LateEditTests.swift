@@ -115,6 +115,23 @@ struct LateEditTests {
     #expect(Set(again.versions.map(\.text)) == [text, "Do not deploy"])
   }
 
+  /// An agent that was given up, and whose message was edited, is done all the same.
+  @Test func anAgentThatWasGivenUpIsDone() throws {
+    var pair = try Pair()
+    try pair.report(.running)
+    try pair.report(.unknown)
+    try pair.host.perform(.edit(Self.id, content: "Do not deploy", base: nil))
+    _ = try pair.host.author { workspace, context throws(QueueError) in
+      var context = context
+      context.ranText = "Deploy it"
+      let run = Run(token: 1, attempt: 1, phase: .succeeded, milliseconds: context.time)
+      return try workspace.perform(.reportRun(Self.id, run), in: context)
+    }
+    try pair.away.merge(pair.host.made)
+    try pair.host.merge(pair.away.made)
+    try pair.expect(.succeeded, "Deploy it", late: ["Do not deploy"])
+  }
+
   /// What was typed while the agent started is there as well.
   @Test(arguments: [true, false])
   func whatWasTypedTooLateIsKept(isConnected: Bool) throws {

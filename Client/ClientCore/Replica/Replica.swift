@@ -227,7 +227,7 @@ package struct Replica: Sendable {
       replica: author.replica, stamp: next.clock.tick(milliseconds: wall), time: event.deviceWall,
       queueSizeMax: queueSizeMax, recordsUndo: recordsUndo)
     (context.apart, context.connection) = (apart, connection)
-    context.ranText = intents.begun?.text
+    context.ranText = (intents.begun ?? intents.ended).flatMap { $0.text.isEmpty ? nil : $0.text }
     var outcome: CommandOutcome
     let undo: UndoHistory.Changes
     do {

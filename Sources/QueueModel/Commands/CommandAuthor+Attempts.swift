@@ -42,6 +42,18 @@ extension CommandAuthor {
     return .done
   }
 
+  /// What a message shows whose agent starts; nil if it does not start now. An agent that was given up may be done
+  /// all the same, with another text than the message has now.
+  private func shownBefore(_ run: Run, of message: MessageState) -> String? {
+    guard !message.element.runState.isInFlight else { return nil }
+    let shown = ShownMessage(message).text()
+    if run.phase.isInFlight { return shown }
+    guard run.phase == .succeeded, let got = context.ranText,
+      !got.utf8.elementsEqual(shown.utf8)
+    else { return nil }
+    return shown
+  }
+
   /// Writes how far an attempt has come, and locks the session's thread while the agent works.
   mutating func reportRun(
     _ run: Run, of id: MessageID
@@ -51,8 +63,7 @@ extension CommandAuthor {
       let session = workspace.sessionStates[message.session]
     else { throw .messageNotFound(id: id.description) }
     if let current = message.element.runState.run, current.fence >= run.fence { return .unchanged }
-    let starts = run.phase.isInFlight && !message.element.runState.isInFlight
-    let shown = starts ? ShownMessage(message).text() : nil
+    let shown = shownBefore(run, of: message)
     emit(
       .setRegister(
         element: reference, field: .run, value: run.value, stamp: run.fence.stamp))
