@@ -42,18 +42,6 @@ extension CommandAuthor {
     return .done
   }
 
-  /// What a message shows whose agent starts; nil if it does not start now. An agent that was given up may be done
-  /// all the same, with another text than the message has now.
-  private func shownBefore(_ run: Run, of message: MessageState) -> String? {
-    guard !message.element.runState.isInFlight else { return nil }
-    let shown = ShownMessage(message).text()
-    if run.phase.isInFlight { return shown }
-    guard run.phase == .succeeded, let got = context.ranText,
-      !got.utf8.elementsEqual(shown.utf8)
-    else { return nil }
-    return shown
-  }
-
   /// Writes how far an attempt has come, and locks the session's thread while the agent works.
   mutating func reportRun(
     _ run: Run, of id: MessageID
@@ -63,7 +51,7 @@ extension CommandAuthor {
       let session = workspace.sessionStates[message.session]
     else { throw .messageNotFound(id: id.description) }
     if let current = message.element.runState.run, current.fence >= run.fence { return .unchanged }
-    let shown = shownBefore(run, of: message)
+    let shown = RanText.shown(before: run, of: message, got: context.ranText)
     emit(
       .setRegister(
         element: reference, field: .run, value: run.value, stamp: run.fence.stamp))

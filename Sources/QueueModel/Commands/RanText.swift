@@ -25,7 +25,9 @@ extension RanText {
       guard let message = before.shownMessage(id), message.hasStarted,
         let run = message.runState.run,
         isRun(message, on: device, in: before), let now = later.shownMessage(id), now.hasStarted,
-        now.runState.run?.attempt == run.attempt
+        now.runState.run?.attempt == run.attempt,
+        // A host that was put back hears again of what it kept.
+        now.editions.ran(in: run.attempt) == nil
       else { return nil }
       let text = message.text()
       guard !text.isEmpty, !text.utf8.elementsEqual(now.text().utf8) else { return nil }
@@ -61,6 +63,8 @@ extension RanText {
     Set(
       operations.compactMap { operation in
         switch operation.body {
+        // One that was sent under the same id, and before by its clock, is the text of both.
+        case .addMessage(let addition): addition.message
         case .insertText(let insertion): workspace.messageKeys[insertion.message]
         case .deleteText(let deletion): workspace.messageKeys[deletion.message]
         case .addTag(let element, .edition, _, _), .clearTags(let element, .edition, _):
@@ -82,6 +86,18 @@ extension RanText {
 }
 
 extension RanText {
+  /// What a message shows whose agent starts; nil if it does not start now. An agent that was given up may be done
+  /// all the same, with another text than the message has now.
+  ///
+  /// - Parameter got: what its agent got; nil if that is not known.
+  static func shown(before run: Run, of message: MessageState, got: String?) -> String? {
+    guard !message.element.runState.isInFlight else { return nil }
+    let shown = ShownMessage(message).text()
+    if run.phase.isInFlight { return shown }
+    guard run.phase == .succeeded, let got, !got.utf8.elementsEqual(shown.utf8) else { return nil }
+    return shown
+  }
+
   /// Has the letters of a message that has started make what its agent gets, and keeps that beside them: what is
   /// saved later came too late. Nothing is to do if no texts were merged.
   ///

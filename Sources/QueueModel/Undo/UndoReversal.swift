@@ -113,8 +113,9 @@ struct UndoReversal {
       undoTags(step.field.element, reference, field, notes, by: &author)
     case (.tags(.edition), .files(let taken, let given)):
       guard let message = step.field.element.message else { return }
-      author.restoreEditions(
-        of: message, taken: taken, given: given, isRewritten: entry.isRewritten)
+      EditionReversal(
+        message: message, taken: taken, given: given, isRewritten: entry.isRewritten
+      ).write(by: &author)
     case (.tags, .files(let taken, let given)):
       undoFiles(element, reference, taken: taken, given: given, by: &author)
     case (.register(let field), .register(let before)):
