@@ -633,7 +633,7 @@ def check_new_session(browser, fixture, figures):
     shown(page.get_by_label("Name", exact=True)).to_be_focused()
     page.get_by_label("Name", exact=True).fill("fresh one")
     expect("/tmp/known" in page.locator("datalist option").evaluate_all("all => all.map(each => each.value)"), "the known project is not offered")
-    page.get_by_label("Project").fill("/tmp/known")
+    page.get_by_label("Project", exact=True).fill("/tmp/known")
     shown(page.get_by_label("Runs on")).to_have_value(desk.api("GET", "status")["sync"]["device"])
     picture(page, "new-session")
     page.get_by_role("button", name="Create").click()

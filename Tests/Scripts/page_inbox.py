@@ -324,10 +324,10 @@ def check_search(browser, fixture, figures):
     picture(page, "search")
     field.press("Escape")
     shown(line(page, "find-shop")).to_be_visible()
-    page.get_by_label("Project", exact=True).select_option("shop")
+    page.get_by_label("Filter by project", exact=True).select_option("shop")
     shown(line(page, "find-site")).to_have_count(0)
     shown(page.get_by_text("in other projects")).to_be_visible()
-    page.get_by_label("Project", exact=True).select_option("")
+    page.get_by_label("Filter by project", exact=True).select_option("")
     shown(line(page, "find-site")).to_be_visible()
     for session in ("find-shop", "find-site", "find-idle"):
         desk.cli("session", "delete", session)
