@@ -125,6 +125,12 @@ enum DeviceVerbParser {
           .notBefore(try fields.label("message"), try time(&fields))
         }
       ),
+      (
+        "later",
+        { fields throws(ScenarioError) in
+          .later(try fields.label("message"), try time(&fields))
+        }
+      ),
       ("undo", { _ throws(ScenarioError) in .undo }),
       ("undo-skip", { _ throws(ScenarioError) in .undoSkip }),
       ("redo", { _ throws(ScenarioError) in .redo }),

@@ -133,6 +133,7 @@ enum DeviceVerb: Hashable, Sendable {
   /// Until a time in milliseconds since 1970; nil for no longer.
   case hold(Label, until: Int64?)
   case notBefore(Label, Int64?)
+  case later(Label, Int64?)
   case undo
   /// Goes on without the latest change, which stays.
   case undoSkip

@@ -117,6 +117,8 @@ extension DeviceVerb {
       .command(.hold(labels.note(message.name), until: time))
     case .notBefore(let message, let time):
       .command(.setNotBefore(labels.note(message.name), time))
+    case .later(let message, let time):
+      .command(.setLater(labels.note(message.name), time))
     case .undo:
       .command(.undo(change: nil, skip: false))
     case .undoSkip:

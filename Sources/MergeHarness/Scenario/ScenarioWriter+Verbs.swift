@@ -44,6 +44,8 @@ extension ScenarioWriter {
       return ("hold", [("message", .label(message))] + self.time(time))
     case .notBefore(let message, let time):
       return ("not-before", [("message", .label(message))] + self.time(time))
+    case .later(let message, let time):
+      return ("later", [("message", .label(message))] + self.time(time))
     case .undo:
       return ("undo", [])
     case .undoSkip:

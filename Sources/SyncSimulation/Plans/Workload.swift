@@ -35,11 +35,11 @@ struct Workload {
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo
     // Only where hosts run what waits; behind the others, so that those are drawn the same.
-    case setHost, retry, skip, hold, setNotBefore, setOnMerge
+    case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater
 
     var needsHosts: Bool {
       switch self {
-      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge: true
+      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge, .setLater: true
       default: false
       }
     }
@@ -110,7 +110,7 @@ struct Workload {
     case .edit: 20
     case .move: 16
     case .cancel, .restore, .moveThread, .open, .insertText, .undo, .setHost, .retry: 8
-    case .setPriority: 6
+    case .setPriority, .setLater: 6
     case .pause, .resume, .removeThreads, .addSession, .deleteText, .redo: 4
     case .renameSession, .deleteSession, .unlockThread, .skip, .hold, .setOnMerge: 3
     case .clear, .setNotBefore: 2
@@ -177,6 +177,7 @@ struct Workload {
     case .skip: return .command(.skip(stopped(in: workspace)))
     case .hold: return .command(.hold(anyMessage(workspace), until: soon(workspace)))
     case .setNotBefore: return .command(.setNotBefore(anyMessage(workspace), soon(workspace)))
+    case .setLater: return .command(.setLater(anyMessage(workspace), soon(workspace)))
     case .setOnMerge:
       return .command(.setOnMerge(session, generator.chance(65) ? .run : .wait))
     }
