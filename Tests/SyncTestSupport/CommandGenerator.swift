@@ -1,4 +1,5 @@
 package import QueueModel
+import SequenceCRDT
 
 /// Draws commands as people on several devices might give them, refused ones among them.
 package struct CommandGenerator {

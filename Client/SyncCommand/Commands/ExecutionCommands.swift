@@ -237,7 +237,8 @@ extension QueueCommands {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      try ReceiptText.text(of: answer, done: "waits for its time:", unchanged: "it waits for that time already")
+      try ReceiptText.text(
+        of: answer, done: "waits for its time:", unchanged: "it waits for that time already")
     }
   }
 
