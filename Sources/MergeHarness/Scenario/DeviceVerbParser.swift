@@ -143,7 +143,8 @@ enum DeviceVerbParser {
         text: try fields.text("text"),
         isUrgent: try fields.boolean("urgent", otherwise: false),
         project: try fields.optionalString("project"),
-        requeuesThread: try fields.boolean("requeues", otherwise: true)))
+        requeuesThread: try fields.boolean("requeues", otherwise: true),
+        later: try time(&fields)))
   }
 
   private static func host(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {

@@ -94,6 +94,8 @@ enum DeviceVerb: Hashable, Sendable {
     var project: String?
     /// Whether the session's thread goes to the end of the thread queue.
     var requeuesThread = true
+    /// Before which time it is not in line, in milliseconds since 1970.
+    var later: Int64?
   }
 
   enum Place: Hashable, Sendable {

@@ -102,7 +102,7 @@ enum ScenarioTranscript {
           DeviceVerb.Send(
             session: session(send.session), id: message(send.id), text: ScenarioText(send.text),
             isUrgent: send.priority == .urgent, project: send.project,
-            requeuesThread: send.requeuesThread))
+            requeuesThread: send.requeuesThread, later: send.later))
       case .edit(let id, let content, _):
         .edit(message(id), ScenarioText(content), againstOpened: false)
       case .insertText(let id, let at, let text):

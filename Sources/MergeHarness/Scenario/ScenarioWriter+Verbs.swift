@@ -101,7 +101,7 @@ extension ScenarioWriter {
     if send.isUrgent { fields.append(("urgent", .boolean(true))) }
     fields += optional("project", send.project)
     if !send.requeuesThread { fields.append(("requeues", .boolean(false))) }
-    return fields
+    return fields + time(send.later)
   }
 
   static func json(of verb: WorldVerb) -> (String, Fields) {

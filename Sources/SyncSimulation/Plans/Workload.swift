@@ -149,7 +149,7 @@ struct Workload {
           project: generator.chance(50) ? name() : nil))
     case .renameSession: return .command(.renameSession(session, name: name()))
     case .deleteSession: return .command(.deleteSession(session))
-    case .send: return .command(send(to: session))
+    case .send: return .command(.send(send(to: session, workspace)))
     case .open: return .open(anyMessage(workspace))
     case .edit: return edit(workspace, device)
     case .move: return .command(move(workspace))
@@ -225,15 +225,16 @@ struct Workload {
     return .command(.deleteText(message, first..<max(first, last)))
   }
 
-  private mutating func send(to session: SessionID) -> Command {
+  private mutating func send(to session: SessionID, _ workspace: Workspace) -> Command.Send {
     var id = MessageID(high: 0x4000, low: UInt64(messages.count + 1))
     // Now and then two devices queue under one id.
     if generator.chance(4), let used = generator.pick(messages) { id = used }
     messages.append(id)
-    return .send(
-      Command.Send(
-        session: session, id: id, text: text(), priority: generator.chance(15) ? .urgent : .normal,
-        project: generator.chance(10) ? name() : nil, requeuesThread: generator.chance(85)))
+    var send = Command.Send(
+      session: session, id: id, text: text(), priority: generator.chance(15) ? .urgent : .normal,
+      project: generator.chance(10) ? name() : nil, requeuesThread: generator.chance(85))
+    if hostCount > 0, generator.chance(8) { send.later = soon(workspace) }
+    return send
   }
 
   /// Changes what the person sees: the message as it is, or as it was when it was opened.
