@@ -14,7 +14,7 @@ struct QueueFile: Codable {
   /// wait, as whatever else it says.
   var onMerge: String?
 
-  /// A message; `attachments` and `editions` are this program's additions, which others ignore.
+  /// A message; `attachments`, `editions` and `later` are this program's additions, which others ignore.
   struct Message: Codable {
     var id: String
     var content: String
@@ -29,6 +29,8 @@ struct QueueFile: Codable {
     var attachments: [File]?
     /// The texts from which `content` was merged, until it is checked.
     var editions: [WorkspaceDocument.Edition]?
+    /// Before which time the message is not in line.
+    var later: String?
 
     func encode(to encoder: any Encoder) throws {
       var container = encoder.container(keyedBy: CodingKeys.self)
@@ -44,6 +46,7 @@ struct QueueFile: Codable {
       try container.encode(lastError, forKey: .lastError)
       try container.encodeIfPresent(attachments, forKey: .attachments)
       try container.encodeIfPresent(editions, forKey: .editions)
+      try container.encodeIfPresent(later, forKey: .later)
     }
   }
 

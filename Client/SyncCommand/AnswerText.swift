@@ -81,7 +81,7 @@ enum QueueText {
         .init(message.priority, message.priority == "urgent" ? .red : nil),
         .init(style.age(message.createdAt)),
         .init((message.device ?? "-") + (message.byAgent == true ? " (agent)" : "")),
-        .init(content(message)),
+        .init(content(message, style)),
       ]
     }
     lines.append(table.text(style: style))
@@ -94,12 +94,17 @@ enum QueueText {
 
   /// What a row says of a message: its text, and in front what became of it where it does not just
   /// wait, and how many files go with it.
-  private static func content(_ message: MessageAnswer) -> String {
+  private static func content(_ message: MessageAnswer, _ style: TextStyle) -> String {
     let count = message.attachments?.count ?? 0
     let state = message.status == .queued ? "" : "[\(message.status.rawValue)] "
     let status = state + (message.merged == true ? "[merged] " : "")
     let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
-    return status + delivery(message) + files + message.content
+    return status + later(message, style) + delivery(message) + files + message.content
+  }
+
+  /// Before which time it is not in line; nothing once that has come.
+  private static func later(_ message: MessageAnswer, _ style: TextStyle) -> String {
+    message.later.flatMap(style.coming).map { "[not before \($0)] " } ?? ""
   }
 
   /// Where a message is that the server does not have; one on its way has arrived when this is read.
@@ -128,7 +133,8 @@ enum QueueText {
     }
     if message.byAgent == true { fields.append(("queued by", "an agent on that device")) }
     if let project = message.project { fields.append(("project", project)) }
-    if let time = message.notBefore.flatMap(style.coming) {
+    if let time = [message.notBefore, message.later].compactMap({ $0 }).max().flatMap(style.coming)
+    {
       fields.append(
         ("waits until", "\(time); to start it now: cospool queue start \(quoted(message))"))
     }

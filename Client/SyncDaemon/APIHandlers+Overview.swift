@@ -133,8 +133,9 @@ extension APIHandlers {
       return (.hostAway, "\(name(of: host)) is not connected")
     }
     let now = client.time
-    let time = next.notBefore.flatMap { $0 > now ? $0 : nil }
-    return (.waiting, time.map { StartObstacle.wait(of: next, until: $0, now: now) })
+    guard let next = try nextMessage(of: view.id) else { return (.waiting, nil) }
+    let time = max(next.notBefore ?? 0, next.later ?? 0)
+    return (.waiting, time > now ? StartObstacle.wait(of: next, until: time, now: now) : nil)
   }
 
   /// That a turn may go on at a device which is away, or which is no host any more; nil where none does.
@@ -149,6 +150,16 @@ extension APIHandlers {
     return turn.words(for: quoted(view))
   }
 
+  /// The message of a queue that starts next; nil if nothing waits.
+  private func nextMessage(of session: SessionID) throws -> MessageView? {
+    let workspace = client.workspace()
+    let line = QueueLine(of: session, in: workspace, by: client.time)
+    return try (line.first ?? line.nextMessage).map { id in
+      try workspace.messageQueue(session).messages.first { $0.id == id }
+        ?? workspace.message(id)
+    }
+  }
+
   /// What names a session on a command line, quoted for a shell.
   private func quoted(_ session: SessionView) -> String {
     Shell.quotedOperand(
@@ -159,8 +170,7 @@ extension APIHandlers {
   func words(
     for obstacle: StartObstacle, of session: SessionView, _ sync: SyncStatus
   ) throws -> String? {
-    let queue = try client.workspace().messageQueue(session.id)
-    return queue.messages.first.flatMap { first in
+    return try nextMessage(of: session.id).flatMap { first in
       obstacle.words(
         for: quoted(session), message: first, now: client.time,
         awaitsServer: sync.state != .connected && sync.state != .notPaired

@@ -120,6 +120,7 @@ extension APIHandlers {
       priority: try body.priority.map(priority(named:)) ?? .normal, project: body.project,
       requeuesThread: client.settings.queueEnabled)
     command.byAgent = body.byAgent ?? false
+    command.later = try body.later.map(time(named:))
     if !files.isEmpty { try client.check(.send(command)) }
     for file in files { try checked(file, context) }
     for file in files { command.attachments.append(try await kept(file, context)) }
@@ -152,6 +153,17 @@ extension APIHandlers {
     guard sync.state == .refused || sync.refusalCode == "notAllowed", let reason = sync.lastError
     else { return nil }
     return "Saved on this device only: the server is rejecting its changes (\(reason))."
+  }
+
+  /// A time in a request, in milliseconds since 1970.
+  private func time(named text: String) throws -> Int64 {
+    guard let time = LocalTime.milliseconds(text) else {
+      throw APIProblem(
+        .unprocessableContent, code: "invalidTime",
+        message: "\"\(text)\" is no ISO 8601 time: write it as 2026-11-30T02:00:00Z.",
+        exitCode: ExitStatus.usage)
+    }
+    return time
   }
 
   func priority(named name: String) throws -> Priority {
@@ -198,6 +210,11 @@ extension APIHandlers {
     api.post("messages/:message/start") { _, context in
       let id = try message(context)
       return try await perform(.setNotBefore(id, nil), changing: [id])
+    }
+    api.put("messages/:message/later") { request, context in
+      let body = try await decoded(LaterRequest.self, from: request)
+      let id = try message(context)
+      return try await perform(.setLater(id, try time(named: body.later)), changing: [id])
     }
     api.post("messages/:message/skip") { _, context in
       let id = try message(context)

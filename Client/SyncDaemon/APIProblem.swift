@@ -167,7 +167,8 @@ struct APIProblem: Error, Equatable {
       .conflict
     case .contentTooLong: .contentTooLarge
     case .blankText, .invalidSessionID, .invalidName, .invalidPosition, .invalidMove,
-      .invalidTextRange, .invalidDocument, .invalidAttachment, .versionNotFound, .versionTooLong:
+      .invalidTextRange, .invalidDocument, .invalidAttachment, .versionNotFound, .versionTooLong,
+      .timePassed:
       .unprocessableContent
     case .persistenceFailed(let fault):
       fault.isDiskFull ? APIProblem.insufficientStorage : .internalServerError

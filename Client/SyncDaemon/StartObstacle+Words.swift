@@ -38,7 +38,7 @@ extension StartObstacle {
   ///
   /// - Parameters:
   ///   - quoted: what names the session on a command line, quoted for a shell.
-  ///   - message: the first message of its queue.
+  ///   - message: the message of its queue that starts next.
   ///   - now: in milliseconds since 1970.
   ///   - awaitsServer: whether a server decides that cannot be reached now.
   ///   - name: names another session.
@@ -89,7 +89,9 @@ extension StartObstacle {
   /// Until when a message waits, why, and how it starts before.
   static func wait(of message: MessageView, until time: Int64, now: Int64) -> String {
     let id = message.id.description.prefix(8)
-    let reason = message.lastError.map { ": \($0)" } ?? ""
+    // What went wrong is why it waits for the end of a limit, and not for a time that a person named.
+    let error = message.notBefore == time ? message.lastError : nil
+    let reason = error.map { ": \($0)" } ?? ""
     let end = reason.hasSuffix(".") ? "" : "."
     let date = Date(timeIntervalSince1970: Double(now) / 1_000)
     return "\(id) waits until \(LocalTime.words(time, now: date))\(reason)\(end) "

@@ -3,7 +3,7 @@
 export const LABELS = {
   edit: 'Edit', up: 'Up', down: 'Down', top: 'To the top', bottom: 'To the end', place: 'Move to …', urgent: 'Make urgent',
   normal: 'Make normal', attach: 'Attach a file', cancel: 'Cancel', restore: 'Restore', retry: 'Retry',
-  skip: 'Skip', stop: 'Stop the agent', takeOver: 'Continue without it here', output: 'Output', copy: 'Copy the text',
+  start: 'Start now', skip: 'Skip', stop: 'Stop the agent', takeOver: 'Continue without it here', output: 'Output', copy: 'Copy the text',
   resend: 'Send again', discard: 'Discard',
 }
 
@@ -17,6 +17,19 @@ const NOT_FAILED = 'Only a message that failed, or whose outcome is unknown, can
 const NOT_RUNNING = 'It does not run.'
 const OVER = 'It has ended.'
 const UNSENT = 'It is not sent yet.'
+
+/** Until when a message waits for a time, in milliseconds since 1970; nothing if for none. */
+export function waitsUntil({ notBefore, later }) {
+  const until = Math.max(Date.parse(notBefore) || 0, Date.parse(later) || 0)
+  return until > Date.now() ? until : null
+}
+
+/** The message of a queue that starts next: one for later is passed over before its time. */
+export function nextOf(messages) {
+  const waiting = (messages ?? []).filter(({ status }) => status === 'queued')
+  const due = ({ later }) => Math.max(Date.parse(later) || 0, Date.now())
+  return waiting.reduce((next, each) => (next && due(next) <= due(each) ? next : each), null)
+}
 
 /**
  * Every action with whether it can be done; `why` says why not.
@@ -44,6 +57,7 @@ export function actionsOf(message, { first, last, away } = {}) {
     cancel: waits || stuck ? null : refusal,
     restore: state === 'cancelled' ? null : 'It was not cancelled.',
     retry: stuck ? null : NOT_FAILED,
+    start: waits && !waitsUntil(message) ? 'It waits for no time.' : change,
     skip: stuck ? null : NOT_FAILED,
     stop: state !== 'running' ? NOT_RUNNING : null,
     takeOver: state !== 'running' ? NOT_RUNNING : away ? null : 'Its device is connected. Stop its agent.',

@@ -1,5 +1,6 @@
 // The start view: what needs its person, a line for each session, then what works and what does not run.
 
+import { nextOf, waitsUntil } from './actions.js'
 import { firstLine, found, model, nameOf, perform, projectName, source } from './app.js'
 import { counted, guardPresses, h, reconcile, say, settle, show, text, time } from './dom.js'
 import { deed } from './diff.js'
@@ -162,15 +163,16 @@ class InboxView extends HTMLElement {
         working.push({ session: id, kind: 'working', words, progress, since: task?.startTime || null, mend: { label: 'Stop', run: () => this.#stop(id) } })
         continue
       }
-      const next = (model.queues.get(id) ?? []).find(({ status }) => status === 'queued')
+      const next = nextOf(model.queues.get(id))
+      const until = next && waitsUntil(next)
       if (paused && next) {
         idle.push({ session: id, kind: 'paused', thread, words: this.#reasons.get(id) ?? waitingWords(id), mend: { label: 'Resume', run: () => perform('resume', { session: id }, { id: `session.${id}`, done: `${nameOf(id)} is resumed`, undoable: true }) } })
         continue
       }
       const why = model.obstacle(id)
       if (why) idle.push({ session: id, kind: 'off', thread, words: why.words, mend: this.#mend(id, why) })
-      else if (next && Date.parse(next.notBefore) > Date.now()) {
-        idle.push({ session: id, kind: 'limit', thread, words: `Waits until ${time(Date.parse(next.notBefore))}${next.lastError ? `: ${firstLine(next.lastError)}` : ''}` })
+      else if (until) {
+        idle.push({ session: id, kind: 'limit', thread, words: `Waits until ${time(until)}${next.lastError ? `: ${firstLine(next.lastError)}` : ''}` })
       } else if (thread) working.push({ session: id, kind: 'locked', thread, words: 'Locked until its agent is done', since: Date.parse(thread.queuedAt) })
     }
     return { working: working.sort(byAge), idle: idle.sort(byAge) }

@@ -1,9 +1,9 @@
 // One message of a queue.
 
-import { LABELS, WORDS, actionsOf } from './actions.js'
+import { LABELS, WORDS, actionsOf, waitsUntil } from './actions.js'
 import { deliver, discard, failed, filesProblem, model, named, offerUndo, packed, perform, source } from './app.js'
 import { bare, coloured } from './ansi.js'
-import { age, disable, h, refill, say, show, size, text, toast } from './dom.js'
+import { age, disable, h, refill, say, show, size, text, time, toast } from './dom.js'
 import { Editor, isBegun, marked } from './editor.js'
 import { STUCK } from './model.js'
 import { outputOf } from './output.js'
@@ -52,9 +52,10 @@ class QueueRow extends HTMLElement {
     this.edit = this.#tool('edit', 'Edit')
     this.retry = this.#tool('retry', LABELS.retry)
     this.skip = this.#tool('skip', LABELS.skip)
+    this.start = this.#tool('start', LABELS.start)
     this.more = h('button.more', { type: 'button', 'aria-expanded': 'false', onclick: () => this.#toggle() }, '⋯')
     this.out = this.#tool('output', LABELS.output)
-    this.quick = h('span.quick', {}, this.up, this.down, this.retry, this.edit, this.skip, this.out)
+    this.quick = h('span.quick', {}, this.up, this.down, this.start, this.retry, this.edit, this.skip, this.out)
     this.tools = h('div.tools', {}, this.quick, this.more)
     this.replaceChildren(this.handle, this.body, this.tools)
   }
@@ -75,14 +76,16 @@ class QueueRow extends HTMLElement {
     const held = Boolean(message.heldUntil) && !this.#editor && Date.parse(message.heldUntil) > Date.now()
     const before = this.#place
     const where = deliveryWords(message)
+    const until = message.status === 'queued' ? waitsUntil(message) : null
     // A thousand rows are looked at for every event: most of them are as they were.
-    if (!isNew && note === this.shownNote && held === this.shownHeld && where === this.shownPlace && before.index === place.index
+    if (!isNew && note === this.shownNote && held === this.shownHeld && until === this.shownUntil && where === this.shownPlace && before.index === place.index
       && before.first === place.first && before.last === place.last && before.away === place.away
       && this.age === age(message.createdAt)) return
     this.#place = place
     this.#message = message
     this.shownNote = note
     this.shownHeld = held
+    this.shownUntil = until
     this.shownPlace = where
     this.age = age(message.createdAt)
     const state = message.status
@@ -105,7 +108,7 @@ class QueueRow extends HTMLElement {
       place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' || STUCK.includes(state) && !place.named ? null : WORDS[state],
       message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
       held ? 'being edited' : null,
-      message.notBefore && Date.parse(message.notBefore) > Date.now() ? `not before ${new Date(message.notBefore).toLocaleTimeString()}` : null,
+      until ? `not before ${time(until)}` : null,
       message.attempts > 1 ? `${message.attempts} attempts` : null,
       state === 'queued' ? this.shownPlace : null, message.byAgent ? `an agent on ${message.device}` : message.device, age(message.createdAt),
       STUCK.includes(state) && !place.named ? null : message.lastError && bare(message.lastError),
@@ -121,7 +124,7 @@ class QueueRow extends HTMLElement {
       disable(button, !actions[action].enabled)
       button.title = actions[action].why ?? words
       button.setAttribute('aria-label', `${words}: ${name}`)
-      show(button, action === 'edit' || (['up', 'down'].includes(action) ? state === 'queued' : isStuck))
+      show(button, action === 'edit' || (['up', 'down'].includes(action) ? state === 'queued' : action === 'start' ? Boolean(until) : isStuck))
       button.classList.toggle('main', isStuck && action === 'retry')
     }
     // When the buttons beside them have their size: what differs is scrolled to.
@@ -314,6 +317,7 @@ class QueueRow extends HTMLElement {
       stop: () => perform('stop', values, STOP),
       takeOver: () => perform('takeOver', values, { busy: 'taking it over …', done: 'It runs here now. What became of the turn is unknown: retry it, or skip it' }),
       retry: () => perform('retry', values, { busy: 'retrying …', done: 'It is tried again' }),
+      start: () => perform('start', values, { done: `${named(message.content)} waits for no time any more`, undoable: true }),
       skip: () => perform('skip', values, { busy: 'skipping …', done: 'Skipped: the queue goes on without it' }),
       cancel: () => cancel(message, this.#place),
       restore: () => perform('restore', values, { done: `Restored ${named(message.content)}`, undoable: true }),

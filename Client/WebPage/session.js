@@ -317,7 +317,7 @@ class SessionView extends HTMLElement {
 
   /** Why it is paused, and what else keeps it from going on, no event tells. */
   #readKnown(session, rows) {
-    const of = `${session?.paused} ${rows.map(({ id, status, notBefore }) => id + status + notBefore).slice(0, 3)} ${model.sync?.state}`
+    const of = `${session?.paused} ${rows.map(({ id, status, notBefore, later }) => id + status + notBefore + later).slice(0, 3)} ${model.sync?.state}`
     if (this.#knownOf === of && this.#knownSession === session) return
     this.#knownOf = of
     this.#knownSession = session

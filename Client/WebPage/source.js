@@ -216,6 +216,7 @@ const ACTIONS = {
   cancel: (v) => ['POST', 'messages/cancel', { ids: v.ids ?? [v.id] }],
   restore: (v) => ['POST', `messages/${v.id}/restore`],
   retry: (v) => ['POST', `messages/${v.id}/retry`],
+  start: (v) => ['POST', `messages/${v.id}/start`],
   skip: (v) => ['POST', `messages/${v.id}/skip`],
   attach: (v) => ['POST', `messages/${v.id}/attachments`, v.file],
   detach: (v) => ['DELETE', `messages/${v.id}/attachments/${v.hash}`],

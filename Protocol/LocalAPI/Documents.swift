@@ -21,6 +21,7 @@ extension WorkspaceDocument.Message: APIValue {
       "project": .nullable("string"), "attempts": .nullable("integer"),
       "lastError": .nullable("string"), "attachments": .nullable("array"),
       "byAgent": .nullable("boolean"), "editions": .nullable("array"),
+      "later": .milliseconds,
     ]
   }
 }
@@ -48,7 +49,7 @@ extension WorkspaceDump.Session: APIValue {}
 
 extension WorkspaceDump.Message: APIValue {
   package static var notes: [String: Note] {
-    ["priority": .priority, "createdAt": .milliseconds]
+    ["priority": .priority, "createdAt": .milliseconds, "later": .milliseconds]
   }
 }
 
@@ -64,7 +65,7 @@ package struct QueueFileDocument: APIValue {
   package struct Message: APIValue {
     package static let notes: [String: Note] = [
       "id": .uuid, "createdAt": .time, "priority": .priority, "imageData": .nullable("string"),
-      "lastError": .nullable("string"),
+      "lastError": .nullable("string"), "later": .time,
     ]
 
     package struct File: APIValue {
@@ -87,6 +88,8 @@ package struct QueueFileDocument: APIValue {
     var attachments: [File]?
     /// The texts from which the content was merged.
     var editions: [WorkspaceDocument.Edition]?
+    /// Before which time the message is not in line.
+    var later: String?
   }
 
   var version: Int

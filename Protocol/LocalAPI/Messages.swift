@@ -3,7 +3,7 @@ package import QueueModel
 
 package struct SendRequest: APIValue {
   package static let notes: [String: Note] = [
-    "text": .prompt, "id": .uuid, "priority": .priority,
+    "text": .prompt, "id": .uuid, "priority": .priority, "later": .time,
   ]
 
   package var text: String
@@ -15,10 +15,12 @@ package struct SendRequest: APIValue {
   package var attachments: [AttachmentRequest]?
   /// Whether an agent sends it: every device shows that.
   package var byAgent: Bool?
+  /// Before which time it is not in line. It has a place in the queue from the start.
+  package var later: String?
 
   package init(
     text: String, id: String? = nil, priority: String? = nil, project: String? = nil,
-    attachments: [AttachmentRequest]? = nil, byAgent: Bool? = nil
+    attachments: [AttachmentRequest]? = nil, byAgent: Bool? = nil, later: String? = nil
   ) {
     self.text = text
     self.id = id
@@ -26,6 +28,7 @@ package struct SendRequest: APIValue {
     self.project = project
     self.attachments = attachments
     self.byAgent = byAgent
+    self.later = later
   }
 }
 
@@ -121,6 +124,14 @@ package struct MoveRequest: APIValue {
   }
 }
 
+package struct LaterRequest: APIValue {
+  package static let notes = ["later": Note.time]
+
+  package var later: String
+
+  package init(later: String) { self.later = later }
+}
+
 package struct HoldRequest: APIValue {
   package static let notes = ["seconds": Note.positive]
 
@@ -162,6 +173,7 @@ package struct EditionAnswer: APIValue {
 package struct MessageAnswer: APIValue {
   package static let notes: [String: Note] = [
     "priority": .priority, "createdAt": .time, "notBefore": .time, "heldUntil": .time,
+    "later": .time,
     "base": .base, "device": .nullable("string", isAlwaysThere: true),
   ]
 
@@ -182,6 +194,8 @@ package struct MessageAnswer: APIValue {
   package var notBefore: String?
   /// Until when it is held back; the time may have passed.
   package var heldUntil: String?
+  /// Before which time it is not in line, because a user wants it later; the time may have passed.
+  package var later: String?
   package var attachments: [Attachment]?
   /// Whether an agent queued it; left out if a user did.
   package var byAgent: Bool?
@@ -214,6 +228,7 @@ package struct MessageAnswer: APIValue {
     lastError = view.lastError
     notBefore = view.notBefore.map { ISOTime.text(milliseconds: $0) }
     heldUntil = view.heldUntil.map { ISOTime.text(milliseconds: $0) }
+    later = view.later.map { ISOTime.text(milliseconds: $0) }
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
     merged = view.isMerged ? true : nil
@@ -237,6 +252,7 @@ package struct MessageAnswer: APIValue {
     try container.encodeIfPresent(lastError, forKey: .lastError)
     try container.encodeIfPresent(notBefore, forKey: .notBefore)
     try container.encodeIfPresent(heldUntil, forKey: .heldUntil)
+    try container.encodeIfPresent(later, forKey: .later)
     try container.encodeIfPresent(attachments, forKey: .attachments)
     try container.encodeIfPresent(byAgent, forKey: .byAgent)
     try container.encodeIfPresent(merged, forKey: .merged)

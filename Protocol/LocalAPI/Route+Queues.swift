@@ -182,6 +182,13 @@ extension Route {
       summary: "Lets a message start now that waits for a time, such as the end of a limit.",
       answer: .json(ReceiptAnswer.self)),
     Route(
+      method: "PUT", path: "/v1/messages/{message}/later", id: "setLater",
+      summary:
+        "Takes a message out of line until a time. It keeps its place; what stands behind it "
+        + "may start meanwhile.",
+      body: .fields(LaterRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
+      refusals: [422]),
+    Route(
       method: "POST", path: "/v1/messages/{message}/skip", id: "skip",
       summary: "Skips a message that failed or has an unknown outcome.",
       answer: .json(ReceiptAnswer.self)),

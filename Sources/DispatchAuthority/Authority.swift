@@ -224,7 +224,7 @@ package struct Authority: Hashable, Sendable {
       return (.fenced, AuthorityRecords())
     }
     guard rest > LeaseTimes.leaseMilliseconds - LeaseTimes.nextMilliseconds,
-      let (message, state) = workspace.startable(in: session),
+      let (message, state) = workspace.startable(in: session, by: wall),
       let attempt = UInt16(exactly: Int(state.runState.run?.attempt ?? 0) + 1),
       // Only its holder may ask for a message that was granted and not reported: it may have begun.
       dispatches[message]?.attempt ?? 0 < attempt
@@ -314,8 +314,8 @@ package struct Authority: Hashable, Sendable {
       Int(request.attempt) == Int(run?.attempt ?? 0) + 1
     else { return .stale }
     guard !state.queueStands, !state.runState.isInFlight else { return .paused }
-    let earliest = state.earliest ?? 0
-    guard earliest <= wall else { return .notYet(earliest) }
+    let due = state.due ?? 0
+    guard due <= wall else { return .notYet(due) }
     return .go
   }
 }

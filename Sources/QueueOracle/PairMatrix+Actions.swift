@@ -29,6 +29,12 @@ extension PairMatrix {
     Action("set urgent and normal again") { _, _ in
       [.setPriority(message(2), .urgent), .setPriority(message(2), .normal)]
     },
+    Action("want later") { _, author in
+      [.setLater(message(2), laterTime(of: author.number))]
+    },
+    Action("want later, and now again") { _, author in
+      [.setLater(message(2), laterTime(of: author.number)), .setNotBefore(message(2), nil)]
+    },
     Action("remove") { _, _ in [.cancel([message(2)])] },
     Action("remove the target") { _, _ in [.cancel([message(3)])] },
     Action("restore") { _, _ in [.restore(message(6))] },
@@ -41,6 +47,9 @@ extension PairMatrix {
       [.detach(message(7), files(9).map(\.hash)), .attach(message(7), files(9))]
     },
   ]
+
+  /// The time at which an author wants a message, long after everything is done.
+  static func laterTime(of author: Int) -> Int64 { 4_000_000_000_000 + Int64(author) }
 
   /// Files by number; their parts are valid by construction.
   static func files(_ numbers: Int...) -> [Attachment] {

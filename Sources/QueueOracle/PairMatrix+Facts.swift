@@ -13,6 +13,8 @@ extension PairMatrix {
     case text(UInt64, String)
     /// The message waits with this priority.
     case priority(UInt64, Priority)
+    /// The message is not in line before the time of the author of a number; nil: it is in line.
+    case later(UInt64, Int?)
     /// The session is there or not, and paused or not.
     case session(String, exists: Bool)
     case paused(String, Bool)
@@ -39,6 +41,10 @@ extension PairMatrix {
       case .priority(let number, let expected):
         let priority = (try? workspace.message(message(number)))?.priority
         return priority == expected ? nil : "\(number) is not \(expected)"
+      case .later(let number, let author):
+        let later = (try? workspace.message(message(number)))?.later
+        return later == author.map(PairMatrix.laterTime)
+          ? nil : "\(number) is wanted at \(later ?? 0)"
       case .session(let name, let exists):
         let isThere = (try? workspace.messageQueue(PairMatrix.session(name))) != nil
         return isThere == exists ? nil : "session \(name) \(isThere ? "exists" : "is gone")"
@@ -94,6 +100,8 @@ extension PairMatrix {
       .priority(2, .urgent), .order(session: "s", [2, 1, 3, 4]),
     ],
     ["set urgent", "remove"]: [.cancelled(2)],
+    ["want later", "remove"]: [.cancelled(2)],
+    ["want later", "replace the text"]: [.waits(2, in: "s")],
     ["restore"]: [.waits(6, in: "s")],
     ["restore", "restore and remove again"]: [.waits(6, in: "s")],
     ["restore", "clear"]: [.waits(6, in: "s"), .cancelled(1), .cancelled(4)],
@@ -136,6 +144,13 @@ extension PairMatrix {
     "move to a third queue": ["move to another queue": [.waits(2, in: "t")]],
     "set urgent": ["set urgent and normal again": [.priority(2, .normal)]],
     "set urgent and normal again": ["set urgent": [.priority(2, .urgent)]],
+    "want later": [
+      "want later": [.later(2, 1)], "want later, and now again": [.later(2, nil)],
+      "move by one": [.later(2, 0), .order(session: "s", [1, 3, 2, 4])],
+      "move to another queue": [.later(2, 0), .waits(2, in: "t")],
+      "set urgent": [.later(2, 0), .order(session: "s", [2, 1, 3, 4])],
+    ],
+    "want later, and now again": ["want later": [.later(2, 1)]],
     "requeue the thread": ["move the thread": [.threads(["s", "t", "u"])]],
     "move the thread": ["requeue the thread": [.threads(["s", "u", "t"])]],
     "insert text at the start": [

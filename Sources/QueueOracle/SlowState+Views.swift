@@ -100,6 +100,19 @@ extension SlowState {
     return Priority(rawValue: raw) ?? .normal
   }
 
+  /// Until when a person does not want the message.
+  func later(of message: MessageID) -> Int64? {
+    guard case .number(let number)? = messages[message]?.registers[.later]?.value, number > 0 else {
+      return nil
+    }
+    return Int64(clamping: number)
+  }
+
+  /// The first message in line at a time: no waiting one that is wanted later.
+  package func inLine(of key: SessionID, by time: Int64) -> MessageID? {
+    effectiveOrder(of: key).first { status(of: $0) != .queued || later(of: $0) ?? 0 <= time }
+  }
+
   /// The addition whose text is the message's content.
   package func shownAddition(of message: MessageID) -> OperationID? {
     messages[message]?.additions.min { ($0.value.stamp, $0.key) < ($1.value.stamp, $1.key) }?.key
@@ -303,6 +316,7 @@ extension SlowState {
     report.check("session of \(id)", view.session, messages[id]?.session)
     report.check("priority of \(id)", view.priority, priority(of: id))
     report.check("status of \(id)", view.status, status(of: id))
+    report.check("later of \(id)", view.later, later(of: id))
     report.check("position of \(id)", view.position, position)
     let shown = shownAddition(of: id)
     let addition = shown.flatMap { messages[id]?.additions[$0] }

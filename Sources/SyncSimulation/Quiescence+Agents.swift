@@ -52,9 +52,13 @@ extension Quiescence {
   private func startable(
     in session: SessionID, _ workspace: Workspace, by time: Int64
   ) -> MessageID? {
-    guard let view = try? workspace.messageQueue(session), let head = view.messages.first else {
-      return nil
-    }
+    // A time that is nearer than this is waited for.
+    let soon = time &+ Quiescence.nearMilliseconds
+    let line = [time, soon].lazy.map { QueueLine(of: session, in: workspace, by: $0) }
+      .first { $0.first != nil }
+    guard let first = line?.first, let view = try? workspace.messageQueue(session),
+      let head = view.messages.first(where: { $0.id == first })
+    else { return nil }
     if head.status == .running {
       // Its turn goes on where it began, also when it was moved to another session. Where no agent has
       // it any more, the host has to find out.
@@ -69,7 +73,7 @@ extension Quiescence {
       (head.run?.attempt ?? 0) < .max
     else { return nil }
     let earliest = max(head.notBefore ?? 0, head.heldUntil ?? 0)
-    return earliest > time &+ Quiescence.nearMilliseconds ? nil : head.id
+    return earliest > soon ? nil : head.id
   }
 
   /// The time as both have to see it, the host that asks and the server that lets go: the earlier.

@@ -56,6 +56,15 @@ struct StandingTests {
       try follow(executor.answered(last.id, answer, in: host.workspace, at: context))
     }
 
+    /// The agent is done.
+    mutating func end(attempt: UInt16) throws {
+      asked = []
+      try follow(
+        executor.ended(
+          Scene.session, attempt: attempt, with: .succeeded(summary: ""), in: host.workspace,
+          at: context))
+    }
+
     mutating func gate(isOpen: Bool) throws {
       try follow(
         executor.gateChanged(Scene.session, isOpen: isOpen, in: host.workspace, at: context))
@@ -143,6 +152,118 @@ struct StandingTests {
       Issue.record("\(scene.requests)")
       return
     }
+  }
+
+  // MARK: - Later
+
+  private func named(_ scene: Scene) -> MessageID? {
+    guard case .dispatch(let request)? = scene.requests.last else { return nil }
+    return request.message
+  }
+
+  /// What stands behind a message for later goes on, and the message starts at its time.
+  @Test func aMessageForLaterIsPassedOver() throws {
+    var scene = try Scene()
+    let time = scene.context.wall + 5_000
+    var send = Command.Send(session: Scene.session, id: .numbered(2), text: "second")
+    send.later = time
+    try scene.host.perform(.send(send))
+    try scene.changed()
+    // Nothing is let out by itself any more: the two clocks may differ.
+    #expect(scene.requests == [standing, .withdraw(Scene.session)])
+    try scene.answer(.withdrawn)
+    scene.asked = []
+    try scene.host.perform(.send("third", as: 3, in: "s"))
+    try scene.changed()
+    #expect(named(scene) == .numbered(3))
+    try scene.answer(.go)
+    #expect(scene.begun.map(\.message) == [.numbered(3)])
+    try scene.end(attempt: 1)
+    #expect(scene.requests == [])
+    #expect(
+      scene.executor.obstacle(of: Scene.session, in: scene.host.workspace, at: scene.context)
+        == .notBefore(time))
+    let wake = try #require(scene.executor.deadline(wall: scene.context.wall, now: scene.now))
+    #expect(wake <= scene.now + time - scene.context.wall)
+    try scene.pass(time - scene.context.wall - 1)
+    #expect(named(scene) == nil)
+    try scene.pass(1)
+    #expect(named(scene) == .numbered(2))
+    try scene.answer(.go)
+    #expect(scene.begun.map(\.message) == [.numbered(3), .numbered(2)])
+  }
+
+  /// The host has long given its lease back, and nothing wakes it but the time.
+  @Test func aHostWakesForAMessageForLater() throws {
+    var scene = try Scene()
+    try scene.host.perform(.setHost(Scene.session, Scene.device))
+    var send = Command.Send(session: Scene.session, id: .numbered(2), text: "tonight")
+    send.later = scene.context.wall + 3_600_000
+    try scene.host.perform(.send(send))
+    try scene.changed()
+    var released = false
+    while scene.context.wall < TestDevice.startOfTime + 3_601_000 {
+      let wake = try #require(scene.executor.deadline(wall: scene.context.wall, now: scene.now))
+      try scene.pass(max(1, wake - scene.now))
+      while let last = scene.requests.last {
+        switch last {
+        case .lease: try scene.answer(.leased(token: released ? 9 : 7, milliseconds: 30_000))
+        case .release:
+          released = true
+          try scene.answer(.released)
+        case .withdraw: try scene.answer(.withdrawn)
+        case .dispatch: try scene.answer(.go)
+        default: scene.asked.removeLast()
+        }
+      }
+    }
+    #expect(released && scene.begun.map(\.message) == [.numbered(2)])
+    #expect(scene.begun.first?.token == 9)
+  }
+
+  /// The host's clock is ahead of the authority's.
+  @Test func whatTheAuthorityHoldsForLaterIsPassedOver() throws {
+    var scene = try Scene()
+    let time = scene.context.wall + 1_000
+    try scene.host.perform(.pause(Scene.session, reason: nil))
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.host.perform(.send("third", as: 3, in: "s"))
+    try scene.host.perform(.setLater(.numbered(2), time))
+    try scene.pass(2_000)
+    try scene.host.perform(.resume(Scene.session))
+    try scene.changed()
+    scene.asked.removeAll { if case .dispatch = $0.request { false } else { true } }
+    #expect(named(scene) == .numbered(2))
+    try scene.answer(.notYet(time))
+    #expect(named(scene) == .numbered(3))
+    try scene.answer(.go)
+    try scene.end(attempt: 1)
+    #expect(scene.requests == [])
+    try scene.pass(1_000)
+    #expect(named(scene) == .numbered(2))
+    try scene.answer(.go)
+    #expect(scene.begun.map(\.message) == [.numbered(3), .numbered(2)])
+  }
+
+  /// A limit goes on stopping the session: nothing goes past it.
+  @Test func aLimitStopsTheSessionAsBefore() throws {
+    var scene = try Scene()
+    try scene.host.perform(.pause(Scene.session, reason: nil))
+    try scene.host.perform(.send("second", as: 2, in: "s"))
+    try scene.host.perform(.send("third", as: 3, in: "s"))
+    try scene.host.perform(.setNotBefore(.numbered(2), scene.context.wall + 5_000))
+    try scene.host.perform(.resume(Scene.session))
+    try scene.changed()
+    #expect(named(scene) == nil)
+    try scene.pass(5_000)
+    while let last = scene.requests.last, named(scene) == nil {
+      if case .lease = last {
+        try scene.answer(.leased(token: 7, milliseconds: 30_000))
+      } else {
+        scene.asked.removeLast()
+      }
+    }
+    #expect(named(scene) == .numbered(2))
   }
 
   /// The person at the host knows more than the authority did.

@@ -192,6 +192,8 @@ struct StandstillWorld {
       try perform(.send("text \(messages)", as: messages, in: session.rawValue))
     case 8: try perform(.hold(message, until: generator.chance(70) ? wall + 30_000 : nil))
     case 9: try perform(.setNotBefore(message, generator.chance(70) ? wall + 90_000 : nil))
+    case 10 where generator.chance(50):
+      try perform(.setLater(message, generator.chance(70) ? wall + 40_000 : nil))
     case 10: try perform(.edit(message, content: "text \(generator.below(9))", base: nil))
     case 11: try perform(.cancel([message]))
     case 12: try perform(.pause(session, reason: nil))
@@ -261,7 +263,7 @@ struct StandstillWorld {
     where workspace.host(of: session) == .some(.some(LocalHost.device)) && mayStart(session)
       && !busy.contains(session) && agents[session] == nil
     {
-      guard let head = workspace.startable(in: session), !isAtWork(on: head.message),
+      guard let head = workspace.startable(in: session, by: wall), !isAtWork(on: head.message),
         head.state.earliest ?? 0 <= wall
       else { continue }
       let attempt = (head.state.runState.run?.attempt ?? 0) + 1

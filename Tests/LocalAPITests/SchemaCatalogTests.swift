@@ -18,7 +18,9 @@ import Testing
     #expect(send["additionalProperties"] == false)
     let fields = properties(send)
     #expect(
-      fields.keys.sorted() == ["attachments", "byAgent", "id", "priority", "project", "text"])
+      fields.keys.sorted() == [
+        "attachments", "byAgent", "id", "later", "priority", "project", "text",
+      ])
     #expect(fields["id"] == ["type": "string", "format": "uuid"])
     #expect(fields["priority"]?["enum"] == ["urgent", "normal"])
     #expect(fields["attachments"]?["items"]?["$ref"] == "#/components/schemas/AttachmentRequest")

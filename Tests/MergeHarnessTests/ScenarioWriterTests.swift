@@ -17,6 +17,7 @@ import Testing
         {"on": "a", "do": "send", "session": "s", "id": "m1", "text": "one\\n"},
         {"wait": 5, "on": "a", "do": "send", "session": "s", "id": "m2", "text": "x", \
     "times": 3, "urgent": true, "project": "/p", "requeues": false},
+        {"on": "a", "do": "send", "session": "s", "id": "m9", "text": "tonight", "timeMs": 1767225600000},
         {"on": "a", "do": "edit", "message": "m1", "text": "uno"},
         {"on": "a", "do": "open", "message": "m1"},
         {"on": "a", "do": "edit", "message": "m1", "text": "un", "opened": true},
@@ -50,6 +51,8 @@ import Testing
         {"on": "a", "do": "skip", "message": "m1"},
         {"on": "a", "do": "hold", "message": "m1", "timeMs": 1767225600000},
         {"on": "a", "do": "not-before", "message": "m1"},
+        {"on": "a", "do": "later", "message": "m1", "timeMs": 1767225600000},
+        {"on": "a", "do": "later", "message": "m1"},
         {"on": "a", "do": "undo"},
         {"on": "a", "do": "undo-skip"},
         {"on": "a", "do": "redo"},

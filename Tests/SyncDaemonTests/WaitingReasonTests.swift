@@ -61,6 +61,56 @@ import Testing
     }
   }
 
+  /// A message for later says until when; what stands behind it starts.
+  @Test func whatIsForLaterSaysUntilWhen() async throws {
+    try await RunningDaemon.run { daemon in
+      try await set("command", "cat", on: daemon)
+      try await set("agent", "command", on: daemon)
+      let refused = try await daemon.request(
+        "POST", "/v1/sessions/s/queue", #"{"text":"look","later":"2020-01-01T00:00:00Z"}"#)
+      #expect(refused.status == 422 && refused.body.contains("timePassed"), "\(refused.body)")
+      let unread = try await daemon.request(
+        "POST", "/v1/sessions/s/queue", #"{"text":"look","later":"tonight"}"#)
+      #expect(unread.status == 422 && unread.body.contains("invalidTime"), "\(unread.body)")
+      _ = try await daemon.request(
+        "POST", "/v1/sessions/s/queue",
+        #"{"id":"\#(Self.id)","text":"look","later":"2100-01-01T00:00:00Z"}"#)
+      _ = try await daemon.request("PUT", "/v1/sessions/s/host", #"{"device":"this"}"#)
+      var found = try await reasons(daemon)
+      #expect(found.standing == .waiting && found.reason == "notBefore", "\(found)")
+      #expect(found.note?.contains("waits until 2100-01-01") == true, "\(found)")
+      #expect(
+        found.note?.hasSuffix("To start it now: cospool queue start 11111111") == true, "\(found)")
+
+      _ = try await daemon.request("POST", "/v1/sessions/s/queue", #"{"text":"goes first"}"#)
+      let deadline = ContinuousClock.now + .seconds(60)
+      while try await daemon.request("GET", "/v1/sessions/s/queue").decoded(QueueAnswer.self)
+        .messages.count != 1, .now < deadline
+      {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      let left = try await daemon.request("GET", "/v1/messages/\(Self.id)")
+        .decoded(MessageAnswer.self)
+      #expect(
+        left.status == .queued && left.attempts == nil && left.later == "2100-01-01T00:00:00.000Z")
+      _ = try await daemon.request(
+        "PUT", "/v1/messages/\(Self.id)/later", #"{"later":"2100-01-02T00:00:00Z"}"#)
+      found = try await reasons(daemon)
+      #expect(found.note?.contains("waits until 2100-01-02") == true, "\(found)")
+
+      _ = try await daemon.request("POST", "/v1/messages/\(Self.id)/start")
+      while try await daemon.request("GET", "/v1/messages/\(Self.id)")
+        .decoded(MessageAnswer.self).status != .succeeded, .now < deadline
+      {
+        try await Task.sleep(for: .milliseconds(20))
+      }
+      #expect(
+        try await daemon.request("GET", "/v1/messages/\(Self.id)").decoded(MessageAnswer.self)
+          .status
+          == .succeeded)
+    }
+  }
+
   /// The agent's limit holds until then; a person starts it before.
   @Test func whatWaitsForALimitSaysUntilWhen() async throws {
     try await RunningDaemon.run { daemon in

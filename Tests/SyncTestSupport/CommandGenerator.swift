@@ -1,4 +1,5 @@
 package import QueueModel
+import SequenceCRDT
 
 /// Draws commands as people on several devices might give them, refused ones among them.
 package struct CommandGenerator {
@@ -68,7 +69,12 @@ package struct CommandGenerator {
     case .wait:
       let time = generator.chance(60) ? Int64(generator.below(1_000_000)) : nil
       let message = anyMessage(workspace, &generator)
-      return generator.chance(50) ? .setNotBefore(message, time) : .hold(message, until: time)
+      switch generator.below(3) {
+      case 0: return .setNotBefore(message, time)
+      case 1: return .hold(message, until: time)
+      default:
+        return .setLater(message, time.map { workspace.latestStamp.milliseconds + 60_000 + $0 })
+      }
     }
   }
 

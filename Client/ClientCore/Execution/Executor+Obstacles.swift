@@ -11,8 +11,9 @@ extension Executor {
     of session: SessionID, in workspace: Workspace, at context: EventContext
   ) -> StartObstacle? {
     let run = sessions[session]
+    let line = queueLine(of: session, workspace, at: context)
     guard workspace.host(of: session) == .some(.some(device)), run?.work.order == nil,
-      let first = workspace.firstMessage(of: session),
+      let first = line.first ?? workspace.firstMessage(of: session),
       let state = workspace.dispatchState(of: first), !state.runState.isInFlight
     else { return nil }
     if isDraining { return .draining }
@@ -30,7 +31,9 @@ extension Executor {
       return .movedWhileRunning(other.session)
     }
     if run?.past.runsElsewhere != nil { return .runsElsewhere }
-    if let earliest = state.earliest, earliest > context.wall { return .notBefore(earliest) }
+    if let due = line.first == nil ? line.next ?? state.later : state.earliest, due > context.wall {
+      return .notBefore(due)
+    }
     let wait = run?.times.backoffUntil ?? run?.question.pause?.until
     if let wait, wait > context.now { return .triesAgain(context.wall + wait - context.now) }
     return .unanswered
@@ -59,8 +62,10 @@ extension Executor {
       // A session that is checked in time may start or not; finding that out takes longest.
       let look = nextLook(at: session, at: context)
       if let look, let deadline, deadline <= look { continue }
+      let line = queueLine(of: session, workspace, at: context)
       let mayBegin =
-        mayStart(in: session) && !busy.contains(session) && candidate(in: session, workspace) != nil
+        mayStart(in: session) && !busy.contains(session)
+        && (candidate(in: session, of: line, workspace) != nil || line.next != nil)
       guard mayBegin || orphan(of: session, in: workspace) != nil else { continue }
       guard let look else {
         throw InvariantViolation(reason: "session \(session) may begin and waits for nothing")
@@ -77,7 +82,7 @@ extension Executor {
   /// - Complexity: O(sessions + messages of those whose host this device is).
   func sessionsWithWork(in workspace: Workspace) -> [SessionID] {
     workspace.sessions(hostedBy: device).filter { session in
-      workspace.startable(in: session) != nil
+      QueueLine.comes(to: session, in: workspace)
         || (try? workspace.messageQueue(session))?.messages.contains { $0.status == .running }
           == true
     }
@@ -95,7 +100,7 @@ extension Executor {
       run.times.wakeAtWall.map {
         context.now + min(max(0, $0 - context.wall), ExecutorTimes.wallLookMilliseconds)
       },
-      run.times.backoffUntil,
+      run.times.backoffUntil, run.times.passedOver.values.min(),
       run.next.overdueSince.map { $0 + ExecutorTimes.overdueMilliseconds },
     ]
     return times.compactMap { $0 }.min()

@@ -66,12 +66,14 @@ extension Executor {
 
   /// A time that has passed wakes nothing again, whatever else blocks the session.
   private mutating func forgetPastTimes(of session: SessionID, at context: EventContext) {
-    if let time = sessions[session]?.times.backoffUntil, time <= context.now {
+    guard let run = sessions[session] else { return }
+    if let time = run.times.backoffUntil, time <= context.now {
       sessions[session]?.times.backoffUntil = nil
     }
-    if let time = sessions[session]?.times.wakeAtWall, time <= context.wall {
+    if let time = run.times.wakeAtWall, time <= context.wall {
       sessions[session]?.times.wakeAtWall = nil
     }
+    sessions[session]?.times.passedOver = run.times.passedOver.filter { $0.value > context.now }
   }
 
   private mutating func next(
@@ -81,10 +83,13 @@ extension Executor {
     if run.work != .none { return renewal(session, at: context) }
     let isHost = workspace.host(of: session) == .some(.some(device))
     let mayRun = isHost && !isDraining && mayStart(in: session) && !busy.contains(session)
-    let head = mayRun ? candidate(in: session, workspace) : nil
-    guard let head else {
+    let line = mayRun ? queueLine(of: session, workspace, at: context) : nil
+    sessions[session]?.times.wakeAtWall = line?.next
+    guard let line, let head = candidate(in: session, of: line, workspace) else {
       sessions[session]?.next.setOverdue(since: nil)
-      let withdrawal = mayRun ? [] : withdraw(session)
+      // What comes into line is asked for by its name: the two clocks may differ, and what is let out too
+      // early would have to be given back.
+      let withdrawal = mayRun && line?.next == nil ? [] : withdraw(session)
       if isHost, !isDraining, let lost = orphan(of: session, in: workspace) {
         return withdrawal + seek(lost.message, lost.run, of: session, at: context)
       }
@@ -96,17 +101,16 @@ extension Executor {
     }
     if let earliest = head.state.earliest, earliest > context.wall {
       sessions[session]?.next.setOverdue(since: nil)
-      sessions[session]?.times.wakeAtWall = earliest
+      sessions[session]?.times.wakeAtWall = min(line.next ?? earliest, earliest)
       return renewal(session, at: context)
     }
-    sessions[session]?.times.wakeAtWall = nil
     guard sessions[session]?.times.backoffUntil == nil else {
       sessions[session]?.next.setOverdue(since: nil)
       return renewal(session, at: context)
     }
     let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
-    if run.next.isWaiting(under: lease), head.state.earliest == nil {
+    if run.next.isWaiting(under: lease), head.state.due == nil, line.next == nil {
       let since = run.next.overdueSince ?? context.now
       sessions[session]?.next.setOverdue(since: since)
       guard context.now - since >= ExecutorTimes.overdueMilliseconds else { return [] }
@@ -207,7 +211,7 @@ extension Executor {
     guard let lease = sessions[session]?.lease.held else {
       // A dispatch granted under a lapsed lease can only be claimed under that lease.
       guard let lapsed = sessions[session]?.lease.lapsedToken else {
-        sessions[session] = nil
+        if !isHost || sessions[session]?.isAwaited != true { sessions[session] = nil }
         return drainedIfDone()
       }
       // A message that never began does not keep the session from its next host.
@@ -219,7 +223,7 @@ extension Executor {
       return [giveBack(session, under: lease.token, at: context)] + drainedIfDone()
     }
     let renewal = renewal(session, at: context)
-    guard renewal.isEmpty, mayRun, authorityStands,
+    guard renewal.isEmpty, mayRun, authorityStands, sessions[session]?.isAwaited != true,
       sessions[session]?.next == SessionRun.NextRequest.none,
       sessions[session]?.times.backoffUntil == nil
     else { return renewal }
@@ -252,11 +256,19 @@ extension Executor {
     }
   }
 
-  /// The message that would be next: the first in a queue that is not stopped.
+  /// Which message of a queue is the first in line.
+  func queueLine(
+    of session: SessionID, _ workspace: Workspace, at context: EventContext
+  ) -> QueueLine {
+    let passedOver = sessions[session]?.times.passedOver ?? [:]
+    return QueueLine(of: session, in: workspace, by: context.wall) { passedOver[$0] != nil }
+  }
+
+  /// The message that would be next: the first in a line that is not stopped.
   func candidate(
-    in session: SessionID, _ workspace: Workspace
+    in session: SessionID, of line: QueueLine, _ workspace: Workspace
   ) -> (message: MessageID, attempt: UInt16, state: DispatchState)? {
-    guard let (head, state) = workspace.startable(in: session),
+    guard let (head, state) = line.startable(in: workspace),
       // Its agent may still work for the session from which it was moved, whatever others report
       // about it.
       !sessions.values.contains(where: { $0.work.order?.message == head }),
@@ -349,6 +361,11 @@ extension Executor {
         session: session, message: request.message, attempt: attempt, token: request.token, text: ""
       )
       return [gaveUp(order, at: context)]
+    case .notYet(let time) where workspace.dispatchState(of: request.message)?.later == time:
+      // By the authority's clock its time has not come: what stands behind it goes on meanwhile.
+      let wait = max(time - context.wall, ExecutorTimes.retryMillisecondsMin)
+      sessions[session]?.times.passedOver[request.message] =
+        context.now + min(wait, ExecutorTimes.wallLookMilliseconds)
     case .stale, .paused, .cancelled, .notYet:
       // The authority knows of changes that are on their way here.
       wait(session, endsWithChange: true, at: context)
@@ -407,8 +424,10 @@ extension Executor {
       run.times.backoffUntil.map({ $0 <= context.now }) ?? true,
       context.now - lease.provenAt < LeaseTimes.selfStopMilliseconds,
       workspace.host(of: session) == .some(.some(device)), !isDraining, mayStart(in: session),
-      !busy.contains(session), let head = candidate(in: session, workspace),
-      head.message == message, head.attempt == attempt, head.state.earliest ?? 0 <= context.wall,
+      !busy.contains(session),
+      let head = candidate(
+        in: session, of: queueLine(of: session, workspace, at: context), workspace),
+      head.message == message, head.attempt == attempt, head.state.due ?? 0 <= context.wall,
       DispatchRequest.contentDigest(head.state.text) == content
     else { return nil }
     let order = StartOrder(

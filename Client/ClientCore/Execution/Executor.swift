@@ -128,6 +128,7 @@ package struct Executor: Sendable {
       if sessions[session]?.question.pause?.endsWithChange == true {
         sessions[session]?.question.endPause()
       }
+      sessions[session]?.times.passedOver = [:]
       actions += step(session, in: workspace, at: context)
     }
     return actions
@@ -146,7 +147,7 @@ package struct Executor: Sendable {
     let task = workspace.task(of: session)?.status.kind
     let shows = task == .awaitingAnswer || task == .awaitingApproval
     guard let wasShown = consentAsked[session] else {
-      guard workspace.startable(in: session) != nil else { return [] }
+      guard QueueLine.comes(to: session, in: workspace) else { return [] }
       consentAsked[session] = shows
       return [.tell(.askConsent(session))]
     }

@@ -113,6 +113,9 @@ extension SessionRun {
     work == .none ? LeaseTimes.renewalMilliseconds : LeaseTimes.workingRenewalMilliseconds
   }
 
+  /// Whether a time has to come before something of it may start.
+  var isAwaited: Bool { times.wakeAtWall != nil || !times.passedOver.isEmpty }
+
   /// When something must be done, on the clock that never steps; nil: never.
   ///
   /// - Parameter isAlone: whether leases continue without being confirmed.
@@ -124,6 +127,7 @@ extension SessionRun {
     case .paused(let pause): next.append(pause.until)
     }
     if let backoffUntil = times.backoffUntil { next.append(backoffUntil) }
+    next += times.passedOver.values
     if let since = self.next.overdueSince, question.asking == nil {
       next.append(since + ExecutorTimes.overdueMilliseconds)
     }

@@ -82,8 +82,11 @@ struct SessionRun: Hashable, Sendable {
   struct Times: Hashable, Sendable {
     /// No start before this time: the agent could not be started a moment ago.
     var backoffUntil: Int64?
-    /// When the first message may start, in milliseconds since 1970.
+    /// When the first message may start, or the next one comes into line, in milliseconds since 1970.
     var wakeAtWall: Int64?
+    /// Messages that the authority does not let out yet, since by its clock their time has not come, and
+    /// until when they are passed over.
+    var passedOver: [MessageID: Int64] = [:]
     /// Since when nothing is to run under the lease.
     var idleSince: Int64?
   }

@@ -39,6 +39,7 @@ extension ClientQueues {
       lastError: view.lastError)
     message.editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
+    message.later = view.later.map(QueueFileTime.text)
     guard !view.attachments.isEmpty else { return message }
     let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
     var files: [QueueFile.File] = []
@@ -151,6 +152,12 @@ extension ClientQueues {
     made.attempts = message.attempts
     made.lastError = message.lastError.map(shortened)
     made.editions = message.editions
+    if let later = message.later {
+      guard let time = QueueFileTime.milliseconds(later) else {
+        throw fault("later", "it is not an ISO 8601 time since 1970")
+      }
+      made.later = time
+    }
     if let own = message.projectPath, !own.isEmpty, own != project { made.project = own }
     var files: [ImportedFile] = []
     let image = try message.imageData.map { text throws(ClientError) -> Data in

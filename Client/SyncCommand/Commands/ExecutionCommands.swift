@@ -195,7 +195,7 @@ extension QueueCommands {
           cospool queue start 3f2a
 
         A message whose agent reached a limit waits until the limit ends. Start it if the limit
-        holds no longer, or if another agent is to run it.
+        holds no longer, or if another agent is to run it. A message for later comes into line.
         """)
     @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
     var message: String
@@ -207,6 +207,38 @@ extension QueueCommands {
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
       try ReceiptText.text(of: answer, done: "due now:", unchanged: "it waits for no time")
+    }
+  }
+
+  struct Later: DaemonCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Let a message wait for a time, from any device.",
+      discussion: """
+        EXAMPLES
+          cospool queue later 3f2a --at 02:00
+          cospool queue later 3f2a --at "2026-12-01 09:30"
+          cospool queue later 3f2a --in 3h
+
+        The message keeps its place, and the messages behind it start until its time comes. It
+        starts when the agent is free then. cospool queue start ID starts it before.
+        """)
+    @Argument(help: ArgumentHelp("The message.", valueName: "id"), completion: .messages)
+    var message: String
+    @OptionGroup var time: LaterOptions
+    @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      if time.at == nil, time.in == nil { throw ValidationError("Give --at or --in.") }
+    }
+
+    func request(input: StandardInput) throws -> APIRequest {
+      try APIRequest(
+        .put, ["messages", message, "later"], body: LaterRequest(later: try time.later() ?? ""))
+    }
+
+    func text(of answer: Answer, style: TextStyle) throws -> String {
+      try ReceiptText.text(
+        of: answer, done: "waits for its time:", unchanged: "it waits for that time already")
     }
   }
 

@@ -14,11 +14,15 @@ struct SendCommand: SessionCommand {
         cospool send -s review --urgent "Stop, the build is broken"
         cospool send -s review - < prompt.txt
         cospool send -s review --attach screenshot.png "What is wrong here?"
+        cospool send -s review --at 02:00 "Run the long tests"
         cospool send -s review -- "-v means verbose here"
 
       If the session does not exist, it is created, and the answer says so. A terminal asks first; a
       script is refused if the name looks like that of an existing session. --new creates it without
       asking. With --id, it is safe to send again.
+
+      A prompt for later has its place in the queue, and the prompts behind it start until its time
+      comes. cospool queue start ID starts it before.
       """)
 
   @OptionGroup var session: SessionOption
@@ -32,6 +36,7 @@ struct SendCommand: SessionCommand {
   var project: String?
   @Option(help: ArgumentHelp("A file to attach; may be repeated.", valueName: "file"))
   var attach: [String] = []
+  @OptionGroup var time: LaterOptions
   @Argument(help: "The prompt; \"-\" reads stdin.")
   var text: String
   @OptionGroup var options: GlobalOptions
@@ -39,7 +44,7 @@ struct SendCommand: SessionCommand {
   var makesSession = false
 
   private enum CodingKeys: CodingKey {
-    case session, id, urgent, new, project, attach, text, options
+    case session, id, urgent, new, project, attach, time, text, options
   }
 
   func validate() throws {
@@ -104,7 +109,8 @@ struct SendCommand: SessionCommand {
       body: SendRequest(
         text: text, id: id, priority: urgent ? "urgent" : nil,
         project: project.map(Paths.project),
-        attachments: attach.isEmpty ? nil : attach.map { AttachmentRequest(ofFile: $0) }))
+        attachments: attach.isEmpty ? nil : attach.map { AttachmentRequest(ofFile: $0) },
+        later: try time.later()))
   }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {

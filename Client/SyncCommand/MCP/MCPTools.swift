@@ -119,6 +119,11 @@ enum MCPTools {
           name: "urgent", kind: .flag,
           description: "Queue it before all prompts that are not urgent."),
         .init(name: "project", kind: .text, description: "The session's project path."),
+        .init(
+          name: "later", kind: .text,
+          description:
+            "The earliest time of its start, ISO 8601 with a zone. Prompts behind it may "
+            + "start before."),
       ], changes: true,
       request: { arguments in
         let session = try arguments.sessionID()
@@ -128,7 +133,7 @@ enum MCPTools {
             text: try Content.checked(try arguments.needed("text")),
             id: try arguments.idempotencyKey().map { MessageKey.id(for: $0, in: session) },
             priority: arguments.flag("urgent") ? "urgent" : nil,
-            project: arguments.text("project"), byAgent: true))
+            project: arguments.text("project"), byAgent: true, later: arguments.text("later")))
       }),
   ]
 
@@ -182,6 +187,22 @@ enum MCPTools {
           body: MoveRequest(
             ids: arguments.texts("ids"), to: arguments.number("to"),
             before: arguments.text("before"), after: arguments.text("after")))
+      }),
+    MCPTool(
+      name: "queue_later",
+      description:
+        "Lets a waiting prompt wait for a time. It keeps its place, and the prompts behind "
+        + "it may start before.",
+      fields: [
+        message,
+        .init(
+          name: "later", kind: .text, description: "The time, ISO 8601 with a zone.",
+          isRequired: true),
+      ], changes: true,
+      request: { arguments in
+        try APIRequest(
+          .put, ["messages", try arguments.needed("id"), "later"],
+          body: LaterRequest(later: try arguments.needed("later")))
       }),
     MCPTool(
       name: "queue_cancel",

@@ -125,6 +125,12 @@ enum DeviceVerbParser {
           .notBefore(try fields.label("message"), try time(&fields))
         }
       ),
+      (
+        "later",
+        { fields throws(ScenarioError) in
+          .later(try fields.label("message"), try time(&fields))
+        }
+      ),
       ("undo", { _ throws(ScenarioError) in .undo }),
       ("undo-skip", { _ throws(ScenarioError) in .undoSkip }),
       ("redo", { _ throws(ScenarioError) in .redo }),
@@ -137,7 +143,8 @@ enum DeviceVerbParser {
         text: try fields.text("text"),
         isUrgent: try fields.boolean("urgent", otherwise: false),
         project: try fields.optionalString("project"),
-        requeuesThread: try fields.boolean("requeues", otherwise: true)))
+        requeuesThread: try fields.boolean("requeues", otherwise: true),
+        later: try time(&fields)))
   }
 
   private static func host(_ fields: inout FieldReader) throws(ScenarioError) -> DeviceVerb {

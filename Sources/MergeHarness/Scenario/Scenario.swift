@@ -94,6 +94,8 @@ enum DeviceVerb: Hashable, Sendable {
     var project: String?
     /// Whether the session's thread goes to the end of the thread queue.
     var requeuesThread = true
+    /// Before which time it is not in line, in milliseconds since 1970.
+    var later: Int64?
   }
 
   enum Place: Hashable, Sendable {
@@ -133,6 +135,7 @@ enum DeviceVerb: Hashable, Sendable {
   /// Until a time in milliseconds since 1970; nil for no longer.
   case hold(Label, until: Int64?)
   case notBefore(Label, Int64?)
+  case later(Label, Int64?)
   case undo
   /// Goes on without the latest change, which stays.
   case undoSkip

@@ -110,7 +110,7 @@ struct ScenarioCheck {
     case .edit(let label, _, _), .open(let label), .insertText(let label, _, _),
       .deleteText(let label, _, _),
       .restore(let label), .priority(let label, _), .retry(let label), .skip(let label),
-      .hold(let label, _), .notBefore(let label, _):
+      .hold(let label, _), .notBefore(let label, _), .later(let label, _):
       try message(label)
     case .move(let labels, let place):
       for label in labels { try message(label) }

@@ -102,7 +102,7 @@ enum ScenarioTranscript {
           DeviceVerb.Send(
             session: session(send.session), id: message(send.id), text: ScenarioText(send.text),
             isUrgent: send.priority == .urgent, project: send.project,
-            requeuesThread: send.requeuesThread))
+            requeuesThread: send.requeuesThread, later: send.later))
       case .edit(let id, let content, _):
         .edit(message(id), ScenarioText(content), againstOpened: false)
       case .insertText(let id, let at, let text):
@@ -130,6 +130,7 @@ enum ScenarioTranscript {
       case .skip(let id): .skip(message(id))
       case .hold(let id, let time): .hold(message(id), until: time)
       case .setNotBefore(let id, let time): .notBefore(message(id), time)
+      case .setLater(let id, let time): .later(message(id), time)
       case .importDocument, .attach, .detach, .requeueThread, .reportRun, .reportTask,
         .setOnLostServer:
         preconditionFailure("the workload imports nothing, has no files and reports nothing")

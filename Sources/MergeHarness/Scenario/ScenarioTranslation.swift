@@ -54,6 +54,15 @@ extension ScenarioWorld {
 }
 
 extension DeviceVerb {
+  private static func command(of send: Send, _ labels: inout LabelTable) -> Command.Send {
+    var command = Command.Send(
+      session: .labelled(send.session), id: labels.note(send.id.name), text: send.text.full,
+      priority: send.isUrgent ? .urgent : .normal, project: send.project,
+      requeuesThread: send.requeuesThread)
+    command.later = send.later
+    return command
+  }
+
   /// What the person does, with ids for labels.
   func action(_ labels: inout LabelTable) -> UserAction {
     switch self {
@@ -64,12 +73,7 @@ extension DeviceVerb {
         labels.note(message.name), content: text.full,
         against: againstOpened ? .opened : .current)
     case .send(let send):
-      .command(
-        .send(
-          Command.Send(
-            session: .labelled(send.session), id: labels.note(send.id.name), text: send.text.full,
-            priority: send.isUrgent ? .urgent : .normal, project: send.project,
-            requeuesThread: send.requeuesThread)))
+      .command(.send(Self.command(of: send, &labels)))
     case .insertText(let message, let at, let text):
       .command(.insertText(labels.note(message.name), at: at, text: text.full))
     case .deleteText(let message, let at, let count):
@@ -117,6 +121,8 @@ extension DeviceVerb {
       .command(.hold(labels.note(message.name), until: time))
     case .notBefore(let message, let time):
       .command(.setNotBefore(labels.note(message.name), time))
+    case .later(let message, let time):
+      .command(.setLater(labels.note(message.name), time))
     case .undo:
       .command(.undo(change: nil, skip: false))
     case .undoSkip:

@@ -44,6 +44,8 @@ extension ScenarioWriter {
       return ("hold", [("message", .label(message))] + self.time(time))
     case .notBefore(let message, let time):
       return ("not-before", [("message", .label(message))] + self.time(time))
+    case .later(let message, let time):
+      return ("later", [("message", .label(message))] + self.time(time))
     case .undo:
       return ("undo", [])
     case .undoSkip:
@@ -99,7 +101,7 @@ extension ScenarioWriter {
     if send.isUrgent { fields.append(("urgent", .boolean(true))) }
     fields += optional("project", send.project)
     if !send.requeuesThread { fields.append(("requeues", .boolean(false))) }
-    return fields
+    return fields + time(send.later)
   }
 
   static func json(of verb: WorldVerb) -> (String, Fields) {

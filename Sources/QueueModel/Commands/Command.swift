@@ -57,8 +57,12 @@ public enum Command: Hashable, Sendable {
   case retry(MessageID)
   /// Goes on without a message whose latest attempt did not succeed.
   case skip(MessageID)
-  /// Lets a message start at this time at the earliest, in milliseconds since 1970; nil at once.
+  /// Lets a message start at this time at the earliest, in milliseconds since 1970; nil at once, whatever
+  /// time a person set.
   case setNotBefore(MessageID, Int64?)
+  /// Takes a message out of line until this time, in milliseconds since 1970, while it keeps its place; nil
+  /// puts it back.
+  case setLater(MessageID, Int64?)
   /// Keeps a message from starting until this time, while somebody edits it; nil lets it go.
   case hold(MessageID, until: Int64?)
   /// Says how far the host has come with a message. Only the holder of the session's lease says so.
@@ -93,6 +97,8 @@ public enum Command: Hashable, Sendable {
     public var requeuesThread: Bool
     /// Whether an agent says it and not its person: every device shows that.
     public var byAgent = false
+    /// Until when it is not in line, in milliseconds since 1970; nil where it is at once.
+    public var later: Int64?
 
     /// Puts the parts together.
     public init(

@@ -69,6 +69,14 @@ extension CommandAuthor {
       emitTag(of: attachment, to: reference)
     }
     if message.byAgent == true { emitByAgent(reference) }
+    if let later = message.later, later > 0 { emitLater(later, of: reference) }
+  }
+
+  /// Says of a message until when it is not in line.
+  mutating func emitLater(_ time: Int64, of message: OperationID) {
+    emit(
+      .setRegister(
+        element: message, field: .later, value: .number(UInt64(time)), stamp: stamp))
   }
 
   /// Says of a message that an agent queued it.

@@ -42,6 +42,18 @@ extension CommandAuthor {
     return .done
   }
 
+  /// Takes away the time of a limit and that of a person.
+  mutating func startNow(_ id: MessageID) throws(QueueError) -> CommandOutcome.Notice {
+    let limit = try setTime(nil, .notBefore, of: id)
+    return try setTime(nil, .later, of: id) == .done ? .done : limit
+  }
+
+  /// A time for which a message can wait: one that has not come by the author's own clock.
+  func checkedLater(_ time: Int64) throws(QueueError) -> Int64 {
+    guard time > context.time else { throw .timePassed }
+    return time
+  }
+
   /// Writes how far an attempt has come, and locks the session's thread while the agent works.
   mutating func reportRun(
     _ run: Run, of id: MessageID

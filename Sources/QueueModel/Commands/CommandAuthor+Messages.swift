@@ -13,6 +13,7 @@ extension CommandAuthor {
       guard workspace.isWaiting(message) else { throw fault(ofOver: message) }
       return queuedNotice(send.id, in: message.session, max: context.queueSizeMax)
     }
+    let later = try send.later.map(checkedLater)
     guard Set(send.attachments.map(\.hash)).count <= Limits.messageAttachmentsMax else {
       throw .limitReached(
         what: "attachments in one message", max: Limits.messageAttachmentsMax)
@@ -44,6 +45,7 @@ extension CommandAuthor {
         author.emitTag(of: attachment, to: message)
       }
       if send.byAgent { author.emitByAgent(message) }
+      if let later { author.emitLater(later, of: message) }
     }
     if send.requeuesThread { requeueThread(send.session, reference: session) }
     // Behind all others of its kind, and behind the urgent ones: the last, unless it is urgent.

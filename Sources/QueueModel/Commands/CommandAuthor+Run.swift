@@ -56,8 +56,12 @@ extension CommandAuthor {
       try resolve(id, skips: false)
     case .skip(let id):
       try resolve(id, skips: true)
+    case .setNotBefore(let id, nil):
+      try startNow(id)
     case .setNotBefore(let id, let time):
       try setTime(time, .notBefore, of: id)
+    case .setLater(let id, let time):
+      try setTime(try time.map(checkedLater), .later, of: id)
     case .hold(let id, let time):
       try setTime(time, .heldUntil, of: id)
     case .reportRun(let id, let run):

@@ -42,6 +42,8 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageFinished(id: String)
   /// The latest attempt at the message did not fail, so there is nothing to retry or skip.
   case messageNotFailed(id: String)
+  /// A message cannot wait for a time that has come.
+  case timePassed
   /// The message's text was not merged, or somebody has looked at it, so there is nothing to choose.
   case messageNotMerged(id: String)
   /// A merged message has no version of this number.
@@ -94,6 +96,7 @@ public enum QueueError: Error, Hashable, Sendable {
     case .alreadyStarted: "alreadyStarted"
     case .messageFinished: "messageFinished"
     case .messageNotFailed: "messageNotFailed"
+    case .timePassed: "timePassed"
     case .messageNotMerged: "messageNotMerged"
     case .versionNotFound: "versionNotFound"
     case .versionTooLong: "versionTooLong"
@@ -164,6 +167,8 @@ extension QueueError: CustomStringConvertible {
       "Message \(id) is already done. To run it again, send its text again."
     case .messageNotFailed(let id):
       "Message \(id) did not fail, so there is nothing to retry or skip."
+    case .timePassed:
+      "This time has passed, so nothing was changed. Give a later one, or leave it out to start at once."
     case .messageNotMerged(let id):
       "Message \(id) has only one text, so there is nothing to choose. Show the message to see it."
     case .versionNotFound(let number, let count):

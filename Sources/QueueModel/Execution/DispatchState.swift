@@ -10,8 +10,10 @@ package struct DispatchState: Hashable, Sendable {
   /// Its `live` tags, by id.
   package var tags: [OperationID]
   package var text: String
-  /// Milliseconds since 1970 before which it must not start; nil where nothing says so.
+  /// Milliseconds since 1970 before which its session starts nothing; nil where nothing says so.
   package var earliest: Int64?
+  /// Milliseconds since 1970 before which it is not in line; nil where nobody said so.
+  package var later: Int64?
   /// Whether its queue is paused, waits for a decision, for the rest of a change of this message or for
   /// a look at its merged text, or another message of it is in flight.
   package var queueStands: Bool
@@ -23,6 +25,12 @@ package struct DispatchState: Hashable, Sendable {
 }
 
 extension DispatchState {
+  /// Before which time it must not start, for whatever reason; nil where it may at once.
+  package var due: Int64? {
+    guard let earliest, let later else { return earliest ?? later }
+    return max(earliest, later)
+  }
+
   fileprivate init(of message: ShownMessage, in workspace: Workspace) {
     // Whatever is in flight or halted was tried, so it stands in front of the rest.
     let others = workspace.triedMessages(of: message.session)
@@ -33,10 +41,72 @@ extension DispatchState {
     self.init(
       session: message.session, stands: message.stands && session?.exists == true,
       runState: message.runState, tags: message.liveTags, text: message.text(),
-      earliest: earliest == 0 ? nil : earliest,
+      earliest: earliest == 0 ? nil : earliest, later: message.later,
       queueStands: session?.isPaused == true || message.runState.isHalted || message.isIncomplete
         || isMerged || others.contains { $0.runState.isInFlight || $0.runState.isHalted },
       isIncomplete: message.isIncomplete, isMerged: isMerged)
+  }
+}
+
+/// Which message of a queue is the first in line at a time. One that a person wants later is passed over until
+/// then, and keeps its place; what is in flight or waits for a decision never is.
+package struct QueueLine: Hashable, Sendable {
+  /// The first in line; nil if there is none.
+  package private(set) var first: MessageID?
+  /// When the next of those that are passed over comes into line, in milliseconds since 1970; nil if none is.
+  package private(set) var next: Int64?
+  /// Which one that is, the first of several.
+  package private(set) var nextMessage: MessageID?
+
+  /// How many places are looked at together, at most.
+  private static let placesMax = 256
+
+  /// - Parameters:
+  ///   - time: in milliseconds since 1970.
+  ///   - isPassedOver: whether a message is to be passed over for another reason.
+  /// - Complexity: O(messages that are passed over + log slots); O(messages of the session) if it is packed.
+  package init(
+    of session: SessionID, in workspace: Workspace, by time: Int64,
+    besides isPassedOver: (MessageID) -> Bool = { _ in false }
+  ) {
+    var places = 0..<1
+    while true {
+      let messages = workspace.effectiveOrder(of: session, at: places)
+      for id in messages {
+        if let later = workspace.shownMessage(id)?.laterInLine, later > time {
+          if later < next ?? .max { (next, nextMessage) = (later, id) }
+        } else if !isPassedOver(id) {
+          first = id
+          return
+        }
+      }
+      guard messages.count == places.count else { return }
+      places = places.upperBound..<places.upperBound + min(places.count * 4, Self.placesMax)
+    }
+  }
+
+  /// The first in line, if its queue does not stand still.
+  package func startable(in workspace: Workspace) -> (message: MessageID, state: DispatchState)? {
+    guard let first, let state = workspace.dispatchState(of: first), !state.queueStands,
+      !state.runState.isInFlight
+    else { return nil }
+    return (first, state)
+  }
+
+  /// Whether something of a session may start, now or when its time comes.
+  ///
+  /// - Complexity: as for a line.
+  package static func comes(to session: SessionID, in workspace: Workspace) -> Bool {
+    guard let head = workspace.head(of: session), !head.isPaused else { return false }
+    let line = QueueLine(of: session, in: workspace, by: 0)
+    return line.next != nil || line.startable(in: workspace) != nil
+  }
+}
+
+extension ShownMessage {
+  /// Until when it is not in line; nil where it is at any time.
+  fileprivate var laterInLine: Int64? {
+    runState.isInFlight || runState.isHalted ? nil : later
   }
 }
 
@@ -55,18 +125,16 @@ extension Workspace {
     effectiveOrder(of: session, at: 0..<1).first
   }
 
-  /// The message that a session's host may start next: the first of its queue; nil where it is empty
-  /// or stands still, because it is paused, waits for a decision, for the rest of a change or for a look
-  /// at a merged text, or has a message in flight.
+  /// The message that a session's host may start next: the first in line at a time; nil where there is
+  /// none, or the queue stands still, because it is paused, waits for a decision, for the rest of a change or
+  /// for a look at a merged text, or has a message in flight.
   ///
-  /// - Complexity: O(log slots); O(messages of the session) if it is packed.
+  /// - Parameter time: in milliseconds since 1970, by the clock of whoever decides.
+  /// - Complexity: O(messages that are not in line + log slots); O(messages of the session) if it is packed.
   package func startable(
-    in session: SessionID
+    in session: SessionID, by time: Int64
   ) -> (message: MessageID, state: DispatchState)? {
-    guard let head = firstMessage(of: session), let state = dispatchState(of: head),
-      !state.queueStands, !state.runState.isInFlight
-    else { return nil }
-    return (head, state)
+    QueueLine(of: session, in: self, by: time).startable(in: self)
   }
 
   /// The sessions that exist and that a device is the host of, by id. O(sessions).

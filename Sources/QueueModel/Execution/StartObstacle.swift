@@ -19,7 +19,8 @@ public enum StartObstacle: Hashable, Sendable {
   case movedWhileRunning(SessionID)
   /// An attempt of the session may still be at work on another device.
   case runsElsewhere
-  /// The first message is not to start before this time, in milliseconds since 1970.
+  /// The first message is not to start before this time, in milliseconds since 1970, or no message is in line
+  /// before it.
   case notBefore(Int64)
   /// The last start, or the last question to the authority, came to nothing: the next try comes at this
   /// time, in milliseconds since 1970.

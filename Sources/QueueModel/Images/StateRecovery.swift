@@ -114,7 +114,7 @@ extension WorkspaceImage.Message {
 extension MessageView {
   /// Whether nothing but its place in the queue keeps the message from being started.
   fileprivate var startsByItself: Bool {
-    status == .queued && run == nil && notBefore == nil && heldUntil == nil
+    status == .queued && run == nil && notBefore == nil && heldUntil == nil && later == nil
   }
 }
 

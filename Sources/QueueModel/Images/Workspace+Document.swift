@@ -24,6 +24,7 @@ extension WorkspaceDocument.Message {
     lastError = view.lastError
     attachments = view.attachments.isEmpty ? nil : view.attachments
     byAgent = view.isByAgent ? true : nil
+    later = view.later
     editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
   }

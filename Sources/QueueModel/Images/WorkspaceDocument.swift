@@ -84,6 +84,8 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var attachments: [Attachment]?
     /// Whether an agent queued it; left out where its person did.
     public var byAgent: Bool?
+    /// Until when it is not in line; left out where nobody said so. An imported message waits as well.
+    public var later: Int64?
     /// The texts of which `content` was merged, until somebody has looked at it: an imported message
     /// waits as well.
     public var editions: [Edition]?
@@ -247,6 +249,7 @@ extension WorkspaceDocument.Message {
       return "attachments: more than \(Limits.messageAttachmentsMax)"
     }
     if createdAt < 0 { return "createdAt: it is before 1970" }
+    if let later, later < 0 { return "later: it is before 1970" }
     return editionsFault
   }
 }

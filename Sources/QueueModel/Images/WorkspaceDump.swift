@@ -71,6 +71,8 @@ public struct WorkspaceDump: Hashable, Sendable {
     public var attachments: [Attachment]?
     /// Whether an agent queued it; left out where its person did.
     public var byAgent: Bool?
+    /// Until when it is not in line; left out where nobody said so.
+    public var later: Int64?
   }
 
   /// By replica id.
@@ -123,7 +125,7 @@ extension WorkspaceDump.Message {
       createdAt: view.createdAt, device: view.device?.id, project: view.project,
       attempts: view.attempts == 0 ? nil : view.attempts, lastError: view.lastError,
       attachments: view.attachments.isEmpty ? nil : view.attachments,
-      byAgent: view.isByAgent ? true : nil)
+      byAgent: view.isByAgent ? true : nil, later: view.later)
   }
 }
 

@@ -67,7 +67,7 @@ extension Apartness {
         // A choice among texts lets the message go on.
         case (.tags(.edition), .files(let taken, _)) where taken.count < 2: break
         case (.tags(.live), _), (.tags(.edition), _), (.register(.priority), _),
-          (.register(.notBefore), _), (.register(.heldUntil), _):
+          (.register(.notBefore), _), (.register(.heldUntil), _), (.register(.later), _):
           sessions.insert(present)
         case (.place, .place(let place)):
           sessions.insert(present)
@@ -102,31 +102,58 @@ enum UndoTurns {
       times[turn.message].map { turn.earliest < $0 } ?? true
     }
     let left = Set(now.map(\.message))
-    return isSooner || former.first { left.contains($0.message) }?.message != first.message
+    let order = former.lazy.map(\.message).filter(left.contains)
+    guard now.contains(where: \.isLater) || former.contains(where: \.isLater) else {
+      return isSooner || order.first != first.message
+    }
+    // What is passed over until its time lets start what stands behind it, whatever clock counts.
+    let wanted = Dictionary(former.map { ($0.message, $0.later) }) { first, _ in first }
+    return isSooner || Array(order) != now.map(\.message)
+      || now.contains { $0.later != wanted[$0.message] && now.count > 1 }
   }
 
-  /// What a session's host runs one after the other without another word of anybody, and the time before
-  /// which each does not start.
-  private static func turns(
-    of id: SessionID, in workspace: Workspace
-  ) -> [(message: MessageID, earliest: Int64)] {
+  private struct Turn {
+    var message: MessageID
+    /// The time before which it does not start, its own or that of one before it.
+    var earliest: Int64
+    /// Until when it is passed over.
+    var later: Int64?
+
+    var isLater: Bool { later != nil }
+  }
+
+  /// What a session's host runs one after the other without another word of anybody.
+  private static func turns(of id: SessionID, in workspace: Workspace) -> [Turn] {
     guard let session = workspace.head(of: id), session.exists, session.host != nil,
       !session.isPaused
     else { return [] }
     let messages = Dictionary(
       workspace.standingMessages(of: id).map { ($0.id, $0) }
     ) { first, _ in first }
-    var turns: [(message: MessageID, earliest: Int64)] = []
+    var turns: [Turn] = []
     var earliest: Int64 = 0
     for id in workspace.effectiveOrder(of: id) {
       guard let message = messages[id], !message.runState.isInFlight else { continue }
       let waitsForALook = message.waitsForChoice(under: session.onMerge)
-      if message.runState.isHalted || message.isIncomplete || waitsForALook { break }
-      earliest = max(earliest, message.notBefore ?? 0, message.heldUntil ?? 0)
-      turns.append((id, earliest))
+      if message.runState.isHalted || message.isIncomplete || waitsForALook {
+        // What it is in the way of may start until its time comes.
+        if message.later == nil || message.runState.isHalted { break }
+        continue
+      }
+      // While it is passed over, its own times hold nobody else up.
+      if message.later == nil { earliest = max(earliest, message.ownTime) }
+      turns.append(
+        Turn(
+          message: id, earliest: max(earliest, message.ownTime, message.later ?? 0),
+          later: message.later))
     }
     return turns
   }
+}
+
+extension ShownMessage {
+  /// The time before which its session starts nothing.
+  fileprivate var ownTime: Int64 { max(notBefore ?? 0, heldUntil ?? 0) }
 }
 
 // MARK: - Races

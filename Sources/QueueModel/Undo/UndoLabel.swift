@@ -182,7 +182,7 @@ extension Command {
     case .unlockThread(let id): UndoLabel(kind: .unlockedThread, session: id)
     case .importDocument(let document):
       UndoLabel(kind: .imported, count: document.messageCount)
-    case .setNotBefore(let id, _): UndoLabel(kind: .delayed, message: id)
+    case .setNotBefore(let id, _), .setLater(let id, _): UndoLabel(kind: .delayed, message: id)
     case .hold(let id, _): UndoLabel(kind: .held, message: id)
     case .setHost(let id, _): UndoLabel(kind: .hosted, session: id)
     case .setOnLostServer(let id, _): UndoLabel(kind: .setOnLostServer, session: id)

@@ -297,7 +297,8 @@ extension UndoStep {
     case (.tags(.paused), .notes(let notes)): notes == nil ? 8 : 0
     case (.tags(.live), .notes(let notes)): notes == nil ? 1 : 6
     case (.tags(.exists), .notes(let notes)): notes == nil ? 7 : 3
-    case (.register(.notBefore), .register(let time)), (.register(.heldUntil), .register(let time)):
+    case (.register(.notBefore), .register(let time)), (.register(.heldUntil), .register(let time)),
+      (.register(.later), .register(let time)):
       time?.milliseconds == nil ? 7 : 2
     case (.text, _), (.tags(.attachment), _): 3
     case (.place, _), (.register, _): 5

@@ -236,7 +236,8 @@ extension HistoryAction {
     case (.onMerge, .text(let policy)): self = .setOnMerge(policy)
     case (.decision, let value), (.resolution, let value):
       self = Resolution(value).map { $0.skips ? .skipped : .retried } ?? .unknown
-    case (.notBefore, .number(let time)), (.heldUntil, .number(let time)):
+    case (.notBefore, .number(let time)), (.heldUntil, .number(let time)),
+      (.later, .number(let time)):
       self = .postponed(until: Int64(clamping: time))
     default: self = .unknown
     }

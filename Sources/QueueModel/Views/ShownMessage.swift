@@ -43,6 +43,7 @@ extension ShownMessage {
   var priority: Priority { Priority(register(.priority)) }
   var notBefore: Int64? { register(.notBefore)?.milliseconds }
   var heldUntil: Int64? { register(.heldUntil)?.milliseconds }
+  var later: Int64? { register(.later)?.milliseconds }
   var project: String? { nonEmptyText(.project) }
   /// What the latest attempt before an import failed with.
   var lastError: String? { nonEmptyText(.lastError) }

@@ -32,6 +32,9 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   public var notBefore: Int64?
   /// Until when it is held because somebody edits it, in milliseconds since 1970.
   public var heldUntil: Int64?
+  /// Until when it is not in line, because a person wants it later, in milliseconds since 1970; the time
+  /// may have passed.
+  public var later: Int64?
   var saved = SavedTexts()
 
   /// The texts that were saved apart and merged, the earliest first, until somebody has looked; else none.

@@ -83,6 +83,8 @@ final class CommandChecker: SimulationChecker {
       return (try? workspace.message(message))?.status == .skipped ? nil : "is not skipped"
     case .hold(let message, let time):
       return (try? workspace.message(message))?.heldUntil == time ? nil : "is held otherwise"
+    case .setLater(let message, let time):
+      return (try? workspace.message(message))?.later == time ? nil : "is wanted at another time"
     case .setNotBefore(let message, let time):
       return (try? workspace.message(message))?.notBefore == time
         ? nil : "has another time to start at"

@@ -15,8 +15,12 @@ struct HostTurns {
 
   private var turns: [Turn] = []
 
-  /// - Parameter waiting: what is in the queue.
-  private init(of session: SessionID, _ waiting: [MessageView], in workspace: Workspace) {
+  /// - Parameters:
+  ///   - waiting: what is in the queue.
+  ///   - time: by which what people want later is passed over.
+  private init(
+    of session: SessionID, _ waiting: [MessageView], in workspace: Workspace, by time: Int64
+  ) {
     guard workspace.session(session)?.host != nil else { return }
     let context = CommandContext(
       replica: ReplicaID(rawValue: .max), stamp: workspace.latestStamp, recordsUndo: false)
@@ -31,7 +35,8 @@ struct HostTurns {
     for message in waiting where message.status == .running {
       guard end(message.id, attempt: message.run?.attempt ?? 1) else { return }
     }
-    while turns.count < waiting.count, let (message, state) = world.startable(in: session) {
+    while turns.count < waiting.count, let (message, state) = world.startable(in: session, by: time)
+    {
       earliest = max(earliest, state.earliest ?? 0)
       turns.append(Turn(message: message, earliest: earliest))
       guard end(message, attempt: (state.runState.run?.attempt ?? 0) &+ 1) else { return }
@@ -57,19 +62,22 @@ struct HostTurns {
 }
 
 extension HostTurns {
-  /// What hosts could start in a workspace, and could not before, or not yet.
+  /// What hosts could start in a workspace, and could not before, or not yet: now, and when all times have come.
   static func started(
     in sessions: some Sequence<SessionID>, from before: Workspace, to after: Workspace
   ) -> [String] {
+    let now = after.latestStamp.milliseconds
     func waiting(in session: SessionID, _ workspace: Workspace) -> [MessageView] {
       (try? workspace.messageQueue(session))?.messages ?? []
     }
     return sessions.compactMap { session in
       let (old, new) = (waiting(in: session, before), waiting(in: session, after))
       guard max(old.count, new.count) <= runsMax else { return nil }
-      let former = HostTurns(of: session, old, in: before)
-      return HostTurns(of: session, new, in: after)
-        .started(besides: former, waiting: Set(new.map(\.id))).map { "\($0) in \(session)" }
+      return [now, .max].lazy.compactMap { time in
+        let former = HostTurns(of: session, old, in: before, by: time)
+        return HostTurns(of: session, new, in: after, by: time)
+          .started(besides: former, waiting: Set(new.map(\.id))).map { "\($0) in \(session)" }
+      }.first
     }
   }
 }

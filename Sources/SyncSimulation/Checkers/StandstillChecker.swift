@@ -74,7 +74,8 @@ final class StandstillChecker: SimulationChecker {
       guard process.core.runsElsewhere[view.id] == nil,
         view.waiting > 0, view.host == device.files.device,
         simulation.hosts.mayStart(view.id, on: device),
-        let (message, state) = workspace.startable(in: view.id), state.earliest ?? 0 <= time,
+        let (message, state) = workspace.startable(in: view.id, by: time),
+        state.earliest ?? 0 <= time,
         !isAtWork(in: view.id, on: message, simulation)
       else { return nil }
       let attempt = state.runState.run?.attempt ?? 0

@@ -35,11 +35,11 @@ struct Workload {
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo
     // Only where hosts run what waits; behind the others, so that those are drawn the same.
-    case setHost, retry, skip, hold, setNotBefore, setOnMerge
+    case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater
 
     var needsHosts: Bool {
       switch self {
-      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge: true
+      case .setHost, .retry, .skip, .hold, .setNotBefore, .setOnMerge, .setLater: true
       default: false
       }
     }
@@ -110,7 +110,7 @@ struct Workload {
     case .edit: 20
     case .move: 16
     case .cancel, .restore, .moveThread, .open, .insertText, .undo, .setHost, .retry: 8
-    case .setPriority: 6
+    case .setPriority, .setLater: 6
     case .pause, .resume, .removeThreads, .addSession, .deleteText, .redo: 4
     case .renameSession, .deleteSession, .unlockThread, .skip, .hold, .setOnMerge: 3
     case .clear, .setNotBefore: 2
@@ -149,7 +149,7 @@ struct Workload {
           project: generator.chance(50) ? name() : nil))
     case .renameSession: return .command(.renameSession(session, name: name()))
     case .deleteSession: return .command(.deleteSession(session))
-    case .send: return .command(send(to: session))
+    case .send: return .command(.send(send(to: session, workspace)))
     case .open: return .open(anyMessage(workspace))
     case .edit: return edit(workspace, device)
     case .move: return .command(move(workspace))
@@ -177,6 +177,7 @@ struct Workload {
     case .skip: return .command(.skip(stopped(in: workspace)))
     case .hold: return .command(.hold(anyMessage(workspace), until: soon(workspace)))
     case .setNotBefore: return .command(.setNotBefore(anyMessage(workspace), soon(workspace)))
+    case .setLater: return .command(.setLater(anyMessage(workspace), soon(workspace)))
     case .setOnMerge:
       return .command(.setOnMerge(session, generator.chance(65) ? .run : .wait))
     }
@@ -224,15 +225,16 @@ struct Workload {
     return .command(.deleteText(message, first..<max(first, last)))
   }
 
-  private mutating func send(to session: SessionID) -> Command {
+  private mutating func send(to session: SessionID, _ workspace: Workspace) -> Command.Send {
     var id = MessageID(high: 0x4000, low: UInt64(messages.count + 1))
     // Now and then two devices queue under one id.
     if generator.chance(4), let used = generator.pick(messages) { id = used }
     messages.append(id)
-    return .send(
-      Command.Send(
-        session: session, id: id, text: text(), priority: generator.chance(15) ? .urgent : .normal,
-        project: generator.chance(10) ? name() : nil, requeuesThread: generator.chance(85)))
+    var send = Command.Send(
+      session: session, id: id, text: text(), priority: generator.chance(15) ? .urgent : .normal,
+      project: generator.chance(10) ? name() : nil, requeuesThread: generator.chance(85))
+    if hostCount > 0, generator.chance(8) { send.later = soon(workspace) }
+    return send
   }
 
   /// Changes what the person sees: the message as it is, or as it was when it was opened.
