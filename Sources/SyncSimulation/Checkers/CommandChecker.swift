@@ -1,7 +1,7 @@
 import ClientCore
 import QueueModel
 
-/// A command that was taken shows at once on the device that gave it.
+/// A performed command shows at once on its device.
 final class CommandChecker: SimulationChecker {
   let name = "commands"
 
@@ -35,7 +35,7 @@ final class CommandChecker: SimulationChecker {
       guard case .queued(let id, let position, let count, _) = outcome.notice else { return nil }
       let queue = (try? workspace.messageQueue(send.session))?.messages ?? []
       guard let place = queue.firstIndex(where: { $0.id == id }) else {
-        // Sent again after it went elsewhere: it is answered where it is.
+        // The message was moved elsewhere and sent again: it keeps its place.
         return outcome.operations.isEmpty ? nil : "is not in the queue"
       }
       return place + 1 == position && queue.count == count
@@ -49,7 +49,7 @@ final class CommandChecker: SimulationChecker {
     case .restore(let message):
       return (try? workspace.message(message))?.status == .cancelled ? "stays cancelled" : nil
     case .clear(let session):
-      // What an agent has stays in front.
+      // Messages that an agent has stay in front.
       let left = ((try? workspace.messageQueue(session))?.messages ?? [])
         .filter { $0.status != .running }
       return left.isEmpty ? nil : "leaves \(left.count) messages"
@@ -76,7 +76,7 @@ final class CommandChecker: SimulationChecker {
     case .setHost(let session, let host):
       return workspace.session(session)?.host == host ? nil : "has another host"
     case .retry(let message):
-      // A device that is its own authority may begin with it at once.
+      // A device that is its own authority may start it at once.
       let status = (try? workspace.message(message))?.status
       return status == .queued || status == .running ? nil : "does not wait"
     case .skip(let message):
@@ -93,8 +93,8 @@ final class CommandChecker: SimulationChecker {
 
   // MARK: - Moves
 
-  /// The queue is what it was with the messages taken out and put in where they were to go; what was
-  /// tried stands in front, then what is urgent.
+  /// The new queue must equal the old one with the messages removed and inserted at their target.
+  /// Messages that were tried come first, then urgent ones.
   private func checkMove(
     _ ids: [MessageID], to target: MoveTarget, _ notice: CommandOutcome.Notice,
     from before: Workspace, to after: Workspace

@@ -4,7 +4,7 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// All devices and the server hold the same, in memory and in their stores.
+/// All devices and the server have the same state, in memory and in their stores.
 final class ConvergenceChecker: SimulationChecker {
   let name = "convergence"
 
@@ -45,7 +45,7 @@ final class ConvergenceChecker: SimulationChecker {
     return found
   }
 
-  /// What the files hold is what the memory shows, so that a start finds the same.
+  /// The files hold the state in memory, so that a restart finds the same.
   private func storeDifferences(
     _ device: SimulatedDevice, _ process: SimulatedDevice.Process
   ) -> [String] {

@@ -2,13 +2,13 @@ import ClientCore
 import QueueModel
 import ServerCore
 
-/// No message stands still while nothing is in its way: what may begin on a host whose machine, link and
-/// server work has begun a minute later, while the run goes on and before anything is healed. And nothing
-/// begins that people at the host do not let begin.
+/// No message waits without a reason. If a message can start on a host whose machine, link and
+/// server work, it starts within a minute, while the run continues and before anything is repaired.
+/// And nothing starts that the users at the host do not allow.
 final class StandstillChecker: SimulationChecker {
   let name = "standstill"
 
-  /// Longer than a lease that somebody else has left, with the pauses behind it.
+  /// Longer than a lease that another holder left, with the pauses after it.
   private static let waitMillisecondsMax: Int64 = 60_000
 
   private struct Head: Hashable {
@@ -19,7 +19,7 @@ final class StandstillChecker: SimulationChecker {
     var attempt: UInt16
   }
 
-  /// Since when a message could begin without a break.
+  /// Since when a message could start without interruption.
   private var since: [Head: Int64] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -70,7 +70,7 @@ final class StandstillChecker: SimulationChecker {
     let workspace = process.core.replica.workspace
     let time = simulation.quiescence.time(of: process, on: device)
     return workspace.sessions().compactMap { view in
-      // A turn of another device has the session until it ends or somebody takes it over.
+      // A turn of another device keeps the session until it ends or somebody takes it over.
       guard process.core.runsElsewhere[view.id] == nil,
         view.waiting > 0, view.host == device.files.device,
         simulation.hosts.mayStart(view.id, on: device),
@@ -85,7 +85,7 @@ final class StandstillChecker: SimulationChecker {
     }
   }
 
-  /// Whether an agent of any device has the session, or the message for another one.
+  /// Whether an agent of any device works in the session, or on the message in another one.
   private func isAtWork(
     in session: SessionID, on message: MessageID, _ simulation: Simulation
   ) -> Bool {
