@@ -47,30 +47,30 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   /// The bug in words.
   package var about: String {
     switch self {
-    case .ackBeforeFsync: "the server's store says that a batch is durable before it is"
-    case .commitBeforeFsync: "a device answers before its commit is on the disk"
-    case .outboxClearedAtSend: "what is sent leaves the outbox before it is acknowledged"
-    case .stampClampOff: "the server takes stamps however far ahead of its clock they are"
-    case .moveEventMissing: "observers are not told of moves"
-    case .unsentForgotten: "what the server does not have yet is forgotten at a restart"
-    case .intentsRunAgain: "agents get again what they had when their host died (with agents)"
-    case .startBeforeFsync: "agents begin before the disk has their intents (with agents)"
-    case .decidesTwice: "agents are told twice of what they asked (with requests)"
-    case .retractionLost: "what is taken back stays on the screen (with requests)"
-    case .notificationDropped: "a device does not take some notifications (with requests)"
+    case .ackBeforeFsync: "the server's store reports a batch as durable before it is"
+    case .commitBeforeFsync: "a device reports a command as done before its commit is on the disk"
+    case .outboxClearedAtSend: "sent operations leave the outbox before they are acknowledged"
+    case .stampClampOff: "the server accepts stamps however far ahead of its clock they are"
+    case .moveEventMissing: "observers do not receive moves"
+    case .unsentForgotten: "a restart loses the operations that the server lacks"
+    case .intentsRunAgain: "agents get the prompts of a dead host again (with agents)"
+    case .startBeforeFsync: "agents start before the disk has their intents (with agents)"
+    case .decidesTwice: "agents receive decisions twice (with requests)"
+    case .retractionLost: "retracted notifications stay on the screen (with requests)"
+    case .notificationDropped: "a device drops some notifications (with requests)"
     case .notificationsForgotten:
-      "what a device was told of is forgotten at a restart (with requests)"
-    case .pushNeverDue: "what a device does not answer for is never pushed (with requests)"
+      "a restart loses the received notifications (with requests)"
+    case .pushNeverDue: "notifications without an acknowledgement are never pushed (with requests)"
     case .silenceIsConsent:
-      "a change is in time unless the server says no, whether or not it has the change (with outcomes)"
+      "a change counts as in time unless the server denies it, even if it lacks the change (with outcomes)"
     case .approvedUnseen:
-      "a device says yes to what it does not show (with requests)"
-    case .undoStarts: "an undo lets start what it brings back (with agents)"
+      "a device approves a request that it does not show (with requests)"
+    case .undoStarts: "messages that an undo restores start (with agents)"
     case .undoStartsApart:
-      "an undo lets start what a device that is apart did not know of (with agents)"
-    case .undoTakesHistory: "an undo takes a session with its history away (with agents)"
+      "an undo of a device that is apart lets unknown messages start (with agents)"
+    case .undoTakesHistory: "an undo removes a session with its history (with agents)"
     case .mergedUnseen: "a device settles merged texts by itself"
-    case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
+    case .fanOutSkipsOne: "the fan-out of a batch misses one of its receivers"
     }
   }
 

@@ -95,7 +95,7 @@ struct ApartUndos {
     }
     if let after = stored { found += lost(from: before, to: after) }
     return found.map {
-      "\(turn.command) of device \(turn.device), which was apart: \($0) where it meets what others did"
+      "\(turn.command) of device \(turn.device), which was apart: \($0) at the server"
     }
   }
 

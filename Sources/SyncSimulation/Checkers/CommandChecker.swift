@@ -39,7 +39,7 @@ final class CommandChecker: SimulationChecker {
         return outcome.operations.isEmpty ? nil : "is not in the queue"
       }
       return place + 1 == position && queue.count == count
-        ? nil : "answers \(position) of \(count), stands at \(place + 1) of \(queue.count)"
+        ? nil : "reports \(position) of \(count), but is \(place + 1) of \(queue.count)"
     case .move(let messages, let target):
       return checkMove(messages, to: target, outcome.notice, from: before, to: workspace)
     case .moveThreads(let sessions, let target):
@@ -58,7 +58,7 @@ final class CommandChecker: SimulationChecker {
     case .resume(let session):
       return workspace.session(session)?.paused == true ? "stays paused" : nil
     case .setPriority(let message, let priority):
-      return (try? workspace.message(message))?.priority == priority ? nil : "has another one"
+      return (try? workspace.message(message))?.priority == priority ? nil : "has another priority"
     case .removeThreads(let sessions):
       let left = workspace.threadQueue().threads.map(\.session)
       return sessions.contains(where: left.contains) ? "stays in the thread queue" : nil
@@ -85,7 +85,7 @@ final class CommandChecker: SimulationChecker {
       return (try? workspace.message(message))?.heldUntil == time ? nil : "is held otherwise"
     case .setNotBefore(let message, let time):
       return (try? workspace.message(message))?.notBefore == time
-        ? nil : "has another time to start at"
+        ? nil : "has another start time"
     default:
       return nil
     }
@@ -107,7 +107,7 @@ final class CommandChecker: SimulationChecker {
       }
     guard moved.count == ids.count,
       let queue = neighbour.flatMap({ try? before.message($0) })?.session
-    else { return "names what is not there" }
+    else { return "names a message that is not there" }
     let old = (try? before.messageQueue(queue))?.messages ?? []
     var wanted = old.filter { !ids.contains($0.id) }
     let index: Int? =
@@ -152,7 +152,7 @@ final class CommandChecker: SimulationChecker {
   ) -> String? {
     guard shown == wanted else { return "gives \(shown), not \(wanted)" }
     switch notice {
-    case .unchanged: return shown == old ? nil : "answers that nothing changed"
+    case .unchanged: return shown == old ? nil : "reports that nothing changed"
     case .moved(let position):
       return shown.indices.contains(position - 1) && shown[position - 1] == first
         ? nil : "answers position \(position)"

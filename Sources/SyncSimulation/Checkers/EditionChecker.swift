@@ -104,7 +104,7 @@ final class EditionChecker: SimulationChecker {
     for (index, device) in simulation.devices.enumerated() {
       guard let workspace = device.process?.core.replica.workspace else { continue }
       if let other = otherThanRan(in: workspace).first {
-        return ["device \(index) shows of \(other) another text than its agent got"]
+        return ["device \(index) shows a text of \(other) that its agent did not get"]
       }
       for session in workspace.sessions() {
         for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {

@@ -96,17 +96,17 @@ final class ExecutionChecker: SimulationChecker {
       letOut[attempt] = Grant(
         token: dispatch.token, content: dispatch.content, serverRestores: serverRestores)
       guard let message = try? workspace.message(dispatch.message) else {
-        return "\(dispatch.message) was let out, and the server does not know it"
+        return "\(dispatch.message) was granted, but the server does not know it"
       }
       guard message.status == .queued else {
-        return "\(dispatch.message) was let out while \(message.status)"
+        return "\(dispatch.message) was granted while \(message.status)"
       }
       let waitsForALook = workspace.session(message.session)?.onMerge != .run
       guard !message.isMerged || !waitsForALook else {
-        return "\(dispatch.message) was let out merged, without a look"
+        return "\(dispatch.message) was granted with an unchecked merged text"
       }
       return DispatchRequest.contentDigest(message.content) == dispatch.content
-        ? nil : "\(dispatch.message) was let out with another text than the server knows"
+        ? nil : "\(dispatch.message) was granted with a text that the server does not have"
     }
   }
 
@@ -131,10 +131,10 @@ final class ExecutionChecker: SimulationChecker {
     // A device that is its own authority does not report its grants.
     if simulation.options.isAlone { return found }
     guard let grant else {
-      return found + ["\(order.message) started on device \(device), and nobody let it out"]
+      return found + ["\(order.message) started on device \(device) without a grant"]
     }
     if grant.content != DispatchRequest.contentDigest(order.text) {
-      found.append("the agent of \(order.message) got another text than was let out")
+      found.append("the agent of \(order.message) got a text that was not granted")
     }
     return found
   }
@@ -161,10 +161,10 @@ final class ExecutionChecker: SimulationChecker {
       if let success = succeeded[attempt.message], message.status == .queued,
         !wasFenced(attempt.message, success)
       {
-        found.append("\(attempt.message) was done, and waits again")
+        found.append("\(attempt.message) was done, but waits again")
       }
       if (message.run?.attempt ?? 0) < attempt.number {
-        found.append("nobody knows of attempt \(attempt.number) of \(attempt.message)")
+        found.append("no device knows of attempt \(attempt.number) of \(attempt.message)")
       }
     }
     return found

@@ -137,7 +137,7 @@ final class NotificationChecker: SimulationChecker {
       !isRefused(request, on: index), !isTakenBack(item, on: index, in: simulation),
       !core.notifications.contains(where: { $0.name == item.name })
     {
-      found.append("device \(index) was not told of \(request)")
+      found.append("device \(index) was not notified of \(request)")
     }
     if !found.isEmpty { simulation.results.execution.notifications.missedApprovals += 1 }
     return found

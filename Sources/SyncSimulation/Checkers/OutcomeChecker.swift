@@ -68,7 +68,7 @@ final class OutcomeChecker: SimulationChecker {
       let latest = grants[asked.race.message]?.map(\.attempt).max() ?? 0
       return latest > asked.race.knownAttempt
         ? []
-        : ["device \(device) is told that \(asked.race.message) began, and nobody let it out"]
+        : ["device \(device) learns that \(asked.race.message) began, without a grant"]
     default:
       return []
     }
@@ -105,7 +105,7 @@ final class OutcomeChecker: SimulationChecker {
       !promise.asked.made.allSatisfy({ $0.last <= grant.known[$0.replica] })
     else { return nil }
     let change = race.content == nil ? "withdrawal" : "edit"
-    return "device \(promise.device) is told that its \(change) of \(race.message) was in time, "
-      + "and attempt \(grant.attempt) started without it"
+    return "device \(promise.device) learns that its \(change) of \(race.message) was in time, "
+      + "but attempt \(grant.attempt) started without it"
   }
 }

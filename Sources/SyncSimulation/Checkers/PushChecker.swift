@@ -57,7 +57,7 @@ final class PushChecker: SimulationChecker {
       case .retract:
         retracted.insert(key)
         return alerts[key] == nil
-          ? ["\(key.name) is taken back from \(key.device), and was never pushed"] : []
+          ? ["\(key.name) is retracted from \(key.device), but was never pushed"] : []
       }
     default: break
     }
@@ -99,7 +99,7 @@ final class PushChecker: SimulationChecker {
       let since = waiting[key] ?? simulation.clock.now
       left[key] = since
       guard simulation.clock.now - since > PushChecker.waitMillisecondsMax else { continue }
-      found.append("\(name) waits for \(entry.device) since \(since), and is not pushed")
+      found.append("\(name) has waited for \(entry.device) since \(since) without a push")
     }
     waiting = left
     return found.sorted()
@@ -123,7 +123,7 @@ final class PushChecker: SimulationChecker {
       guard let request = alert.notification.request, !retracted.contains(key),
         !workspace.awaits(request, in: alert.notification.session)
       else { continue }
-      found.append("\(key.name) was pushed to \(key.device), is over, and was not taken back")
+      found.append("\(key.name) was pushed to \(key.device), ended, and was not retracted")
     }
     return found.sorted()
   }

@@ -70,7 +70,7 @@ final class RequestChecker: SimulationChecker {
           verdicts.map { Taken(verdict: $0, device: device) })
       }
       if let earlier = decided[request]?.decision {
-        return ["the agent of \(request) on device \(device) is told \(earlier), then \(decision)"]
+        return ["the agent of \(request) on device \(device) gets \(earlier), then \(decision)"]
       }
       return contradiction(of: request, decision) + unseen(request, decision)
     case .answerEnded(let index, let answer, let ending) where !hearsServer(index, simulation):
@@ -88,7 +88,7 @@ final class RequestChecker: SimulationChecker {
         outdated[answer.request]?.contains(told) != true
       else { return [] }
       return [
-        "device \(index) is told that \(answer.request) has \(told), and \(counts) was taken"
+        "device \(index) learns that \(answer.request) has \(told), but \(counts) was taken"
       ]
     default: break
     }
@@ -120,7 +120,7 @@ final class RequestChecker: SimulationChecker {
     // The same answer may be taken any number of times.
     if taken[request] == nil { simulation.results.execution.requests.answersTaken += 1 }
     if let earlier = standing(request), earlier != answer {
-      return ["of \(request) two answers are taken: \(earlier) and \(answer)"]
+      return ["two answers to \(request) are taken: \(earlier) and \(answer)"]
     }
     taken[request] = (answer, serverRestores)
     // A restored server does not know what the agent received.
@@ -133,7 +133,7 @@ final class RequestChecker: SimulationChecker {
     guard let device = decision.device, let taken = standing(request),
       device != taken.device || decision.ending != taken.verdict.ending
     else { return [] }
-    return ["the agent of \(request) is told \(decision), and \(taken) was taken"]
+    return ["the agent of \(request) gets \(decision), but \(taken) was taken"]
   }
 
   /// An agent may only do what the user who approved it was shown.
@@ -142,7 +142,7 @@ final class RequestChecker: SimulationChecker {
       let views = shown[request]?[device],
       !views.contains(SimulatedAgents.digest(of: request))
     else { return [] }
-    return ["the agent of \(request) may do what nobody on device \(device) was shown"]
+    return ["the agent of \(request) may do what device \(device) did not show"]
   }
 
   func settled(in simulation: Simulation) -> [String] {
@@ -152,7 +152,7 @@ final class RequestChecker: SimulationChecker {
         !simulation.agents.isOpen(request, asking.device, asking.life),
         simulation.devices[asking.device].life == asking.life
       else { continue }
-      found.append("the agent of \(request) on device \(asking.device) is never told")
+      found.append("the agent of \(request) on device \(asking.device) never gets a decision")
     }
     for device in simulation.devices {
       guard let workspace = device.process?.core.replica.workspace else { continue }

@@ -28,7 +28,7 @@ final class StandstillChecker: SimulationChecker {
       guard !simulation.hosts.mayStart(order.session, on: simulation.devices[device]) else {
         return []
       }
-      return ["\(order.message) begins on device \(device), whose people do not let it"]
+      return ["\(order.message) begins on device \(device), whose users do not allow it"]
     case .sampled: return sample(simulation)
     default: return []
     }
@@ -47,7 +47,7 @@ final class StandstillChecker: SimulationChecker {
     }
     for head in late.keys { since[head] = simulation.clock.now }
     return late.keys.map {
-      "\($0.message) could begin on device \($0.device) for a minute, and has not"
+      "\($0.message) could have begun on device \($0.device) a minute ago"
     }.sorted()
   }
 

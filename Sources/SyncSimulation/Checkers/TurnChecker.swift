@@ -54,7 +54,7 @@ final class TurnChecker: SimulationChecker {
       device.process?.core.isStoppedForLease(order.session) == true
     else { return [] }
     return [
-      "device \(device.index) stops the agent of \(order.message) in \(order.session), which nobody wanted"
+      "device \(device.index) stops the agent of \(order.message) in \(order.session) without a reason"
     ]
   }
 }

@@ -35,7 +35,7 @@ final class UndoChecker: SimulationChecker {
         let workspace = simulation.devices[index].process?.core.replica.workspace,
         workspace.session(order.session) == nil
       else { break }
-      return ["device \(index) stops \(order.message), whose session an undo took away"]
+      return ["device \(index) stops \(order.message), whose session an undo removed"]
     default: break
     }
     return []
@@ -51,7 +51,7 @@ final class UndoChecker: SimulationChecker {
         let now = try? after.message(message.id)
         return now?.run == message.run && now?.status == message.status
           && now?.content == message.content && now?.session == message.session
-          ? nil : "\(message.id), which was tried, is another"
+          ? nil : "\(message.id), which was tried, has changed"
       }
     }
   }
