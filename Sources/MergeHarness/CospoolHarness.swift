@@ -2,7 +2,7 @@ import ArgumentParser
 import CommandArguments
 import Foundation
 
-/// Simulated devices, a simulated server, and what conflicts come to; see README.md beside this.
+/// Simulates devices and a server, and shows how conflicts end; see README.md beside this file.
 @main
 struct CospoolHarness: AsyncParsableCommand {
   static let version = "0.1.0"
@@ -60,7 +60,7 @@ struct CospoolHarness: AsyncParsableCommand {
 }
 
 extension ExitCode {
-  /// Something that must hold does not.
+  /// A property does not hold.
   static let violation = ExitCode(1)
   /// A scenario file or an argument is wrong.
   static let usage = ExitCode(2)

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import SyncSimulation
 
-/// How fast the harness itself is.
+/// Measures the speed of the harness itself.
 struct BenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Basics
 import Foundation
 
-/// That a run is a function of its seed, wherever it is run.
+/// Shows that a run depends only on its seed, wherever it runs.
 struct HashesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hashes",

@@ -1,7 +1,7 @@
 import ArgumentParser
 import QueueOracle
 
-/// Every pair of actions.
+/// Runs every pair of actions.
 struct MatrixCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "matrix",
@@ -94,7 +94,7 @@ struct MatrixText {
       + (wrong == 0 ? "all agree" : "\(wrong) pairs do not agree")
   }
 
-  /// What is wrong, a few lines for each pair.
+  /// The faults, a few lines for each pair.
   var faults: String {
     verdicts.filter { !$0.faults.isEmpty }.map { verdict in
       "\(verdict.first) ∥ \(verdict.second)\n"

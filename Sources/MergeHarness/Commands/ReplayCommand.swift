@@ -24,7 +24,7 @@ struct RunArguments: ParsableArguments {
   @Option(help: "So many messages for hosts to run, as the run had; implies --agents.")
   var items = 0
 
-  /// Texts are told apart by characters of which there are no more.
+  /// Each text begins with a character of its own, and there are no more than that.
   static func check(items: Int) throws {
     guard (0...20_000).contains(items) else {
       throw ValidationError("--items takes 1 to 20000.")
@@ -46,7 +46,7 @@ struct RunArguments: ParsableArguments {
   }
 }
 
-/// One seed again.
+/// Runs one seed again.
 struct ReplayCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "replay",

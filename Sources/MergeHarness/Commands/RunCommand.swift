@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import SyncSimulation
 
-/// Many seeds of a profile.
+/// Runs many seeds of a profile.
 struct RunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
@@ -98,7 +98,7 @@ struct RunCommand: AsyncParsableCommand {
   }
 }
 
-/// What a sweep came to, in words and in JSON.
+/// The result of a sweep, in words and in JSON.
 enum SweepText {
   static func lines(of failure: SweepResult.Failure) -> String {
     let violation = failure.violation
