@@ -9,7 +9,7 @@ struct CospoolHarness: AsyncParsableCommand {
 
   static let configuration = CommandConfiguration(
     commandName: "cospool-harness",
-    abstract: "Runs conflicts between simulated devices and checks what comes of them.",
+    abstract: "Run conflicts between simulated devices and check the results.",
     discussion: """
       Examples:
         cospool-harness scenario conflict.json
@@ -20,9 +20,9 @@ struct CospoolHarness: AsyncParsableCommand {
         cospool-harness matrix
 
       Devices and server are the production code, under virtual time, in one process. A seed and a \
-      profile name a run for ever; the same run gives the same trace hash on every machine.
+      profile name a run permanently; the same run gives the same trace hash on every machine.
 
-      Exit code: 0 where everything holds, 1 where something does not, 2 for a mistake in the \
+      Exit code: 0 if everything holds, 1 if something does not, 2 for a mistake in the \
       arguments or in a scenario file, 130 after Ctrl-C.
       """,
     version: version,

@@ -54,15 +54,15 @@ package struct UnitChange: Equatable, Sendable {
   ) -> String {
     var text = reason
     text +=
-      wrote.map { "\nWhat it wrote:\n\($0)" }
-      ?? "\nWhat it wrote, where somebody may read it: \(command) logs\(scope)"
+      wrote.map { "\nIts output:\n\($0)" }
+      ?? "\nTo see its output, if you may read the log: \(command) logs\(scope)"
     if let problem {
       return text
-        + "\nThat could not be taken back: \(problem)\nRemove it: \(command) uninstall\(scope)"
+        + "\nThe former state could not be restored: \(problem)\nRemove it: \(command) uninstall\(scope)"
     }
     let wasService = wasThere || wasEnabled || wasActive
     text +=
-      wasService ? "\nThe service is again as it was before." : "\nThe service was removed again."
-    return text + " Correct what it says, and install it again."
+      wasService ? "\nThe former service was restored." : "\nThe service was removed again."
+    return text + " Correct the error, and install it again."
   }
 }

@@ -113,7 +113,7 @@ extension EndToEnd {
         _ = try called()
         try FileManager.default.removeItem(atPath: bed.path("programs/journalctl"))
         let again = try await server(install + ["7501"], in: bed)
-        #expect(again.code == 1 && again.standardError.contains("as it was before"), "\(again)")
+        #expect(again.code == 1 && again.standardError.contains("was restored"), "\(again)")
         #expect(again.standardError.contains("service logs --user"), "\(again)")
         #expect(try String(contentsOfFile: unit, encoding: .utf8) == text)
         #expect(

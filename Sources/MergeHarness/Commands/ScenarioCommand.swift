@@ -6,19 +6,19 @@ import Foundation
 struct ScenarioCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "scenario",
-    abstract: "Runs scenario files.",
+    abstract: "Run scenario files.",
     discussion: """
       Examples:
         cospool-harness scenario conflict.json
         cospool-harness scenario Tests/Scenarios/*.json
 
-      The language is described in Sources/MergeHarness/README.md.
+      Sources/MergeHarness/README.md describes the language.
       """)
 
   @Argument(help: "The files.", completion: .file(extensions: ["json"]))
   var files: [String]
 
-  @Flag(help: "A line for everything that happens, with its virtual time in milliseconds.")
+  @Flag(help: "Print a line for each event, with its virtual time in milliseconds.")
   var trace = false
 
   func run() throws {

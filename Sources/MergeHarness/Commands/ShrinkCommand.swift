@@ -8,7 +8,7 @@ import SyncSimulation
 struct ShrinkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "shrink",
-    abstract: "Makes a failing seed small and writes it as a scenario that still fails.",
+    abstract: "Make a failing seed small, and write it as a scenario that still fails.",
     discussion: """
       Examples:
         cospool-harness shrink --seed 17 --profile hostile
@@ -18,10 +18,10 @@ struct ShrinkCommand: ParsableCommand {
 
   @OptionGroup var chosen: RunArguments
 
-  @Option(help: "Where the scenario goes (default: shrunk-PROFILE-SEED.json).")
+  @Option(help: "The file of the scenario (default: shrunk-PROFILE-SEED.json).")
   var output: String?
 
-  @Option(help: "Runs to try at most.")
+  @Option(help: "The maximum number of runs to try.")
   var attempts = 2_000
 
   func validate() throws {

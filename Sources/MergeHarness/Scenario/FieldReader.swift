@@ -39,7 +39,7 @@ struct FieldReader {
     guard let extra = members.first else { return }
     let known =
       asked.isEmpty
-      ? "it has none" : "it has " + asked.map { "\"\($0)\"" }.joined(separator: ", ")
+      ? "it has no fields" : "it has " + asked.map { "\"\($0)\"" }.joined(separator: ", ")
     throw ScenarioError("\(what) has no field \"\(extra.key)\"; \(known)", at: extra.position)
   }
 

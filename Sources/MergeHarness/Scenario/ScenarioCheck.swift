@@ -53,10 +53,10 @@ struct ScenarioCheck {
 
   private mutating func add(_ label: Label) throws(ScenarioError) {
     guard label.name != "all", label.name != "server" else {
-      throw ScenarioError("\"\(label)\" has a meaning of its own here", at: label.position)
+      throw ScenarioError("\"\(label)\" has a special meaning here", at: label.position)
     }
     guard devices[label.name] == nil else {
-      throw ScenarioError("there is a device \"\(label)\" already", at: label.position)
+      throw ScenarioError("there is already a device \"\(label)\"", at: label.position)
     }
     devices[label.name] = isStrict ? .online : .unknown
   }
@@ -221,7 +221,7 @@ struct ScenarioCheck {
     let name = try name(of: machine)
     guard backups[name, default: []].insert(label.name).inserted else {
       throw ScenarioError(
-        "there is a backup \"\(label)\" of \(name) already", at: label.position)
+        "there is already a backup \"\(label)\" of \(name)", at: label.position)
     }
   }
 

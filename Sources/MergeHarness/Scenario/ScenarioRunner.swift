@@ -143,7 +143,7 @@ struct ScenarioRunner {
       let chosen = labels.map { Set($0.map(index)) }
       if !simulation.quiescence.settle(chosen, withinMilliseconds: Self.syncMillisecondsMax) {
         fail(
-          step, "sync does not come to an end",
+          step, "sync does not finish",
           expected: "quiet within \(Self.syncMillisecondsMax) virtual ms",
           simulation.quiescence.unsettled)
       }
@@ -232,7 +232,7 @@ struct ScenarioRunner {
       if actual != code {
         fail(
           step, "error of \(device)'s last command", expected: code,
-          actual ?? "none, it was taken")
+          actual ?? "none, it was performed")
       }
       return
     }
