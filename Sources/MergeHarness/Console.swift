@@ -3,7 +3,7 @@ import Foundation
 /// Writes lines for users.
 enum Console {
   static func write(_ text: String, to file: FileHandle = .standardOutput) {
-    // If nobody reads any more, that is no reason to fail.
+    // A reader that has gone away is no reason to fail.
     try? file.write(contentsOf: Data((text + "\n").utf8))
   }
 

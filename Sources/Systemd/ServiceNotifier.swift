@@ -50,7 +50,7 @@ package struct ServiceNotifier: Sendable {
     }
   }
 
-  /// Sends assignments such as `READY=1`, one in each line. If nobody listens any more, that is no
+  /// Sends assignments such as `READY=1`, one in each line. A manager that no longer listens is no
   /// reason to fail.
   package func send(_ state: String) { send(state, flags: 0) }
 

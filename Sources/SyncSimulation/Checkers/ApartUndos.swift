@@ -49,7 +49,7 @@ struct ApartUndos {
       guard stored != nil else { return [] }
       return entries.flatMap { take((try? PackedDelta.unpack($0.content.bytes)) ?? []) }
     case .joined, .rolledBack(.server):
-      // Known and unknown operations cannot be told apart any more.
+      // Known and unknown operations can no longer be distinguished.
       stored = turns.isEmpty ? nil : try? simulation.server.disk.storedWorkspace()
     case .reauthored(let index):
       turns.removeAll { $0.device == index }

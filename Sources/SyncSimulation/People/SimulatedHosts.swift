@@ -138,7 +138,7 @@ final class SimulatedHosts: SimulationPart {
     simulation.devices.end(device, losesPower: false)
   }
 
-  /// Users let everything run again, and nobody works at an agent's prompt.
+  /// Users let everything run again, and no user works at an agent's prompt.
   func heal(_ device: SimulatedDevice) {
     guard let host = device.process?.host else { return }
     if host.isDraining { return simulation.devices.end(device, losesPower: false) }
