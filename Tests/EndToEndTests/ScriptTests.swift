@@ -20,7 +20,7 @@ extension EndToEnd {
         let process = try script("intent.sh", in: bed)
         #expect(try await process.ended(within: 240) == .code(0), "\(process.transcript)")
         for report in ["F1", "F2", "F3", "F4", "F12"] {
-          #expect(process.standardOutput.contains("\(report): as a person expects"))
+          #expect(process.standardOutput.contains("\(report): as users expect"))
         }
       }
     }
