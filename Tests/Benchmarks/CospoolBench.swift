@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// The command line of the benchmarks; what is measured stands in RESULTS.md beside this file.
+/// The command line of the benchmarks; RESULTS.md beside this file describes the measurements.
 @main
 struct CospoolBench: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -100,7 +100,7 @@ struct CospoolBench: ParsableCommand {
     }
   }
 
-  /// Tells the person something without touching the results on standard output.
+  /// Shows the user a message without changing the results on standard output.
   static func note(_ message: String) {
     FileHandle.standardError.write(Data("cospool-bench: \(message)\n".utf8))
   }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// Lets seeded hostile clients loose on a real server.
+/// Runs seeded hostile clients against a real server.
 @main
 struct CospoolHostile: ParsableCommand {
   static let configuration = CommandConfiguration(
