@@ -135,7 +135,7 @@ struct Workload {
   /// The next command of a user on a device.
   mutating func action(on device: SimulatedDevice) -> UserAction? {
     guard let workspace = device.process?.core.replica.workspace else { return nil }
-    // A user who waits for a connection sometimes undoes.
+    // A user who waits for a connection sometimes undoes or redoes.
     if hostCount > 0, device.process?.core.apart() != nil, generator.chance(25) {
       return .command(
         generator.chance(70) ? .undo(change: nil, skip: false) : .redo(change: nil))
