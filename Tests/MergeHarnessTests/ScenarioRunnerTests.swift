@@ -42,7 +42,7 @@ import Testing
     try expectFailure(
       #""on": "all", "paused": {"session": "s", "value": true}"#, actual: "false")
     try expectFailure(
-      #""on": "a", "error": "queueFull""#, actual: "none, it was taken", devices: 1)
+      #""on": "a", "error": "queueFull""#, actual: "none, it was performed", devices: 1)
     try expectFailure(
       #""on": "all", "equal": false"#, actual: "the same state everywhere", devices: 1)
   }
