@@ -52,7 +52,7 @@ import Testing
     #expect(
       elements.map(\.position) == [
         TextPosition(line: 2, column: 9), TextPosition(line: 3, column: 2),
-        // The family is seven scalars.
+        // The family emoji is seven scalars.
         TextPosition(line: 3, column: 6), TextPosition(line: 3, column: 18),
       ])
   }
@@ -133,7 +133,7 @@ import Testing
     expectError(String(repeating: "{\"a\":", count: 100_000), at: 1, 501, "levels deep")
   }
 
-  /// Every cut and every changed byte of a real file is read or refused; nothing traps.
+  /// A real file that is cut anywhere or has any byte changed is read or refused; nothing traps.
   @Test func noCutAndNoChangeTraps() throws {
     let text = """
       {"name": "näme 👩‍👩‍👧", "devices": ["a"], "n": -1.5e3, "x": "\\uD83D\\uDE00",
@@ -154,7 +154,7 @@ import Testing
     #expect(refused > bytes.count * 6)
   }
 
-  /// What it reads, Foundation reads as well, and the same.
+  /// Foundation reads whatever it reads, with the same result.
   @Test func foundationAgrees() throws {
     let texts = [
       #"{"a":[1,2,{"b":"c"}],"d":"\u00e9\n\ud83d\ude00"}"#, "[true,false,null]", "[[],{},\"\"]",

@@ -16,7 +16,7 @@ import Testing
     return ScenarioRunner.run(try ScenarioParser.parse(Array(text.utf8)))
   }
 
-  /// The expectation fails on `devices` devices, with this in place of what was expected.
+  /// Expects that the expectation fails on `devices` devices, and that this was found instead.
   private func expectFailure(
     _ expectation: String, actual: String, devices: Int = 2,
     _ location: SourceLocation = #_sourceLocation

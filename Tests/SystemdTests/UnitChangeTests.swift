@@ -27,7 +27,7 @@ import Testing
     #expect(text.contains("Its output:\nwhy\n") && text.contains("was restored"))
     let stuck = change.failure("no.", wrote: "why", problem: "full.", command: "c")
     #expect(stuck.hasSuffix("full.\nRemove it: c uninstall") && !stuck.contains("was restored"))
-    // A package's ran before.
+    // A package's service ran before.
     let package = self.change(wasThere: false, isOn: true)
     #expect(
       package.failure("no.", wrote: nil, problem: nil, command: "c").contains("was restored"))
