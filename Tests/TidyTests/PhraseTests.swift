@@ -6,17 +6,17 @@ import Testing
   /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
   /// ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 244, "nobody knows": 15, "nobody can": 17, "of which nobody": 3,
+    "nobody": 193, "nobody knows": 11, "nobody can": 14, "of which nobody": 3,
     "as long as nobody": 1,
-    "is told": 77, "are told": 11, "was told": 28, "be told": 13, "tells of": 3,
-    "asks leave": 5, "asks for leave": 5, "ask for leave": 0, "leave is": 1,
-    "stands still": 10, "stand still": 1, "stands there": 16, "what stands": 43, "what lies": 5,
-    "what is over": 2, "that are over": 4, "what became of": 26, "is harmless": 1,
-    "let in": 17, "lets in": 4, "goes on without": 4, "gives back": 1, "is due": 18, "stays so": 2,
-    "where nothing": 40, "where nobody": 17, "where somebody": 3, "where none": 27,
-    "where it is not": 21, "where it does not": 8, "where there is": 41, "where there are": 10,
-    "where one is": 2, "where that is": 14, "takes no": 9, "is no json": 1, "is no uuid": 0,
-    "it is said": 2, "anew": 50,
+    "is told": 49, "are told": 6, "was told": 17, "be told": 13, "tells of": 3,
+    "asks leave": 4, "asks for leave": 2, "ask for leave": 0, "leave is": 1,
+    "stands still": 9, "stand still": 1, "stands there": 16, "what stands": 29, "what lies": 4,
+    "what is over": 2, "that are over": 4, "what became of": 18, "is harmless": 1,
+    "let in": 13, "lets in": 1, "goes on without": 4, "gives back": 0, "is due": 18, "stays so": 2,
+    "where nothing": 31, "where nobody": 15, "where somebody": 1, "where none": 25,
+    "where it is not": 18, "where it does not": 8, "where there is": 38, "where there are": 9,
+    "where one is": 1, "where that is": 13, "takes no": 8, "is no json": 1, "is no uuid": 0,
+    "it is said": 2, "anew": 33,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {
