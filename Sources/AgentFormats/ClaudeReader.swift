@@ -79,7 +79,7 @@ package struct ClaudeReader: AgentOutputReader {
       return .failed(reason: reason)
     }
     guard end.isClean else {
-      return .failed(reason: "The agent said success, and ended with \(end.description).")
+      return .failed(reason: "The agent reported success but ended with \(end.description).")
     }
     if didAnswer || result.turns ?? (result.text.isEmpty ? 0 : 1) > 0 {
       return .succeeded(summary: result.text)
@@ -110,7 +110,7 @@ package struct ClaudeReader: AgentOutputReader {
   package static func tookForCommand(_ answer: String) -> String {
     let said = answer.isEmpty ? "." : ": \"\(answer.cut(to: ClaudeCommand.answerBytesMax))\""
     return "The agent took this for its own command\(said) "
-      + "To send it as text, put a word in front of the slash."
+      + "To send it as text, put a word before the slash."
   }
 
   /// `Claude AI usage limit reached|1700000000`, in seconds.

@@ -53,7 +53,7 @@ package struct CodexReader: AgentOutputReader {
     case .completed where end.isClean:
       return .succeeded(summary: lastMessage)
     case .completed:
-      return .failed(reason: "The agent said success, and ended with \(end.description).")
+      return .failed(reason: "The agent reported success but ended with \(end.description).")
     case .failed(let reason):
       return judged(reason, now: now)
     case .open:

@@ -129,7 +129,7 @@ private struct Line {
       texts.append(argument)
     } else if OptionTable.builtIn.contains(argument) {
       throw fault(
-        "\(argument) stands alone behind the command's words. If it is a text, write -- before it.")
+        "\(argument) must be the command's only argument. If it is a text, write -- before it.")
     } else if let takesValue = table.takesValue(argument) {
       options.append(argument)
       if takesValue { try takeValue(of: argument) }
@@ -169,7 +169,7 @@ private struct Line {
       // A number may be a value that the option refuses.
       guard value.contains(where: \.isWhitespace) || Double(value) != nil else {
         throw fault(
-          "\(value) is no option of this command. If it is the value of \(option), write "
+          "\(value) is not an option of this command. If it is the value of \(option), write "
             + "\(option)=\(value)")
       }
       options[options.count - 1] = "\(option)=\(value)"
@@ -182,10 +182,10 @@ private struct Line {
   private func refusal(of argument: String) -> ArgumentFault {
     let short = String(argument.prefix(2))
     if table.takesValue(short) == true {
-      return fault("Write \(short) \(argument.dropFirst(2)), with a space between.")
+      return fault("Write \(short) \(argument.dropFirst(2)), with a space in between.")
     }
     return fault(
-      "\(argument) is no option of this command. If it is a text, write -- before it.")
+      "\(argument) is not an option of this command. If it is a text, write -- before it.")
   }
 
   private func fault(_ message: String) -> ArgumentFault {

@@ -89,7 +89,7 @@ import Testing
     #expect(
       ClaudeReader.tookForCommand(text)
         == "The agent took this for its own command: \"\(text)\" "
-        + "To send it as text, put a word in front of the slash.")
+        + "To send it as text, put a word before the slash.")
   }
 
   @Test(arguments: [

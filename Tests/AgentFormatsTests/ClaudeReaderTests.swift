@@ -80,7 +80,7 @@ import Testing
   @Test func aSuccessWithAnotherExitCodeIsAFailure() {
     #expect(
       read(Self.result, end: .exited(code: 1)).verdict
-        == .failed(reason: "The agent said success, and ended with exit code 1."))
+        == .failed(reason: "The agent reported success but ended with exit code 1."))
   }
 
   @Test func workAfterAResultNeedsAnother() {

@@ -52,7 +52,7 @@ import Testing
         == .failed(reason: "Reconnecting... 1/5"))
     #expect(
       read(Transcripts.codex, end: .signalled(15)).verdict
-        == .failed(reason: "The agent said success, and ended with signal 15."))
+        == .failed(reason: "The agent reported success but ended with signal 15."))
   }
 
   @Test func aLimitNamesItsWait() {
