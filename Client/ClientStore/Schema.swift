@@ -14,33 +14,34 @@ enum Schema {
 
   /// The log, and the data of sync.
   private static let queues = """
-    -- What was stored together, in order of arrival: a packed delta each.
+    -- What was stored together is one entry, in order of arrival: a packed delta.
     CREATE TABLE entries (
       id INTEGER PRIMARY KEY, is_local INTEGER NOT NULL, delta BLOB NOT NULL
     ) STRICT;
-    -- Which operations an entry holds.
+    -- The operations of each entry.
     CREATE TABLE entry_ranges (
       replica INTEGER NOT NULL, last_seq INTEGER NOT NULL, entry INTEGER NOT NULL
         REFERENCES entries (id) ON DELETE CASCADE,
       first_seq INTEGER NOT NULL, PRIMARY KEY (replica, last_seq, entry)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX entry_ranges_by_entry ON entry_ranges (entry);
-    -- 'base': the server's snapshot that the entries build on. 'cache': the state up to an
-    -- entry, for opening quickly.
+    -- 'base': the server's snapshot on which the entries build. 'cache': the state up to an entry,
+    -- to open quickly.
     CREATE TABLE images (
       kind TEXT PRIMARY KEY CHECK (kind IN ('base', 'cache')), entry INTEGER NOT NULL,
       snapshot BLOB NOT NULL
     ) STRICT;
-    -- What entries told that a snapshot took the place of, by their places; JSON. Bounded.
+    -- The history of entries that a snapshot replaced, by their places; JSON. Bounded.
     CREATE TABLE journal (
       entry INTEGER NOT NULL, number INTEGER NOT NULL, at INTEGER, event BLOB NOT NULL,
       PRIMARY KEY (entry, number)
     ) STRICT, WITHOUT ROWID;
-    -- Operations made here that the server's log is not known to hold: of each replica one range.
+    -- Operations of this device that the server's log is not known to hold: one range of each
+    -- replica.
     CREATE TABLE outbox (
       replica INTEGER PRIMARY KEY, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL
     ) STRICT;
-    -- Where the server's log holds the ends of acknowledged batches. Bounded.
+    -- The places of acknowledged batches' ends in the server's log. Bounded.
     CREATE TABLE receipts (
       log_position INTEGER NOT NULL, replica INTEGER NOT NULL, last_seq INTEGER NOT NULL,
       PRIMARY KEY (log_position, replica, last_seq)
@@ -50,11 +51,11 @@ enum Schema {
 
   /// Data of this device alone.
   private static let device = """
-    -- What this device can undo and redo, by rising number. Bounded.
+    -- The changes that this device can undo and redo, by increasing number. Bounded.
     CREATE TABLE undo (
       number INTEGER PRIMARY KEY, is_undone INTEGER NOT NULL, steps BLOB NOT NULL
     ) STRICT;
-    -- What was begun in a session and not sent; of this device alone. Bounded.
+    -- Unsent drafts of sessions, on this device alone. Bounded.
     CREATE TABLE drafts (
       session TEXT PRIMARY KEY, text BLOB NOT NULL, updated_at INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
@@ -66,8 +67,8 @@ enum Schema {
       -- Whether it is the text of a request that an agent here waits for.
       is_request INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-    -- Messages on their way out, by box; '' is the sync's, whose states follow from
-    -- `outbox`. Bounded.
+    -- Messages on their way out, by box. '' is the sync's, whose states follow from `outbox`.
+    -- Bounded.
     CREATE TABLE outgoing (
       box TEXT NOT NULL, sequence INTEGER NOT NULL, message TEXT NOT NULL,
       session TEXT NOT NULL, content BLOB NOT NULL, status TEXT NOT NULL,
@@ -75,18 +76,18 @@ enum Schema {
       delivered_at INTEGER, last_error TEXT, PRIMARY KEY (box, message)
     ) STRICT, WITHOUT ROWID;
     CREATE UNIQUE INDEX outgoing_by_sequence ON outgoing (box, sequence);
-    -- The last number each box has given, so that none comes twice.
+    -- The last number of each box, so that none is used twice.
     CREATE TABLE boxes (box TEXT PRIMARY KEY, last_sequence INTEGER NOT NULL) STRICT;
     """
 
   /// Data about execution.
   private static let execution = """
-    -- Prompts that agents here got and of which nobody said what became of them.
+    -- Prompts that agents here got, and whose outcome is not known.
     CREATE TABLE intents (
       message TEXT PRIMARY KEY, session TEXT NOT NULL, attempt INTEGER NOT NULL,
       token INTEGER NOT NULL, prompt BLOB NOT NULL
     ) STRICT, WITHOUT ROWID;
-    -- What the device granted itself while it had no server.
+    -- The device's grants to itself while it had no server.
     CREATE TABLE own_leases (
       session TEXT PRIMARY KEY, token INTEGER NOT NULL, device TEXT, store INTEGER
     ) STRICT, WITHOUT ROWID;
@@ -101,24 +102,24 @@ enum Schema {
       session TEXT NOT NULL, agent TEXT NOT NULL, conversation TEXT NOT NULL,
       PRIMARY KEY (session, agent)
     ) STRICT, WITHOUT ROWID;
-    -- The sessions that somebody at this device let it run.
+    -- The sessions that a user at this device allowed to run here.
     CREATE TABLE consents (session TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
-    -- Answers to requests of tasks that were given here and neither taken nor refused.
+    -- Answers to requests of tasks that were given here and neither accepted nor refused yet.
     CREATE TABLE answers (
       request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
       text BLOB NOT NULL, given_at INTEGER NOT NULL,
-      -- What its author was shown, as 64 digits.
+      -- The digest of what its author was shown, as 64 digits.
       digest TEXT,
-      -- Whether it was on its way once, and may have arrived.
+      -- Whether it was sent once, and may have arrived.
       was_sent INTEGER NOT NULL
     ) STRICT, WITHOUT ROWID;
-    -- Answers that the device took as its own authority; kept for 7 days.
+    -- Answers that the device accepted as its own authority; kept for 7 days.
     CREATE TABLE own_verdicts (
       request TEXT PRIMARY KEY, session TEXT NOT NULL, verdict INTEGER NOT NULL,
       device TEXT NOT NULL, text BLOB NOT NULL, taken_at INTEGER NOT NULL, digest TEXT
     ) STRICT, WITHOUT ROWID;
-    -- What the server's inbox held for this device, by name: those that stand, and for some
-    -- days those that do not, so that none is shown twice.
+    -- The entries of the server's inbox for this device, by name: shown ones, and for some days
+    -- ended ones, so that none is shown twice.
     CREATE TABLE notifications (
       replica INTEGER NOT NULL, seq INTEGER NOT NULL, received_at INTEGER NOT NULL,
       position INTEGER NOT NULL, category INTEGER NOT NULL, is_missed INTEGER NOT NULL,

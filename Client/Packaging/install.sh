@@ -1,9 +1,9 @@
 #!/bin/sh
-# Installs Cospool from where a release is served: checks signature and checksum, and installs the Debian package
-# if that can be done, else unpacks the archive.
+# Installs Cospool from the address of a release. It checks signature and checksum, and installs the Debian package if
+# possible; otherwise it unpacks the archive.
 #   install.sh --from URL [--server] [--prefix DIR] [--key FILE] [--dry-run | --check]
-# URL is the folder with SHA256SUMS, which comes from the same place as the files: without a key it shows a broken
-# download, not a bad place. Nothing but the package is touched; "cospool setup" does the rest.
+# URL is the folder with SHA256SUMS. That file has the same source as the others, so without a key it only reveals a
+# broken download, not a bad source. The script changes only the package; "cospool setup" does the rest.
 set -eu
 umask 022
 
@@ -15,13 +15,13 @@ keyfile='' insecure='' from='' package=cospool prefix='' dry='' check='' place='
 usage() {
   cat <<TEXT
 usage: install.sh --from URL [--server] [--prefix DIR] [--key FILE] [--dry-run | --check]
-  --from URL    the folder of a release: SHA256SUMS and what it names
-  --server      cospool-server instead of cospool and cospoold
+  --from URL    the folder of a release, with SHA256SUMS and the files that it names
+  --server      install cospool-server instead of cospool and cospoold
   --prefix DIR  unpack there instead of installing a package (bin, share); default ~/.local
-  --key FILE    the public key of releases, as gpg --export writes it: what it did not sign is not installed
-  --insecure    take http:// from another machine without a key
-  --dry-run     say what would be done
-  --check       only compare versions: 0 up to date, 10 a newer one is there
+  --key FILE    install only what this public key signed; the format is that of gpg --export
+  --insecure    accept http:// from another machine without a key
+  --dry-run     print the commands without running them
+  --check       only compare versions; exit code 0: up to date, 10: a newer one is available
 TEXT
 }
 
@@ -62,29 +62,29 @@ done
 }
 
 case $from in
-*://*@*) fail "an address with @ in it names another machine than it seems to" ;;
+*://*@*) fail "the address contains @, so it may hide the machine that it names; remove that part" ;;
 https://* | file://*) ;;
 http://127.0.0.1/* | http://127.0.0.1:[0-9]* | http://localhost/* | http://localhost:[0-9]* | http://'[::1]'[:/]*) ;;
 http://*)
   [ -n "$insecure$key$keyfile" ] ||
-    fail "whoever is on the way changes what http:// brings: use https://, or --key, or say --insecure"
+    fail "http:// files can be changed in transit; use https:// or --key, or accept the risk with --insecure"
   ;;
 *) fail "--from takes an https://, http:// or file:// address" ;;
 esac
 
 have() { command -v "$1" >/dev/null 2>&1; }
-fetch() { # fetch URL FILE: what is asked for by https stays with https
+fetch() { # fetch URL FILE; an https address is never redirected to http
   if have curl; then
     curl -fsSL --proto "=${from%%:*},https" --proto-redir '=https' -o "$2" "$1"
   elif have wget; then
-    # It cannot be held to https, so it follows nothing.
+    # wget cannot be limited to https, so it follows no redirects.
     wget -q --max-redirect=0 -O "$2" "$1"
   else
-    fail "neither curl nor wget is here"
+    fail "neither curl nor wget is installed; install one of them"
   fi || fail "$1 cannot be fetched"
 }
 
-# do_it COMMAND…: runs it, or says it.
+# do_it COMMAND…: runs the command, or prints it.
 do_it() {
   if [ -n "$dry" ]; then echo "would run: $*"; else "$@"; fi
 }
@@ -94,9 +94,9 @@ machine=$(uname -m)
 case $machine in
 x86_64) architecture=amd64 ;;
 aarch64) architecture=arm64 ;;
-*) fail "there is no release for $machine" ;;
+*) fail "there is no release for $machine; build from source (Client/INSTALLING.md)" ;;
 esac
-have sha256sum || fail "there is no sha256sum: the download cannot be checked"
+have sha256sum || fail "sha256sum is not installed, so the download cannot be checked"
 
 as_root=''
 if [ "$(id -u)" -ne 0 ]; then
@@ -110,7 +110,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fetch "$from/SHA256SUMS" "$work/SHA256SUMS"
 if [ -n "$keyfile$key" ]; then
-  have gpgv || fail "there is no gpgv (Debian: gpgv): the signature cannot be checked"
+  have gpgv || fail "gpgv is not installed (Debian: gpgv), so the signature cannot be checked"
   fetch "$from/SHA256SUMS.sig" "$work/SHA256SUMS.sig"
   if [ -n "$keyfile" ]; then cp "$keyfile" "$work/key"; else echo "$key" | base64 -d >"$work/key"; fi
   gpgv --quiet --keyring "$work/key" "$work/SHA256SUMS.sig" "$work/SHA256SUMS" 2>"$work/said" ||
@@ -127,17 +127,17 @@ if [ -n "$check" ]; then
   offered=${file#"$package"?} offered=${offered%%[-_]*}
   program=${prefix:+$prefix/bin/}$package
   [ -n "$prefix" ] || have "$program" || program=${HOME-}/.local/bin/$package
-  have "$program" || fail "$package is not installed${prefix:+ in $prefix/bin}; $offered is to be had"
+  have "$program" || fail "$package is not installed${prefix:+ in $prefix/bin}; $offered is available"
   installed=$("$program" --version)
   newest=$(printf '%s\n%s\n' "$installed" "$offered" | sort -V | tail -n 1)
-  echo "$package: $installed is installed, $offered is to be had"
+  echo "$package: $installed is installed, $offered is available"
   [ "$newest" = "$installed" ] || exit 10
   exit 0
 fi
 echo "install: $from/$file"
 fetch "$from/$file" "$work/$file"
 (cd "$work" && echo "$line" | sha256sum -c --quiet -) ||
-  fail "$file is not what SHA256SUMS says; nothing was installed"
+  fail "the checksum of $file differs from SHA256SUMS; nothing was installed"
 
 if [ $kind = deb ]; then
   if have apt-get; then
@@ -148,11 +148,11 @@ if [ $kind = deb ]; then
     do_it $as_root dpkg -i "$work/$file"
   fi
 else
-  have xz || fail "there is no xz, with which the archive is packed"
+  have xz || fail "xz is not installed, so the archive cannot be unpacked"
   prefix=${prefix:-${HOME:?}/.local}
   tar -C "$work" -xf "$work/$file"
   do_it mkdir -p "$prefix/bin"
-  # In the place of programs that may run: those go on as they were.
+  # Replaces files of programs that may run; those continue with the old file.
   for program in "$work/${file%.tar.xz}/bin/"*; do
     new=$prefix/bin/.${program##*/}.new
     do_it cp "$program" "$new"
@@ -167,13 +167,13 @@ else
   fi
   case ":$PATH:" in
   *":$prefix/bin:"*) ;;
-  *) place=$prefix/bin/ && echo "install: $prefix/bin is not in PATH: add it there" ;;
+  *) place=$prefix/bin/ && echo "install: $prefix/bin is not in PATH; add it" ;;
   esac
 fi
 case $package,$kind,$prefix in
 cospool,*) echo "next: ${place}cospool setup" ;;
 *,deb,*) echo "next: sudo cospool-server pair; its options are in /etc/default/cospool-server" ;;
-# The machine's service is shown no homes.
+# The machine's service has no access to home directories.
 *,/home/* | *,"${HOME:-/root}"/*) echo "next: $prefix/bin/cospool-server service install --user" ;;
 *) echo "next: sudo $prefix/bin/cospool-server service install" ;;
 esac

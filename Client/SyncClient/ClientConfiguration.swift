@@ -10,7 +10,7 @@ public struct ClientConfiguration: Sendable {
   public var deviceName: String
   /// The settings of the queues on this device.
   public var settings: DeviceSettings
-  /// A PEM file with roots to trust besides the system's, for `wss`.
+  /// A PEM file with roots to trust in addition to the system's, for `wss`.
   public var certificateFile: String?
 
   /// Makes a configuration.

@@ -56,7 +56,7 @@ extension Engine {
     }
   }
 
-  /// One that is made again under the name of a session that was deleted begins a new conversation.
+  /// A session that is made again under the name of a deleted one begins a new conversation.
   func forgetConversations(_ touched: TouchedQueues) {
     for session in touched.sessions
     where state.core.replica.workspace.host(of: session) == nil {

@@ -120,7 +120,7 @@ actor Engine {
     return value
   }
 
-  /// Reads or writes data of the store beside the queues, in a turn of its own.
+  /// Reads or writes data of the store other than the queues, in a turn of its own.
   ///
   /// - Throws: `.queue(.persistenceFailed)`, `.closed`.
   func withStore<Value: Sendable>(

@@ -77,7 +77,7 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
       isAnnounced: kept.isAnnounced)
   }
 
-  /// Whether it stands until somebody answers or chooses.
+  /// Whether it stays until somebody answers or chooses.
   package var awaitsPerson: Bool { request != nil || message != nil }
 
   static func id(of name: OperationID) -> String {

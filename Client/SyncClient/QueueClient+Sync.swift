@@ -18,7 +18,7 @@ extension QueueClient {
         group.addTask { await self.serve(id) }
       }
       await engine.endRunning()
-      // The connections are told to close; the sync of the files would continue.
+      // The connections are closing; the sync of the files would continue.
       group.cancelAll()
     }
   }

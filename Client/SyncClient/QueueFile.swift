@@ -10,8 +10,8 @@ struct QueueFile: Codable {
   var version: Int
   var sessionId: String
   var messages: [Message]
-  /// `run` if the session's messages start whose text was merged; this program's addition, left out where they
-  /// wait, as whatever else it says.
+  /// `run` if messages of the session with a merged text start; this program's addition, left out
+  /// if they wait, as with any other value.
   var onMerge: String?
 
   /// A message; `attachments`, `editions` and `later` are this program's additions, which others ignore.

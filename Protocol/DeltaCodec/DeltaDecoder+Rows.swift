@@ -196,7 +196,7 @@ extension DeltaDecoder {
       guard let neighbour else { throw invalid(.modes, "clears a neighbour that is not there") }
       return [global(neighbour)]
     case DeltaFormat.ClearsTag.same:
-      guard let same else { throw invalid(.modes, "clears the same where nothing was named") }
+      guard let same else { throw invalid(.modes, "clears the same, but nothing was named") }
       return same
     default:
       let count =

@@ -39,7 +39,7 @@ package final class SnapshotSessions: PackedSessions {
     for (replica, highest) in zip(part.replicas, part.context.highest)
     where highest > Int64(known[replica] ?? 0) {
       throw DecodingFault(
-        .invalidValue, at: part.numbers.position, "a part holds something nobody wrote")
+        .invalidValue, at: part.numbers.position, "a part holds something that no operation wrote")
     }
   }
 

@@ -1,9 +1,9 @@
 import Dispatch
 
-/// Work that must not be waited for longer than so.
+/// Work with a time limit.
 package enum Deadline {
-  /// What the work says, or `otherwise` where it takes too long; the work is cancelled then, and not
-  /// waited for.
+  /// The result of the work, or `otherwise` if it takes too long; then the work is cancelled
+  /// without waiting for it.
   package static func value<Value: Sendable>(
     within limit: Duration, otherwise: Value, _ work: @escaping @Sendable () async -> Value
   ) async -> Value {
@@ -21,7 +21,7 @@ package enum Deadline {
     return otherwise
   }
 
-  /// What blocks its thread, on one of its own.
+  /// Runs blocking work on its own thread.
   package static func blocking<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async
     -> Value
   {

@@ -1,4 +1,4 @@
-/// What one check of `cospool doctor` or `cospool-server doctor` found.
+/// A finding of a check of `cospool doctor` or `cospool-server doctor`.
 package struct DoctorFinding: Equatable, Sendable, Encodable {
   package enum Severity: String, Equatable, Sendable, Encodable, CaseIterable, Comparable {
     case ok, info, warning, error
@@ -8,17 +8,18 @@ package struct DoctorFinding: Equatable, Sendable, Encodable {
     }
   }
 
-  /// What `--fix` may do by itself: it takes rights away from others, and changes no content.
+  /// A repair that `--fix` may do by itself: it removes permissions of others, and changes no
+  /// content.
   package enum Repair: Equatable, Sendable {
     case mode(path: String, bits: Int)
   }
 
   private enum CodingKeys: String, CodingKey { case code, severity, what, fix }
 
-  /// The same from version to version, for scripts.
+  /// The same in all versions, for scripts.
   package var code: String
   package var severity: Severity
-  /// What was found.
+  /// What the check found.
   package var what: String
   /// What to do about it.
   package var fix: String?

@@ -11,10 +11,10 @@
   import Darwin
 #endif
 
-/// What a doctor prints.
+/// The output of a doctor.
 package struct DoctorReport: Encodable, Sendable {
   package var findings: [DoctorFinding]
-  /// What was wrong and was corrected.
+  /// The problems that were corrected.
   package var repaired: [String]
   package var worst: DoctorFinding.Severity
 
@@ -24,11 +24,12 @@ package struct DoctorReport: Encodable, Sendable {
     worst = findings.map(\.severity).max() ?? .ok
   }
 
-  /// Looks; where it may, corrects what can be corrected safely, and looks again.
+  /// Runs the checks, corrects what can be corrected safely if that is allowed, and runs them
+  /// again.
   ///
   /// - Parameters:
-  ///   - limit: of a check. Those that are done again have what is left of it, a second at least.
-  ///   - look: does the checks, each within the limit that it is given.
+  ///   - limit: the time limit of a check. The second run has the rest of it, at least a second.
+  ///   - look: runs the checks, each within the given limit.
   package static func looking(
     repairing: Bool, within limit: Duration, _ look: (Duration) async -> [DoctorFinding]
   ) async -> DoctorReport {
@@ -37,28 +38,28 @@ package struct DoctorReport: Encodable, Sendable {
     guard repairing else { return DoctorReport(findings) }
     let repaired = findings.filter { $0.repair?.done() == true }.map(\.what)
     guard !repaired.isEmpty else { return DoctorReport(findings) }
-    // Whole seconds: they may be told.
+    // Whole seconds, because a finding may name them.
     let left = ((limit - begin.duration(to: .now)) / .seconds(1)).rounded(.up)
     return DoctorReport(await look(.seconds(max(1, left))), repaired: repaired)
   }
 
-  /// Whether the program ends with a failure.
+  /// Whether the program exits with a failure.
   ///
-  /// - Parameter strict: whether a warning is one, too.
+  /// - Parameter strict: whether a warning counts as a failure, too.
   package func isBad(strict: Bool) -> Bool { worst >= (strict ? .warning : .error) }
 
-  /// One line of JSON; it only ever gains fields.
+  /// One line of JSON; new versions only add fields.
   package func json() throws -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     return String(decoding: try encoder.encode(self), as: UTF8.self)
   }
 
-  /// The worst first; what is well is counted, or shown where that is asked for.
+  /// The findings, the worst first; passed checks are counted, or shown if requested.
   ///
   /// - Parameters:
   ///   - marked: a severity's word as the terminal shows it.
-  ///   - line: a text without what would move the cursor.
+  ///   - line: a text without characters that would move the cursor.
   package func text(
     showsAll: Bool, marked: (DoctorFinding.Severity) -> String, line: (String) -> String
   ) -> String {
@@ -82,9 +83,9 @@ package struct DoctorReport: Encodable, Sendable {
 }
 
 extension DoctorFinding.Repair {
-  /// Does it. A link that came to stand at the path since is not followed.
+  /// Makes the repair. It does not follow a link that replaced the file meanwhile.
   ///
-  /// - Returns: whether it could be done.
+  /// - Returns: whether it succeeded.
   package func done() -> Bool {
     switch self {
     case .mode(let path, let bits):

@@ -1,7 +1,7 @@
-/// Some findings about one thing, of a program that looks at `Context`.
+/// A check with findings about one subject, of a program that examines a `Context`.
 package struct HealthCheck<Context: Sendable>: Sendable {
   package var code: String
-  /// What it means that the limit passed first.
+  /// The meaning of a timeout.
   package var late: LateCheck
   package var run: @Sendable (Context) async -> [DoctorFinding]
 
@@ -22,9 +22,9 @@ package struct HealthCheck<Context: Sendable>: Sendable {
     HealthCheck(code: code, late: late) { context in await Deadline.blocking { run(context) } }
   }
 
-  /// Does all beside each other, each with a limit of time.
+  /// Runs all checks in parallel, each with a time limit.
   ///
-  /// - Returns: what they found, in the order of the checks.
+  /// - Returns: their findings, in the order of the checks.
   package static func findings(
     of checks: [HealthCheck], looking context: Context, within limit: Duration
   ) async -> [DoctorFinding] {
@@ -45,20 +45,20 @@ package struct HealthCheck<Context: Sendable>: Sendable {
   }
 }
 
-/// What is said of a check that did not end in time.
+/// The finding about a check that did not finish in time.
 package struct LateCheck: Sendable {
   private let severity: DoctorFinding.Severity
   private let what: String
   private let fix: String
 
-  /// What the check looks at may be slow, or the machine is.
+  /// The subject of the check may be slow, or the machine.
   package init(
     fix: String = "Run the doctor again; the file, program or server that it checks may hang."
   ) {
     self.init(severity: .warning, what: "the check did not finish", fix: fix)
   }
 
-  /// Who was asked is at fault where it says nothing in time.
+  /// The subject is at fault if it does not answer in time.
   package static func silence(of whom: String, fix: String) -> LateCheck {
     LateCheck(severity: .error, what: "\(whom) did not answer", fix: fix)
   }

@@ -13,13 +13,14 @@ import Basics
   import Darwin
 #endif
 
-/// What stands at a path where a program keeps a file of its own.
+/// What exists at a path where a program keeps its own file.
 ///
-/// A link is not followed: whoever wrote it could have what is advised, or repaired, done to any file.
+/// Links are not followed: whoever wrote the link could direct the advice, or the repair, to any
+/// file.
 package enum OwnFile: Equatable, Sendable {
-  /// Nothing, or nothing that may be looked at.
+  /// Nothing, or nothing that may be examined.
   case absent
-  /// A file, and who may do what with it.
+  /// A file, and its permissions.
   case file(rights: Int)
   /// Something else, in words.
   case other(what: String)
@@ -42,7 +43,7 @@ package enum OwnFile: Equatable, Sendable {
 }
 
 extension DoctorFinding {
-  /// That something else stands where a file should.
+  /// The finding that something else is at the path of a file.
   package static func noFile(_ path: String, but what: String) -> DoctorFinding {
     .error(
       "fileKind", "\(path) is \(what), but should be a file",

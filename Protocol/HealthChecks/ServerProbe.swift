@@ -10,14 +10,14 @@ import NIOSSL
   package import Foundation
 #endif
 
-/// What a server's health page says, and the certificate it came under.
+/// Reads a server's health page, and its certificate.
 package struct ServerProbe: Sendable {
   package var address: DoctorAddress
-  /// Roots besides the system's, as `certificate` names them.
+  /// A root certificate in addition to the system's.
   package var certificateFile: String?
   package var connectSeconds: Int64
-  /// Whether the certificate has to be of that name and of a root that is trusted. A server that looks
-  /// at its own port asks by a number, which is no name that its certificate could be made out to.
+  /// Whether the certificate must have this name and a trusted root. A server that examines its own
+  /// port uses an IP address, for which its certificate is not issued.
   package var checksCertificate: Bool
 
   package init(
@@ -32,9 +32,9 @@ package struct ServerProbe: Sendable {
 
   package struct Reply: Equatable, Sendable {
     package var status: Int
-    /// The server's clock, where it says it.
+    /// The server's clock, if it reports it.
     package var date: String?
-    /// When its certificate ends, seconds since 1970; nil without TLS.
+    /// When its certificate expires, seconds since 1970; nil without TLS.
     package var certificateEnds: Int64?
   }
 
@@ -47,13 +47,13 @@ package struct ServerProbe: Sendable {
 
   private typealias Connection = NIOAsyncChannel<HTTPClientResponsePart, HTTPClientRequestPart>
 
-  /// Connects, does the handshake where there is one, and asks for the page.
+  /// Connects, does the TLS handshake if there is one, and requests the page.
   package func reply() async throws(Failure) -> Reply {
     try await reply(to: Self.path, ["connection": "close"])
   }
 
-  /// Asks to speak WebSocket, as devices do, and goes away. The status is 101 where all that stands in
-  /// front of the server lets that through (RFC 6455, section 4.1).
+  /// Requests a WebSocket as devices do, and disconnects. The status is 101 if everything in front
+  /// of the server supports that (RFC 6455, section 4.1).
   package func upgradeReply() async throws(Failure) -> Reply {
     try await reply(
       to: SyncEndpoint.path,
@@ -77,8 +77,8 @@ package struct ServerProbe: Sendable {
     }
   }
 
-  /// That the certificate has expired, where that is why it is not trusted: whoever renews it has no use
-  /// for another root.
+  /// The failure that the certificate has expired, if that is why it is not trusted: another root
+  /// would not help.
   private func expiry() async -> Failure? {
     guard address.isSecure, checksCertificate else { return nil }
     var unchecked = self
@@ -123,7 +123,7 @@ package struct ServerProbe: Sendable {
         let pipeline = channel.pipeline.syncOperations
         let seen = NIOLoopBoundBox(SeenSecurity(), eventLoop: channel.eventLoop)
         if let security {
-          // A server name is for names alone.
+          // A server name can only be a name.
           let isNumeric = (try? SocketAddress(ipAddress: address.host, port: 0)) != nil
           try pipeline.addHandler(
             NIOSSLClientHandler(
@@ -132,7 +132,7 @@ package struct ServerProbe: Sendable {
         }
         try pipeline.addHTTPClientHandlers(leftOverBytesStrategy: .dropBytes)
         let connection = try Connection(wrappingChannelSynchronously: channel)
-        // NIO traps where it is dropped while it is open: where another address was faster.
+        // NIO traps if it is dropped while it is open, as when another address was faster.
         channel.closeFuture.whenComplete { _ in withExtendedLifetime(connection) {} }
         return (connection, seen)
       }
@@ -153,7 +153,7 @@ package struct ServerProbe: Sendable {
           code: "serverHealth", reason: "\(address.text) closes connections immediately")
       }
     } catch {
-      // What closed the connection says more than that it is closed.
+      // The cause of the close says more than the close.
       let failure = try? await channel.channel.eventLoop.submit { seen.value.failure }.get()
       throw failure ?? error
     }
@@ -228,16 +228,16 @@ package struct DoctorAddress: Equatable, Sendable {
   package var text: String { "\(isSecure ? "wss" : "ws")://\(hostField)" }
 }
 
-/// What a connection's security said.
+/// What the TLS handler of a connection reported.
 private struct SeenSecurity {
-  /// When the certificate ends, seconds since 1970.
+  /// When the certificate expires, seconds since 1970.
   var certificateEnds: Int64?
-  /// Why it would not do.
+  /// Why it was refused.
   var failure: (any Error)?
 }
 
-/// Notes what a connection's security says while it says it. Afterwards would be too late: the
-/// connection is closed as soon as the server has answered, or its certificate was refused.
+/// Records the reports of a connection's TLS handler as they come. Afterwards would be too late:
+/// the connection closes as soon as the server has answered, or its certificate was refused.
 private final class SecurityReader: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
 

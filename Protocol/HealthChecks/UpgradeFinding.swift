@@ -1,7 +1,7 @@
 extension ServerProbe {
-  /// What a doctor says of the way that devices take, once the health page answered.
+  /// The finding about WebSocket connections, once the health page answered.
   ///
-  /// - Returns: a warning where no answer came this time: something may cut such connections.
+  /// - Returns: a warning if there was no answer this time: something may cut such connections.
   package func upgradeFinding() async -> DoctorFinding {
     do {
       return Self.upgradeFinding(status: try await upgradeReply().status, at: address)

@@ -1,12 +1,12 @@
-/// How far away what has an address may be.
+/// How far away the owner of an address may be.
 package enum AddressReach: Hashable, Sendable {
   /// This machine.
   case loopback
-  /// A network of one owner: private addresses, and those of carriers' and of overlay networks.
+  /// A network of one owner: private addresses, those of carriers, and those of overlay networks.
   case privateNetwork
-  /// This link, where cloud machines ask for their secrets as well.
+  /// This link, on which cloud machines also request their secrets.
   case link
-  /// Multicast, documentation, not in use.
+  /// Multicast, documentation, unused.
   case special
   case everywhere
 }
@@ -15,11 +15,11 @@ extension InternetAddress {
   package var reach: AddressReach {
     if let embedded { return embedded.reach }
     return InternetAddress.ranges.first { $0.range.contains(self) }?.reach
-      // What is not handed out to anybody yet is nobody's to be reached.
+      // Addresses that are not assigned yet cannot be reached by anybody.
       ?? (isV4 || bytes[0] & 0xE0 == 0x20 ? .everywhere : .special)
   }
 
-  /// The IPv4 address that a translator or a tunnel finds in an IPv6 one.
+  /// The IPv4 address that an IPv6 one contains for a translator or a tunnel.
   private var embedded: InternetAddress? {
     guard !isV4 else { return nil }
     if InternetAddress.translated.contains(self) {

@@ -1,10 +1,10 @@
-/// Where a request comes from that proxies passed on.
+/// Finds the source of a request that proxies forwarded.
 package enum ForwardedSource {
-  /// Each proxy adds at the right whom it got the request from, so that the first address from the right
-  /// that is no trusted proxy's is the last one that can be believed.
+  /// Each proxy appends the address from which it got the request. So the first address from the
+  /// right that is not a trusted proxy is the last one that can be trusted.
   ///
   /// - Parameters:
-  ///   - peer: whom the connection is with.
+  ///   - peer: the other side of the connection.
   ///   - forwarded: the fields `X-Forwarded-For`, in order.
   package static func find(
     peer: String, forwarded: [String], trusted: [AddressRange]

@@ -1,10 +1,10 @@
-/// An IPv4 or IPv6 address. An IPv4 address that is written as an IPv6 one (`::ffff:192.0.2.1`) is the
-/// IPv4 address.
+/// An IPv4 or IPv6 address. An IPv4 address in IPv6 form (`::ffff:192.0.2.1`) counts as the IPv4
+/// address.
 package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
   /// 4 or 16 bytes, in the network's order.
   package let bytes: [UInt8]
 
-  /// - Parameter bytes: 4 or 16 of them; nil for any other count.
+  /// - Parameter bytes: 4 or 16 bytes; nil for any other count.
   package init?(bytes: [UInt8]) {
     switch bytes.count {
     case 4: self.bytes = bytes
@@ -15,8 +15,8 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
     }
   }
 
-  /// Reads an address as it is written in URLs and headers, without brackets; a zone (`%eth0`) is left
-  /// out. Nothing but decimal IPv4 with four numbers is taken, since programs disagree about the rest.
+  /// Reads an address as URLs and headers write it, without brackets. A zone (`%eth0`) is dropped.
+  /// IPv4 must have four decimal numbers, since programs disagree about other forms.
   package init?(_ text: some StringProtocol) {
     let bare = text.prefix { $0 != "%" }
     guard let bytes = bare.contains(":") ? Self.v6(bare) : Self.v4(bare) else { return nil }
@@ -49,7 +49,7 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
     return left + [UInt8](repeating: 0, count: 16 - left.count - right.count) + right
   }
 
-  /// What stands before or behind the row of zeros.
+  /// The groups before or after the row of zeros.
   private static func groups(_ text: Substring, mayEndInV4: Bool) -> [UInt8]? {
     guard !text.isEmpty else { return [] }
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
@@ -70,7 +70,7 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
     let groups = stride(from: 0, to: 16, by: 2).map {
       UInt16(bytes[$0]) << 8 | UInt16(bytes[$0 + 1])
     }
-    // The longest row of zeros is left out, as RFC 5952 has it.
+    // The longest row of zeros is omitted, as RFC 5952 requires.
     var longest = 0..<0
     var start = 0
     while start < 8 {
@@ -86,15 +86,15 @@ package struct InternetAddress: Hashable, Sendable, CustomStringConvertible {
     return text(groups[..<longest.lowerBound]) + "::" + text(groups[longest.upperBound...])
   }
 
-  /// What one customer of a network has: an IPv4 address, or the 64 bits in front of an IPv6 one.
+  /// The network of one customer: an IPv4 address, or the first 64 bits of an IPv6 one.
   package var network: AddressRange { AddressRange(self, prefix: isV4 ? 32 : 64) }
 }
 
 /// Addresses that begin with the same bits: `10.0.0.0/8`, `2001:db8::/32`, or one address alone.
 package struct AddressRange: Hashable, Sendable, CustomStringConvertible {
-  /// The first of them.
+  /// The first address.
   package let start: InternetAddress
-  /// How many bits are the same.
+  /// The number of equal bits.
   package let prefix: Int
 
   init(_ address: InternetAddress, prefix: Int) {

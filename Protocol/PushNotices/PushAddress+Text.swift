@@ -7,7 +7,7 @@ import Basics
 //   ntfy+https://HOST[:PORT]/TOPIC[#ACCESS-TOKEN]
 //   webhook+https://HOST[:PORT]/PATH?QUERY#SECRET
 //
-// What stands after # is never part of a URL that is asked for, so the secrets stand there.
+// The part after # is never sent in a request, so it holds the secrets.
 
 extension PushAddress {
   /// Reads the text form.

@@ -4,10 +4,10 @@ import QueueModel
 package enum WireLimits {
   /// Bytes of one frame.
   package static let frameBytesMax = 1 << 20
-  /// Bytes of one delta as it is sent: the other fields of a frame take less than the rest.
+  /// Bytes of one delta as it is sent; the other fields of its frame take less than 64 bytes.
   package static let deltaBytesMax = frameBytesMax - 64
-  /// Bytes of one echo request, and of its answer: the other fields of a frame take less than the
-  /// rest.
+  /// Bytes of one echo request, and of its answer; the other fields of its frame take less than 32
+  /// bytes.
   package static let echoBytesMax = frameBytesMax - 32
   /// Units of one delta: a message of the greatest length, with the operations that belong to it.
   package static let deltaItemsMax = 1_200_000

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Assembles the root of the server's image: the program, the libraries that it needs, certificates, and an
-# account without rights. Run in a Debian 12: image.sh ARCHIVE FOLDER
+# account without privileges. Run it in a Debian 12: image.sh ARCHIVE FOLDER
 set -eu
 
 archive=$1 root=$2
@@ -17,7 +17,7 @@ ldd "$root/usr/bin/cospool-server" | sed -n 's/.*\( \|\t\)\(\/[^ ]*\) (0x.*/\2/p
     mkdir -p "$root$(dirname "$library")"
     cp -L "$library" "$root$library"
   done
-# What names are looked up with.
+# The libraries that look up names.
 for library in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
   found=$(ls /lib/*/"$library" 2>/dev/null || true)
   for path in $found; do

@@ -57,7 +57,7 @@ struct Arrivals: Sendable {
       return workspaces.load(workspace, &actions)
     }
     workspaces[workspace]?.usedAt = now.uptimeMilliseconds
-    // The load under way may show that the log is longer than this device was told.
+    // The load under way may show that the log is longer than this device knows.
     if resident.joins.isUnderWay || workspaces.isLoading(workspace) {
       waiting[workspace, default: []].append(id)
       return

@@ -12,7 +12,7 @@ struct CatchUp {
   private(set) var work = 0
 
   /// Log entries as `changes` frames. Neighbours are merged into one delta, which compresses
-  /// better, while that takes no more work than allowed; the other entries are sent as they are
+  /// better, as long as the work is within the limit; the other entries are sent as they are
   /// stored.
   ///
   /// - Returns: nil if an entry is a whole state.

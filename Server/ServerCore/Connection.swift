@@ -15,7 +15,7 @@ struct Connection: Sendable {
     case joining(Hello, Session)
     /// Welcomed.
     case joined(Member)
-    /// The driver was told to close it; frames that still arrive are dropped, a known race.
+    /// The driver is closing it; frames that still arrive are dropped, a known race.
     case closing
   }
 

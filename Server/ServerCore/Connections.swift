@@ -4,8 +4,8 @@ import WireProtocol
 
 /// All connections: their budgets, the frames sent to them, and their closing.
 ///
-/// Every frame is sent through here. A connection that was told to close gets no more frames and is
-/// no longer a member of a workspace; `takeDepartures` reports it once.
+/// Every frame is sent through here. A closing connection gets no more frames and is no longer a
+/// member of a workspace; `takeDepartures` reports it once.
 struct Connections: Sendable {
   /// A connection of a known device that is gone or being closed.
   struct Departure: Sendable {

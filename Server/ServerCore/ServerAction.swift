@@ -30,7 +30,7 @@ package enum ServerAction: Sendable {
   case contentReleased
   /// An event for the operator's log.
   case report(ServerReport)
-  /// All connections were told to close, and nothing is left to store.
+  /// All connections are closing, and nothing is left to store.
   case stopped
 }
 

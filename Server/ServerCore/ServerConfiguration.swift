@@ -65,8 +65,8 @@ package struct ServerConfiguration: Hashable, Sendable {
 
   /// The length of the log, and how its missing parts are sent to devices.
   package struct Log: Hashable, Sendable {
-    /// The number of log entries after which a snapshot is due, and after which it is due however
-    /// small they are.
+    /// The number of log entries after which a snapshot is due, and the number after which it is
+    /// due even if they are small.
     package var snapshotEntries = 256
     package var snapshotEntriesMax = 4_096
     /// Bytes of the log after which a snapshot is due, whatever the number of entries.

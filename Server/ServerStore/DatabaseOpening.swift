@@ -2,7 +2,7 @@ import Foundation
 import GRDB
 import ServerCore
 
-/// Steps of opening the server's file, besides the connection.
+/// Steps of opening the server's file, except the connection.
 package enum DatabaseOpening {
   /// Damaged files that were set aside in a directory, the latest last.
   package static func filesSetAside(in directory: String) -> [String] {

@@ -27,7 +27,7 @@ enum ServerSchema {
     CREATE TABLE server (
       id INTEGER PRIMARY KEY CHECK (id = 1),
       probes INTEGER NOT NULL DEFAULT 0,
-      -- Up to this number push orders have become deliveries.
+      -- Push orders up to this number have become deliveries.
       push_orders_taken INTEGER NOT NULL DEFAULT 0
     ) STRICT;
     INSERT INTO server (id) VALUES (1);
@@ -38,17 +38,17 @@ enum ServerSchema {
       name TEXT NOT NULL UNIQUE,
       -- The chain of the empty log, drawn at random.
       first_chain INTEGER NOT NULL,
-      -- The position of the latest notification, whether it is still there or not.
+      -- The position of the latest notification, even if it no longer exists.
       notification_position INTEGER NOT NULL DEFAULT 0,
       created_at INTEGER NOT NULL
     ) STRICT;
 
-    -- The end of a workspace's log: what snapshots hold may be missing. An entry is an accepted batch as
-    -- packed (1), or the whole state from there on (2).
+    -- The end of a workspace's log: entries that snapshots cover may be missing. An entry is an
+    -- accepted batch as packed (1), or the whole state from there on (2).
     CREATE TABLE log (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       position INTEGER NOT NULL CHECK (position > 0),
-      -- The hash chain up to and with the entry.
+      -- The hash chain up to the entry, inclusive.
       chain INTEGER NOT NULL,
       kind INTEGER NOT NULL CHECK (kind IN (1, 2)),
       bytes BLOB NOT NULL,
@@ -78,7 +78,7 @@ enum ServerSchema {
       PRIMARY KEY (workspace, id)
     ) STRICT, WITHOUT ROWID;
 
-    -- Tokens and codes are stored as SHA-256; the secrets themselves are nowhere.
+    -- Tokens and codes are stored only as SHA-256.
     CREATE TABLE tokens (
       hash BLOB PRIMARY KEY,
       workspace INTEGER NOT NULL,
@@ -100,7 +100,7 @@ enum ServerSchema {
     """
 
   private static let authority = """
-    -- Who may run a session's messages; without a holder where the lease was given back. Rows stay,
+    -- Who may run a session's messages; without a holder after the lease was released. Rows stay,
     -- so that no token is granted twice.
     CREATE TABLE leases (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
@@ -112,27 +112,27 @@ enum ServerSchema {
       CHECK ((device IS NULL) = (store IS NULL))
     ) STRICT, WITHOUT ROWID;
 
-    -- The latest attempt of each message that was let out, and the request that was answered so.
+    -- The latest granted attempt of each message, and the request that was answered with it.
     CREATE TABLE dispatches (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       message BLOB NOT NULL CHECK (length(message) = 16),
-      -- The session and the store that got it.
+      -- The session, and the store that got it.
       session TEXT NOT NULL,
       device BLOB NOT NULL CHECK (length(device) = 16),
       store INTEGER NOT NULL,
       token INTEGER NOT NULL,
       attempt INTEGER NOT NULL CHECK (attempt BETWEEN 1 AND 65535),
       request INTEGER NOT NULL,
-      -- The digest of the text that went out.
+      -- The digest of the granted text.
       content INTEGER NOT NULL,
       let_out_at INTEGER NOT NULL,
-      -- What somebody wants of it: nothing (0), that it stops (1), that its session goes on without it (2); or its
-      -- host gave the lease back (3).
+      -- The intervention: none (0), stop it (1), continue the session without it (2); or its host
+      -- released the lease (3).
       intervention INTEGER NOT NULL CHECK (intervention BETWEEN 0 AND 3),
       PRIMARY KEY (workspace, message)
     ) STRICT, WITHOUT ROWID;
 
-    -- What became of requests that tasks awaited; kept for 7 days.
+    -- The outcomes of requests that tasks awaited; kept for 7 days.
     CREATE TABLE verdicts (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       request BLOB NOT NULL CHECK (length(request) = 16),
@@ -141,7 +141,7 @@ enum ServerSchema {
       device BLOB NOT NULL CHECK (length(device) = 16),
       text BLOB NOT NULL,
       taken_at INTEGER NOT NULL,
-      -- Of a yes, what its author was shown, as 64 digits.
+      -- For an approval, the digest of what its author was shown, as 64 digits.
       digest TEXT,
       PRIMARY KEY (workspace, request)
     ) STRICT, WITHOUT ROWID;
@@ -149,7 +149,7 @@ enum ServerSchema {
     """
 
   private static let notifications = """
-    -- What happened, once for all devices, while anybody's inbox or a push order names it.
+    -- Events, once for all devices, as long as an inbox or a push order names them.
     CREATE TABLE notifications (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       position INTEGER NOT NULL CHECK (position > 0),
@@ -161,12 +161,13 @@ enum ServerSchema {
       request BLOB CHECK (length(request) = 16),
       at INTEGER NOT NULL,
       expires_at INTEGER,
-      -- Words as bytes, since a text column ends at a NUL. An approval's tool:
+      -- Texts as bytes, since a text column ends at a NUL. An approval's tool:
       subject BLOB,
       summary BLOB,
       -- A question's options as a JSON array.
       details BLOB,
-      -- An approval's: what a yes has to name, as 64 digits, and whether not all of it is here.
+      -- For an approval: the digest that an answer must name, as 64 digits, and whether the text is
+      -- cut.
       digest TEXT,
       is_cut INTEGER NOT NULL,
       PRIMARY KEY (workspace, position)
@@ -177,7 +178,7 @@ enum ServerSchema {
       device BLOB NOT NULL CHECK (length(device) = 16),
       position INTEGER NOT NULL,
       is_pushed INTEGER NOT NULL,
-      -- Kept although the device has it, since it was pushed and may have to be taken back.
+      -- Kept although the device has it, because it was pushed and may have to be retracted.
       is_acknowledged INTEGER NOT NULL,
       PRIMARY KEY (workspace, device, position),
       FOREIGN KEY (workspace, position) REFERENCES notifications (workspace, position)
@@ -197,7 +198,7 @@ enum ServerSchema {
       PRIMARY KEY (workspace, device)
     ) STRICT, WITHOUT ROWID;
 
-    -- Where notifications are pushed to. Addresses hold secrets. The device of zeros is the person.
+    -- Push targets. Addresses contain secrets. The device of zeros is the user.
     CREATE TABLE push_targets (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       device BLOB NOT NULL CHECK (length(device) = 16),
@@ -208,14 +209,14 @@ enum ServerSchema {
       is_valid INTEGER NOT NULL,
       reason TEXT NOT NULL,
       registered_at INTEGER NOT NULL,
-      -- When its provider last took a push; NULL for not yet.
+      -- When its provider last accepted a push; NULL for never.
       delivered_at INTEGER,
-      -- The device that set it; it is used for as long as that one may connect.
+      -- The device that set it; the target is used as long as that device may connect.
       set_by BLOB NOT NULL CHECK (length(set_by) = 16),
       PRIMARY KEY (workspace, device, id)
     ) STRICT, WITHOUT ROWID;
 
-    -- What is to be pushed (1) or taken back (2), until that was done.
+    -- Push orders: to push (1) or to retract (2), until that is done.
     CREATE TABLE push_orders (
       number INTEGER PRIMARY KEY AUTOINCREMENT,
       workspace INTEGER NOT NULL,
@@ -230,11 +231,11 @@ enum ServerSchema {
     """
 
   private static let pushDeliveries = """
-    -- One order for one target, until it was carried out or given up.
+    -- One order for one target, until it is carried out or given up.
     CREATE TABLE push_deliveries (
       order_number INTEGER NOT NULL REFERENCES push_orders (number),
       target BLOB NOT NULL CHECK (length(target) = 16),
-      -- Those that failed.
+      -- The failed attempts.
       attempts INTEGER NOT NULL,
       first_at INTEGER,
       next_at INTEGER NOT NULL,
@@ -244,7 +245,7 @@ enum ServerSchema {
     CREATE INDEX push_deliveries_due ON push_deliveries (next_at);
     CREATE INDEX push_deliveries_by_target ON push_deliveries (target, order_number);
 
-    -- What was given up, the newest thousand.
+    -- Deliveries that were given up, the newest thousand.
     CREATE TABLE push_dead_letters (
       number INTEGER PRIMARY KEY AUTOINCREMENT,
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
@@ -257,7 +258,7 @@ enum ServerSchema {
       at INTEGER NOT NULL
     ) STRICT;
 
-    -- What keeps pushes of a kind from being sent.
+    -- The faults that block pushes of a kind.
     CREATE TABLE push_problems (
       kind TEXT PRIMARY KEY,
       reason TEXT NOT NULL,
@@ -267,19 +268,19 @@ enum ServerSchema {
     """
 
   private static let liveStatuses = """
-    -- The sessions whose tasks are shown in place on devices.
+    -- The sessions whose tasks are displayed on devices.
     CREATE TABLE live_statuses (
       workspace INTEGER NOT NULL REFERENCES workspaces (number),
       session TEXT NOT NULL,
       started_at INTEGER NOT NULL,
-      -- When it ended: the row stays until every target was told, or it was given up.
+      -- When it ended: the row stays until every target was notified or given up.
       ended_at INTEGER,
       PRIMARY KEY (workspace, session)
     ) STRICT, WITHOUT ROWID;
     """
 
   private static let permissions = """
-    -- NULL: as the server's settings say. Bytes of changes that came in on a day (UTC, since 1970).
+    -- NULL: the server's settings. Bytes of changes added on a day (UTC, since 1970).
     ALTER TABLE workspaces ADD COLUMN bytes_max INTEGER;
     ALTER TABLE workspaces ADD COLUMN units_max INTEGER;
     ALTER TABLE workspaces ADD COLUMN daily_bytes_max INTEGER;
@@ -287,16 +288,16 @@ enum ServerSchema {
     ALTER TABLE workspaces ADD COLUMN written_day INTEGER NOT NULL DEFAULT 0;
     ALTER TABLE workspaces ADD COLUMN written_bytes INTEGER NOT NULL DEFAULT 0;
 
-    -- What the device that uses the code may do: 1 view, 2 also write, 3 also run; and for how long.
+    -- The role that the code gives: 1 view, 2 also write, 3 also run; and the length of the access.
     ALTER TABLE pairing_codes ADD COLUMN role INTEGER NOT NULL DEFAULT 3
       CHECK (role BETWEEN 1 AND 3);
     ALTER TABLE pairing_codes ADD COLUMN access_milliseconds INTEGER;
-    -- The device that asked for it; NULL where the operator made it.
+    -- The device that requested it; NULL if the operator made it.
     ALTER TABLE pairing_codes ADD COLUMN maker BLOB CHECK (length(maker) = 16);
     ALTER TABLE tokens ADD COLUMN role INTEGER NOT NULL DEFAULT 3 CHECK (role BETWEEN 1 AND 3);
     ALTER TABLE tokens ADD COLUMN expires_at INTEGER;
 
-    -- What happened about access; the newest of each event. It outlives its workspace.
+    -- Events about access; the newest of each kind. They outlive their workspace.
     CREATE TABLE audit (
       number INTEGER PRIMARY KEY AUTOINCREMENT,
       at INTEGER NOT NULL,

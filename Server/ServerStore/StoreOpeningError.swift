@@ -18,7 +18,7 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
   case absent(path: String)
 
   /// How devices restore a workspace: they accept no code of another one.
-  private static let anew =
+  private static let recovery =
     "devices send what they have after you pair them with the id that `cospool status` shows "
     + "on them: cospool-server pair --workspace-id ID"
 
@@ -26,7 +26,7 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     switch self {
     case .corrupt(let path, let keptAt?, let reason):
       "The database \(path) is damaged (\(reason)). It was kept as \(keptAt). Restore a backup, "
-        + "or move that file and its -wal away and start again with an empty database: \(Self.anew)."
+        + "or move that file and its -wal away and start again with an empty database: \(Self.recovery)."
     case .corrupt(let path, nil, let reason):
       "The database \(path) is damaged (\(reason)). It was left in place. The server sets it "
         + "aside at its next start, if it can. If it cannot, move it away with \(path)-wal and "
@@ -34,7 +34,7 @@ package enum StoreOpeningError: Error, Hashable, Sendable, CustomStringConvertib
     case .setAside(let path, let keptAt):
       "The database \(path) was damaged and is kept as \(keptAt); there is no other "
         + "database. Restore a backup: cospool-server backup restore. Or move that file and its "
-        + "-wal away to start with an empty database: \(Self.anew)."
+        + "-wal away to start with an empty database: \(Self.recovery)."
     case .newer(let path):
       "The database \(path) was written by a newer version of cospool-server. Update this one; "
         + "nothing was changed."

@@ -31,7 +31,7 @@ package struct SyncServerOptions: Sendable {
   package var files = Files()
   /// The free space of the disk; nil: of the one that holds the data.
   package var freeSpace: FreeSpace?
-  /// How long a connection may take to close after it was told to.
+  /// How long a connection may take to close after the server began to close it.
   package var lingerMilliseconds: Int64 = 1_500
 
   /// The schedule for retries of failed pushes.

@@ -105,7 +105,7 @@ struct DevicesCommand: ParsableCommand {
   }
 }
 
-/// Takes a device's access away.
+/// Revokes a device's access.
 struct RevokeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "revoke",

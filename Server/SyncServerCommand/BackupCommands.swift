@@ -33,7 +33,7 @@ struct BackupCommand: ParsableCommand {
     ])
 }
 
-/// Where backups lie.
+/// Names the folder of backups.
 struct BackupFolderOptions: ParsableArguments {
   @OptionGroup var data: DataOptions
 
@@ -98,7 +98,7 @@ struct BackupCreateCommand: ParsableCommand {
       StandardError.write(
         "cospool-server: \(path) is damaged on the server, so the backup does not contain it.\n")
     }
-    // The unit passes on what /etc/default says, or nothing.
+    // The unit passes the setting of /etc/default/cospool-server, which may be empty.
     if let command, !command.isEmpty {
       try BackupHook.run(
         command, folder: created.folder, backup: created.backup.name,

@@ -6,7 +6,7 @@ import ProcessResources
 import SyncServer
 import Systemd
 
-/// The command line of the server. Logic lives in `SyncServer`; here are words and exit codes.
+/// The server's command line. It holds only texts and exit codes; the logic is in `SyncServer`.
 @main
 struct CospoolServer: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -61,7 +61,8 @@ struct CospoolServer: AsyncParsableCommand {
     defaultSubcommand: ServeCommand.self)
 
   static func main() async {
-    // What it writes is for its owner alone, from the first moment on, also in a shared directory.
+    // Every file that it writes belongs to its owner alone from the start, also in a shared
+    // directory.
     umask(0o077)
     DispatchLog.silence()
     Heap.limitArenas()
@@ -81,7 +82,7 @@ struct CospoolServer: AsyncParsableCommand {
       StandardError.write(fault.text + "\n")
       Foundation.exit(ExitStatus.usage)
     } catch let error as SyncServerError {
-      // It may name a folder that stands in the data, which another account writes.
+      // The error may name a folder of the data directory, to which another account writes.
       StandardError.write("cospool-server: \(ShownName.lines(error.message))\n")
       Foundation.exit(error.exitCode)
     } catch {
@@ -99,7 +100,7 @@ struct CospoolServer: AsyncParsableCommand {
   }
 }
 
-/// Where the data lie; shared by all commands.
+/// Names the data directory; all commands share it.
 struct DataOptions: ParsableArguments {
   @Option(name: .customLong("data"), help: "The data directory.")
   var directory: String?
@@ -117,13 +118,13 @@ struct DataOptions: ParsableArguments {
 
 enum StandardError {
   static func write(_ text: String) {
-    // Nobody can be told that nobody can be told.
+    // If standard error fails, there is no way left to report it.
     try? FileHandle.standardError.write(contentsOf: Data(text.utf8))
   }
 }
 
 enum StandardOutput {
-  /// Prints at once, also into a pipe.
+  /// Prints at once, even into a pipe.
   static func write(_ text: String) throws(SyncServerError) {
     try write(Data((text + "\n").utf8))
   }
@@ -135,14 +136,14 @@ enum StandardOutput {
     try write(data + Data("\n".utf8))
   }
 
-  /// Prints a value as programs read it, or what a person reads of it.
+  /// Prints a value as JSON, or as text for users.
   static func write(
     _ value: some Encodable, asJSON: Bool, text: @autoclosure () -> String
   ) throws {
     if asJSON { try write(json: value) } else { try write(text()) }
   }
 
-  /// The output may be a file on a full disk, or a pipe that nobody reads.
+  /// Fails if the output is a file on a full disk, or a pipe without a reader.
   static func write(_ data: Data) throws(SyncServerError) {
     do {
       try FileHandle.standardOutput.write(contentsOf: data)

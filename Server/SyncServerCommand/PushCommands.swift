@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import SyncServer
 
-/// How notifications leave the server for devices that are not connected.
+/// Sets up the pushes that notify users of devices that are not connected.
 struct PushCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "push",
@@ -55,7 +55,7 @@ struct PushConfigureAPNsCommand: ParsableCommand {
   var developmentServer: String?
 
   func run() throws {
-    // The server may be started somewhere else.
+    // The server may start in another folder.
     let keyPath = URL(filePath: keyFile).path(percentEncoded: false)
     let rootPath = trustedRoot.map { URL(filePath: $0).path(percentEncoded: false) }
     var servers: [String: String] = [:]
@@ -135,7 +135,7 @@ struct PushConfigureRootCommand: ParsableCommand {
   }
 
   func run() throws {
-    // The server may be started somewhere else.
+    // The server may start in another folder.
     let path = file.map { URL(filePath: $0).path(percentEncoded: false) }
     try ServerAdministration(dataDirectory: data.resolved).configure(trustedRootFile: path)
     try StandardOutput.write("Stored. A running server applies it within a second.")

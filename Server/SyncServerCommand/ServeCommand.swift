@@ -134,7 +134,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
-  /// Devices take a scheme, a host and a port; of paths the usual one.
+  /// Devices accept a scheme, a host and a port, and no path except the usual one.
   private static func isAddress(_ url: String) -> Bool {
     guard DoctorAddress(url) != nil, let mark = url.firstRange(of: "://") else { return false }
     let place = url[mark.upperBound...]
@@ -157,7 +157,7 @@ struct ServeCommand: AsyncParsableCommand {
     if let certificate, let key {
       options.certificate = ServerCertificate(chainFile: certificate, keyFile: key)
     }
-    // Each connection takes one. Where it cannot be raised, what cannot be accepted waits.
+    // Each connection needs a descriptor. If the limit cannot be raised, new connections wait.
     DescriptorLimit.raise(to: 65_536)
     let service = ServerService(
       options: options, logger: logger, notifier: ServiceNotifier.taken())

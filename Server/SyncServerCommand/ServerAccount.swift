@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import SyncServer
 
-/// A command that opens the store, which is to belong to one account.
+/// A command that opens the store. All files of the store must belong to one account.
 protocol StoreCommand: ParsableCommand {
   var data: DataOptions { get }
 }
@@ -32,16 +32,16 @@ extension PushConfigureNetworkCommand: StoreCommand {}
 extension PushTargetsCommand: StoreCommand {}
 extension PushTestCommand: StoreCommand {}
 
-/// For whom root works, who runs nothing that another account can have written into the data: `sudo
-/// cospool-server pair` leaves no file in the server's directory that the server could not open, and what runs
-/// after a backup runs as that account.
+/// Makes root's commands run as the account that owns the data. So `sudo cospool-server pair`
+/// leaves no file that the server cannot open, and the command after a backup runs as that account.
+/// Root never runs anything that another account may have written into the data.
 enum ServerAccount {
-  /// As whom the process was started; later it may be another, and the data are the same.
+  /// Whether root started the process, which may have become another account since.
   static let wasRoot = geteuid() == 0
   static let home = NSHomeDirectory()
 
-  /// Where root's commands find the server of the machine: its directory, unless a directory is named or
-  /// root has one of its own.
+  /// The data directory for root's commands: that of the machine's server, unless a directory is
+  /// named or root has its own.
   static func directory(
     usual: String, isNamed: Bool, isRoot: Bool, exists: (String) -> Bool
   ) -> String {
@@ -49,7 +49,8 @@ enum ServerAccount {
     return ServerUnit.dataDirectory
   }
 
-  /// Where root runs this process, and the directory is another's, the process goes on as that one.
+  /// If root runs this process and another account owns the directory, the process becomes that
+  /// account.
   static func become(ownerOf directory: String) throws(SyncServerError) {
     var status = stat()
     guard geteuid() == 0, stat(directory, &status) == 0, status.st_uid != 0 else { return }
@@ -62,7 +63,7 @@ enum ServerAccount {
     SyncServerError(.failed, "\(directory) belongs to user \(user). Run this command as that user.")
   }
 
-  /// The home of the account that root's process became; nil where it did not.
+  /// The home of the account that root's process became; nil if it did not change.
   static var homeOfOwner: String? {
     guard wasRoot, geteuid() != 0, let entry = getpwuid(geteuid()) else { return nil }
     return String(cString: entry.pointee.pw_dir)

@@ -4,7 +4,7 @@ import Foundation
 import HealthChecks
 import SyncServer
 
-/// Looks whether the server works.
+/// Checks the server, and suggests fixes.
 struct ServerDoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",

@@ -2,7 +2,7 @@ import ArgumentParser
 import Basics
 import SyncServer
 
-/// Asks the server that runs whether it works, and nothing else: for those that ask twice a minute.
+/// Checks only whether the running server answers. Monitors and containers call it twice a minute.
 struct ServerHealthCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "health",

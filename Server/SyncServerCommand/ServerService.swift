@@ -10,7 +10,8 @@ import UnixSignals
 struct ServerService: Service {
   let options: SyncServerOptions
   let logger: Logger
-  /// Who is told that it listens, lives and stops; nil where nobody is.
+  /// Reports to the service manager that the server listens, lives and stops; nil without a
+  /// manager.
   let notifier: ServiceNotifier?
 
   func run() async throws {
@@ -18,7 +19,7 @@ struct ServerService: Service {
     do {
       try StandardOutput.write("listening on \(server.url)")
     } catch {
-      // It serves all the same: `pair` says where.
+      // The server still works; `pair` prints its address.
       logger.warning("\(error.message)")
     }
     if let port = server.metricsPort { logger.notice("metrics are served on port \(port)") }
@@ -26,7 +27,7 @@ struct ServerService: Service {
     notifier?.send("READY=1\nSTATUS=listening on \(server.url)")
     await withTaskGroup(of: Void.self) { tasks in
       tasks.addTask { await notifier?.keepAlive { await server.takesWork() } }
-      // Ends with an error only where the task is cancelled; the server is stopped either way.
+      // It throws only if the task is cancelled; the server stops in either case.
       try? await gracefulShutdown()
       tasks.cancelAll()
     }
@@ -37,19 +38,19 @@ struct ServerService: Service {
       let limit = Int(ServerService.stopLimit)
       logger.error(
         "the stop took longer than \(limit) s (\(stage)); what was acknowledged is stored")
-      // At once: what runs at an exit could wait for the same thing.
+      // At once: cleanup at a normal exit could wait for the same thing.
       _exit(ExitStatus.failed)
     }
   }
 
-  /// How long a stop may take before the process ends all the same. Saying goodbye takes a few
-  /// seconds; what was acknowledged is on disk, whatever holds it up.
+  /// How many seconds a stop may take before the process ends anyway. Closing the connections takes
+  /// a few seconds. Everything acknowledged is on disk already.
   private static let stopLimit: Double = 30
 
   func runUntilSignalled() async throws {
     let configuration = ServiceGroupConfiguration(
       services: [
-        // Under a name: all its options would show in the log otherwise.
+        // The log shows this name. The default name would contain all options of the service.
         .init(
           service: self, successTerminationBehavior: .gracefullyShutdownGroup,
           serviceName: "ServerService")

@@ -1,7 +1,7 @@
 import ArgumentParser
 import SyncServer
 
-/// Shows the logs.
+/// Shows the state of the server, its workspaces and its pushes.
 struct ServerStatusCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "status",

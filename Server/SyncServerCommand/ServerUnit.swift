@@ -3,30 +3,31 @@ import Systemd
 
 /// The unit under which systemd runs the server; systemd.exec(5), systemd.resource-control(5).
 struct ServerUnit: Equatable {
-  /// The server's program, absolute.
+  /// The absolute path of the server's program.
   var program: String
-  /// What it is started with besides.
+  /// The options of serve.
   var options: [String] = []
   var scope = Scope.system
 
   enum Scope: Equatable {
-    /// The machine's systemd runs it, as an account of its own.
+    /// The machine's systemd runs it under its own account.
     case system
-    /// The systemd of a person runs it as that person, with these data.
+    /// A user's systemd runs it as that user, with this data directory.
     case person(dataDirectory: String)
   }
 
   static let name = "cospool-server.service"
-  /// The account that runs it, and its group.
+  /// The account that runs the service; its group has the same name.
   static let account = "cospool-server"
   static let dataDirectory = "/var/lib/cospool-server"
-  /// Where packages put units of the machine.
+  /// The folders into which packages install units of the machine.
   static let packageFolders = ["/usr/lib/systemd/system", "/lib/systemd/system"]
-  /// Options of an administrator: `COSPOOL_SERVER_OPTIONS="…"`.
+  /// The administrator's options: `COSPOOL_SERVER_OPTIONS="…"`.
   static let optionsFile = "/etc/default/cospool-server"
 
-  /// What an operator says to have the server of these data started: it would run without the service's options
-  /// else, and keep the service from starting. nil where no service of the machine is for them.
+  /// How to start the server for a data directory; nil if no service of the machine uses it. A
+  /// server that is started by hand would lack the service's options, and would keep the service
+  /// from starting.
   static func startAdvice(for data: String) -> String? {
     let folders = ["/etc/systemd/system"] + packageFolders
     guard data == dataDirectory,
@@ -37,8 +38,8 @@ struct ServerUnit: Equatable {
       + "cospool-server service logs"
   }
 
-  /// The file's text. Of systemd's means of confining a service the machine's unit takes all that a server
-  /// which listens, and writes to one directory, can have.
+  /// The text of the unit file. The machine's unit uses every restriction of systemd that a server
+  /// can have if it listens, and writes to one directory.
   func text() -> String {
     let data: String
     switch scope {

@@ -29,7 +29,7 @@ struct ServiceCommand: ParsableCommand {
     ])
 }
 
-/// Whose systemd is meant.
+/// Selects the machine's systemd or the user's.
 struct ServiceScopeOptions: ParsableArguments {
   @Flag(help: "Use your own systemd instead of the machine's.")
   var user = false
@@ -45,9 +45,9 @@ struct ServiceScopeOptions: ParsableArguments {
       + ServerUnit.name
   }
 
-  /// Where a person's own units lie.
+  /// The folder of a user's own units.
   ///
-  /// - Parameter home: what the system says where there is no HOME.
+  /// - Parameter home: the home directory that the system reports if HOME is not set.
   static func folder(
     _ variables: [String: String], home: String
   ) throws(SyncServerError) -> String {
@@ -62,13 +62,13 @@ struct ServiceScopeOptions: ParsableArguments {
     return home + "/.config/systemd/user"
   }
 
-  /// Whether systemd says so of the service, as `is-active` and `is-enabled` ask.
+  /// Whether systemctl confirms a state of the service, as `is-active` and `is-enabled` do.
   func systemdSays(_ question: String) throws(SyncServerError) -> Bool {
     let words = ["systemctl"] + (user ? ["--user"] : []) + [question, "--quiet", ServerUnit.name]
     return try ServiceProgram.run(words).status == 0
   }
 
-  /// What journalctl says; nil where nobody tells.
+  /// The output of journalctl; nil if it failed.
   func journal(_ words: [String]) -> String? {
     let run = try? ServiceProgram.run(["journalctl"] + (user ? ["--user"] : []) + words)
     guard let run, run.status == 0, !run.output.isEmpty else { return nil }
@@ -91,9 +91,9 @@ struct ServiceScopeOptions: ParsableArguments {
   }
 }
 
-/// A program of the system.
+/// Runs programs of the system.
 enum ServiceProgram {
-  /// Runs it to its end, and keeps what it wrote.
+  /// Runs a program until it ends, and returns its output.
   static func run(_ words: [String]) throws(SyncServerError) -> (status: Int32, output: String) {
     let process = Process()
     let pipe = Pipe()
@@ -107,7 +107,7 @@ enum ServiceProgram {
     }
     let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
     process.waitUntilExit()
-    // What env(1) says of a program that there is not.
+    // env(1) exits with 127 if the program does not exist.
     guard process.terminationStatus != 127 else {
       throw SyncServerError(
         .failed,
@@ -154,7 +154,7 @@ struct ServiceInstallCommand: ParsableCommand {
     guard !serving.contains(where: { $0 == "--data" || $0.hasPrefix("--data=") }) else {
       throw ValidationError("Put --data before --. It works only with --user.")
     }
-    // What serve would refuse at every start is refused now.
+    // Refuses now what serve would refuse at every start.
     let options: ServeCommand
     do { options = try ServeCommand.parse(serving) } catch {
       throw ValidationError(ServeCommand.message(for: error))
@@ -162,7 +162,8 @@ struct ServiceInstallCommand: ParsableCommand {
     try refusePrivileged(options)
   }
 
-  /// The machine's service has no capability, so a port that needs one would fail at every start.
+  /// Refuses ports that need a capability: the machine's service has none, and would fail at every
+  /// start.
   private func refusePrivileged(_ options: ServeCommand) throws {
     guard !scope.user else { return }
     let first = ListeningAddress.firstUnprivilegedPort
@@ -174,10 +175,10 @@ struct ServiceInstallCommand: ParsableCommand {
     }
   }
 
-  /// Options of serve that name files, which may be named from this folder on.
+  /// Options of serve that name files; their paths may be relative to the current folder.
   private static let files = ["--certificate", "--key"]
 
-  /// The options as the unit has them, which works in another folder.
+  /// The options for the unit, with absolute paths, because it runs in another folder.
   private var servingAnywhere: [String] {
     func absolute(_ path: some StringProtocol) -> String {
       URL(filePath: String(path)).path(percentEncoded: false)
@@ -190,7 +191,7 @@ struct ServiceInstallCommand: ParsableCommand {
     }
   }
 
-  /// A service whose files are not there would fail at every start.
+  /// Refuses missing files, with which the service would fail at every start.
   private func requireFiles() throws {
     let options = try ServeCommand.parse(serving)
     for path in [options.certificate, options.key].compactMap({ $0 })
@@ -215,7 +216,7 @@ struct ServiceInstallCommand: ParsableCommand {
     try requireFiles()
     try refuseInHome(unit.program)
     try refuseBesidePackage()
-    // Where systemd does not answer, nothing is changed.
+    // If systemd does not answer, nothing is changed.
     try scope.systemctl("daemon-reload")
     if !scope.user { try makeAccount() }
     let former = FileManager.default.contents(atPath: path)
@@ -237,17 +238,17 @@ struct ServiceInstallCommand: ParsableCommand {
       let folder = URL(filePath: path).deletingLastPathComponent()
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try text.write(to: URL(filePath: path), options: .atomic)
-      // systemd warns where others cannot read a unit.
+      // systemd warns if others cannot read a unit.
       try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
     } catch {
       throw SyncServerError.disk(path, "cannot be written", error)
     }
   }
 
-  /// Has it run, and start by itself. Where it does not, what was there before is there again: it would fail at
-  /// every start of the machine, or at every login.
+  /// Starts the service, now and at every boot or login. If it does not start, the former unit is
+  /// restored: a broken one would fail again at every boot or login.
   ///
-  /// - Parameter former: the unit that was there; nil where there was none.
+  /// - Parameter former: the former unit; nil if there was none.
   private func start(
     _ path: String, _ change: UnitChange, else former: Data?
   ) throws(SyncServerError) {
@@ -286,7 +287,7 @@ struct ServiceInstallCommand: ParsableCommand {
     }
   }
 
-  /// The machine's service is shown no homes.
+  /// Refuses a program in a home directory, to which the machine's service has no access.
   private func refuseInHome(_ program: String) throws(SyncServerError) {
     let homes = ["/home", "/root", "/run/user"]
     guard !scope.user, homes.contains(where: { program.hasPrefix($0 + "/") }) else { return }
@@ -297,7 +298,7 @@ struct ServiceInstallCommand: ParsableCommand {
         + "install), or install your own service: --user.")
   }
 
-  /// Two units of one name would make it unclear which options hold.
+  /// Refuses a second unit of the same name: it would be unclear which options apply.
   private func refuseBesidePackage() throws(SyncServerError) {
     guard !scope.user, scope.unitFolder == nil else { return }
     for folder in ServerUnit.packageFolders {

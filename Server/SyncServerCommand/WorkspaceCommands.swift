@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import SyncServer
 
-/// What workspaces take and may take.
+/// Lists and manages workspaces.
 struct WorkspaceCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "workspace",
@@ -182,7 +182,7 @@ struct WorkspaceExportCommand: ParsableCommand {
       throw SyncServerError(
         .failed, "\(file) already exists. Choose another name, or add --force.")
     } catch {
-      // What was begun is no document.
+      // An incomplete file is not a valid document.
       if !force { try? FileManager.default.removeItem(atPath: file) }
       throw SyncServerError.disk(file, "cannot be written", error)
     }
@@ -228,7 +228,7 @@ struct WorkspaceDeleteCommand: ParsableCommand {
   }
 }
 
-/// Shows what happened about access.
+/// Shows the audit of access.
 struct WorkspaceLogCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "log",

@@ -1,15 +1,16 @@
-/// A prompt that Claude Code may take for a command of its own: it begins with a slash.
+/// A prompt that Claude Code may take for one of its own commands: it begins with a slash.
 ///
-/// With anything in front it is text. What begins like a path (`/etc/hosts is wrong`) is
-/// text, too, and so is the name of no command: which names are commands, the program alone knows.
+/// A prompt with anything before the slash is text. A prompt that begins like a path (`/etc/hosts
+/// is wrong`) is text, too, and so is the name of no command. Only the program knows which names
+/// are commands.
 struct ClaudeCommand: Hashable, Sendable {
-  /// What a command did to the conversation, as the program says.
+  /// What a command did to the conversation, as the program reports it.
   enum Change: Hashable, Sendable {
     case compacted
     /// A new conversation begins.
     case cleared
 
-    /// For people; the program says nothing.
+    /// For users; the program reports no text.
     var summary: String {
       switch self {
       case .compacted: "Compacted."
@@ -18,20 +19,20 @@ struct ClaudeCommand: Hashable, Sendable {
     }
   }
 
-  /// The program's own name for the model that wrote what it says itself.
+  /// The program's name for the model in messages that it writes itself.
   static let noModel = "<synthetic>"
-  /// Commands whose success it tells by a change of the conversation.
+  /// Commands whose success shows only as a change of the conversation.
   static let changing: Set<String> = ["compact", "clear", "new", "reset"]
   /// Commands that take a text.
   private static let takingText: Set<String> = ["/compact", "/rename"]
   /// Bytes of the program's answer that a reason names.
   static let answerBytesMax = 200
 
-  /// Whether a person meant the command: it stands alone, with one argument, or takes a text. Whatever
-  /// else begins with its name is a sentence.
+  /// Whether the user meant the command: it stands alone, has one argument, or takes a text.
+  /// Anything else that begins with its name is a sentence.
   var isMeant: Bool
 
-  /// nil for a prompt that is text in any case.
+  /// nil for a prompt that is always text.
   init?(_ prompt: String) {
     guard prompt.hasPrefix("/") else { return nil }
     let words = prompt.split(maxSplits: 2, whereSeparator: \.isWhitespace)

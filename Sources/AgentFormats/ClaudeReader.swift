@@ -19,12 +19,12 @@ package struct ClaudeReader: AgentOutputReader {
     var text: String
     /// How many times a model worked; nil if the line has no number.
     var turns: Int64?
-    /// Its own command that it ran, by name.
+    /// The name of its own command that it ran.
     var command: String?
     /// The provider's HTTP status, if it refused.
     var refusal: Int64?
 
-    /// The provider refuses for now: too many requests (429), or overloaded (529).
+    /// Whether the provider refuses temporarily: too many requests (429), or overloaded (529).
     var isRefusedForNow: Bool { refusal == 429 || refusal == 529 }
   }
 
@@ -38,10 +38,10 @@ package struct ClaudeReader: AgentOutputReader {
   private let command: ClaudeCommand?
   /// What its own command did to the conversation.
   private var change: ClaudeCommand.Change?
-  /// What the program said in the place of a model.
+  /// The text that the program wrote instead of a model.
   private var ownWords = ""
 
-  /// - Parameter prompt: what the turn is about, without the names of files behind it.
+  /// - Parameter prompt: the prompt of the turn, without the names of files after it.
   package init(prompt: String = "") {
     command = ClaudeCommand(prompt)
   }
@@ -69,7 +69,7 @@ package struct ClaudeReader: AgentOutputReader {
     }
     if result.isError || result.subtype != "success" {
       let reason = result.text.isEmpty ? "The agent ended with \(result.subtype)." : result.text
-      // In its own words, where no line names the time.
+      // From its own words, if no line names the time.
       let until = limit.until ?? WaitPhrase.time(in: reason, now: now)
       if limit.isReached { return .tryLater(reason: reason, until: until) }
       if let until = ClaudeReader.limitInOldForm(result.text) {
@@ -79,7 +79,7 @@ package struct ClaudeReader: AgentOutputReader {
       return .failed(reason: reason)
     }
     guard end.isClean else {
-      return .failed(reason: "The agent said success, and ended with \(end.description).")
+      return .failed(reason: "The agent reported success but ended with \(end.description).")
     }
     if didAnswer || result.turns ?? (result.text.isEmpty ? 0 : 1) > 0 {
       return .succeeded(summary: result.text)
@@ -87,14 +87,15 @@ package struct ClaudeReader: AgentOutputReader {
     return verdictWithoutTurn(result)
   }
 
-  /// No model saw the prompt: it was a command of the agent's own, or taken for one, or not let through.
+  /// No model saw the prompt: it was one of the agent's own commands, was taken for one, or was
+  /// blocked.
   private func verdictWithoutTurn(_ result: Result) -> AgentVerdict {
     guard let command else {
       let reason = "The agent ended without a turn. A hook may have blocked the prompt."
       return .failed(reason: result.text.isEmpty ? reason : "\(reason) \(result.text)")
     }
     if let change, command.isMeant { return .succeeded(summary: change.summary) }
-    // Of what it does to its conversation it says so in another way.
+    // It reports changes of its conversation in another way.
     if let name = result.command, ClaudeCommand.changing.contains(name), command.isMeant {
       return .failed(
         reason: ownWords.isEmpty ? "The agent did not carry out /\(name)." : ownWords)
@@ -105,11 +106,11 @@ package struct ClaudeReader: AgentOutputReader {
 
   /// Why a prompt failed that no model saw.
   ///
-  /// - Parameter answer: what the program said to it.
+  /// - Parameter answer: the program's answer to it.
   package static func tookForCommand(_ answer: String) -> String {
     let said = answer.isEmpty ? "." : ": \"\(answer.cut(to: ClaudeCommand.answerBytesMax))\""
     return "The agent took this for its own command\(said) "
-      + "To send it as text, put a word in front of the slash."
+      + "To send it as text, put a word before the slash."
   }
 
   /// `Claude AI usage limit reached|1700000000`, in seconds.
@@ -158,7 +159,7 @@ package struct ClaudeReader: AgentOutputReader {
   private mutating func named(_ object: JSONTree) -> [AgentEvent] {
     guard let id = (object["session_id"] ?? object["sessionId"])?.text, !id.isEmpty, id != session,
       id.utf8.count <= AgentLimits.sessionIDBytesMax,
-      // A conversation without a prompt is none to go on with.
+      // A conversation without a prompt cannot be continued.
       change != .cleared || didAnswer
     else { return [] }
     session = id
@@ -216,7 +217,7 @@ package struct ClaudeReader: AgentOutputReader {
       text: (text.isEmpty ? errors : text).cut(to: AgentLimits.textBytesMax),
       turns: object["num_turns"]?.integer, command: object["local_command"]?.text,
       refusal: object["api_error_status"]?.integer)
-    // What a command had done by subagents counts as no turn.
+    // Work of subagents for a command does not count as a turn.
     if case .object(let usage)? = object["model_usage_since_last_result"], !usage.isEmpty {
       didAnswer = true
     }

@@ -32,7 +32,7 @@ package struct CodexReader: AgentOutputReader {
   private var lastMessage = ""
   private let zone: TimeZone
 
-  /// - Parameter zone: of the times of day that it names, which are those of its machine.
+  /// - Parameter zone: the time zone of the times of day in its texts: its machine's.
   package init(zone: TimeZone = .current) {
     self.zone = zone
   }
@@ -53,7 +53,7 @@ package struct CodexReader: AgentOutputReader {
     case .completed where end.isClean:
       return .succeeded(summary: lastMessage)
     case .completed:
-      return .failed(reason: "The agent said success, and ended with \(end.description).")
+      return .failed(reason: "The agent reported success but ended with \(end.description).")
     case .failed(let reason):
       return judged(reason, now: now)
     case .open:

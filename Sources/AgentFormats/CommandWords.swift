@@ -44,7 +44,7 @@ package enum CommandWords {
       }
     }
     if let quote {
-      throw CommandLineFault(reason: "the command has a \(quote) without its partner")
+      throw CommandLineFault(reason: "the command has an unclosed \(quote)")
     }
     if let done = word { words.append(done) }
     return words

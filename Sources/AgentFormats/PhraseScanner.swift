@@ -10,14 +10,14 @@ struct PhraseScanner: Sendable {
   /// The same part of the sentence as it was written: names of zones have capitals.
   private var written: Substring
 
-  /// Where lower case has another length, it is read as it was written.
+  /// If the text in lower case has another length, it is read as written.
   init(_ text: String) {
     let lowered = text.lowercased()
     rest = (lowered.count == text.count ? lowered : text)[...]
     written = text[...]
   }
 
-  /// The rest behind the first place of a phrase that ends with a word.
+  /// The rest after the first occurrence of a phrase that ends with a word.
   func behind(_ phrase: String) -> PhraseScanner? {
     guard let found = rest.firstRange(of: phrase + " ") else { return nil }
     var scanner = self
@@ -46,7 +46,8 @@ struct PhraseScanner: Sendable {
     return String(word)
   }
 
-  /// A whole number of at most so many digits; nil if the text has none, or more follow.
+  /// A whole number with a maximum number of digits; nil if the text has none, or more digits
+  /// follow.
   private mutating func whole(digitsMax: Int) -> Int? {
     let digits = rest.prefix { $0.isASCII && $0.isNumber }
     guard (1...digitsMax).contains(digits.count), let number = Int(digits) else { return nil }
@@ -54,7 +55,7 @@ struct PhraseScanner: Sendable {
     return number
   }
 
-  /// A number that may have decimals; a point that ends the sentence is none of it.
+  /// A number that may have decimals; a point that ends the sentence is not part of it.
   mutating func decimal() -> Double? {
     let digits = rest.prefix { $0.isASCII && $0.isNumber }
     guard !digits.isEmpty, digits.count <= 9 else { return nil }
@@ -68,7 +69,7 @@ struct PhraseScanner: Sendable {
     return Double(text)
   }
 
-  /// `apr 28th, 2026`, `apr 28` or `2026-04-28`; nothing is read where it is none.
+  /// `apr 28th, 2026`, `apr 28` or `2026-04-28`; reads nothing if there is no date.
   mutating func date() -> (year: Int?, month: Int, day: Int)? {
     var scanner = self
     guard let date = scanner.dateByName() ?? scanner.dateByNumbers() else { return nil }
@@ -107,7 +108,8 @@ struct PhraseScanner: Sendable {
     return (year, month, day)
   }
 
-  /// `12:16 pm`, `3pm`, `15:30` or `15:30:00`, in seconds since midnight; nothing is read where it is none.
+  /// `12:16 pm`, `3pm`, `15:30` or `15:30:00`, in seconds since midnight; reads nothing if there is
+  /// no time of day.
   mutating func clock() -> Int? {
     var scanner = self
     guard let hour = scanner.whole(digitsMax: 2) else { return nil }
@@ -137,7 +139,7 @@ struct PhraseScanner: Sendable {
     return (hour % 12 + (half.hasPrefix("p") ? 12 : 0)) * 3_600 + seconds
   }
 
-  /// `utc`, `z`, `+02:00` or `(Europe/Berlin)`; nil if no zone that is known follows.
+  /// `utc`, `z`, `+02:00` or `(Europe/Berlin)`; nil if no known zone follows.
   mutating func zone() -> TimeZone? {
     skip { $0 == " " || $0 == "(" }
     if rest.first == "+" || rest.first == "-" {

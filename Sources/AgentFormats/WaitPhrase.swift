@@ -4,7 +4,7 @@
   package import Foundation
 #endif
 
-/// When a limit ends, as agents and their providers say it in a sentence.
+/// When a limit ends, according to a sentence of an agent or its provider.
 ///
 /// | in the sentence | as |
 /// |---|---|
@@ -15,16 +15,16 @@
 package enum WaitPhrase {
   /// Ten years, in milliseconds: no wait is longer.
   private static let waitMax: Int64 = 315_360_000_000
-  /// A time of day that has only just gone by, in milliseconds, is today's.
+  /// A time of day that has passed by less than this, in milliseconds, is today's.
   private static let justPast: Int64 = 600_000
-  /// A date without a year that has gone by for longer, in milliseconds, is next year's.
+  /// A date without a year that has passed by more than this, in milliseconds, is next year's.
   private static let longPast: Int64 = 7 * 86_400_000
 
   /// The end of the wait in milliseconds since 1970; nil if the sentence names none.
   ///
   /// - Parameters:
   ///   - now: in milliseconds since 1970.
-  ///   - zone: what a time without a zone is in.
+  ///   - zone: the zone of a time without one.
   package static func time(in text: String, now: Int64, zone: TimeZone = .current) -> Int64? {
     let words = PhraseScanner(text)
     for phrase in ["try again in", "trying again in", "retry in", "resets in"] {

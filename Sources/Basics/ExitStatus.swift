@@ -5,13 +5,13 @@ package enum ExitStatus {
   package static let usage: Int32 = 2
   package static let authentication: Int32 = 3
   package static let unreachable: Int32 = 4
-  /// Another request came first.
+  /// The request conflicts with an earlier one.
   package static let conflict: Int32 = 5
   /// Data that cannot be read.
   package static let corrupt: Int32 = 6
   package static let disk: Int32 = 7
   /// It may work later (`EX_TEMPFAIL` of sysexits.h).
   package static let tryLater: Int32 = 75
-  /// Its person pressed Ctrl-C, as a shell says it of a signal: 128 and its number.
+  /// The user pressed Ctrl-C; as in shells, 128 plus the number of the signal.
   package static let interrupted: Int32 = 130
 }

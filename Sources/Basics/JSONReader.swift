@@ -27,7 +27,7 @@ package struct JSONReader {
     let value = try reader.value(depth: 0)
     reader.skipWhiteSpace()
     guard reader.offset == bytes.count else {
-      throw reader.error("nothing may follow the value, yet there is \(reader.found)")
+      throw reader.error("unexpected \(reader.found) after the value")
     }
     return value
   }
@@ -79,7 +79,7 @@ package struct JSONReader {
     case UInt8(ascii: "t"): value = try word("true", .boolean(true))
     case UInt8(ascii: "f"): value = try word("false", .boolean(false))
     case UInt8(ascii: "n"): value = try word("null", .null)
-    default: throw error("a value must stand here, not \(found)")
+    default: throw error("expected a value, not \(found)")
     }
     return PositionedJSON(value: value, position: start, range: first..<offset)
   }
@@ -88,7 +88,7 @@ package struct JSONReader {
     _ word: String, _ value: PositionedJSON.Value
   ) throws(JSONFault) -> PositionedJSON.Value {
     guard bytes[offset...].starts(with: word.utf8) else {
-      throw error("a value must stand here; this is neither true, false nor null")
+      throw error("expected a value; this is neither true, false nor null")
     }
     offset += word.utf8.count
     return value
@@ -96,7 +96,7 @@ package struct JSONReader {
 
   private func checkDepth(_ depth: Int) throws(JSONFault) {
     guard depth <= Self.depthMax else {
-      throw error("arrays and objects may lie \(Self.depthMax) levels deep, not more")
+      throw error("arrays and objects may be at most \(Self.depthMax) levels deep")
     }
   }
 
@@ -110,7 +110,7 @@ package struct JSONReader {
       elements.append(try value(depth: depth))
       skipWhiteSpace()
       if take("]") { return elements }
-      guard take(",") else { throw error("',' or ']' must follow, not \(found)") }
+      guard take(",") else { throw error("expected ',' or ']', not \(found)") }
       skipWhiteSpace()
     }
   }
@@ -125,15 +125,15 @@ package struct JSONReader {
     while true {
       let (start, first) = (position, offset)
       guard next == UInt8(ascii: "\"") else {
-        throw error("a key in quotes must stand here, not \(found)")
+        throw error("expected a key in quotes, not \(found)")
       }
       let key = try string()
       // Compared by bytes: canonically equivalent keys are different keys.
       guard keys.insert(Array(key.utf8)).inserted else {
-        throw JSONFault("the key \"\(key)\" stands here a second time", at: start)
+        throw JSONFault("the key \"\(key)\" occurs a second time", at: start)
       }
       skipWhiteSpace()
-      guard take(":") else { throw error("':' must follow the key, not \(found)") }
+      guard take(":") else { throw error("expected ':' after the key, not \(found)") }
       skipWhiteSpace()
       let value = try value(depth: depth)
       members.append(
@@ -141,7 +141,7 @@ package struct JSONReader {
           key: key, position: start, range: first..<offset, value: value))
       skipWhiteSpace()
       if take("}") { return members }
-      guard take(",") else { throw error("',' or '}' must follow, not \(found)") }
+      guard take(",") else { throw error("expected ',' or '}', not \(found)") }
       skipWhiteSpace()
     }
   }
@@ -161,14 +161,14 @@ extension JSONReader {
   private mutating func number() throws(JSONFault) -> String {
     let start = offset
     _ = take("-")
-    if !take("0") { try digits("a digit must follow '-'") }
-    if take(".") { try digits("a digit must follow the point") }
+    if !take("0") { try digits("expected a digit after '-'") }
+    if take(".") { try digits("expected a digit after the decimal point") }
     if take("e") || take("E") {
       if !take("+") { _ = take("-") }
-      try digits("a digit must follow the exponent's mark")
+      try digits("expected a digit in the exponent")
     }
     if let next, next == UInt8(ascii: ".") || isDigit(next) {
-      throw error("this number is not written as JSON writes it")
+      throw error("this number is not written as JSON requires")
     }
     guard offset - start <= Self.numberBytesMax else { throw error("this number is too long") }
     return String(decoding: bytes[start..<offset], as: UTF8.self)
@@ -204,7 +204,7 @@ extension JSONReader {
         try takeScalar(into: &content)
       }
     }
-    throw JSONFault("this string has no end", at: opening)
+    throw JSONFault("this string is not closed", at: opening)
   }
 
   /// Reads one valid scalar of two to four UTF-8 bytes.
@@ -235,17 +235,17 @@ extension JSONReader {
     case UInt8(ascii: "r"): return "\r"
     case UInt8(ascii: "t"): return "\t"
     case UInt8(ascii: "u"): break
-    default: throw JSONFault("there is no such escape", at: start)
+    default: throw JSONFault("unknown escape", at: start)
     }
     let unit = try hexadecimal(start)
     if let scalar = Unicode.Scalar(unit) { return scalar }
     guard (0xD800..<0xDC00).contains(unit), take("\\"), take("u") else {
-      throw JSONFault("half of a surrogate pair stands alone", at: start)
+      throw JSONFault("this is only half of a surrogate pair", at: start)
     }
     let second = try hexadecimal(start)
     guard (0xDC00..<0xE000).contains(second),
       let scalar = Unicode.Scalar(0x10000 + (unit - 0xD800) << 10 + (second - 0xDC00))
-    else { throw JSONFault("half of a surrogate pair stands alone", at: start) }
+    else { throw JSONFault("this is only half of a surrogate pair", at: start) }
     return scalar
   }
 
@@ -253,7 +253,7 @@ extension JSONReader {
     var value: UInt32 = 0
     for _ in 0..<4 {
       guard let byte = next, let digit = Character(Unicode.Scalar(byte)).hexDigitValue else {
-        throw JSONFault("four hexadecimal digits must follow \\u", at: start)
+        throw JSONFault("expected four hexadecimal digits after \\u", at: start)
       }
       value = value << 4 | UInt32(digit)
       offset += 1

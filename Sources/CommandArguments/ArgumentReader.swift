@@ -1,10 +1,10 @@
 package import ArgumentParser
 
-/// Arguments that are wrong usage, before anything was done.
+/// Wrong usage, found before anything was done.
 package struct ArgumentFault: Error {
-  /// What is wrong, and how to write it.
+  /// What is wrong, and the correct form.
   package var message: String
-  /// The message, the command's usage, and where its help is.
+  /// The message, the command's usage, and how to get its help.
   package var text: String
   /// The command that the words of the line name.
   package var command: any ParsableCommand.Type
@@ -12,31 +12,31 @@ package struct ArgumentFault: Error {
 
 /// Decides which arguments of a line are options and which are text; see the room's README.
 package struct ArgumentReader: Sendable {
-  /// What was read.
+  /// The result of reading.
   package struct Reading {
     /// The command that the words of the line name.
     package var command: any ParsableCommand.Type
-    /// The arguments as the parser takes them.
+    /// The arguments in the form for the parser.
     package var arguments: [String]
-    /// Whether a `-` stands behind `--`: then it is that text, and not standard input.
+    /// Whether a `-` comes after `--`: then it is that text, and not standard input.
     package var isDashText: Bool
   }
 
   private let root: any ParsableCommand.Type
   private let shared: [any ParsableArguments.Type]
 
-  /// - Parameter shared: options that may also stand before the words of a command.
+  /// - Parameter shared: options that may also come before the words of a command.
   package init(_ root: any ParsableCommand.Type, shared: [any ParsableArguments.Type] = []) {
     self.root = root
     self.shared = shared
   }
 
-  /// Reads the arguments behind the executable's name.
+  /// Reads the arguments after the executable's name.
   ///
   /// - Throws: `ArgumentFault` if one is neither an option of the command nor text.
   /// - Complexity: O(characters of the arguments + options of the command).
   package func read(_ arguments: [String]) throws(ArgumentFault) -> Reading {
-    // Help of a command, and what the parser offers to those who make completions and manuals.
+    // Help of a command, and what the parser offers to makers of completions and manuals.
     let first = arguments.first ?? ""
     if first == "help" || first == "---completion" || first == "--experimental-dump-help"
       || first.hasPrefix("--generate-completion-script")
@@ -49,7 +49,7 @@ package struct ArgumentReader: Sendable {
       return Reading(command: line.command, arguments: line.assembled, isDashText: false)
     }
     let isPlain = line.rest.allSatisfy { !$0.hasPrefix("-") || $0 == "-" }
-    // A group of commands has no options but the shared ones.
+    // A group of commands has only the shared options.
     let isGroup = !line.command.configuration.subcommands.isEmpty
     if !isPlain { line.table = OptionTable(of: isGroup ? shared : shared + [line.command]) }
     while !line.rest.isEmpty { try line.take() }
@@ -62,8 +62,8 @@ package struct ArgumentReader: Sendable {
   /// The words that name the command, with the options before the last of them.
   private func words(_ arguments: [String]) throws(ArgumentFault) -> Line {
     var line = Line(root: root, command: root, rest: arguments[...])
-    // Read on until the first argument that is neither a word nor a shared option, then go back behind the last
-    // word.
+    // Read on until the first argument that is neither a word nor a shared option, then go back to
+    // after the last word.
     var ahead = line
     while let argument = ahead.rest.first {
       if argument.hasPrefix("-") {
@@ -100,14 +100,15 @@ private struct Line {
   var words: [String] = []
   var options: [String] = []
   var texts: [String] = []
-  /// Arguments with white space that are texts or options with their values, and how many texts stand before.
+  /// Arguments with white space that are texts, or options with their values, and how many texts
+  /// come before.
   var undecided: [(argument: String, place: Int)] = []
   var textsBehindTerminator: ArraySlice<String> = []
   var hasTerminator = false
 
   /// The arguments in the order that leaves the parser no choice.
   var assembled: [String] {
-    // The parser takes the word `help` for a command wherever a command may stand.
+    // The parser takes the word `help` for a command wherever a command is possible.
     let needsTerminator =
       hasTerminator || texts.contains { $0.hasPrefix("-") && $0 != "-" }
       || words.isEmpty && texts.first == "help"
@@ -128,7 +129,7 @@ private struct Line {
       texts.append(argument)
     } else if OptionTable.builtIn.contains(argument) {
       throw fault(
-        "\(argument) stands alone behind the command's words. If it is a text, write -- before it.")
+        "\(argument) must be the command's only argument. If it is a text, write -- before it.")
     } else if let takesValue = table.takesValue(argument) {
       options.append(argument)
       if takesValue { try takeValue(of: argument) }
@@ -145,7 +146,7 @@ private struct Line {
     }
   }
 
-  /// Takes `--name=a b` for a text where the command's text is missing, and else for an option.
+  /// Takes `--name=a b` for a text if the command's text is missing, and otherwise for an option.
   mutating func settle() {
     var added = 0
     for (argument, place) in undecided {
@@ -165,10 +166,10 @@ private struct Line {
       !table.holdsValue(value) || value.contains(where: \.isWhitespace)
     else { throw fault("The value of \(option) is missing.") }
     if value.hasPrefix("-"), value != "-" {
-      // A number is one that the option may refuse.
+      // A number may be a value that the option refuses.
       guard value.contains(where: \.isWhitespace) || Double(value) != nil else {
         throw fault(
-          "\(value) is no option of this command. If it is the value of \(option), write "
+          "\(value) is not an option of this command. If it is the value of \(option), write "
             + "\(option)=\(value)")
       }
       options[options.count - 1] = "\(option)=\(value)"
@@ -181,10 +182,10 @@ private struct Line {
   private func refusal(of argument: String) -> ArgumentFault {
     let short = String(argument.prefix(2))
     if table.takesValue(short) == true {
-      return fault("Write \(short) \(argument.dropFirst(2)), with a space between.")
+      return fault("Write \(short) \(argument.dropFirst(2)), with a space in between.")
     }
     return fault(
-      "\(argument) is no option of this command. If it is a text, write -- before it.")
+      "\(argument) is not an option of this command. If it is a text, write -- before it.")
   }
 
   private func fault(_ message: String) -> ArgumentFault {

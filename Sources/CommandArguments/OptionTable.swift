@@ -3,18 +3,18 @@ import Basics
 
 /// The options of a command by their names with dashes, from the parser's own description of it.
 struct OptionTable: Sendable {
-  /// Whether the option of a name is followed by a value.
+  /// Whether the option of a name has a value after it.
   private var takesValue: [String: Bool] = [:]
-  /// Whether the command keeps what stands behind `--` apart from its other arguments.
+  /// Whether the command keeps arguments after `--` apart from the others.
   private(set) var keepsTerminator = false
-  /// The places of the arguments that are texts, among those that are no options.
+  /// The places of texts among the arguments that are not options.
   private var textPlaces: [Int] = []
   private var takesMoreTexts = false
   private var placeCount = 0
 
-  /// The names that the parser answers by itself.
+  /// The names that the parser handles itself.
   static let builtIn: Set<String> = ["-h", "--help", "--help-hidden", "--version"]
-  /// What commands call an argument that is a text.
+  /// The names that commands give to an argument that is a text.
   private static let textNames: Set<JSONValue> = ["text", "words", "value", "name"]
 
   /// - Complexity: O(options of the types and of commands below them).
@@ -50,8 +50,8 @@ struct OptionTable: Sendable {
   /// Whether a value follows the option of this name; nil if there is no such option.
   func takesValue(_ name: some StringProtocol) -> Bool? { takesValue[String(name)] }
 
-  /// Whether a text is missing where a command has so many arguments that are no options, or where it takes
-  /// any number.
+  /// Whether a text is missing after this number of arguments that are not options, or the command
+  /// accepts any number of texts.
   func lacksText(behind count: Int) -> Bool {
     takesMoreTexts || textPlaces.contains { $0 >= count }
   }

@@ -1,22 +1,22 @@
 import Foundation
 
-/// Lines to people.
+/// Writes lines for users.
 enum Console {
   static func write(_ text: String, to file: FileHandle = .standardOutput) {
-    // Nobody may be reading any more; that is no reason to fail.
+    // A reader that has gone away is no reason to fail.
     try? file.write(contentsOf: Data((text + "\n").utf8))
   }
 
-  /// Without a new line, for what is written over again.
+  /// Without a line end, for text that is overwritten later.
   static func overwrite(_ text: String, on file: FileHandle) {
     try? file.write(contentsOf: Data(("\r" + text + "\u{1B}[K").utf8))
   }
 
   static var standardErrorIsTerminal: Bool { isatty(FileHandle.standardError.fileDescriptor) == 1 }
 
-  /// Why a file could not be read or written, in the system's words where it has some.
+  /// Why a file could not be read or written, in the system's words if there are any.
   static func reason(_ error: any Error) -> String {
-    // Mostly a Swift error, of which no `as? NSError` makes one on Linux.
+    // Usually a Swift error, which `as? NSError` does not convert on Linux.
     let cause = (error as NSError).userInfo[NSUnderlyingErrorKey] as? any Error
     guard let cause = cause.map({ $0 as NSError }), cause.domain == NSPOSIXErrorDomain else {
       return error.localizedDescription
@@ -24,7 +24,7 @@ enum Console {
     return String(cString: strerror(Int32(clamping: cause.code)))
   }
 
-  /// Hours, minutes and seconds, as short as can be.
+  /// Hours, minutes and seconds, as short as possible.
   static func duration(_ seconds: Double) -> String {
     guard seconds.isFinite, seconds < 1e9 else { return "?" }
     let whole = Int(seconds.rounded())
@@ -33,11 +33,11 @@ enum Console {
     return "\(whole / 3_600) h \(whole % 3_600 / 60) min"
   }
 
-  /// One digit after the point.
+  /// One digit after the decimal point.
   static func decimal(_ number: Double) -> String { String(format: "%.1f", number) }
 }
 
-/// Ctrl-C and SIGTERM as a flag, instead of their sudden ends.
+/// Ctrl-C and SIGTERM as a flag, instead of a sudden end.
 final class Interruption {
   private let sources: [any DispatchSourceSignal]
   private let flag: InterruptionFlag
@@ -47,8 +47,9 @@ final class Interruption {
     self.flag = flag
     sources = [SIGINT, SIGTERM].map { number in
       #if canImport(Darwin)
-        // There the source sees signals beside the ordinary handling, which would end the process.
-        // On Linux the source takes them away, and an ignored signal would not even reach it.
+        // On Apple's platforms the source sees signals in addition to the usual handling, which
+        // would end the process. On Linux the source replaces it, and would never get an ignored
+        // signal.
         signal(number, SIG_IGN)
       #endif
       let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
@@ -64,7 +65,7 @@ final class Interruption {
 
   var isRaised: Bool { flag.isRaised }
 
-  /// Asks from any thread.
+  /// Can be called from any thread.
   var question: @Sendable () -> Bool {
     let flag = flag
     return { flag.isRaised }

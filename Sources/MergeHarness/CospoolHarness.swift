@@ -2,14 +2,14 @@ import ArgumentParser
 import CommandArguments
 import Foundation
 
-/// Simulated devices, a simulated server, and what conflicts come to; see README.md beside this.
+/// Simulates devices and a server, and shows how conflicts end; see README.md beside this file.
 @main
 struct CospoolHarness: AsyncParsableCommand {
   static let version = "0.1.0"
 
   static let configuration = CommandConfiguration(
     commandName: "cospool-harness",
-    abstract: "Runs conflicts between simulated devices and checks what comes of them.",
+    abstract: "Run conflicts between simulated devices and check the results.",
     discussion: """
       Examples:
         cospool-harness scenario conflict.json
@@ -20,9 +20,9 @@ struct CospoolHarness: AsyncParsableCommand {
         cospool-harness matrix
 
       Devices and server are the production code, under virtual time, in one process. A seed and a \
-      profile name a run for ever; the same run gives the same trace hash on every machine.
+      profile name a run permanently; the same run gives the same trace hash on every machine.
 
-      Exit code: 0 where everything holds, 1 where something does not, 2 for a mistake in the \
+      Exit code: 0 if everything holds, 1 if something does not, 2 for a mistake in the \
       arguments or in a scenario file, 130 after Ctrl-C.
       """,
     version: version,
@@ -60,7 +60,7 @@ struct CospoolHarness: AsyncParsableCommand {
 }
 
 extension ExitCode {
-  /// Something that must hold does not.
+  /// A property does not hold.
   static let violation = ExitCode(1)
   /// A scenario file or an argument is wrong.
   static let usage = ExitCode(2)

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Whether somebody wants an end; set once.
+/// Whether a user wants to stop; set once.
 final class InterruptionFlag: Sendable {
   private let raised = Atomic(false)
 

@@ -1,19 +1,19 @@
 package import Foundation
 package import Logging
 
-/// A line of JSON for each entry of the log: `time` (ISO 8601, UTC, milliseconds), `level`, `label`,
-/// `message`, and what else was said by name in `metadata`.
+/// Writes a line of JSON for each log entry: `time` (ISO 8601, UTC, milliseconds), `level`,
+/// `label`, `message`, and all other values by name in `metadata`.
 package struct JSONLogHandler: LogHandler {
   package var logLevel = Logger.Level.info
   package var metadata: Logger.Metadata = [:]
   private let label: String
   private let write: @Sendable (Data) -> Void
 
-  /// - Parameter write: takes a whole line with its end; to standard error where none is given.
+  /// - Parameter write: receives a whole line with its end; standard error by default.
   package init(
     label: String,
     write: @escaping @Sendable (Data) -> Void = { line in
-      // Nobody can be told that nobody can be told.
+      // If standard error fails, there is no way left to report it.
       try? FileHandle.standardError.write(contentsOf: line)
     }
   ) {
@@ -47,11 +47,12 @@ package struct JSONLogHandler: LogHandler {
   }
 }
 
-/// How a log is written.
+/// The format of a log.
 package enum LogFormat: String, CaseIterable, Sendable {
   case text, json
 
-  /// Has all loggers of this process write to standard error so; each line begins with its time.
+  /// Makes all loggers of this process write to standard error in this format; each line begins
+  /// with its time.
   package func bootstrap() {
     switch self {
     case .text: LoggingSystem.bootstrap { StreamLogHandler.standardError(label: $0) }

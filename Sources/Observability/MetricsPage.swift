@@ -1,24 +1,24 @@
-/// Numbers of a running program as OpenMetrics writes them
+/// Metrics of a running program in the OpenMetrics format
 /// (<https://prometheus.io/docs/specs/om/open_metrics_spec/>).
 ///
-/// A page is made when somebody asks for it. Whoever counts keeps plain integers in the meantime.
+/// A page is made on request. In the meantime, the program counts in plain integers.
 package struct MetricsPage: Sendable {
   package static let contentType = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 
-  /// `# EOF` ends it: a page that was cut is seen as one.
+  /// The last line is `# EOF`, so that readers notice a page that was cut.
   package var text: String { lines + "# EOF\n" }
   private var lines = ""
 
   package init() {}
 
-  /// What only ever grows while the program runs.
+  /// A number that only grows while the program runs.
   ///
   /// - Parameter name: without `_total`.
   package mutating func counter(_ name: String, _ help: String, _ value: Int) {
     counter(name, help, by: "", [("", value)])
   }
 
-  /// The same for each value of a label; nothing where there is none.
+  /// The same for each value of a label; nothing if there are none.
   package mutating func counter(
     _ name: String, _ help: String, by label: String, _ values: [(String, Int)]
   ) {
@@ -28,7 +28,7 @@ package struct MetricsPage: Sendable {
     }
   }
 
-  /// What goes up and down.
+  /// A number that goes up and down.
   package mutating func gauge(_ name: String, _ help: String, _ value: Double?) {
     family(name, "gauge", help)
     if let value { lines += "\(name) \(number(value))\n" }
@@ -57,7 +57,7 @@ package struct MetricsPage: Sendable {
     lines += "\(name)_sum \(number(histogram.sum))\n\(name)_count \(histogram.count)\n"
   }
 
-  /// Which program it is, as a label of a number that is always 1.
+  /// The program's version, as a label of a number that is always 1.
   package mutating func build(_ name: String, version: String) {
     family(name, "info", "The program.")
     lines += "\(name)_info\(labels("version", version)) 1\n"
@@ -89,16 +89,16 @@ package struct MetricsPage: Sendable {
   }
 }
 
-/// How values are spread over ranges.
+/// The distribution of values over ranges.
 package struct Histogram: Hashable, Sendable {
-  /// The upper ends, each within its range, growing.
+  /// The upper ends of the ranges, each included, in increasing order.
   package let bounds: [Double]
-  /// By range; what is above all is in `count` alone.
+  /// By range; values above all ranges are only in `count`.
   package private(set) var counts: [Int]
   package private(set) var count = 0
   package private(set) var sum = 0.0
 
-  /// - Precondition: `bounds` grow.
+  /// - Precondition: `bounds` increase.
   package init(bounds: [Double]) {
     precondition(zip(bounds, bounds.dropFirst()).allSatisfy(<), "bounds of a histogram grow")
     self.bounds = bounds

@@ -6,12 +6,12 @@
   import Darwin
 #endif
 
-/// How many files and sockets this process may have open.
+/// The number of files and sockets that this process may open.
 package enum DescriptorLimit {
-  /// Raises the limit as far as the system lets it; many systems begin with 1,024.
+  /// Raises the limit as far as the system allows; many systems begin with 1,024.
   ///
-  /// - Parameter wanted: how many would do. A limit that is higher is left alone.
-  /// - Returns: the limit from now on; nil where it is not known.
+  /// - Parameter wanted: a sufficient number. A higher limit is not changed.
+  /// - Returns: the limit from now on; nil if it is unknown.
   @discardableResult
   package static func raise(to wanted: UInt64) -> UInt64? {
     #if os(Linux)

@@ -8,13 +8,13 @@ import Synchronization
   import Darwin
 #endif
 
-/// Keeps a second process off a directory for as long as it lives.
+/// Keeps other processes off a directory for as long as it lives.
 ///
-/// The lock is the kernel's and goes with the process, however that ends; the file stays.
+/// The kernel holds the lock and releases it when the process ends in any way; the file stays.
 package final class DirectoryLock: Sendable {
   /// Why the lock could not be taken.
   package enum Problem: Error, Hashable, Sendable {
-    /// Somebody has it.
+    /// Another process has it.
     case held
     /// The file cannot be opened or locked.
     case unavailable(reason: String, isFull: Bool)
@@ -28,8 +28,7 @@ package final class DirectoryLock: Sendable {
 
   /// Takes the lock at once or not at all.
   ///
-  /// - Parameter path: the file of the lock, which is made where there is none, readable by its owner
-  ///   alone.
+  /// - Parameter path: the lock file. If it does not exist, it is made, readable only by its owner.
   package init(file path: String) throws(Problem) {
     let opened = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard opened >= 0 else { throw Problem(code: errno) }
@@ -41,14 +40,14 @@ package final class DirectoryLock: Sendable {
     descriptor = Mutex(opened)
   }
 
-  /// Lets the next process in; calling it again does nothing.
+  /// Releases the lock for the next process; calling it again does nothing.
   package func release() {
     let held = descriptor.withLock { descriptor in
       defer { descriptor = nil }
       return descriptor
     }
     guard let held else { return }
-    // Closing alone is not enough while a child that is about to become another program has it, too.
+    // Closing alone is not enough while a child that will become another program also has it.
     flock(held, LOCK_UN)
     close(held)
   }

@@ -6,19 +6,19 @@
   import Darwin
 #endif
 
-/// Whether the file system has so much left that something new may be written.
+/// Whether the file system has enough free space for new data.
 ///
-/// What is left then lets SQLite tidy up, snapshots shorten logs and the operator's commands work; all
-/// that is stored can be read.
+/// The rest lets SQLite tidy up, snapshots shorten logs and the operator's commands work. All
+/// stored data stays readable.
 package struct FreeSpace: Sendable {
-  /// Bytes that are left, and of the whole file system; nil where nobody knows.
+  /// The free bytes, and those of the whole file system; nil if they are unknown.
   private let measure: @Sendable () -> (left: UInt64, whole: UInt64)?
 
   package init(measure: @escaping @Sendable () -> (left: UInt64, whole: UInt64)?) {
     self.measure = measure
   }
 
-  /// That of the file system which holds a directory.
+  /// The free space of the file system that holds a directory.
   package init(of directory: String) {
     self.init {
       var status = statvfs()
@@ -28,10 +28,10 @@ package struct FreeSpace: Sendable {
     }
   }
 
-  /// Bytes that are left; nil where nobody knows.
+  /// The free bytes; nil if they are unknown.
   package var bytesLeft: UInt64? { measure()?.left }
 
-  /// Less than a twentieth is left, and less than 512 MiB.
+  /// Whether less than a twentieth and less than 512 MiB are free.
   package var isScarce: Bool {
     guard let (left, whole) = measure() else { return false }
     return left < min(whole / 20, 512 << 20)

@@ -2,10 +2,10 @@
   import Glibc
 #endif
 
-/// What glibc's allocator keeps of memory that was freed. Other allocators have no such calls.
+/// The freed memory that glibc's allocator keeps. Other allocators have no such calls.
 package enum Heap {
-  /// Makes one heap for all threads: each further one keeps what it once held, and nothing here is made
-  /// by many threads at once. For the start of a process.
+  /// Makes one heap for all threads. Each further heap keeps the memory that it once held, and
+  /// here, many threads never allocate at once. Call it at the start of a process.
   package static func limitArenas() {
     #if canImport(Glibc)
       typealias Set = @convention(c) (Int32, Int32) -> Int32
@@ -15,7 +15,7 @@ package enum Heap {
     #endif
   }
 
-  /// Gives back to the system what was freed.
+  /// Returns freed memory to the system.
   package static func giveBackFreed() {
     #if canImport(Glibc)
       typealias Trim = @convention(c) (Int) -> Int32

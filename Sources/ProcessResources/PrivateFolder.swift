@@ -6,9 +6,9 @@
   import Darwin
 #endif
 
-/// Makes folders for their owner alone.
+/// Makes folders that only their owner can access.
 package enum PrivateFolder {
-  /// Which folder the system does not let be made, and why.
+  /// The folder that the system did not make, and the reason.
   package struct Problem: Error, Hashable, Sendable {
     package var path: String
     /// The system's number; errno(3).
@@ -18,9 +18,9 @@ package enum PrivateFolder {
     package var isFull: Bool { number == ENOSPC || number == EDQUOT }
   }
 
-  /// Makes a folder, and those above it that are missing. What is there keeps its permissions.
+  /// Makes a folder, and missing ones above it. Existing folders keep their permissions.
   ///
-  /// - Throws: `Problem`; folders above it may have been made then.
+  /// - Throws: `Problem`; folders above it may have been made by then.
   package static func make(_ path: String) throws(Problem) {
     guard !isFolder(path), mkdir(path, 0o700) != 0 else { return }
     var number = errno
@@ -38,7 +38,7 @@ package enum PrivateFolder {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// The path without its last name; nil where it has one alone.
+  /// The path without its last name; nil if it has only one.
   private static func parent(of path: String) -> String? {
     var rest = path[...]
     while rest.last == "/" { rest.removeLast() }

@@ -1,9 +1,9 @@
 package import QueueModel
 
 extension PairMatrix {
-  /// Something the contract says of a result.
+  /// A property of a result that the contract requires.
   package enum Fact: Hashable, Sendable {
-    /// These messages wait in the session, in this order, others aside.
+    /// These messages wait in the session in this order; other messages are ignored.
     case order(session: String, [UInt64])
     /// The message waits in this session and in no other.
     case waits(UInt64, in: String)
@@ -15,7 +15,7 @@ extension PairMatrix {
     case priority(UInt64, Priority)
     /// The message is not in line before the time of the author of a number; nil: it is in line.
     case later(UInt64, Int?)
-    /// The session is there or not, and paused or not.
+    /// Whether the session exists, and whether it is paused.
     case session(String, exists: Bool)
     case paused(String, Bool)
     /// The thread queue, in order.
@@ -23,7 +23,7 @@ extension PairMatrix {
     /// The message has these files, by number.
     case files(UInt64, [Int])
 
-    /// What is otherwise, in words; nil where the fact holds.
+    /// The difference, in words; nil if the fact holds.
     package func difference(in workspace: Workspace) -> String? {
       switch self {
       case .order(let session, let expected):
@@ -68,14 +68,14 @@ extension PairMatrix {
     }
   }
 
-  /// The facts of an ordered pair; the second author's clock is the later one.
+  /// The facts of an ordered pair; the second author has the later clock.
   static func facts(of first: String, _ second: String) -> [Fact] {
     let names: Set = [first, second]
     if let facts = symmetric[names] { return facts }
     return ordered[first]?[second] ?? []
   }
 
-  /// Results of two that do the same, or that do not depend on whose clock is later.
+  /// Results of two equal actions, or results that do not depend on the clocks.
   private static let symmetric: [Set<String>: [Fact]] = [
     ["insert a batch in the middle"]: [
       .order(session: "s", [1, 2]), .order(session: "s", [100, 101, 110, 111]),
@@ -131,7 +131,7 @@ extension PairMatrix {
     ["clear the threads", "requeue the thread"]: [.threads(["t"])],
   ]
 
-  /// Results in which the later clock decides: first, then second.
+  /// Results that the later clock decides: first action, then second.
   private static let ordered: [String: [String: [Fact]]] = [
     "move by one": [
       "move to the end": [.order(session: "s", [1, 3, 4, 2])],

@@ -1,13 +1,13 @@
 package import QueueModel
 import SequenceCRDT
 
-/// Everything that two devices may do at the same time, each with each, on one small state.
+/// All actions that two devices may perform at the same time, each with each, on one small state.
 ///
-/// Whoever runs it sets a workspace up with `setup`, lets two (or more) authors act without knowing
-/// of each other, delivers what they made in every order, and compares the result with the oracle
-/// and, where the contract names one, with `Pair.facts`.
+/// A test sets a workspace up with `setup`, lets two (or more) authors act without knowing of each
+/// other, delivers their operations in every order, and compares the result with the oracle and, if
+/// the contract names one, with `Pair.facts`.
 package enum PairMatrix {
-  /// Who acts; each has ids and texts of its own. The author with the higher number has the later
+  /// An author; each has its own ids and texts. The author with the higher number has the later
   /// clock.
   package struct Author: Hashable, Sendable {
     /// 0 for the first.
@@ -23,7 +23,7 @@ package enum PairMatrix {
     }
   }
 
-  /// One thing a person does: the commands for a workspace in the state of `setup`.
+  /// An action of a user: the commands for a workspace in the state of `setup`.
   package struct Action: Sendable {
     package var name: String
     package var commands: @Sendable (Workspace, Author) -> [Command]
@@ -43,7 +43,7 @@ package enum PairMatrix {
 
     package var name: String { "\(first.name) ∥ \(second.name)" }
 
-    /// What the contract's conflict table says of it; empty where it names no result.
+    /// The result that the contract's conflict table names; empty if it names none.
     package var facts: [Fact] { PairMatrix.facts(of: first.name, second.name) }
   }
 
@@ -52,7 +52,7 @@ package enum PairMatrix {
     MessageID(high: 0x4000, low: number)
   }
 
-  /// Every ordered pair, each action with itself too.
+  /// Every ordered pair; each action is also paired with itself.
   package static var pairs: [Pair] {
     actions.flatMap { first in actions.map { Pair(first: first, second: $0) } }
   }
@@ -66,8 +66,8 @@ package enum PairMatrix {
     }
   }
 
-  /// Session `s` with messages 1 to 4 and the cancelled 6, session `t`, paused, with message 5, and
-  /// session `u` with message 7, which has a file; in the thread queue stand `t`, `s`, `u`.
+  /// Session `s` with messages 1 to 4 and the cancelled 6; the paused session `t` with message 5;
+  /// and session `u` with message 7, which has a file. The thread queue contains `t`, `s`, `u`.
   package static let setup: [Command] = [
     send("one and only", 1), send("two", 2), send("three", 3), send("four", 4),
     send("five", 5, in: "t"), send("six", 6), .cancel([message(6)]),

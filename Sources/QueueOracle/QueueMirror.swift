@@ -1,14 +1,14 @@
 package import QueueModel
 
-/// What an observer keeps: arrays changed by change events alone, never read from the workspace.
+/// An observer's copy: arrays that only change events change, never read from the workspace.
 package struct QueueMirror {
   private var tracker: ChangeTracker
   private var threads: [ThreadView]
   private var messages: [SessionID: [MessageView]]
-  /// Without tasks, which are told apart.
+  /// Without tasks, which are compared separately.
   private var sessions: [SessionID: SessionView]
   private var tasks: [SessionID: TaskState] = [:]
-  /// Where each message stands.
+  /// The session of each message.
   private var places: [MessageID: SessionID] = [:]
   /// Events that put a message into a queue while another one showed it, in words.
   private var doubles: [String] = []
@@ -70,7 +70,7 @@ package struct QueueMirror {
     return report.lines + doubles
   }
 
-  /// Differences between the mirror and the views, in words; empty where none.
+  /// Differences between the mirror and the views, in words; empty if there are none.
   package func differences(from workspace: Workspace) -> [String] {
     var report = DifferenceReport()
     report.check("mirrored threads", workspace.threadQueue().threads, threads)

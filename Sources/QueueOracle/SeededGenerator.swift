@@ -1,6 +1,6 @@
 /// A small deterministic source of random numbers (SplitMix64), the same on every machine.
 package struct SeededGenerator: RandomNumberGenerator, Sendable {
-  /// What the run started from, to be printed when it fails.
+  /// The seed of the run, printed when it fails.
   package let seed: UInt64
   private var state: UInt64
 
@@ -17,24 +17,24 @@ package struct SeededGenerator: RandomNumberGenerator, Sendable {
     return mixed ^ (mixed >> 31)
   }
 
-  /// A number in `0 ..< bound`; 0 where `bound` is 0.
+  /// A number in `0 ..< bound`; 0 if `bound` is 0.
   package mutating func below(_ bound: Int) -> Int {
     bound <= 0 ? 0 : Int.random(in: 0..<bound, using: &self)
   }
 
-  /// True `percent` times in a hundred.
+  /// True in `percent` of a hundred calls.
   package mutating func chance(_ percent: Int) -> Bool {
     below(100) < percent
   }
 
-  /// One of the elements; nil where there is none.
+  /// One of the elements; nil if there are none.
   package mutating func pick<Elements: RandomAccessCollection>(
     _ elements: Elements
   ) -> Elements.Element? {
     elements.randomElement(using: &self)
   }
 
-  /// One of the values, each as often as its weight says.
+  /// One of the values, with a probability in proportion to its weight.
   ///
   /// - Precondition: at least one weight is above 0.
   package mutating func pick<Value>(weighted choices: [(weight: Int, value: Value)]) -> Value {

@@ -1,12 +1,12 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// FugueMax as the explicit tree of Weidner and Kleppmann, "The Art of the Fugue"
-/// (arXiv 2305.00583), one node for each slot or scalar; slow and direct on purpose.
+/// FugueMax as the explicit tree of Weidner and Kleppmann, "The Art of the Fugue" (arXiv
+/// 2305.00583), with one node for each slot or scalar; slow and direct on purpose.
 ///
-/// A node is a left child of its right origin where that is a descendant of its left origin, and
-/// else a right child of its left origin; the root stands for the start and is everybody's ancestor.
-/// Where the tree leaves the order open, the time of the origins settles it, and then the id.
+/// A node is a left child of its right origin if that is a descendant of its left origin; otherwise
+/// it is a right child of its left origin. The root is the start, and the ancestor of all nodes. If
+/// the tree leaves the order open, the time of the origins decides, and then the id.
 package struct SlowSequence {
   private struct Node {
     var id: OperationID?
@@ -31,7 +31,7 @@ package struct SlowSequence {
     indexes[id].map { nodes[$0].origins }
   }
 
-  /// Adds a node whose origins are in the tree already.
+  /// Adds a node whose origins are in the tree.
   ///
   /// - Precondition: `id` is new, its origins are not.
   package mutating func insert(_ id: OperationID, origins: Operation.Origins) {
@@ -68,7 +68,8 @@ package struct SlowSequence {
     return id > otherID
   }
 
-  /// Later right origins come first, the end of the list before all; ties go by time, then id.
+  /// Later right origins come first, and the end of the list before all; the time decides ties,
+  /// then the id.
   private func placeAmongRightChildren(of left: Int, _ node: Node, rightOrigin: Int?) -> Int {
     let siblings = nodes[left].rightChildren
     guard !siblings.isEmpty else { return 0 }
@@ -89,7 +90,7 @@ package struct SlowSequence {
   private func traversal() -> [Int] {
     var visited: [Int] = []
     visited.reserveCapacity(nodes.count)
-    // The flag says whether the left children were pushed already: texts make deep trees, too
+    // The flag says whether the left children were pushed already. Texts make trees that are too
     // deep for recursion.
     var stack: [(index: Int, isOpened: Bool)] = [(SlowSequence.root, false)]
     while let (index, isOpened) = stack.popLast() {

@@ -1,18 +1,18 @@
 package import QueueModel
 import SequenceCRDT
 
-/// What people saved, from scratch: the notes of the editions that hold, cut by hand.
+/// The saved texts, computed from scratch: the notes of the present editions, parsed by hand.
 extension SlowState {
-  /// A text that a person can choose, or that came too late.
+  /// A text that a user can choose, or that came too late.
   package struct Version: Equatable {
-    /// nil for one that is not kept whole.
+    /// nil if the whole text is not kept.
     package var text: String?
     package var device: String?
     package var time: Int64
   }
 
-  /// The texts that a merged message was merged of, the earliest first and each once, without blank ones; none of a
-  /// message that is not merged.
+  /// The texts that were merged into a message: the earliest first, each once, and no blank ones;
+  /// none if the message is not merged.
   package func versions(of id: MessageID) -> [Version] {
     isMerged(id) ? versions(of: notes(of: id)) : []
   }
@@ -24,7 +24,7 @@ extension SlowState {
     return versions(of: notes(of: id).filter { $0.attempt == nil && !$0.says(own) })
   }
 
-  /// Whether a message waits for a look.
+  /// Whether a message waits until somebody checks it.
   package func isMerged(_ id: MessageID) -> Bool {
     let notes = notes(of: id)
     guard !hasStarted(id), notes.count >= 2, textOfAll(notes) == nil else { return false }
@@ -32,7 +32,8 @@ extension SlowState {
     return notes.contains { !$0.says(own) }
   }
 
-  /// What people see and agents get: the letters, unless two saved one text, or an agent got another one.
+  /// The text that users see and agents get: the letters, unless two saved one text, or an agent
+  /// got another one.
   package func content(of id: MessageID) -> String {
     let notes = notes(of: id)
     let letters = letters(of: id)
@@ -50,7 +51,7 @@ extension SlowState {
     status(of: id) == .running || status(of: id) == .succeeded
   }
 
-  /// The one text of two editions or more.
+  /// The text, if two editions or more all have the same.
   private func textOfAll(_ notes: [Note]) -> String? {
     guard notes.count >= 2, let text = notes[0].text, notes.allSatisfy({ $0.says(text) }) else {
       return nil
@@ -79,7 +80,7 @@ extension SlowState {
   }
 }
 
-/// A note of an edition, cut by hand.
+/// A note of an edition, parsed by hand.
 private struct Note {
   var id: OperationID
   var time: Int64
@@ -91,7 +92,7 @@ private struct Note {
   init(id: OperationID, bytes: [UInt8]) {
     self.id = id
     rest = bytes
-    // A time that no number holds is none.
+    // A time that does not fit a number counts as none.
     time = Int64(Note.digits(of: &rest)) ?? 0
     if rest.first == UInt8(ascii: "@") {
       var behind = Array(rest.dropFirst())
@@ -107,7 +108,7 @@ private struct Note {
       rest.removeFirst()
       attempt = UInt64(Note.digits(of: &rest)).flatMap { $0 > 0xFFFF ? nil : $0 }
     }
-    // What a later version wrote is a text that is no other.
+    // A note of a later version counts as a text that differs from all others.
     if rest.first != UInt8(ascii: " "), rest.first != UInt8(ascii: "#") {
       rest = Array("#0#0".utf8)
     }

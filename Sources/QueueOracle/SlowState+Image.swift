@@ -1,7 +1,7 @@
 package import QueueModel
 import SequenceCRDT
 
-/// The whole state in the form of a snapshot, from the contract of `WorkspaceImage`.
+/// The whole state in the form of a snapshot, by the contract of `WorkspaceImage`.
 extension SlowState {
   /// The canonical image.
   package func image() -> WorkspaceImage {
@@ -15,7 +15,7 @@ extension SlowState {
     return image
   }
 
-  /// Differences between the engine's image and the oracle's, in words; empty where none.
+  /// Differences between the engine's image and the oracle's, in words; empty if there are none.
   package func imageDifferences(from workspace: Workspace) -> [String] {
     let engine = workspace.image()
     let oracle = image()

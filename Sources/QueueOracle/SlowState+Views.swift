@@ -1,7 +1,7 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// The views as the contract describes them, from scratch at each call.
+/// The views as the contract describes them, computed from scratch at each call.
 extension SlowState {
   package func exists(_ key: SessionID) -> Bool {
     sessions[key]?.tags[.exists]?.holds ?? false
@@ -14,8 +14,8 @@ extension SlowState {
   /// The keys of all sessions that are not deleted, in order.
   package var existingSessions: [SessionID] { sessions.keys.filter(exists).sorted() }
 
-  /// The number that says how far the latest attempt at a message has come, and which attempt it
-  /// is: what the fence of its register `run` says. nil before the first.
+  /// The latest attempt at a message and its phase, from the fence of its register `run`. nil
+  /// before the first attempt.
   private func run(of message: MessageID) -> (attempt: UInt64, phase: UInt64)? {
     guard let fence = messages[message]?.registers[.run]?.stamp.rawValue else { return nil }
     return (fence >> 8 & 0xffff, fence & 0xff)
@@ -24,10 +24,10 @@ extension SlowState {
   /// The latest attempt at a message, from 1; 0 before that.
   func attempt(of message: MessageID) -> UInt64 { run(of: message)?.attempt ?? 0 }
 
-  /// Whether somebody decided about the latest attempt, and how: true goes on without it.
+  /// The decision about the latest attempt, if there is one: true continues without it.
   private func decision(about message: MessageID) -> Bool? {
     guard let run = run(of: message), (4...6).contains(run.phase) else { return nil }
-    // The register that is ordered by attempts, then the one that was written before it.
+    // The register that attempts order, then the one that was used before it.
     for number in [UInt8(135), 8] {
       if case .number(let value)? = messages[message]?.registers[RegisterField(rawValue: number)]?
         .value, value >> 1 == run.attempt
@@ -38,8 +38,8 @@ extension SlowState {
     return nil
   }
 
-  /// Whether the message stands in its queue, if its session exists: the agent has it, or it is
-  /// live and neither done nor skipped.
+  /// Whether the message is in its queue, if its session exists: the agent has it, or it is live
+  /// and neither done nor skipped.
   package func stands(_ message: MessageID) -> Bool {
     guard let run = run(of: message) else { return isLive(message) }
     switch run.phase {
@@ -50,7 +50,7 @@ extension SlowState {
     }
   }
 
-  /// What became of the message.
+  /// The status of the message.
   package func status(of message: MessageID) -> MessageStatus {
     let waits = stands(message) && (messages[message].map { exists($0.session) } ?? false)
     let idle: MessageStatus = waits ? .queued : .cancelled
@@ -118,7 +118,7 @@ extension SlowState {
     messages[message]?.additions.min { ($0.value.stamp, $0.key) < ($1.value.stamp, $1.key) }?.key
   }
 
-  /// What a message's letters make; its content may be another text.
+  /// The text of a message's letters; its content may be another text.
   package func letters(of message: MessageID) -> String {
     guard let shown = shownAddition(of: message),
       let addition = messages[message]?.additions[shown]
@@ -126,23 +126,23 @@ extension SlowState {
     return addition.text
   }
 
-  /// The session's name, or its id where none was given.
+  /// The session's name, or its id if none was given.
   package func name(of key: SessionID) -> String {
     let name = text(.name, of: key)
     return name.isEmpty ? key.rawValue : name
   }
 
-  /// The session's project path, empty where none was given.
+  /// The session's project path, empty if none was given.
   package func project(of key: SessionID) -> String { text(.project, of: key) }
 
-  /// Whether its messages start whose text was merged.
+  /// Whether its messages start if their text was merged.
   package func runsMerged(_ key: SessionID) -> Bool { text(.onMerge, of: key) == "run" }
 
   package func isPaused(_ key: SessionID) -> Bool { sessions[key]?.tags[.paused]?.holds ?? false }
 
   package func isLocked(_ key: SessionID) -> Bool { sessions[key]?.tags[.locked]?.holds ?? false }
 
-  /// When the thread was queued: what the later of the latest requeue and the register says.
+  /// When the thread was queued: the later of the latest requeue and the register.
   package func queuedAt(of key: SessionID) -> Int64 {
     let requeue = sessions[key]?.enqueued
     let written = sessions[key]?.registers[.queuedAt]
@@ -154,12 +154,12 @@ extension SlowState {
     return requeue?.stamp.milliseconds ?? 0
   }
 
-  /// The reasons of the pauses that hold, in the order of their tags.
+  /// The reasons of the present pauses, in the order of their tags.
   package func pauseReasons(of key: SessionID) -> [String] {
     (sessions[key]?.tags[.paused]?.holding ?? []).map(\.note).filter { !$0.isEmpty }
   }
 
-  /// The names of a message's files: the notes of the tags that hold, cut by hand.
+  /// The names of a message's files: the notes of the present tags, parsed by hand.
   package func attachmentNames(of id: MessageID) -> [String] {
     var names: [String: String] = [:]
     let notes = (messages[id]?.tags[.attachment]?.holding ?? []).map(\.note)
@@ -176,7 +176,7 @@ extension SlowState {
     }.map(\.value)
   }
 
-  /// What the session's agent does: the pieces that were written together with the first.
+  /// The task of the session's agent: the pieces that were written together with the first one.
   package func task(of key: SessionID) -> TaskState? {
     guard let registers = sessions[key]?.registers,
       let first = registers[RegisterField(rawValue: 129)]
@@ -192,14 +192,14 @@ extension SlowState {
     return TaskState(TaskText(text: whole), session: key, project: project(of: key))
   }
 
-  /// What was noted when the message was imported, and what ran since.
+  /// The attempts before an import, and those since.
   private func attempts(of id: MessageID) -> Int {
     let here = Int(run(of: id)?.attempt ?? 0)
     guard case .number(let number)? = messages[id]?.registers[.attempts]?.value else { return here }
     return Int(clamping: number.addingReportingOverflow(UInt64(here)).partialValue)
   }
 
-  /// Why the latest attempt did not succeed; nil where the wording is the engine's own.
+  /// Why the latest attempt did not succeed; nil if the engine words it itself.
   private func error(of id: MessageID) -> String? {
     guard let run = run(of: id) else { return text(.lastError, of: id) }
     guard (4...6).contains(run.phase) else { return "" }
@@ -231,9 +231,10 @@ extension SlowState.Addition {
   }
 }
 
-/// Compares what the engine shows with what the oracle computes, down to the last scalar.
+/// Compares the engine's views with the oracle's, down to the last scalar.
 extension SlowState {
-  /// Every difference between the engine's views and the oracle's, in words; empty where none.
+  /// Every difference between the engine's views and the oracle's, in words; empty if there are
+  /// none.
   package func differences(from workspace: Workspace) -> [String] {
     var report = DifferenceReport()
     report.check("vector", workspace.vector, vector)
@@ -347,7 +348,7 @@ struct DifferenceReport {
     if engine != oracle { lines.append("\(what): engine \(engine), oracle \(oracle)") }
   }
 
-  /// Texts are equal only when their scalars are; `String` equates canonical equivalents.
+  /// Texts are equal only if their scalars are; `String` equates canonical equivalents.
   mutating func check(text what: String, _ engine: String, _ oracle: String) {
     if !engine.utf8.elementsEqual(oracle.utf8) {
       lines.append(

@@ -1,7 +1,7 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// What a set of operations amounts to, in the plainest form: dictionaries and explicit trees.
+/// The meaning of a set of operations in the plainest form: dictionaries and explicit trees.
 package struct SlowState {
   package struct Register {
     package var value: RegisterValue
@@ -14,7 +14,7 @@ package struct SlowState {
     package var put: [OperationID: String] = [:]
     /// Every tag ever cleared, put or not.
     package var cleared: Set<OperationID> = []
-    /// The tags that hold, by id.
+    /// The present tags, by id.
     package var holding: [(id: OperationID, note: String)] {
       put.filter { !cleared.contains($0.key) }.sorted { $0.key < $1.key }
         .map { (id: $0.key, note: $0.value) }
@@ -59,7 +59,7 @@ package struct SlowState {
   package private(set) var threadSlotOwners: [OperationID: SessionID] = [:]
   /// The latest announcement of each replica.
   package private(set) var announcements: [ReplicaID: WorkspaceImage.Announcement] = [:]
-  /// What element references name.
+  /// The sessions that element references name.
   private var sessionKeys: [OperationID: SessionID] = [:]
   private var messageIDs: [OperationID: MessageID] = [:]
 
@@ -67,7 +67,7 @@ package struct SlowState {
     self.vector = vector
   }
 
-  /// Adds an operation all of whose references were applied before.
+  /// Adds an operation whose references have all been applied before.
   mutating func apply(_ operation: Operation) {
     let id = operation.id
     switch operation.body {
@@ -176,7 +176,7 @@ package struct SlowState {
 }
 
 extension SlowState.Register {
-  /// Takes the register where it is empty or the write is later.
+  /// Takes the register if it is empty or the write is later.
   fileprivate func win(in register: inout Self?) {
     guard let old = register else {
       register = self

@@ -1,12 +1,12 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// The oracle: keeps the plain set of operations and computes everything afresh at each read.
+/// The oracle: keeps the plain set of operations and computes everything from scratch at each read.
 ///
-/// Written from the contract alone, to be compared with the real engine. It expects valid
-/// operations; refusing others is the engine's business.
+/// It is written from the contract alone, to be compared with the real engine. It expects valid
+/// operations; the engine refuses others.
 package struct SlowWorkspace {
-  /// Everything received, by author and then by number; overlapping runs stay as they came.
+  /// All received operations, by author and then by number; overlapping runs stay as they came.
   private var received: [ReplicaID: [Operation]] = [:]
 
   package init() {}
@@ -31,7 +31,7 @@ package struct SlowWorkspace {
     }
   }
 
-  /// What the operations amount to.
+  /// The meaning of the operations.
   package func state() -> SlowState {
     let (known, vector) = knownOperations()
     var state = SlowState(vector: vector)
@@ -39,8 +39,8 @@ package struct SlowWorkspace {
     return state
   }
 
-  /// Operations that count, in an order in which each comes after all it names, without the units
-  /// that an earlier one had already.
+  /// Operations whose references are known, each after all that it names, without units that an
+  /// earlier one already had.
   package func knownOperations() -> (operations: [Operation], vector: VersionVector) {
     var known: [Operation] = []
     var vector = VersionVector()
@@ -86,8 +86,8 @@ package struct SlowWorkspace {
     }
   }
 
-  /// The ids that waiting operations need and that did not come: those before them, and those
-  /// they name with all before these.
+  /// The missing ids that waiting operations need: those before them, and those that they name,
+  /// with all before these.
   package func missingRanges() -> [OperationRange] {
     let vector = knownOperations().vector
     var needed: [ReplicaID: Set<UInt32>] = [:]
@@ -120,7 +120,7 @@ package struct SlowWorkspace {
 }
 
 extension Operation {
-  /// A stretch of ids that an operation names.
+  /// A range of ids that an operation names.
   package struct NamedRange {
     package var first: OperationID
     package var last: OperationID

@@ -1,4 +1,4 @@
-/// What is going to happen, by virtual time; at the same time in the order of adding.
+/// Future events by virtual time; events of the same time in the order in which they were added.
 struct EventQueue<Element> {
   private struct Entry {
     var at: Int64

@@ -2,7 +2,7 @@ import ClientCore
 import QueueModel
 import WireProtocol
 
-/// What the world does on its own, at a time that it set itself. A life that has ended does nothing.
+/// An event that the world scheduled itself. It has no effect if its process has ended.
 enum Happening {
   // The network.
   case arrival(Pipe, Pipe.Direction)
@@ -19,16 +19,16 @@ enum Happening {
   case timer(device: Int, life: Int)
   case wake(device: Int, until: Int64)
   case connectionEnd(device: Int, life: Int, TransportID)
-  /// An acknowledgement that the server never gave, where that bug is planted.
+  /// An acknowledgement that the server never sent, if that bug is planted.
   case bogusAck(device: Int, life: Int, TransportID, batch: UInt64)
 
   // Agents and people.
   case agentEnd(device: Int, life: Int, StartOrder)
   case ask(device: Int, life: Int, StartOrder)
   case look(device: Int, life: Int, SessionID, RequestID)
-  /// The time is over that a program which is told to end gives its agents.
+  /// The time has passed that a program gives its agents when it has to end.
   case graceEnd(device: Int, life: Int)
-  /// Checkers look at everything.
+  /// Checkers examine everything.
   case sample
   case answer(device: Int, life: Int, AnswerRequest)
 }

@@ -1,16 +1,16 @@
 import ClientCore
 import QueueModel
 
-/// Hosts that run what waits until nothing can be run any more.
+/// Lets hosts run messages until nothing is left to run.
 extension Quiescence {
-  /// How long hosts may take, after healing, to run whatever can be run.
+  /// How long hosts may take, after the repair, to run everything that can be run.
   private static let restMillisecondsMax: Int64 = 3_600_000
 
-  /// A time that is nearer than this is waited for. Clocks may be decades off, so one further ahead
-  /// may be one that never comes.
+  /// A time that is nearer than this is awaited. Clocks may be decades off, so a time further ahead
+  /// may never come.
   private static let nearMilliseconds: Int64 = 60_000
 
-  /// - Returns: whether they came to that.
+  /// - Returns: whether they succeeded.
   func bringAgentsToRest() -> Bool {
     let end = clock.now + Quiescence.restMillisecondsMax
     while clock.now < end {
@@ -24,7 +24,7 @@ extension Quiescence {
     return false
   }
 
-  /// What is being run or could be, in words; nil where there is nothing.
+  /// The messages that run or could run, in words; nil if there are none.
   private var openWork: String? {
     for device in devices {
       guard let process = device.process else { continue }
@@ -32,7 +32,7 @@ extension Quiescence {
         return "device \(device.index) runs \(agent.order.message)"
       }
       let workspace = process.core.replica.workspace
-      // Of several copies of a host one has the lease, and goes by its own clock.
+      // Of several copies of a host, one has the lease, and its clock counts.
       let times = devices.copies(of: device).compactMap { copy in
         copy.process.map { time(of: $0, on: copy) }
       }
@@ -48,7 +48,7 @@ extension Quiescence {
     return nil
   }
 
-  /// The message that its host ought to start now, or soon.
+  /// The message that its host must start now, or soon.
   private func startable(
     in session: SessionID, _ workspace: Workspace, by time: Int64
   ) -> MessageID? {
@@ -60,7 +60,7 @@ extension Quiescence {
       let head = view.messages.first(where: { $0.id == first })
     else { return nil }
     if head.status == .running {
-      // Its turn goes on where it began, also when it was moved to another session. Where no agent has
+      // Its turn continues where it began, even if it was moved to another session. If no agent has
       // it any more, the host has to find out.
       let isAsked = devices.contains { device in
         device.process?.agents.values.contains { $0.isOpen && $0.order.message == head.id }
@@ -76,7 +76,7 @@ extension Quiescence {
     return earliest > soon ? nil : head.id
   }
 
-  /// The time as both have to see it, the host that asks and the server that lets go: the earlier.
+  /// The time that both the asking host and the granting server must have reached: the earlier one.
   func time(of process: SimulatedDevice.Process, on host: SimulatedDevice) -> Int64 {
     let context = EventContext(
       now: clock.now - process.clockOrigin, wall: clock.wall &+ host.clockOffset, random: 0)

@@ -4,12 +4,13 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Whether everything has come to rest: ends every fault, waits until all is sent, stored, delivered and
-/// run, and lets the checkers judge what is there then.
+/// Ends every fault, waits until everything is sent, stored, delivered and run, and lets the
+/// checkers judge the result.
 package final class Quiescence: SimulationPart {
-  /// Every fault is over, that of the push provider too, until all was checked.
+  /// Whether every fault is over, including those of the push provider, until everything was
+  /// checked.
   private(set) var isSettling = false
-  /// Agents ask nothing that they wait for for ever.
+  /// Whether agents make no requests without a time limit any more.
   private(set) var isWindingUp = false
   unowned let simulation: Simulation
 
@@ -22,7 +23,7 @@ package final class Quiescence: SimulationPart {
 
   /// Runs until the devices and the server are quiet: everything is sent, stored and delivered.
   ///
-  /// - Parameter chosen: all that are online and awake, where it is nil.
+  /// - Parameter chosen: nil for all that are online and awake.
   /// - Returns: whether they came to rest in time.
   @discardableResult
   package func settle(
@@ -44,13 +45,14 @@ package final class Quiescence: SimulationPart {
     guard let process = server.process, process.tasks.isEmpty, process.core.isHealthy else {
       return false
     }
-    // A server that could not store reads its inboxes again with its next tick, and tells them anew.
+    // A server that could not store reads its inboxes again with its next tick, and sends them
+    // again.
     if isSettling, simulation.pushes.hasOrders || hasUnanswered { return false }
     let life = server.life
     for device in waitedFor {
-      // A device can be content with a connection whose other end is long gone; it will find out.
+      // A device can keep a connection whose other end is gone; it will find out.
       guard let process = device.process else { return false }
-      // What is typed ends with a pause.
+      // Typing ends with a pause.
       if isSettling, process.core.replica.undo.openTyping != nil { return false }
       guard process.core.hasServer else { continue }
       guard process.core.isSynced, process.foreignConnections.isEmpty,
@@ -64,12 +66,12 @@ package final class Quiescence: SimulationPart {
     }
   }
 
-  /// Whether a device has not answered for something in its inbox.
+  /// Whether a device has not acknowledged an entry of its inbox.
   private var hasUnanswered: Bool {
     options.raisesRequests && server.disk.inboxRecords.entries.contains { !$0.isAcknowledged }
   }
 
-  /// What is not at rest, in words.
+  /// The work that is not done, in words.
   package var unsettled: String {
     var parts: [String] = []
     for device in devices {
@@ -94,7 +96,7 @@ package final class Quiescence: SimulationPart {
 
   // MARK: - Judging
 
-  /// Ends every fault, waits until every outbox is empty and all is quiet, and checks.
+  /// Ends every fault, waits until every outbox is empty and everything is quiet, and checks.
   func settleAndCheck() {
     isSettling = true
     defer { isSettling = false }
@@ -107,7 +109,7 @@ package final class Quiescence: SimulationPart {
       return results.addViolation(
         "quiescence", "2 minutes after the outboxes drained: \(unsettled)")
     }
-    // What a full disk did not take is tried again every two seconds.
+    // A write that failed on a full disk is retried every two seconds.
     if options.raisesRequests { simulation.advance(milliseconds: 2_500) }
     if options.runsAgents, !bringAgentsToRest() { return }
     results.hash.add(clock.now)
@@ -126,16 +128,16 @@ package final class Quiescence: SimulationPart {
     for device in devices {
       devices.repair(device)
       simulation.hosts.heal(device)
-      // One that was told to end has ended, and starts again.
+      // A program that had to end has ended, and starts again.
       devices.repair(device)
-      // As a person does, or the system that sees the network come back.
+      // As a user does, or a system that notices the network.
       simulation.clients.tell(device) { core, context, _ in core.syncRequested(at: context) }
     }
   }
 
-  /// Lets the outboxes drain that there are after healing.
+  /// Waits until the outboxes that exist after the repair are empty.
   ///
-  /// - Returns: whether they did in time.
+  /// - Returns: whether they were in time.
   private func drain() -> Bool {
     let healed = clock.now
     var drained = false
@@ -149,7 +151,8 @@ package final class Quiescence: SimulationPart {
         guard let replica = device.process?.core.replica, let there = atHealing[device.index]
         else { return false }
         if options.isAlone { return true }
-        // Hosts that run what waits always have something new to send; what was there has gone.
+        // Hosts that run messages always send something new; the operations from before have been
+        // sent.
         return options.runsAgents
           ? !replica.record.outbox.ranges.contains {
             there.contains(OperationID(replica: $0.replica, seq: $0.first))

@@ -1,6 +1,6 @@
 import QueueOracle
 
-/// What a generator is for; each has its own numbers, so that leaving a step out changes little.
+/// The use of a generator. Each has its own numbers, so that leaving a step out changes little.
 enum RandomStream: UInt64 {
   case server = 1
   case device
@@ -9,11 +9,11 @@ enum RandomStream: UInt64 {
   case plan
   case workload
 
-  /// A run's numbers for this.
+  /// The generator for this use.
   ///
   /// - Parameters:
-  ///   - seed: that of the run.
-  ///   - index: which of several devices, connections and so on.
+  ///   - seed: the seed of the run.
+  ///   - index: the index of one of several devices, connections and so on.
   func generator(seed: UInt64, _ index: Int) -> SeededGenerator {
     var mixer = SeededGenerator(
       seed: seed ^ (rawValue << 56) ^ (UInt64(index) << 32) &* 0x9E37_79B9_7F4A_7C15)

@@ -1,7 +1,7 @@
-/// What a run comes to while it goes on: violations, counts, a digest, and a trace where that is wanted.
+/// The results of a run so far: violations, counts, a digest, and a trace if requested.
 package final class RunResults {
   package private(set) var violations: [Violation] = []
-  /// A line for each thing that happened, where the options ask for it.
+  /// A line for each event, if the options ask for it.
   package private(set) var trace: [String] = []
   /// A digest of everything that happened.
   var hash = TraceHash()
@@ -12,10 +12,10 @@ package final class RunResults {
   var commandsTaken = 0
   var commandsRefused = 0
   var faults = 0
-  /// How long the slowest draining took after healing.
+  /// How long the slowest draining took after a repair.
   var drainMilliseconds: Int64 = 0
   var execution = ExecutionReport()
-  /// The store of the server or of a device failed at some time.
+  /// Whether the store of the server or of a device ever failed.
   var hasStoreFailed = false
 
   private let clock: VirtualClock
@@ -35,13 +35,13 @@ package final class RunResults {
 
   func addViolation(_ checker: String, _ message: String) {
     log("violation: \(checker): \(message)")
-    // One fault shows in many places; the first few say enough.
+    // One fault shows in many places; the first few are enough.
     guard violations.count < 20 else { return }
     violations.append(
       Violation(checker: checker, message: message, step: stepsDone, at: clock.now))
   }
 
-  /// What came of the run so far; what devices count themselves is not in it.
+  /// The results of the run so far, without the counts of devices.
   func report(of run: RecordedRun) -> SimulationReport {
     var report = SimulationReport(run: run)
     report.violations = violations

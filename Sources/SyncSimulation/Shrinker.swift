@@ -1,22 +1,22 @@
-/// A failing run made small.
+/// A failing run, made small.
 package struct ShrunkRun: Hashable, Sendable {
   package var run: RecordedRun
-  /// How it fails now.
+  /// Its failure.
   package var violation: Violation
-  /// Runs that were tried.
+  /// The number of runs that were tried.
   package var attempts: Int
 }
 
-/// Takes steps out of a failing run as long as it still fails in the same checker: delta debugging
+/// Removes steps from a failing run as long as it still fails in the same checker: delta debugging
 /// (Zeller and Hildebrandt, "Simplifying and isolating failure-inducing input", 2002).
 package enum Shrinker {
   /// Makes a run small.
   ///
   /// - Parameters:
-  ///   - violation: the failure to keep; its checker is what counts.
-  ///   - attemptsMax: runs to try at most.
-  ///   - joining: makes the checkers that watched beside the standard ones.
-  ///   - progress: told the number of steps left and of attempts after each success.
+  ///   - violation: the failure to keep; only its checker counts.
+  ///   - attemptsMax: the maximum number of runs to try.
+  ///   - joining: makes the checkers that watched in addition to the standard ones.
+  ///   - progress: receives the number of steps left and of attempts after each success.
   package static func shrink(
     _ run: RecordedRun, violation: Violation, attemptsMax: Int,
     joining: @escaping () -> [any SimulationChecker] = { [] },
@@ -46,7 +46,7 @@ package enum Shrinker {
 
     var isOver: Bool { attempts >= attemptsMax }
 
-    /// Tries other steps; keeps them where they fail too.
+    /// Tries other steps, and keeps them if they fail, too.
     mutating func keeps(_ steps: [Step], devices: Int? = nil) -> Bool {
       guard !isOver else { return false }
       attempts += 1
@@ -70,7 +70,7 @@ package enum Shrinker {
       _ = keeps(best.steps)
     }
 
-    /// Takes all steps of one device out, the last device first.
+    /// Removes all steps of one device, the last device first.
     mutating func dropDevices() {
       let named = Set(best.steps.compactMap(\.event.device))
       for device in named.sorted(by: >) {
@@ -78,7 +78,7 @@ package enum Shrinker {
       }
     }
 
-    /// Takes stretches out, long ones first.
+    /// Removes ranges of steps, long ones first.
     mutating func dropStretches(_ progress: (Int, Int) -> Void) {
       var length = max(1, best.steps.count / 2)
       while !isOver {
@@ -97,7 +97,7 @@ package enum Shrinker {
       }
     }
 
-    /// Lets things happen at once where the time between them does not matter.
+    /// Removes the time between events if it makes no difference.
     mutating func dropDelays() {
       if keeps(best.steps.map { Step(after: 0, $0.event) }) { return }
       for index in best.steps.indices where best.steps[index].after > 0 && !isOver {
@@ -107,7 +107,7 @@ package enum Shrinker {
       }
     }
 
-    /// Devices are numbered; those behind the last one that is named can go.
+    /// Devices are numbered; those after the last named one can be removed.
     mutating func dropUnusedDevices() {
       let clones = best.steps.contains { if case .clone = $0.event { true } else { false } }
       guard !clones else { return }

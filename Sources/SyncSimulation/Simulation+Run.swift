@@ -2,12 +2,12 @@ extension Simulation {
   /// Runs a seed: draws the run, does its steps, and stops at the first violation.
   ///
   /// - Parameters:
-  ///   - runsAgents: whether hosts run what waits.
-  ///   - raisesRequests: whether agents ask, and people answer.
-  ///   - asksOutcomes: whether who withdraws or edits a message asks if that was in time.
-  ///   - items: how many messages to queue for them; 0 for a bit of everything instead.
-  ///   - joining: makes checkers that watch beside the standard ones. A checker belongs to one run,
-  ///     so it is asked for each.
+  ///   - runsAgents: whether hosts run messages.
+  ///   - raisesRequests: whether agents ask, and users answer.
+  ///   - asksOutcomes: whether users who withdraw or edit a message ask if that was in time.
+  ///   - items: the number of messages to queue for them; 0 for a mix of everything instead.
+  ///   - joining: makes additional checkers. A checker belongs to one run, so it is called for
+  ///     each.
   package static func run(
     seed: UInt64, profile: Profile, planted: Set<PlantedBug> = [], runsAgents: Bool = false,
     raisesRequests: Bool = false, asksOutcomes: Bool = false, items: Int = 0,
@@ -52,7 +52,7 @@ extension Simulation {
     return simulation.report(of: run)
   }
 
-  /// What came of the run so far.
+  /// The results of the run so far.
   private func report(of run: RecordedRun) -> SimulationReport {
     var report = results.report(of: run)
     for device in devices { report.execution += device.execution }

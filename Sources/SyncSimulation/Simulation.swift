@@ -2,15 +2,15 @@ import ClientCore
 
 /// The simulated world: devices, network and server under virtual time, on one thread.
 ///
-/// The cores are the production ones; `clients` and `server` drive them as SyncClient and SyncServer
-/// do. The same options and events give the same run, down to the bytes. This holds the parts
-/// together: it lets events happen, passes time, and tells the checkers.
+/// The cores are the production ones; `clients` and `server` drive them as SyncClient and
+/// SyncServer do. The same options and events give the same run, down to the bytes. This type holds
+/// the parts together: it applies events, advances the time, and notifies the checkers.
 package final class Simulation {
   package let options: SimulationOptions
   package let clock: VirtualClock
   package let results: RunResults
   private let checkers: [any SimulationChecker]
-  /// Nothing happened since everything came to rest.
+  /// Whether nothing has happened since everything came to rest.
   private(set) var isJustSettled = false
 
   package private(set) lazy var server = SimulatedServer(in: self)
@@ -33,12 +33,12 @@ package final class Simulation {
     if options.runsAgents { clock.add(.sample, after: Simulation.sampleMilliseconds) }
   }
 
-  /// How often checkers look at everything.
+  /// How often checkers examine everything.
   private static let sampleMilliseconds: Int64 = 5_000
 
   // MARK: - Events
 
-  /// Lets one thing happen now.
+  /// Applies one event now.
   @discardableResult
   package func apply(_ event: WorldEvent) -> EventOutcome {
     defer { results.stepsDone += 1 }
@@ -124,7 +124,7 @@ package final class Simulation {
 
   // MARK: - Watching
 
-  /// Tells every checker what happened.
+  /// Notifies every checker of an event.
   func note(_ observation: Observation) {
     for checker in checkers {
       for message in checker.noted(observation, in: self) {
@@ -140,7 +140,7 @@ package final class Simulation {
     }
   }
 
-  /// A fresh one of every checker. Others join by
+  /// A new instance of every checker. Others join by
   /// `run(seed:profile:planted:keepsTrace:joining:)` or by the initializer.
   package static func standardCheckers(
     for options: SimulationOptions

@@ -4,89 +4,90 @@ package import QueueModel
 package import ServerCore
 package import WireProtocol
 
-/// Something that checkers want to know of.
+/// An event for checkers.
 package enum Observation {
-  /// A command was taken on a device.
+  /// A device performed a command.
   case performed(device: Int, UserAction, before: Workspace, CommandOutcome)
-  /// The process died over a command, which counts or does not; `after` is the state with it, where it
-  /// came so far.
+  /// The process died during a command, which may or may not count; `after` is the state with it,
+  /// if it got so far.
   case interrupted(device: Int, UserAction, before: Workspace, after: Workspace?)
-  /// A command was refused by the model.
+  /// The model refused a command.
   case refused(device: Int, UserAction, QueueError)
-  /// A device's process began, anew or for the first time.
+  /// A device's process started, for the first time or again.
   case started(device: Int)
-  /// A device took a frame in.
+  /// A device processed a frame.
   case advanced(device: Int)
-  /// Observers on a device were told of a change.
+  /// Observers on a device received a change.
   case changed(device: Int, TouchedQueues)
-  /// A device found a copy of its memory and gave unsent operations other ids.
+  /// A device found a copy of its memory, and gave unsent operations new ids.
   case reauthored(device: Int)
   /// A device's memory was copied, or set back: two processes may write under one replica.
   case memoryCloned(device: Int)
-  /// The files of a device, or the server's, went back in time.
+  /// The files of a device, or of the server, went back in time.
   case rolledBack(Party)
-  /// A device's machine went down, and with it commits that had not waited for the disk: of what was
-  /// received, and of a command that nobody was told is done.
+  /// A device's machine went down, and lost commits that had not waited for the disk: received
+  /// data, and commands that were not reported as done.
   case lostCommits(device: Int)
-  /// The server's store said that these are durable; the server's clock when it took them.
+  /// The server's store reported these entries as durable; the time is the server's when it took
+  /// them.
   case committed([LogEntry], wallMilliseconds: Int64)
-  /// The server acknowledged a batch of a device's.
+  /// The server acknowledged a batch of a device.
   case acknowledged(device: Int)
-  /// The server's log has an entry more: its state joined with that of a device.
+  /// The server's log has a new entry: its state joined with that of a device.
   case joined
-  /// The server complained of a connection.
+  /// The server reported a problem with a connection.
   case serverReport(ServerReport)
   /// A device was added, as a copy of another.
   case added(device: Int)
-  /// The server's store holds that these attempts were let out, behind what was committed with it.
+  /// The server's store has these grants, after the operations that were committed with them.
   case letOut([Dispatch])
-  /// The server's store holds that these attempts are to be stopped, or were taken over.
+  /// The server's store has the decisions to stop these attempts, or that they were taken over.
   case intervened([Dispatch])
-  /// A device told an agent to stop.
+  /// A device stopped an agent.
   case agentStopped(device: Int, StartOrder)
   /// A device handed a prompt to an agent.
   case agentStarted(device: Int, StartOrder)
-  /// Somebody is told how the race between a change of theirs and the start of a message ended.
+  /// A user learned how the race between their change and the start of a message ended.
   case raceEnded(device: Int, AskedRace, StartRace.Ending)
-  /// An agent asks for something, on a device in this life of it.
+  /// An agent made a request, on a device in this life of it.
   case raised(device: Int, life: Int, RequestID)
-  /// The agent is told what became of it.
+  /// The agent received the decision.
   case decided(device: Int, RequestID, AskAnswer)
-  /// Somebody at a device says yes to what they are shown.
+  /// A user at a device approved what they were shown.
   case allowed(device: Int, RequestID, shown: ContentHash?)
-  /// Somebody who answered is told what became of the answer.
+  /// A user who answered learned the outcome of the answer.
   case answerEnded(device: Int, AnswerRequest, AnswerEnding)
-  /// The server's store holds these changes of inboxes.
+  /// The server's store has these changes of inboxes.
   case inboxesChanged(InboxChanges)
-  /// A device shows a notification to its person, and could or could not store that it did.
+  /// A device showed a notification to its user, and could or could not store that.
   case shown(device: Int, InboxNotification, isRemembered: Bool)
   /// An agent of the host waits for an answer, and nothing is under way between it, the server and
   /// the device.
   case looked(host: Int, device: Int, SessionID, RequestID)
   /// A push reached its provider.
   case pushed(StoredPushOrder)
-  /// The server was told the time, where there are notifications.
+  /// The server got the time while there are notifications.
   case serverTicked
-  /// Some seconds went by.
+  /// Some seconds passed.
   case sampled
-  /// The agent was done.
+  /// The agent succeeded.
   case agentSucceeded(device: Int, StartOrder)
 }
 
-/// Who holds data.
+/// An owner of data.
 package enum Party: Hashable, Sendable {
   case device(Int)
   case server
 }
 
-/// Watches a run, and says what must not be.
+/// Watches a run, and reports violations.
 ///
-/// A checker belongs to one run. What it finds is reported once for each call; a run ends at the
-/// first violation of a step.
+/// A checker belongs to one run. Each call reports its findings once; a run ends at the first
+/// violation of a step.
 package protocol SimulationChecker: AnyObject {
-  /// The name that reports show, and by which shrinking knows a failure again.
+  /// The name that reports show, and by which shrinking recognises a failure.
   var name: String { get }
-  /// Something happened.
+  /// An event happened.
   func noted(_ observation: Observation, in simulation: Simulation) -> [String]
   /// All faults are over and everything came to rest.
   func settled(in simulation: Simulation) -> [String]

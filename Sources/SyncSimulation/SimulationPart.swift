@@ -1,4 +1,4 @@
-/// A part of the simulated world: what it shares with the others is the simulation's.
+/// A part of the simulated world; it shares the simulation with the others.
 protocol SimulationPart: AnyObject {
   var simulation: Simulation { get }
 }

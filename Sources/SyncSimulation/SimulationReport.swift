@@ -1,7 +1,7 @@
 import ClientCore
 import QueueModel
 
-/// Something that must not be, with the place where it showed.
+/// A violation, with the place where it was found.
 package struct Violation: Hashable, Sendable {
   /// The checker's name.
   package var checker: String
@@ -19,7 +19,7 @@ package struct Violation: Hashable, Sendable {
   }
 }
 
-/// A run as values: the same again gives the same.
+/// A run as values: the same values give the same run.
 package struct RecordedRun: Hashable, Sendable {
   package var options: SimulationOptions
   package var steps: [Step]
@@ -30,21 +30,21 @@ package struct RecordedRun: Hashable, Sendable {
   }
 }
 
-/// What came of a run.
+/// The results of a run.
 package struct SimulationReport: Hashable, Sendable {
   package var run: RecordedRun
   package var violations: [Violation] = []
-  /// A digest of everything that happened; the same for the same run on every machine.
+  /// A digest of everything that happened; the same run has the same digest on every machine.
   package var traceHash: UInt64 = 0
   /// Operations that devices made.
   package var operations = 0
-  /// Commands that were taken, and that were refused.
+  /// Commands that were performed, and that were refused.
   package var commands = 0
   package var commandsRefused = 0
   /// Faults of network, devices, disks, clocks and server.
   package var faults = 0
   package var virtualMilliseconds: Int64 = 0
-  /// How long the slowest outbox took to drain after the last healing, virtual milliseconds.
+  /// How long the slowest outbox took to drain after the last repair, in virtual milliseconds.
   package var drainMilliseconds: Int64 = 0
   package var execution = ExecutionReport()
   package var trace: [String] = []
@@ -54,23 +54,23 @@ package struct SimulationReport: Hashable, Sendable {
   }
 }
 
-/// What came of executing, in one run or in several together.
+/// The counts of executing, of one run or of several together.
 package struct ExecutionReport: Hashable, Sendable {
   /// Prompts that agents got.
   package var starts = 0
-  /// Those of them that ended as done.
+  /// Prompts that succeeded.
   package var successes = 0
   /// Leases that devices asked for.
   package var claims = 0
   /// Leases that devices lost.
   package var fenced = 0
-  /// Attempts of which nobody could say what became of them.
+  /// Attempts with an unknown outcome.
   package var unknown = 0
-  /// Attempts that agents got twice, though no store went back in time between.
+  /// Attempts that agents got twice, although no store went back in time in between.
   package var doubleStarts = 0
   /// Attempts that agents got a second time after the server's store went back to before the first.
   package var repeatsAfterRestore = 0
-  /// Withdrawals and edits of which somebody was told that they came in time, and too late.
+  /// Withdrawals and edits that were reported as in time, and as too late.
   package var inTime = 0
   package var tooLate = 0
   package var requests = RequestCounts()
@@ -99,14 +99,13 @@ package struct ExecutionReport: Hashable, Sendable {
   }
 }
 
-/// What agents asked for, and what became of it.
+/// The agents' requests and their outcomes.
 package struct RequestCounts: Hashable, Sendable {
   package var raised = 0
-  /// Decisions that agents were told of what they asked, and those of them that nobody answered in
-  /// time.
+  /// Decisions that agents received, and those of them without an answer in time.
   package var decided = 0
   package var expired = 0
-  /// Answers that people gave, of which a double tap is two, and those that were the first.
+  /// Answers that users gave (a double tap counts as two), and those that were the first.
   package var answers = 0
   package var answersTaken = 0
 
@@ -119,16 +118,16 @@ package struct RequestCounts: Hashable, Sendable {
   }
 }
 
-/// What people were told of, and what they should have been.
+/// The notifications that users saw, and those that they should have seen.
 package struct NotificationCounts: Hashable, Sendable {
-  /// Notifications that devices showed, and those of them that came again because a device died
-  /// before it could store that.
+  /// Notifications that devices showed, and those of them that were shown again because a device
+  /// died before it could store that.
   package var shown = 0
   package var repeats = 0
   /// Pushes that arrived.
   package var pushes = 0
-  /// How often it was looked, with nothing under way, whether a device shows what an agent waits
-  /// for, and how often it did not.
+  /// How often a device with nothing under way was checked for the request that an agent waits for,
+  /// and how often the device did not show it.
   package var approvalLooks = 0
   package var missedApprovals = 0
 

@@ -1,6 +1,6 @@
-/// Virtual time: how late it is, and what is going to happen.
+/// Virtual time: the present time, and the future events.
 ///
-/// Nothing happens beside this list, so that a run depends on nothing but its seed and its events.
+/// Nothing happens outside this list, so a run depends only on its seed and its events.
 package final class VirtualClock {
   /// 2026-01-01T00:00:00Z, the true time at the start.
   package static let startOfTime: Int64 = 1_767_225_600_000
@@ -18,7 +18,7 @@ package final class VirtualClock {
     queue.add(happening, at: now + milliseconds)
   }
 
-  /// Takes out what happens next and makes it that late; nil where nothing happens before `end`.
+  /// Removes the next event and advances to its time; nil if there is none before `end`.
   func next(until end: Int64) -> Happening? {
     guard let due = queue.nextAt, due <= end, let (at, happening) = queue.popFirst() else {
       return nil
@@ -27,6 +27,6 @@ package final class VirtualClock {
     return happening
   }
 
-  /// Makes it so late, where everything before that has happened.
+  /// Advances to this time, if everything before it has happened.
   func pass(until end: Int64) { now = end }
 }

@@ -1,14 +1,14 @@
 package import QueueModel
 
-/// One thing that happens to the simulated world at one moment.
+/// One event in the simulated world at one moment.
 ///
 /// Devices are named by their index, from 0, in the order in which they were added. An event that
-/// makes no sense at its moment, such as a command for a device that is off, is skipped; so any
+/// makes no sense at its moment, such as a command for a device that is off, is skipped. So any
 /// part of a list of events is a list of events, which shrinking relies on.
 package enum WorldEvent: Hashable, Sendable {
-  // A person or program on a device.
+  // A user or program on a device.
   case perform(device: Int, UserAction)
-  /// "Connect now", as a person or a change of network asks for it.
+  /// "Connect now", as a user or a change of network requests it.
   case requestSync(device: Int)
 
   // A device.
@@ -16,34 +16,34 @@ package enum WorldEvent: Hashable, Sendable {
   case crash(device: Int, losesPower: Bool)
   /// The process dies in the middle of its next commit, before or after the commit counts.
   case crashAtCommit(device: Int)
-  /// The process starts again on what its directory holds.
+  /// The process starts again with the contents of its directory.
   case restart(device: Int)
-  /// The process is not run for so long; its clocks go on.
+  /// The process does not run for this time; its clocks continue.
   case sleep(device: Int, milliseconds: Int64)
   /// The wall clock is set to true time plus this.
   case setClock(device: Int, offsetMilliseconds: Int64)
-  /// What the next commits of the store come to.
+  /// The result of the store's next commits.
   case setStore(device: Int, StoreCondition)
   /// Keeps a copy of the data directory, and of the memory, under a label.
   case backUp(device: Int, label: String)
-  /// Puts a copy back in place of what the device holds, and starts the device.
+  /// Replaces the device's contents by a copy, and starts the device.
   case restore(device: Int, label: String, CopyMethod)
-  /// Adds a device that starts on a copy of this one's directory, as it is now.
+  /// Adds a device that starts on a copy of this one's present directory.
   case clone(device: Int, CopyMethod)
 
-  /// What people and agents there do that decides whether its messages start.
+  /// An event of users and agents there that decides whether its messages start.
   case atHost(device: Int, HostEvent)
 
   // The network.
-  /// Without a network the device's connections break; it gets none until it is back.
+  /// The device's connections break without a network, and it gets none until the network is back.
   case disconnect(device: Int)
   case reconnect(device: Int)
-  /// Breaks the connection off, so that a part of what is under way arrives and the rest does not.
+  /// Breaks the connection: a part of the bytes under way arrives, and the rest does not.
   case cut(device: Int)
   /// Nothing gets through in these directions until `heal`; connections stay.
   case partition(device: Int, PartitionDirection)
   case heal(device: Int)
-  /// Everything under way and sent in this time arrives at its end.
+  /// Everything under way, or sent in this time, arrives when it is over.
   case clog(device: Int, milliseconds: Int64)
   /// The connection breaks before the server's next acknowledgement arrives.
   case dropAck(device: Int)
@@ -54,34 +54,34 @@ package enum WorldEvent: Hashable, Sendable {
   case restartServer
   case backUpServer(label: String)
   case restoreServer(label: String)
-  /// Another server answers from now on, which began with the same backup; the second time, the first
-  /// one does again.
+  /// Another server answers from now on, which began with the same backup; the second time, the
+  /// first one answers again.
   case swapServers
   case setServerClock(offsetMilliseconds: Int64)
   case setServerStore(StoreCondition)
 
-  /// Ends every fault, lets all come to rest, and runs all checkers.
+  /// Ends every fault, waits until everything is at rest, and runs all checkers.
   case settle
 }
 
-/// What a person does with the queues of a device.
+/// A user's action on the queues of a device.
 package enum UserAction: Hashable, Sendable {
   case command(Command)
-  /// Looks at a message's content, to edit it later with `.opened`.
+  /// Reads a message's content, to edit it later with `.opened`.
   case open(MessageID)
   /// Gives a message new content.
   case edit(MessageID, content: String, against: EditorView)
 }
 
-/// What the person saw who edits a message.
+/// The content that the user saw before an edit.
 package enum EditorView: Hashable, Sendable {
-  /// What is there now.
+  /// The present content.
   case current
-  /// What was there at the last `open`; what is there now where there was none.
+  /// The content at the last `open`; the present one if there was none.
   case opened
 }
 
-/// What a store does with the next commits.
+/// The result of the next commits of a store.
 package enum StoreCondition: Hashable, Sendable {
   case working
   /// No space is left; nothing is stored.
@@ -90,18 +90,18 @@ package enum StoreCondition: Hashable, Sendable {
   case failing
 }
 
-/// How a copy of a device's files comes to be used.
+/// How a copy of a device's files is used.
 package enum CopyMethod: Hashable, Sendable {
-  /// The database is put back; the files beside it stay.
+  /// The database is restored; the files beside it stay.
   case database
   /// All files, as a copy of the directory or of the disk.
   case directory
-  /// The running machine, memory and files, as one that was forked while it ran or set back to a
-  /// snapshot. Its connections break soon. Where it did not run, and with agents: the files.
+  /// The running machine, memory and files, as if it was forked or set back to a snapshot while it
+  /// ran. Its connections break soon. If it did not run, or has agents: the files.
   case memory
 }
 
-/// Which bytes a partition holds back.
+/// The bytes that a partition holds back.
 package enum PartitionDirection: Hashable, Sendable {
   case toServer
   case fromServer
@@ -120,21 +120,21 @@ package struct Step: Hashable, Sendable {
   }
 }
 
-/// What became of an event.
+/// The result of an event.
 package enum EventOutcome: Hashable, Sendable {
   case done
-  /// The command's answer.
+  /// The command's outcome.
   case performed(CommandOutcome)
-  /// The command was refused by the model.
+  /// The model refused the command.
   case refused(QueueError)
-  /// Nothing was stored, and so nothing was done.
+  /// Nothing was stored, so nothing was done.
   case notStored(String)
   /// It made no sense at this moment.
   case skipped(String)
 }
 
 extension WorldEvent {
-  /// The device it happens to, where it is one.
+  /// The device that it affects, if it is one.
   package var device: Int? {
     switch self {
     case .perform(let device, _), .requestSync(let device), .crash(let device, _),
@@ -150,7 +150,7 @@ extension WorldEvent {
     }
   }
 
-  /// Whether it makes something go wrong.
+  /// Whether it is a fault.
   package var isFault: Bool {
     switch self {
     case .perform, .requestSync, .restart, .backUp, .reconnect, .heal, .backUpServer, .atHost,

@@ -6,17 +6,18 @@
   import Darwin
 #endif
 
-/// What libdispatch writes to the system's log of this process.
+/// The messages of libdispatch in the system's log of this process.
 package enum DispatchLog {
-  /// What libdispatch goes by. Programs that this process starts are not to have it from here.
+  /// The variable that libdispatch reads. Programs that this process starts must not inherit it.
   package static let variable = "LIBDISPATCH_LOG"
   package static let silent = "NO"
 
-  /// Leaves out what it says whenever an ordinary account starts a thread for work that came from the
-  /// main thread: Swift gives such work a priority that on Linux only root may have, so each command
-  /// would leave a line in the journal. Whoever set `LIBDISPATCH_LOG` still has their way.
+  /// Suppresses the messages that libdispatch writes when an ordinary account starts a thread for
+  /// work from the main thread. Swift gives such work a priority that only root may have on Linux,
+  /// so each command would leave a line in the journal. If `LIBDISPATCH_LOG` is set, it is not
+  /// changed.
   ///
-  /// For the start of a process, before any task leaves the main thread.
+  /// Call it at the start of a process, before any task leaves the main thread.
   package static func silence() {
     #if os(Linux)
       setenv(variable, silent, 0)

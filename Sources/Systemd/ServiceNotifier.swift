@@ -6,17 +6,17 @@
   import Darwin
 #endif
 
-/// Tells the service manager that started this process how it is; sd_notify(3), sd_watchdog_enabled(3).
+/// Notifies the service manager that started this process; sd_notify(3), sd_watchdog_enabled(3).
 package struct ServiceNotifier: Sendable {
   private let address: sockaddr_un
   private let addressLength: socklen_t
-  /// Within what time the manager wants to hear again that the service lives; nil where it does not ask.
+  /// The interval at which the manager expects signs of life; nil if it expects none.
   package let watchdogPeriod: Duration?
 
   /// - Parameters:
-  ///   - socket: where the manager listens: a path, or an abstract name that begins with `@`.
+  ///   - socket: the manager's socket: a path, or an abstract name that begins with `@`.
   ///   - watchdogMicroseconds: `WATCHDOG_USEC`.
-  /// - Returns: nil where the name is none that a socket can have.
+  /// - Returns: nil if the name is not valid for a socket.
   package init?(socket: String, watchdogMicroseconds: String? = nil) {
     var name = Array(socket.utf8)
     var address = sockaddr_un()
@@ -34,8 +34,8 @@ package struct ServiceNotifier: Sendable {
     watchdogPeriod = microseconds > 0 ? .microseconds(microseconds) : nil
   }
 
-  /// That of this process, nil where no manager listens. Its variables are taken out of the environment:
-  /// they are not for the programs that this process starts.
+  /// The notifier of this process, nil if no manager listens. Its variables are removed from the
+  /// environment, because programs that this process starts must not use them.
   package static func taken() -> ServiceNotifier? {
     func take(_ name: String) -> String? {
       guard let value = getenv(name) else { return nil }
@@ -50,11 +50,11 @@ package struct ServiceNotifier: Sendable {
     }
   }
 
-  /// Sends assignments such as `READY=1`, a line each. Nobody may be listening any more; that is no reason
-  /// to fail.
+  /// Sends assignments such as `READY=1`, one in each line. A manager that no longer listens is no
+  /// reason to fail.
   package func send(_ state: String) { send(state, flags: 0) }
 
-  /// - Parameter passed: a descriptor that goes along; cmsg(3), `SCM_RIGHTS`.
+  /// - Parameter passed: a descriptor to send with it; cmsg(3), `SCM_RIGHTS`.
   func send(_ state: String, flags: Int32, passing passed: Int32? = nil) {
     #if canImport(Glibc)
       let kind = Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
@@ -88,7 +88,7 @@ package struct ServiceNotifier: Sendable {
     }
   }
 
-  /// The control message that passes a descriptor: a head, and the number, filled up to a whole word.
+  /// The control message that passes a descriptor: a header and the number, padded to a whole word.
   private static func control(passing descriptor: Int32) -> [UInt8] {
     var head = cmsghdr()
     let headBytes = MemoryLayout<cmsghdr>.size
@@ -101,13 +101,13 @@ package struct ServiceNotifier: Sendable {
     return bytes + [UInt8](repeating: 0, count: (word - bytes.count % word) % word)
   }
 
-  /// Says that the service lives, twice as often as is asked, and only after `answers` returned; until the
-  /// task is cancelled. Returns at once where nobody asks.
+  /// Reports that the service lives, twice as often as required, and only after `answers` returned;
+  /// until the task is cancelled. Returns at once if the manager expects no reports.
   package func keepAlive(_ answers: () async -> Void) async {
     guard let watchdogPeriod else { return }
     while !Task.isCancelled {
       await answers()
-      // A manager that does not read is not waited for: that one may be lost.
+      // A manager that does not read must not block the service: this report may be lost.
       send("WATCHDOG=1", flags: Int32(MSG_DONTWAIT))
       try? await Task.sleep(for: watchdogPeriod / 2)
     }

@@ -1,7 +1,8 @@
-/// A unit that is written anew, and what has the machine be as it was where that one does not start; systemctl(1).
+/// A new unit, and how to restore the former state of the machine if the new unit does not start;
+/// systemctl(1).
 package struct UnitChange: Equatable, Sendable {
   package var name: String
-  /// Whether a unit was there; without one there was no service, unless a package's ran.
+  /// Whether there was a unit before; without one there was no service, except that of a package.
   package var wasThere: Bool
   package var wasEnabled: Bool
   package var wasActive: Bool
@@ -13,24 +14,25 @@ package struct UnitChange: Equatable, Sendable {
     self.wasActive = wasActive
   }
 
-  /// What systemctl is told when the unit is written.
+  /// The arguments of systemctl after the unit is written.
   package var start: [[String]] { [["daemon-reload"], ["enable", name], ["restart", name]] }
 
-  /// What it is told before the unit is as it was.
+  /// The arguments of systemctl before the former unit is restored.
   package var takeBack: [[String]] {
     (wasEnabled ? [] : [["disable", name]]) + (wasActive ? [] : [["stop", name]])
   }
 
-  /// What it is told when the unit is as it was, and whether that may fail.
+  /// The arguments of systemctl after the former unit is restored, and whether each may fail.
   package var bringBack: [(words: [String], mayFail: Bool)] {
     [
       (["daemon-reload"], false),
-      // Else the service would count as failed, or as started too often. It may be neither.
+      // Otherwise, the service could count as failed, or as started too often. It may be neither.
       (["reset-failed", name], true),
     ] + (wasActive ? [(["restart", name], false)] : [])
   }
 
-  /// What journalctl is told to show of a start: the last that the service and systemd wrote.
+  /// The arguments of journalctl to show the latest lines that the service and systemd wrote at a
+  /// start.
   ///
   /// - Parameter began: seconds since 1970.
   package func journal(since began: Int) -> [String] {
@@ -39,28 +41,28 @@ package struct UnitChange: Equatable, Sendable {
     ]
   }
 
-  /// What a person is told where it did not start.
+  /// The error if the new unit did not start.
   ///
   /// - Parameters:
-  ///   - reason: what systemctl said.
-  ///   - wrote: what the service wrote; nil where nobody tells.
-  ///   - problem: why the machine is not as it was; nil where it is.
+  ///   - reason: the output of systemctl.
+  ///   - wrote: the output of the service; nil if it cannot be read.
+  ///   - problem: why the former state could not be restored; nil if it was.
   ///   - command: the command that has `logs` and `uninstall`.
-  ///   - scope: what is said behind these.
+  ///   - scope: the options that these need.
   package func failure(
     _ reason: String, wrote: String?, problem: String?, command: String, scope: String = ""
   ) -> String {
     var text = reason
     text +=
-      wrote.map { "\nWhat it wrote:\n\($0)" }
-      ?? "\nWhat it wrote, where somebody may read it: \(command) logs\(scope)"
+      wrote.map { "\nIts output:\n\($0)" }
+      ?? "\nTo see its output, if you may read the log: \(command) logs\(scope)"
     if let problem {
       return text
-        + "\nThat could not be taken back: \(problem)\nRemove it: \(command) uninstall\(scope)"
+        + "\nThe former state could not be restored: \(problem)\nRemove it: \(command) uninstall\(scope)"
     }
     let wasService = wasThere || wasEnabled || wasActive
     text +=
-      wasService ? "\nThe service is again as it was before." : "\nThe service was removed again."
-    return text + " Correct what it says, and install it again."
+      wasService ? "\nThe former service was restored." : "\nThe service was removed again."
+    return text + " Correct the error, and install it again."
   }
 }

@@ -1,7 +1,7 @@
 import AgentFormats
 import Testing
 
-/// Prompts that begin with a slash, with what Claude Code 2.1.332 printed for them.
+/// Prompts that begin with a slash, and what Claude Code 2.1.332 printed for them.
 @Suite struct ClaudeCommandTests {
   private func read(
     _ text: String, prompt: String
@@ -12,7 +12,7 @@ import Testing
     return (events + rest, verdict)
   }
 
-  /// What a command that runs without a model ends with.
+  /// The last output of a command that runs without a model.
   private func result(_ text: String, command: String? = nil, usage: String = "{}") -> String {
     let named = command.map { #","local_command":"\#($0)""# } ?? ""
     let said =
@@ -46,7 +46,7 @@ import Testing
   func aCompactionIsASuccess(_ prompt: String) {
     let text = Self.compacted + result("", command: "compact")
     #expect(read(text, prompt: prompt).verdict == .succeeded(summary: "Compacted."))
-    // An older version, which names no command.
+    // An older version does not name the command.
     let older = Self.compacted + result("")
     #expect(read(older, prompt: prompt).verdict == .succeeded(summary: "Compacted."))
   }
@@ -59,7 +59,7 @@ import Testing
       read(text, prompt: "/compact").verdict == .failed(reason: "Error: No messages to compact"))
   }
 
-  /// The next turn resumes nothing.
+  /// The next turn resumes no conversation.
   @Test(arguments: ["/clear", "/new", "/reset", "/clear parser"])
   func aClearingBeginsANewConversation(_ prompt: String) {
     let (events, verdict) = read(Self.cleared, prompt: prompt)
@@ -67,7 +67,7 @@ import Testing
     #expect(verdict == .succeeded(summary: "A new conversation begins."))
   }
 
-  /// A sentence that happens to begin so does not cost the conversation.
+  /// A sentence that happens to begin with `/clear` does not end the conversation.
   @Test func aSentenceThatClearedKeepsItsConversation() {
     let (events, verdict) = read(Self.cleared, prompt: "/clear the cache on logout, please")
     #expect(events.isEmpty)
@@ -89,7 +89,7 @@ import Testing
     #expect(
       ClaudeReader.tookForCommand(text)
         == "The agent took this for its own command: \"\(text)\" "
-        + "To send it as text, put a word in front of the slash.")
+        + "To send it as text, put a word before the slash.")
   }
 
   @Test(arguments: [
@@ -101,7 +101,7 @@ import Testing
       read(result(text, command: command), prompt: prompt).verdict == .succeeded(summary: text))
   }
 
-  /// `/review` has a subagent work, and counts no turn of its own.
+  /// `/review` starts a subagent and counts no turn of its own.
   @Test func aCommandThatAModelSawIsASuccess() {
     let used = result(
       "No findings.", command: "review", usage: #"{"claude-opus-5-5":{"inputTokens":1}}"#)

@@ -50,10 +50,11 @@ import Testing
     }
   }
 
-  /// Cut off at any byte before the end of the result, it is no success, and every tool has ended.
+  /// Output that is cut off at any byte before the end of the result is no success, and every tool
+  /// has ended.
   @Test func aTruncatedTurnIsNeverASuccess() {
     let bytes = Array(Transcripts.claude.utf8)
-    // The last line may lack its end, and nothing else.
+    // Only the newline of the last line may be missing.
     for count in 0..<(bytes.count - 1) {
       let (events, verdict) = read(Array(bytes.prefix(count)))
       if case .succeeded = verdict { Issue.record("success after \(count) bytes") }
@@ -79,7 +80,7 @@ import Testing
   @Test func aSuccessWithAnotherExitCodeIsAFailure() {
     #expect(
       read(Self.result, end: .exited(code: 1)).verdict
-        == .failed(reason: "The agent said success, and ended with exit code 1."))
+        == .failed(reason: "The agent reported success but ended with exit code 1."))
   }
 
   @Test func workAfterAResultNeedsAnother() {
@@ -178,7 +179,7 @@ import Testing
     bytes += [0xFF, 0xFE, 0x00, 0x0A]
     bytes += Array(#"{"type":"hologram","session_id":"zz"}"#.utf8) + [0x0A]
     bytes += Array(String(repeating: "[", count: 100_000).utf8) + [0x0A]
-    // A text that is no UTF-8 in the middle of a line that is understood.
+    // A text that is not UTF-8, in the middle of a line that is otherwise understood.
     bytes += Array(#"{"type":"assistant","message":{"content":[{"type":"text","text":""#.utf8)
     bytes += [0xC3, 0x28] + Array(#""}]}}"#.utf8) + [0x0A]
     bytes += Array(Self.result.utf8)
@@ -220,7 +221,7 @@ import Testing
       ])
   }
 
-  /// Bytes changed at random: nothing traps, and starts and ends of tools pair up.
+  /// Random changes of bytes: nothing traps, and each start of a tool has its end.
   @Test func damagedOutputNeverTraps() {
     for seed in TestSeeds.list(standard: 200) {
       var random = SeededGenerator(seed: seed)

@@ -46,13 +46,13 @@ import Testing
     #expect(
       read(open).verdict
         == .failed(reason: "The agent ended before its turn was complete (exit code 0)."))
-    // Another turn that began and did not end takes the first one's success away.
+    // A second turn that began and did not end cancels the first one's success.
     #expect(
       read(Transcripts.codex + "{\"type\":\"turn.started\"}\n").verdict
         == .failed(reason: "Reconnecting... 1/5"))
     #expect(
       read(Transcripts.codex, end: .signalled(15)).verdict
-        == .failed(reason: "The agent said success, and ended with signal 15."))
+        == .failed(reason: "The agent reported success but ended with signal 15."))
   }
 
   @Test func aLimitNamesItsWait() {
@@ -62,7 +62,7 @@ import Testing
       return
     }
     #expect(until == 5_000 + wait)
-    // Of another day.
+    // A time on another day.
     let dated = Transcripts.codexLimited.replacing(
       "in 3 days 4 hours 2 minutes", with: "at Nov 30th, 2026 10:03 PM")
     guard case .tryLater(_, until: 1_796_076_180_000) = read(dated, now: 0).verdict else {

@@ -10,12 +10,12 @@ import Testing
     }
     #expect(tree(nested(JSONTree.depthMax)) != nil)
     #expect(tree(nested(JSONTree.depthMax + 1)) == nil)
-    // Brackets in a text are none.
+    // Brackets inside a string do not nest.
     let text = String(repeating: "[{", count: 200) + #"\" [ \\"#
     #expect(tree("[\"" + text + "\"]")?.elements.count == 1)
   }
 
-  /// Agents write what they like, and whoever reads it must not be kept busy.
+  /// Agents write whatever they like, and no text may take its reader long.
   @Test func deepTextsTakeNoLongerThanFlatOnes() {
     func seconds(_ part: String) -> Double {
       let count = (64 << 10) / part.utf8.count
@@ -63,14 +63,15 @@ import Testing
     (#"{"a":"{\"a\":1,\"a\":2}","b":"a\",\"a"}"#, false), ("{}", false), (#""a""#, false),
   ]
 
-  /// One program takes the first of two values, another the last: a person would read the one, and the tool get the other.
+  /// If a name occurs twice, one program takes the first value, another the last: a person would
+  /// read one, and the tool would get the other.
   @Test(arguments: twins)
   func namesThatStandTwiceAreNoValue(text: String, isRefused: Bool) {
     #expect((JSONTree(Array(text.utf8), isShown: true) == nil) == isRefused, "\(text)")
     #expect(tree(text) != nil, "\(text)")
   }
 
-  /// A person would read another number than the tool gets.
+  /// A person would read a different number from the one that the tool gets.
   @Test(arguments: [
     ("9223372036854775807", true), ("-9223372036854775808", true), ("9223372036854775808", false),
     ("18446744073709551617", false), ("9007199254740993.0", false), ("100000000000000000.5", false),
@@ -90,7 +91,7 @@ import Testing
     #expect(JSONTree(bytes, isShown: true) == nil)
   }
 
-  /// Ids of requests come back as they came.
+  /// Ids of requests keep their exact form.
   @Test func wholeNumbersStayWhatTheyAre() {
     for text in ["0", "-7", "9007199254740993", "-9007199254740993", "9223372036854775807"] {
       #expect(tree(text)?.line == text)

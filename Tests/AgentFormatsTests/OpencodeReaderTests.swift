@@ -21,7 +21,7 @@ import Testing
     Array("data: {\"type\":\"\(type)\",\"properties\":{\(properties)}}\n\n".utf8)
   }
 
-  /// All that is said of it comes along, wherever it stands.
+  /// Everything that the request says is kept, in whatever field it is.
   @Test(arguments: [
     (#""patterns":["ls","cat *"],"always":["ls *"]"#, "ls, cat *", #"patterns: ["ls","cat *"]"#),
     (
@@ -53,7 +53,7 @@ import Testing
     #expect(shown.details == details)
   }
 
-  /// What programs read differently is shown as it came.
+  /// Text that programs read differently is shown unchanged.
   @Test(arguments: [#""command":"ls","command":"rm""#, #""amount":18446744073709551617"#])
   func whatIsReadDifferentlyIsShownAsItCame(metadata: String) {
     var reader = OpencodeReader(session: "s")
@@ -66,7 +66,7 @@ import Testing
     #expect(input.text?.contains(metadata) == true)
   }
 
-  /// What a person allows says which input it was.
+  /// What a person allows identifies the exact input.
   @Test func noTwoInputsReadTheSame() {
     let inputs: [JSONTree] = [
       ["command": "a: b"], ["a": "b"], ["command": "a: b\nc: d"], ["a": "b", "c": "d"],
@@ -80,7 +80,7 @@ import Testing
     #expect(Set(inputs.map { ToolInput($0).details }).count == inputs.count)
   }
 
-  /// A subagent works in a session of its own, and what it wants leave for holds the turn.
+  /// A subagent works in a session of its own, and its requests for permission hold up the turn.
   @Test func subagentsAreHeard() {
     var reader = OpencodeReader(session: "s")
     func asked(_ id: String, in session: String) -> [AgentEvent] {
@@ -100,12 +100,12 @@ import Testing
         .approvalRequested(id: "p2", tool: "edit", input: [:], conversation: "d")
       ])
     #expect(asked("p3", in: "x").isEmpty)
-    // Its end is not the turn's.
+    // The end of the subagent is not the end of the turn.
     #expect(reader.received(line("session.idle", #""sessionID":"d""#)).isEmpty)
     #expect(
       reader.received(line("permission.replied", #""sessionID":"c","requestID":"p1""#))
         == [.approvalAnswered(id: "p1")])
-    // A stream that broke goes on with what was known.
+    // A reader of a new stream continues with the sessions that the broken one knew.
     var again = OpencodeReader(session: "s", children: reader.children)
     #expect(
       again.received(

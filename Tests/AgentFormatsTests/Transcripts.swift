@@ -1,4 +1,4 @@
-/// Output of agents in the form that their programs write it.
+/// Output of agents, in the form in which the programs write it.
 enum Transcripts {
   static let claude = """
     {"type":"system","subtype":"init","cwd":"/src","session_id":"5e3f0a9c-7d1b-4f9a-9a54-0d2f3f8b6c11","tools":["Task","Bash","Read","Edit"],"mcp_servers":[],"model":"claude-sonnet-4-5","permissionMode":"default","apiKeySource":"none"}

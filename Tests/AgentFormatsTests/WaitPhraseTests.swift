@@ -29,7 +29,7 @@ import Testing
   }
 
   @Test(arguments: [
-    // Codex: the same day, another one.
+    // Codex: a time on the same day, and times on other days.
     ("try again at 12:16 PM.", "2026-11-28T11:16:00Z"),
     ("try again at Nov 30th, 2026 10:03 PM.", "2026-11-30T21:03:00Z"),
     ("try again at Jan 1st, 2027 12:00 AM.", "2026-12-31T23:00:00Z"),
@@ -40,12 +40,12 @@ import Testing
     ("resets at 3:30am (Europe/London)", "2026-11-29T03:30:00Z"),
     ("resets Dec 3 at 9pm (America/New_York)", "2026-12-04T02:00:00Z"),
     ("resets Dec 3, 9:15pm", "2026-12-03T20:15:00Z"), ("resets Jan 5", "2027-01-04T23:00:00Z"),
-    // Others.
+    // Other agents.
     ("try again at 15:30", "2026-11-28T14:30:00Z"),
     ("resets at 15:30 UTC", "2026-11-28T15:30:00Z"),
     ("try again at 2026-12-01T08:00:00Z", "2026-12-01T08:00:00Z"),
     ("try again after 2026-12-01 08:00:00.123+02:00", "2026-12-01T06:00:00Z"),
-    // It has passed today; it has only just passed.
+    // A time that has passed today is tomorrow's; one that has only just passed is today's.
     ("try again at 9:00 AM", "2026-11-29T08:00:00Z"),
     ("try again at 10:29 AM", "2026-11-28T09:29:00Z"),
   ])
@@ -53,7 +53,7 @@ import Testing
     #expect(end("The limit is reached, \(text)") == Self.time(expected))
   }
 
-  /// The night in which clocks go back.
+  /// Between these two times, clocks go back.
   @Test func theHourOfTheDayCountsWhereClocksChange() {
     let evening = Self.time("2026-10-24T20:00:00Z")
     #expect(end("try again at 8:00 AM", now: evening) == Self.time("2026-10-25T07:00:00Z"))
@@ -69,7 +69,7 @@ import Testing
     #expect(end(text) == nil)
   }
 
-  /// Whatever is said: nothing traps, and no wait is longer than ten years.
+  /// Whatever the text says, nothing traps, and no wait is longer than ten years.
   @Test func damagedPhrasesNeverTrap() {
     let phrases = [
       "try again in 3 days 4 hours", "try again at Nov 30th, 2026 10:03 PM",

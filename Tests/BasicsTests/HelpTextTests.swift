@@ -61,7 +61,7 @@ import Testing
         == "OVERVIEW:\n\(word)\nb\n\n  \(word)")
   }
 
-  /// Scripts for shells and errors come the same way.
+  /// Scripts for shells and errors are not wrapped.
   @Test(arguments: ["", "{\n  \"a\": 1\n}", "#!/bin/sh\na\nb", "Error: no\nUsage: tool"])
   func whatIsNoHelpStaysAsItIs(text: String) {
     #expect(HelpText.wrapped(text, width: 10) == text)

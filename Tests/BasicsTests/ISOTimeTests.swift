@@ -19,7 +19,7 @@ import Testing
     #expect(ISOTime.shortText(milliseconds: -5) == "1969-12-31T23:59:59.995Z")
   }
 
-  /// Since 1600: before, Foundation counts by the Julian calendar.
+  /// Since 1600: for earlier dates, Foundation uses the Julian calendar.
   @Test func everyDayIsFoundationsDay() {
     for day in stride(from: Int64(-135_000), through: 400_000, by: 37) {
       let date = Date(timeIntervalSince1970: Double(day) * 86_400)

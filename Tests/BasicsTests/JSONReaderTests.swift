@@ -52,7 +52,7 @@ import Testing
     #expect(
       elements.map(\.position) == [
         TextPosition(line: 2, column: 9), TextPosition(line: 3, column: 2),
-        // The family is seven scalars.
+        // The family emoji is seven scalars.
         TextPosition(line: 3, column: 6), TextPosition(line: 3, column: 18),
       ])
   }
@@ -74,32 +74,32 @@ import Testing
   @Test func faultsAreFoundWhereTheyStand() {
     expectError("", at: 1, 1, "end of the text")
     expectError("  \n ", at: 2, 2, "end of the text")
-    expectError("{} {}", at: 1, 4, "nothing may follow")
-    expectError("[1, 2,]", at: 1, 7, "a value must stand here, not ']'")
+    expectError("{} {}", at: 1, 4, "after the value")
+    expectError("[1, 2,]", at: 1, 7, "expected a value, not ']'")
     expectError("[1 2]", at: 1, 4, "',' or ']'")
     expectError("{\"a\" 1}", at: 1, 6, "':'")
     expectError("{\"a\":1,}", at: 1, 8, "a key in quotes")
     expectError("{a:1}", at: 1, 2, "a key in quotes")
     expectError("{\"a\":1 \"b\":2}", at: 1, 8, "',' or '}'")
     expectError("[1", at: 1, 3, "the end of the text")
-    expectError("[\"ab", at: 1, 2, "no end")
+    expectError("[\"ab", at: 1, 2, "not closed")
     expectError("tru", at: 1, 1, "neither true")
     expectError("nul", at: 1, 1, "neither true")
-    expectError("'a'", at: 1, 1, "a value must stand here")
-    expectError("// no\n1", at: 1, 1, "a value must stand here")
+    expectError("'a'", at: 1, 1, "expected a value")
+    expectError("// no\n1", at: 1, 1, "expected a value")
     expectError("\u{FEFF}1", at: 1, 1, "not ASCII")
-    expectError("NaN", at: 1, 1, "a value must stand here")
+    expectError("NaN", at: 1, 1, "expected a value")
   }
 
   @Test func numbersAreWrittenAsTheRFCSays() {
     expectError("01", at: 1, 2, "not written as JSON")
-    expectError("-", at: 1, 2, "a digit must follow '-'")
-    expectError("-a", at: 1, 2, "a digit must follow '-'")
-    expectError("1.", at: 1, 3, "the point")
-    expectError("1.e1", at: 1, 3, "the point")
+    expectError("-", at: 1, 2, "expected a digit after '-'")
+    expectError("-a", at: 1, 2, "expected a digit after '-'")
+    expectError("1.", at: 1, 3, "the decimal point")
+    expectError("1.e1", at: 1, 3, "the decimal point")
     expectError("1e", at: 1, 3, "exponent")
-    expectError("+1", at: 1, 1, "a value must stand here")
-    expectError(".5", at: 1, 1, "a value must stand here")
+    expectError("+1", at: 1, 1, "expected a value")
+    expectError(".5", at: 1, 1, "expected a value")
     expectError("1.2.3", at: 1, 4, "not written as JSON")
     expectError(String(repeating: "9", count: 65), at: 1, 66, "too long")
   }
@@ -107,7 +107,7 @@ import Testing
   @Test func stringsAreWrittenAsTheRFCSays() {
     expectError("\"a\nb\"", at: 1, 3, "control character")
     expectError("\"\u{0}\"", at: 1, 2, "control character")
-    expectError(#""\x""#, at: 1, 2, "no such escape")
+    expectError(#""\x""#, at: 1, 2, "unknown escape")
     expectError(#""\u12G4""#, at: 1, 2, "four hexadecimal digits")
     expectError(#""\u12"#, at: 1, 2, "four hexadecimal digits")
     expectError(#""ab\uD800""#, at: 1, 4, "surrogate")
@@ -133,7 +133,7 @@ import Testing
     expectError(String(repeating: "{\"a\":", count: 100_000), at: 1, 501, "levels deep")
   }
 
-  /// Every cut and every changed byte of a real file is read or refused; nothing traps.
+  /// A real file that is cut anywhere or has any byte changed is read or refused; nothing traps.
   @Test func noCutAndNoChangeTraps() throws {
     let text = """
       {"name": "näme 👩‍👩‍👧", "devices": ["a"], "n": -1.5e3, "x": "\\uD83D\\uDE00",
@@ -154,7 +154,7 @@ import Testing
     #expect(refused > bytes.count * 6)
   }
 
-  /// What it reads, Foundation reads as well, and the same.
+  /// Foundation reads whatever it reads, with the same result.
   @Test func foundationAgrees() throws {
     let texts = [
       #"{"a":[1,2,{"b":"c"}],"d":"\u00e9\n\ud83d\ude00"}"#, "[true,false,null]", "[[],{},\"\"]",

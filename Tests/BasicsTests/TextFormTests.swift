@@ -22,7 +22,7 @@ import Testing
     #expect(Shell.quoted("") == "''")
   }
 
-  /// Pasted as they are, they would be options: `--data=/tmp` asks another daemon.
+  /// Pasted unchanged, these would be options: `--data=/tmp` addresses another daemon.
   @Test func namesThatLookLikeOptionsAreOperands() {
     #expect(Shell.quotedOperand("review") == "review")
     #expect(Shell.quotedOperand("a b") == "'a b'")

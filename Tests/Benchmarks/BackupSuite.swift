@@ -3,13 +3,13 @@ import QueueModel
 import SyncServer
 import Synchronization
 
-/// Backups of a real server process that takes updates all the while: what was acknowledged when a backup
-/// began has to be in it, and what came later has to be back within a minute of the devices' connecting to the
-/// server that was restored from the last one.
+/// Backups of a real server process that gets updates all the time. A backup must contain
+/// everything that was acknowledged when it began. Later changes must be back within a minute after
+/// the devices connect to the server that was restored from the last one.
 struct BackupSuite {
   var perSecond = 1_000
   var loadSeconds = 30
-  /// An even number, two share a workspace.
+  /// An even number, because two share a workspace.
   var devices = 100
   var backups = 5
 
@@ -20,12 +20,12 @@ struct BackupSuite {
       .map { "the suite backup needs \($0) beside cospool-bench: make backup-check" }
   }
 
-  /// - Throws: `BenchFailure` where a backup is not whole or lacks what was acknowledged, or the devices do not
-  ///   bring back the rest in time.
+  /// - Throws: `BenchFailure` if a backup is incomplete or lacks acknowledged changes, or the
+  ///   devices do not send the rest in time.
   func measure() throws -> [Result] {
     try SyncSuite().withDirectory { root in
       let data = "\(root)/server"
-      // A folder for each: of one day the rule keeps the last.
+      // A folder for each, because only the last backup of a day is kept.
       let folder: @Sendable (Int) -> String = { number in "\(root)/backups-\(number)" }
       try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
       let count = perSecond * loadSeconds
@@ -76,7 +76,7 @@ struct BackupSuite {
     }
   }
 
-  /// Requires that devices which begin with nothing get all that was sent.
+  /// Requires that devices without data get everything that was sent.
   private static func requireAll(
     _ texts: [String], from port: Int, as seeds: [FleetSeed]
   ) throws {
@@ -99,7 +99,7 @@ struct BackupSuite {
     var acknowledged: [WorkspaceID: UInt64]
   }
 
-  /// Sends at the rate, and makes the backups meanwhile, spread over the time.
+  /// Sends at the rate, and makes the backups meanwhile, evenly spread.
   private func underLoad(
     _ fleet: SyncFleet, count: Int, backUp: @escaping @Sendable (Int) throws -> String
   ) throws -> [Made] {
@@ -133,7 +133,7 @@ struct BackupSuite {
     return made.withLock { $0 }
   }
 
-  /// How many entries of the logs are missing in a restored data directory.
+  /// The number of log entries that are missing in a restored data directory.
   private static func missing(
     of acknowledged: [WorkspaceID: UInt64], in directory: String
   ) throws -> Int {
@@ -148,7 +148,7 @@ struct BackupSuite {
     }
   }
 
-  /// Runs the server's program to its end.
+  /// Runs the server's program until it ends.
   @discardableResult
   private static func run(_ words: [String]) throws -> String {
     guard let executable = SyncServerProcess.executable else {

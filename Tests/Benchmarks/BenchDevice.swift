@@ -3,7 +3,7 @@ import QueueOracle
 import SequenceCRDT
 
 /// A device without I/O: it performs commands as the product does, each with its undo group, and
-/// keeps the operations that they become.
+/// keeps their operations.
 struct BenchDevice {
   private(set) var workspace = Workspace()
   /// The operations of all commands, in the order they were made.
@@ -12,7 +12,7 @@ struct BenchDevice {
   private var clock = HybridClock()
   private var milliseconds: Int64 = 1_790_000_000_000
   private let replica: ReplicaID
-  /// How much time passes from one command to the next.
+  /// The time between two commands.
   private let pauseMilliseconds: Int64
   private let queueSizeMax: Int
 
@@ -27,7 +27,7 @@ struct BenchDevice {
 
   /// Performs a command.
   ///
-  /// - Returns: the operations that it became.
+  /// - Returns: its operations.
   @discardableResult
   mutating func perform(_ command: Command) throws -> [Operation] {
     milliseconds += pauseMilliseconds
@@ -39,7 +39,7 @@ struct BenchDevice {
     return operations
   }
 
-  /// Takes what other devices made.
+  /// Merges operations of other devices.
   mutating func merge(_ operations: [Operation]) throws {
     _ = try workspace.merge(operations)
     clock.observe(workspace.latestStamp)

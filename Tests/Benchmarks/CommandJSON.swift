@@ -2,8 +2,8 @@ import Foundation
 import QueueModel
 import SequenceCRDT
 
-/// A command as a JSON protocol would carry it to other devices: with its author, the author's
-/// count and the time, as a delta has them.
+/// A command as a JSON protocol would send it to other devices: with its author, the author's count
+/// and the time, like a delta.
 struct CommandJSON: Encodable {
   /// 16 hexadecimal digits.
   private var replica: String
@@ -18,8 +18,8 @@ struct CommandJSON: Encodable {
   private var reason: String?
   private var position: Int?
 
-  /// - Precondition: it is a command of a session of work: about one message or session, moved to
-  ///   a position.
+  /// - Precondition: it is a command of a session of work: about one message or session, moved to a
+  ///   position.
   init(_ command: Command, operation: OperationID, milliseconds: Int64) {
     let digits = String(operation.replica.rawValue, radix: 16)
     replica = String(repeating: "0", count: 16 - digits.count) + digits

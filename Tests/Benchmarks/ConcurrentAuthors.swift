@@ -1,21 +1,21 @@
 import QueueModel
 import SequenceCRDT
 
-/// Types a concurrent trace into a message with a device for each author, to get at the operations
-/// that its edits are.
+/// Types a concurrent trace into a message with a device for each author, to get the operations of
+/// its edits.
 struct ConcurrentAuthors {
   private struct Author {
     var device: BenchDevice
-    /// The transactions that are in the text.
+    /// The transactions that the text contains.
     var known: Set<Int> = []
   }
 
-  /// The operations of each transaction; what the message was sent with comes first.
+  /// The operations of each transaction; those of the message's send come first.
   private(set) var operations: [[Operation]] = []
   private var authors: [Author]
   private let trace: ConcurrentTrace
 
-  /// - Throws: what the engine throws, and `BenchFailure` where the authors' text is another one.
+  /// - Throws: the errors of the engine, and `BenchFailure` if the authors' text differs.
   init(_ trace: ConcurrentTrace) throws {
     self.trace = trace
     var sender = BenchDevice(replica: 1)
@@ -40,7 +40,7 @@ struct ConcurrentAuthors {
     authors[agent].known.insert(index)
   }
 
-  /// The parents and everything before them that is not among `known`, ascending.
+  /// The parents and everything before them, without those in `known`, ascending.
   private func ancestors(of parents: [Int], beyond known: Set<Int>) -> [Int] {
     var found: Set<Int> = []
     var rest = parents

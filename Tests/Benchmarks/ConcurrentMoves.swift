@@ -4,21 +4,21 @@ import SequenceCRDT
 import WireProtocol
 
 /// Ten devices move 2,000 times each in a queue of 1,000, without knowing of each other, and one
-/// merges what they did.
+/// merges all of it.
 ///
-/// The operations are those that `Command.move` makes, found without its looks at the whole queue.
+/// The operations are those of `Command.move`, found without examining the whole queue.
 struct ConcurrentMoves {
   private static let count = 1_000
   private static let movesEach = 2_000
   private static let name = "queue/concurrent-moves-10x2000"
 
-  /// What the queue was sent with.
+  /// The device that sent the queue.
   let origin: BenchDevice
   private let session: OperationID
-  /// The operations that introduced the messages, which are their first places too.
+  /// The operations that introduced the messages, which are also their first places.
   private let messages: [OperationID]
 
-  /// - Parameter count: how many messages the queue has.
+  /// - Parameter count: the number of messages in the queue.
   init(_ key: SessionID, count: Int) throws {
     var device = BenchDevice(queueSizeMax: count)
     try QueueSuite.send(key, count: count, by: &device)

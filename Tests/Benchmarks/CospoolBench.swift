@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// The command line of the benchmarks; what is measured stands in RESULTS.md beside this file.
+/// The command line of the benchmarks; RESULTS.md beside this file describes the measurements.
 @main
 struct CospoolBench: ParsableCommand {
   static let configuration = CommandConfiguration(
@@ -19,22 +19,23 @@ struct CospoolBench: ParsableCommand {
         cospool-bench soak
         cospool-bench backup
 
-      sync starts the cospool-server that lies beside cospool-bench, or in $COSPOOL_BIN, on a free \
-      port of 127.0.0.1 with data in a temporary folder, and connects up to 2,000 devices to it \
-      from this process. It takes about a minute, at most 3 runs are made, and whatever is stuck \
-      ends after two minutes.
+      sync starts the cospool-server beside cospool-bench, or in $COSPOOL_BIN, on a free port of \
+      127.0.0.1 with data in a temporary folder, and connects up to 2,000 devices to it from this \
+      process. It takes about a minute, makes at most 3 runs, and gives up after two minutes if \
+      something is stuck.
 
-      execution starts a server and two cospoold, and has one run what the other sends: 320 \
-      messages and as many approvals, one after the other, and 30 seconds of idling.
+      execution starts a server and two cospoold; one runs what the other sends: 320 messages and \
+      as many approvals, one after the other, and then 30 seconds of idling.
 
-      soak has a server and two cospoold in three minutes do what a long day brings, and looks at \
-      their memory at the end and a minute later.
+      soak makes a server and two cospoold do the work of a long day in three minutes, and \
+      measures their memory at the end and a minute later.
 
-      backup makes, verifies and restores backups of a server that takes 1,000 updates a second for 30 \
-      seconds, and fails where one lacks what was acknowledged when it began, or where a cospoold for each \
-      workspace has not brought back the rest a minute after it connects to the restored server.
+      backup makes, verifies and restores backups of a server that takes 1,000 updates a second \
+      for 30 seconds. It fails if a backup lacks anything that was acknowledged when the backup \
+      began, or if the cospoold of a workspace has not brought back the rest within a minute after \
+      it connects to the restored server.
 
-      Values are medians of the runs. On a shared machine compare runs made side by side, and \
+      Values are medians of the runs. On a shared machine, compare runs made side by side, and \
       build with optimisation: swift build -c release --product cospool-bench.
 
       --traces is the folder of the data set "editing-traces" with automerge-paper.json.gz, \
@@ -52,10 +53,10 @@ struct CospoolBench: ParsableCommand {
   @Option(help: "The folder with the editing traces.")
   var traces: String?
 
-  @Option(help: "How often each measurement is repeated, 1 to 1000.")
+  @Option(help: "The number of runs of each measurement, 1 to 1000.")
   var runs = 5
 
-  @Flag(help: "One JSON object instead of a table.")
+  @Flag(help: "Print one JSON object instead of a table.")
   var json = false
 
   func validate() throws {
@@ -100,7 +101,7 @@ struct CospoolBench: ParsableCommand {
     }
   }
 
-  /// Tells the person something without touching the results on standard output.
+  /// Shows the user a message without changing the results on standard output.
   static func note(_ message: String) {
     FileHandle.standardError.write(Data("cospool-bench: \(message)\n".utf8))
   }

@@ -1,16 +1,16 @@
 import Foundation
 
-/// A real `cospoold` process over a store, and requests to it.
+/// A real `cospoold` process with a store, and requests to it.
 ///
-/// It is started by `posix_spawn`, and answers are read by hand: what is measured are the daemon
-/// and the command line, and not a library of this process.
+/// `posix_spawn` starts it, and answers are parsed by hand: the daemon and the command line are
+/// measured, and not a library of this process.
 final class DaemonProcess {
   let directory: String
   private let pid: pid_t
   private var socketPath: String { directory + "/cospool.sock" }
   private var isRunning = true
 
-  /// Where an executable lies: beside this one, or in `COSPOOL_BIN`.
+  /// The path of an executable: beside this one, or in `COSPOOL_BIN`.
   static func executable(_ name: String) -> String? {
     let chosen = ProcessInfo.processInfo.environment["COSPOOL_BIN"].map { URL(filePath: $0) }
     let folders = [chosen, Bundle.main.executableURL?.deletingLastPathComponent()]
@@ -18,9 +18,9 @@ final class DaemonProcess {
       .first { FileManager.default.isExecutableFile(atPath: $0) }
   }
 
-  /// Starts it and returns when it says that it answers.
+  /// Starts it, and returns when it reports that it answers.
   ///
-  /// - Parameter name: the device's; nil takes the machine's.
+  /// - Parameter name: the device's; nil is the machine's.
   init(directory: String, isNamed name: String? = nil) throws {
     guard let path = Self.executable("cospoold") else {
       throw BenchFailure("there is no cospoold beside cospool-bench")
@@ -54,7 +54,7 @@ final class DaemonProcess {
     return pid
   }
 
-  /// Runs a process to its end, its output thrown away.
+  /// Runs a process until it ends, and discards its output.
   static func run(_ path: String, _ arguments: [String]) throws {
     let nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC)
     defer { close(nowhere) }
@@ -65,7 +65,7 @@ final class DaemonProcess {
     }
   }
 
-  /// Runs one of the product's executables to its end; what it wrote on standard output.
+  /// Runs one of the product's executables until it ends, and returns its standard output.
   static func output(_ name: String, _ arguments: [String]) throws -> String {
     guard let path = executable(name) else { throw BenchFailure("there is no \(name)") }
     var ends: [Int32] = [0, 0]
@@ -90,18 +90,19 @@ final class DaemonProcess {
   /// Seconds of processor time that it has used.
   var processorSeconds: Double { get throws { try ProcessorTime.seconds(of: pid) } }
 
-  /// Bytes of memory of its own that it holds now: without pages of files, which the system takes back
-  /// when it needs them and shares with whoever else maps them.
+  /// The anonymous memory that it has now, in bytes: without pages of files, which the system
+  /// reclaims when it needs them, and which other processes may share.
   var anonymousMemory: Double { get throws { try ProcessMemory.bytes("RssAnon", of: pid) } }
 
-  /// One request on a connection of its own, as the command line makes it; the whole response.
+  /// Sends one request over its own connection, like the command line, and returns the whole
+  /// response.
   func request(_ method: String, _ target: String, _ body: String = "") throws -> String {
     let socket = try send(method, target, body)
     defer { close(socket) }
     return try Self.receive(socket) { _ in false }
   }
 
-  /// Sends a request on a connection of its own.
+  /// Sends a request over its own connection.
   ///
   /// - Returns: the connection's descriptor, which the caller closes.
   func send(_ method: String, _ target: String, _ body: String = "") throws -> Int32 {
@@ -122,9 +123,9 @@ final class DaemonProcess {
     return socket
   }
 
-  /// Reads until what came is enough, or the other side closes.
+  /// Reads until there is enough, or the other side closes.
   ///
-  /// - Throws: `BenchFailure` where nothing comes for 30 seconds.
+  /// - Throws: `BenchFailure` if nothing comes for 30 seconds.
   static func receive(_ socket: Int32, until isEnough: (String) -> Bool) throws -> String {
     var answer: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 65_536)
@@ -156,7 +157,7 @@ final class DaemonProcess {
     guard code == 0 else { throw BenchFailure("\(socketPath) does not answer: errno \(errno)") }
   }
 
-  /// Ends it as a person does, and waits for its end.
+  /// Ends it as a user does, and waits for its end.
   func stop() {
     guard isRunning else { return }
     isRunning = false

@@ -1,11 +1,11 @@
 import CZlib
 import WireProtocol
 
-/// What deltas would take if a connection deflated all of them as one stream, as
-/// permessage-deflate (RFC 7692) does: each may refer to what went before. The protocol does not;
-/// RESULTS.md says why.
+/// The size of deltas if a connection deflated all of them as one stream, like permessage-deflate
+/// (RFC 7692): each may refer to earlier ones. The protocol does not do this; RESULTS.md has the
+/// reason.
 final class DeflateWindow {
-  /// Head and checksum, as in an envelope; the four bytes that end each flush are left out.
+  /// Head and checksum, as in an envelope, without the four bytes that end each flush.
   private static let overhead = 4
   private static let flushTail = 4
 
@@ -30,7 +30,7 @@ final class DeflateWindow {
     stream.deallocate()
   }
 
-  /// How many bytes the next delta's body takes.
+  /// The number of bytes of the next delta's body.
   func bytes(of body: [UInt8]) throws -> Int {
     var input = body
     var output = [UInt8](repeating: 0, count: body.count + 128)

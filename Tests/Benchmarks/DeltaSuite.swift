@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// How many bytes common commands take on the wire, replica table and envelope included.
+/// The number of bytes of common commands on the wire, including replica table and envelope.
 enum DeltaSuite {
   static func measure() throws -> [Result] {
     var device = BenchDevice()
@@ -27,7 +27,7 @@ enum DeltaSuite {
       + work("delta/session-of-work-offline", commandsPerDelta: 20)
   }
 
-  /// 1,000 commands of three devices against the same commands as JSON.
+  /// Compares 1,000 commands of three devices with the same commands as JSON.
   private static func work(_ name: String, commandsPerDelta: Int) throws -> [Result] {
     let work = try SessionOfWork(commandsPerDelta: commandsPerDelta)
     let (ours, json) = (Double(work.deltaBytes), Double(work.jsonBytes))

@@ -1,19 +1,19 @@
 import Foundation
 
-/// A server, the host of a session and another device, all real processes: how long a prompt that
-/// is sent on the one takes until its agent has begun on the other, how long an approval takes
-/// there and back, and what a host costs that idles.
+/// A server, the host of a session and another device, all real processes. It measures the time
+/// from sending a prompt on one device until its agent begins on the other, the time of an approval
+/// there and back, and the cost of an idle host.
 struct ExecutionSuite {
-  /// Messages that are sent, each after the one before has ended.
+  /// The messages to send, each after the one before has ended.
   var messages = 300
   /// The first of them warm up and are not counted.
   var warmUp = 20
-  /// Between a message and the next: what is measured is a queue that idles.
+  /// The pause between two messages, because an idle queue is measured.
   static let restMicroseconds: useconds_t = 20_000
   /// How long the idle host is watched.
   var idleSeconds = 30.0
 
-  /// What is missing to measure it; nil where nothing is.
+  /// What is missing for the measurement; nil if nothing is.
   static var obstacle: String? {
     ["cospool-server", "cospoold", "cospool"].first { DaemonProcess.executable($0) == nil }.map {
       "the suite execution needs \($0) beside cospool-bench: swift build -c release --product \($0)"
@@ -21,7 +21,7 @@ struct ExecutionSuite {
   }
 
   func measure() throws -> [Result] {
-    // Short: a socket's path has room for about a hundred bytes.
+    // Short, because a socket's path has room for about a hundred bytes.
     let directory = "/tmp/cse-\(UInt32.random(in: .min ... .max))"
     for name in ["server", "a", "b"] {
       try FileManager.default.createDirectory(
@@ -90,9 +90,9 @@ struct ExecutionSuite {
     _ = try DaemonProcess.output("cospool", arguments + ["--data", device.directory])
   }
 
-  // MARK: - What is measured
+  // MARK: - Measurements
 
-  /// Seconds from the request on the one device to the first thing the agent does on the other.
+  /// Seconds from the request on one device to the first action of the agent on the other.
   private func send(from phone: DaemonProcess, to agent: BenchAgent) throws -> [Double] {
     var latencies: [Double] = []
     for number in 0..<warmUp + messages {
@@ -104,13 +104,13 @@ struct ExecutionSuite {
       try agent.waitForStart()
       if number >= warmUp { latencies.append((clock.now - begin) / .seconds(1)) }
       try waitUntilEmpty(at: phone)
-      // The other device is not told when the host has finished with it.
+      // The other device is not notified when the host has finished with it.
       usleep(Self.restMicroseconds)
     }
     return latencies
   }
 
-  /// The queue is idle again, as the device that sent sees it.
+  /// Waits until the queue is idle again, as the sending device sees it.
   private func waitUntilEmpty(at phone: DaemonProcess) throws {
     let deadline = ContinuousClock.now + .seconds(30)
     while ContinuousClock.now < deadline {
@@ -121,8 +121,8 @@ struct ExecutionSuite {
     throw BenchFailure("a message did not end within 30 seconds")
   }
 
-  /// Seconds from an agent's request for leave to the event on the other device, and from the
-  /// answer there to the decision that the agent gets; both sorted.
+  /// Seconds from an agent's permission request to the event on the other device, and from the
+  /// answer there to the decision for the agent; both sorted.
   private func approvals(
     from host: DaemonProcess, to phone: DaemonProcess
   ) throws -> (shown: [Double], decided: [Double]) {
@@ -154,7 +154,7 @@ struct ExecutionSuite {
   }
 
   private func idleCost(of host: DaemonProcess) throws -> (share: Double, memory: Double) {
-    // What the last message left to do is not idling.
+    // Remaining work of the last message is not idling.
     usleep(2_000_000)
     let before = try host.processorSeconds
     usleep(useconds_t(idleSeconds * 1e6))
@@ -162,7 +162,7 @@ struct ExecutionSuite {
   }
 }
 
-/// An agent that says by a named pipe that it has begun, and ends.
+/// An agent that reports through a named pipe that it has begun, and ends.
 private final class BenchAgent {
   private let pipePath: String
   private let reading: Int32
@@ -174,7 +174,7 @@ private final class BenchAgent {
     pipePath = "\(directory)/started"
     script = "\(directory)/agent.sh"
     guard mkfifo(pipePath, 0o600) == 0 else { throw BenchFailure("no pipe: errno \(errno)") }
-    // For writing too, so that reading waits where no agent has it open.
+    // Also for writing, so that reading waits if no agent has it open.
     reading = open(pipePath, O_RDWR | O_CLOEXEC)
     guard reading >= 0 else { throw BenchFailure("\(pipePath): errno \(errno)") }
     try Data("#!/bin/sh\necho > \(pipePath)\n".utf8).write(to: URL(filePath: script))
@@ -193,7 +193,7 @@ private final class BenchAgent {
     guard read(reading, &byte, 1) == 1 else { throw BenchFailure("\(pipePath): errno \(errno)") }
   }
 
-  /// Seconds until the agent says that it has begun, started by this process.
+  /// Seconds until the agent reports that it has begun, started by this process.
   func runAlone() throws -> Double {
     let clock = ContinuousClock()
     let begin = clock.now

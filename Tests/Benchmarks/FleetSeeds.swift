@@ -6,28 +6,28 @@ import ServerStore
 import SyncServer
 import WireProtocol
 
-/// A paired device with the batches it is going to send.
+/// A paired device with the batches that it will send.
 struct FleetSeed {
   var device: DeviceID
   var name: String
   var workspaceID: WorkspaceID
   var token: [UInt8]
   var replica: ReplicaID
-  /// Packed deltas, in order. The first announces the device and queues a prompt; every other one
+  /// Packed deltas, in order. The first announces the device and queues a prompt; each later one
   /// types one character at that prompt's end.
   var deltas: [[UInt8]] = []
   /// The device's state after the first delta.
   var workspace = Workspace()
 
-  /// What its prompt says once so many batches were sent.
+  /// Its prompt after this number of batches was sent.
   func text(sent: Int) -> String {
     "a prompt of \(name)" + String(repeating: ".", count: max(0, sent - 1))
   }
 }
 
-/// Makes devices known to a server's store while no server runs on it.
+/// Makes devices known to a server's store while no server runs with it.
 enum FleetSeeds {
-  /// - Parameter characters: how many one-character edits each device has to send.
+  /// - Parameter characters: the number of one-character edits that each device will send.
   static func pair(
     devices: Int, perWorkspace: Int, characters: Int, directory: String
   ) throws -> [FleetSeed] {
@@ -95,7 +95,8 @@ enum FleetSeeds {
     return seed
   }
 
-  /// Gives a device a batch a command, sends and moves, until it has made so many operations.
+  /// Gives a device batches of one command, sends and moves, until it has this number of
+  /// operations.
   static func occupy(_ seed: inout FleetSeed, operations: Int) throws {
     var clock = HybridClock(latest: seed.workspace.latestStamp)
     var made = 0

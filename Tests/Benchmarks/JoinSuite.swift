@@ -3,7 +3,7 @@ import QueueOracle
 import SequenceCRDT
 import SyncTestSupport
 
-/// Two states of 20,000 prompts, 5 MB of text each, become one.
+/// Joins two states of 20,000 prompts, with 5 MB of text each.
 enum JoinSuite {
   private static let sessions = 50
   private static let messages = 20_000
@@ -70,11 +70,11 @@ enum JoinSuite {
           String(text.prefix(textBytes)), as: number, in: "session-\(number % UInt64(sessions))"))
     }
 
-    /// What people do with their queues: half of it new prompts.
+    /// Users' commands on their queues; half of them are new prompts.
     mutating func work(commands: Int) throws {
       for number in 0..<commands {
         let message = MessageID.numbered(UInt64(generator.below(messages)))
-        // What was cancelled already refuses all three.
+        // For a cancelled message, all three are refused.
         switch number % 6 {
         case 0: _ = try? device.perform(.insertText(message, at: 100, text: " at once"))
         case 1: _ = try? device.perform(.cancel([message]))

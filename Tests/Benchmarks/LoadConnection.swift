@@ -16,7 +16,7 @@ final class LoadConnection: ChannelInboundHandler {
     self.device = device
   }
 
-  /// Connects a device on its event loop; the device tells what happens from then on.
+  /// Connects a device on its event loop; the device reports all further events.
   static func open(_ device: LoadDevice, port: Int, on loop: any EventLoop) {
     let bound = NIOLoopBound(device, eventLoop: loop)
     let upgrading = loop.makePromise(of: Void.self)
@@ -28,7 +28,7 @@ final class LoadConnection: ChannelInboundHandler {
           try upgrade(channel, bound).map { bound.value.opened(channel) }.cascade(to: upgrading)
         }
       }
-    // A connection that fails before it has begun to upgrade never answers the promise.
+    // A connection that fails before its upgrade began never completes the promise.
     bootstrap.connect(host: "127.0.0.1", port: port).whenFailure { upgrading.fail($0) }
     upgrading.futureResult.whenFailure { bound.value.ended("no connection: \($0)") }
   }

@@ -3,25 +3,25 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// One device under load: it joins, sends prepared batches, and acknowledges what it gets, as the
+/// One device under load: it joins, sends prepared batches, and acknowledges received data, as the
 /// client library does. Lives on one event loop.
 final class LoadDevice {
-  /// What the fleet is told.
+  /// Events for the fleet.
   enum Event {
-    /// It has all that the server had when it joined.
+    /// It has everything that the server had when it joined.
     case joined
     /// A batch of another device, or several together, arrived at this moment.
     case received(delta: [UInt8], at: NIODeadline)
-    /// The server stored one of its batches; its log reached so far then.
+    /// The server stored one of its batches; its log reached this position then.
     case acknowledged(position: UInt64)
     case ended(reason: String)
   }
 
   let seed: FleetSeed
-  /// Keeps the state, as a client does; else the deltas are only counted.
+  /// Whether it keeps the state, as a client does; otherwise the deltas are only counted.
   let merges: Bool
   private(set) var workspace: Workspace
-  /// It begins with nothing, so that a snapshot may take the place of what it has.
+  /// Whether it begins without data, so that a snapshot may replace its state.
   private let isEmpty: Bool
   private var snapshot: [UInt8] = []
   private(set) var sentCount = 0
@@ -38,7 +38,7 @@ final class LoadDevice {
     workspace = isEmpty ? Workspace() : seed.workspace
   }
 
-  /// The connection stands: says hello.
+  /// The connection is established: sends `hello`.
   func opened(_ channel: any Channel) {
     self.channel = channel
     target = nil
@@ -51,7 +51,7 @@ final class LoadDevice {
           deviceName: seed.name, prefix: prefix)))
   }
 
-  /// The next prepared batch; nil where none is left.
+  /// The next prepared batch; nil if none is left.
   @discardableResult
   func sendNext() -> [UInt8]? {
     guard sentCount < seed.deltas.count else { return nil }
@@ -61,7 +61,7 @@ final class LoadDevice {
     return delta
   }
 
-  /// What waits in its workspace, where it keeps the state.
+  /// The waiting texts of its workspace, if it keeps the state.
   func texts() throws -> Set<String> {
     Set(
       try workspace.sessions().flatMap {
@@ -101,7 +101,7 @@ final class LoadDevice {
     noteJoining(isPresence: { if case .presence = frame { true } else { false } }())
   }
 
-  /// The server answers a device that is far behind with a whole state, in parts in their order.
+  /// To a device that is far behind, the server sends a whole state, in parts in order.
   private func take(_ part: SnapshotPart) throws {
     guard merges, isEmpty else {
       throw BenchFailure("\(seed.name) got part \(part.index) of a snapshot instead of deltas")
@@ -119,8 +119,8 @@ final class LoadDevice {
     try BenchFailure.require(outcome.waiting == 0, "\(seed.name) misses operations")
   }
 
-  /// A device that keeps its state has joined when it has everything; another one with the first
-  /// presence, which follows what it lacked.
+  /// A device that keeps its state has joined when it has everything. Another one has joined with
+  /// the first presence, which follows the data that it lacked.
   private func noteJoining(isPresence: Bool) {
     guard !isJoined, let target else { return }
     guard merges ? prefix.position >= target.position : isPresence else { return }

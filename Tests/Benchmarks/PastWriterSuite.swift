@@ -3,8 +3,8 @@ import SequenceCRDT
 import SyncTestSupport
 import WireProtocol
 
-/// 20,000 runs of programs on five devices, each of which queued a prompt that was cancelled since: what
-/// a workspace that is years old costs whoever opens it.
+/// 20,000 runs of programs on five devices, each of which queued a prompt that was cancelled later:
+/// the cost of opening a workspace that is years old.
 enum PastWriterSuite {
   private static let writers = 20_000
   private static let sessions = 50

@@ -1,12 +1,12 @@
 import Foundation
 
-/// What a person waits for, with the real processes: the daemon over a typical workspace, and the
-/// command line. Timed by the wall, since processes are started and the disk is waited for.
+/// The waits of users, with the real processes: the daemon with a typical workspace, and the
+/// command line. Measured in wall time, because processes start and wait for the disk.
 enum ProcessSuite {
   private static let enqueuesEach = 40
   private static let startsMax = 20
 
-  /// What is missing to measure it; nil where nothing is.
+  /// What is missing for the measurement; nil if nothing is.
   static var obstacle: String? {
     for name in ["cospoold", "cospool"] where DaemonProcess.executable(name) == nil {
       return "workspace/process needs \(name) beside cospool-bench: swift build -c release "
@@ -16,7 +16,7 @@ enum ProcessSuite {
   }
 
   static func measure(runs: Int) throws -> [Result] {
-    // Short: a socket's path has room for about a hundred bytes.
+    // Short, because a socket's path has room for about a hundred bytes.
     let directory = "/tmp/csb-\(UInt32.random(in: .min ... .max))"
     try FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true)
@@ -50,10 +50,10 @@ enum ProcessSuite {
     return duration / .seconds(1)
   }
 
-  /// Seconds from a request to the answer that says it is on disk.
+  /// Seconds from a request to the answer that it is on disk.
   private static func enqueues(at daemon: DaemonProcess, runs: Int) throws -> [Double] {
     try (0..<runs * enqueuesEach).map { number in
-      // A session has room for ten, so every one gets a queue of its own in turn.
+      // A session has room for ten, so every ten messages get another session.
       let target = "/v1/sessions/enqueue-\(number / 10)/queue"
       var answer = ""
       let duration = try ContinuousClock().measure {

@@ -2,8 +2,8 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Editing traces, typed into a message by commands: what typing takes, what the history takes in a
-/// delta and to be merged, what a snapshot takes to be opened.
+/// Editing traces, typed into a message by commands: the cost of typing, the size of the history as
+/// a delta and the cost of merging it, and the cost of opening a snapshot.
 enum PromptSuite {
   private static let sequentialTraces = ["automerge-paper", "seph-blog1", "sveltecomponent"]
 
@@ -46,7 +46,7 @@ enum PromptSuite {
     ]
   }
 
-  /// Two authors' edits, which neither had seen all of, on a third device.
+  /// Merges two authors' edits, neither of whom had seen all of the other's, on a third device.
   private static func merge(
     _ trace: ConcurrentTrace, name: String, runs: Int
   ) throws -> [Result] {

@@ -1,6 +1,6 @@
 import QueueOracle
 
-/// Writes prompts as people send them to coding agents, from a seed.
+/// Writes prompts as users send them to coding agents, from a seed.
 struct PromptWriter {
   private static let openings = [
     "Please look into why", "Find out when", "Write a test that shows how", "Explain to me why",
@@ -28,7 +28,7 @@ struct PromptWriter {
     return text + (generator.pick(PromptWriter.closings) ?? "")
   }
 
-  /// One sentence more, one word less, or another number of exclamation marks.
+  /// One more sentence, one word less, or another number of exclamation marks.
   func correction(of text: String, using generator: inout SeededGenerator) -> String {
     switch generator.below(3) {
     case 0:

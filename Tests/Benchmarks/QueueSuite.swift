@@ -34,7 +34,7 @@ enum QueueSuite {
     }
   }
 
-  /// What the commands take, one after the other on one device.
+  /// The cost of the commands, one after the other on one device.
   private static func commands(_ session: SessionID, runs: Int) throws -> [Result] {
     var seconds: [String: [Double]] = [:]
     func time(_ phase: String, _ body: () throws -> Void) rethrows {
@@ -69,7 +69,7 @@ enum QueueSuite {
     }
   }
 
-  /// What it takes another device to have the queue, and how many bytes it comes in.
+  /// The cost for another device to get the queue, and the number of bytes.
   private static func merges(_ session: SessionID, runs: Int) throws -> [Result] {
     var device = BenchDevice(queueSizeMax: count)
     let deltas = try send(session, by: &device).map { PackedDelta.pack($0) }

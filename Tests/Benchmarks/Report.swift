@@ -1,13 +1,13 @@
 import Foundation
 
-/// One measured value; its name joins it with the same measurement of other programs.
+/// One measured value; its name identifies the same measurement of other programs.
 struct Result: Encodable {
   var name: String
   /// `seconds`, `bytes`, `count` or `ratio`.
   var metric: String
   var value: Double
 
-  /// The middle of several values; of an even number the upper middle.
+  /// The median of several values; of an even number, the upper one in the middle.
   ///
   /// - Precondition: there is at least one.
   static func median(_ name: String, metric: String = "seconds", _ values: [Double]) -> Result {
@@ -16,7 +16,7 @@ struct Result: Encodable {
   }
 }
 
-/// What is printed.
+/// The printed results.
 struct Report: Encodable {
   var suite: String
   var machine: String
@@ -36,7 +36,7 @@ struct Report: Encodable {
     }
   }
 
-  /// A line per result, for people.
+  /// A line for each result, for users.
   var table: String {
     let width = results.map(\.name.count).max() ?? 0
     return results.map { result in

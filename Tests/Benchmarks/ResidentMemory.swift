@@ -3,9 +3,9 @@ import Foundation
 /// The memory of this process, as the operating system counts it: resident pages of
 /// /proc/self/statm.
 enum ResidentMemory {
-  /// How much the process grows while `body` makes its value and before the value goes.
+  /// How much the process grows while `body` makes its value, before the value is freed.
   ///
-  /// - Returns: bytes; nil where the system does not tell.
+  /// - Returns: bytes; nil if the system does not report them.
   static func grown<Value>(_ body: () throws -> Value) rethrows -> Double? {
     giveBackFreed()
     guard let before = resident else { return nil }
@@ -22,7 +22,7 @@ enum ResidentMemory {
     return pages * Double(sysconf(Int32(_SC_PAGESIZE)))
   }
 
-  /// Memory that was freed and is kept for later would hide growth.
+  /// Freed memory that is kept for later would hide growth.
   private static func giveBackFreed() {
     #if canImport(Glibc)
       typealias Trim = @convention(c) (Int) -> Int32

@@ -1,11 +1,11 @@
 import Foundation
 
-/// A real device for each workspace of a fleet: `cospoold` with a store. The fleet's members only speak to a
-/// server; these hold what all of them made when that server is lost.
+/// A real device for each workspace of a fleet: `cospoold` with a store. The fleet's members only
+/// speak to a server; when that is lost, these devices have everything that they all made.
 struct ReturningDevices {
   private let directories: [String]
 
-  /// Pairs them with a server that runs, so that its later backups know them; they do not run then.
+  /// Pairs them with a running server, so that its later backups know them; they do not run then.
   ///
   /// - Parameter data: the server's data directory.
   init(workspaces: Int, of server: SyncServerProcess, over data: String, in root: String) throws {
@@ -27,9 +27,9 @@ struct ReturningDevices {
     }
   }
 
-  /// Starts them, waits until each has what its server has and the server what they have, and stops them.
+  /// Starts them, waits until each is in sync with its server, and stops them.
   ///
-  /// - Returns: seconds from the start of the first until the last was in sync.
+  /// - Returns: seconds from the first start until the last was in sync.
   func synchronise() throws -> Double {
     let clock = ContinuousClock()
     let begin = clock.now

@@ -6,8 +6,8 @@ import SequenceCRDT
 import SyncTestSupport
 import WireProtocol
 
-/// A thousand commands of three devices, drawn from a seed: what they cost as deltas, and what the
-/// same commands would cost as compressed JSON.
+/// A thousand commands of three devices, drawn from a seed: their size as deltas, and the size of
+/// the same commands as compressed JSON.
 struct SessionOfWork {
   static let commandCount = 1_000
   private static let seed: UInt64 = 0x5E55_1011
@@ -16,7 +16,7 @@ struct SessionOfWork {
   /// Bytes of all deltas as they are sent, envelopes included.
   private(set) var deltaBytes = 0
   /// Bytes of the same deltas if each author's connection deflated them as one stream, with a
-  /// window of so many bits; with 0 bits, if nothing were deflated.
+  /// window of this number of bits; with 0 bits, without deflating.
   private(set) var windowBytes: [Int32: Int] = [0: 0, 12: 0, 15: 0]
   /// Bytes of the commands as JSON, each compressed with zlib on its own.
   private(set) var jsonBytes = 0
@@ -34,9 +34,9 @@ struct SessionOfWork {
 
   /// Works until all commands are done.
   ///
-  /// - Parameter commandsPerDelta: 1 where the devices stay connected; more where each is offline
-  ///   for so many commands of its own, and then sends them together.
-  /// - Throws: what the engine throws, and `BenchFailure` where the devices end up different.
+  /// - Parameter commandsPerDelta: 1 if the devices stay connected; more if each is offline for
+  ///   this number of its own commands, and then sends them together.
+  /// - Throws: the errors of the engine, and `BenchFailure` if the devices end up different.
   init(commandsPerDelta: Int = 1) throws {
     self.commandsPerDelta = commandsPerDelta
     devices = (1...3).map { number in
@@ -60,12 +60,12 @@ struct SessionOfWork {
 
   /// One command on one device.
   ///
-  /// - Returns: whether it did anything.
+  /// - Returns: whether it had an effect.
   private mutating func step() throws -> Bool {
     let author = generator.below(devices.count)
     devices[author].now += Int64(1_000 + generator.below(30_000))
     guard let command = drawCommand(for: devices[author].workspace) else { return false }
-    // What a device does not know yet is refused, as it is to people; another command is drawn.
+    // A device refuses what it does not know yet, as with users; another command is drawn.
     guard let outcome = try? devices[author].perform(command),
       let first = outcome.operations.first
     else { return false }
@@ -78,7 +78,7 @@ struct SessionOfWork {
     return true
   }
 
-  /// What a device has made goes to the others, in one delta.
+  /// Sends everything that a device has made to the others, in one delta.
   private mutating func send(from author: Int) throws {
     guard !unsent[author].isEmpty else { return }
     let delta = PackedDelta.pack(unsent[author])
@@ -104,7 +104,7 @@ struct SessionOfWork {
     (2, .pause), (2, .resume), (5, .moveThread), (2, .removeThread),
   ]
 
-  /// nil where the drawn kind has nothing to act on.
+  /// nil if the drawn kind has nothing to act on.
   private mutating func drawCommand(for workspace: Workspace) -> Command? {
     let kind = generator.pick(weighted: SessionOfWork.weights)
     let session = SessionID.named(

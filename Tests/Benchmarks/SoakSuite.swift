@@ -2,19 +2,19 @@ import Foundation
 import QueueOracle
 
 /// Memory after a long day in three minutes: a server and two daemons, five sessions, 47,600
-/// commands that send, edit and cancel prompts of some 300 characters. Nearly all of it is over in the
-/// end, so nearly none of it may be left.
+/// commands that send, edit and cancel prompts of some 300 characters. In the end nearly all
+/// messages are finished, so nearly no memory may be left.
 struct SoakSuite {
   private static let commandCount = 47_600
   private static let seconds = 180.0
   private static let sessionCount = 5
   private static let textCharacters = 300
-  /// Prompts that a device has waiting in one session at most.
+  /// The maximum number of prompts that a device has waiting in one session.
   private static let waitingMax = 4
   private static let restSeconds = 60.0
   private static let name = "workspace/soak"
 
-  /// What is missing to measure it; nil where nothing is.
+  /// What is missing for the measurement; nil if nothing is.
   static var obstacle: String? {
     for name in ["cospool-server", "cospoold", "cospool"]
     where DaemonProcess.executable(name) == nil {
@@ -29,7 +29,7 @@ struct SoakSuite {
   private let devices: [DaemonProcess]
 
   static func measure() throws -> [Result] {
-    // Short: a socket's path has room for about a hundred bytes.
+    // Short, because a socket's path has room for about a hundred bytes.
     let directory = "/tmp/csb-\(UInt32.random(in: .min ... .max))"
     try FileManager.default.createDirectory(
       atPath: directory, withIntermediateDirectories: true)

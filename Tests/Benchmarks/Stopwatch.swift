@@ -2,14 +2,14 @@ import Foundation
 
 /// Measures bodies over several runs.
 ///
-/// What is measured is the processor time of the process, all its threads together: work that
-/// waits for nothing takes so long on an idle machine, and on a busy one others' work does not
-/// count. Peers are measured by the same clock. Work that waits for a disk is timed by the wall.
+/// It measures the processor time of the process, of all its threads: the time of work that waits
+/// for nothing on an idle machine, even if the machine is busy. The same clock measures peers. Work
+/// that waits for a disk is measured in wall time.
 enum Stopwatch {
-  /// The seconds that `body` takes, once a run.
+  /// The seconds that `body` takes, for each run.
   ///
-  /// What `body` returns is checked and given back outside the measured time, so that neither the
-  /// check nor freeing the result counts.
+  /// The result of `body` is checked and returned outside the measured time, so that neither the
+  /// check nor freeing it counts.
   static func seconds<Input, Output>(
     runs: Int, given setUp: () throws -> Input, _ body: (Input) throws -> Output,
     check: (Output) throws -> Void
@@ -24,7 +24,7 @@ enum Stopwatch {
     return seconds
   }
 
-  /// The median of the runs, where there is nothing to prepare.
+  /// The median of the runs, if there is nothing to prepare.
   static func median<Output>(
     _ name: String, runs: Int, _ body: () throws -> Output,
     check: (Output) throws -> Void = { _ in }

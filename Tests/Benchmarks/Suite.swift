@@ -38,7 +38,7 @@ enum Suite: String, CaseIterable {
     return try ProcessSuite.measure(runs: options.runs)
   }
 
-  /// What is missing to run the suite, and what to do about it; nil where nothing is.
+  /// What is missing to run the suite, and what to do about it; nil if nothing is.
   func obstacle(_ options: BenchOptions) -> String? {
     switch self {
     case .prompt where options.traces == nil:
@@ -52,15 +52,15 @@ enum Suite: String, CaseIterable {
   }
 }
 
-/// What the command line asks of a suite.
+/// The command line's options for a suite.
 struct BenchOptions {
-  /// How often each measurement is repeated.
+  /// The number of repetitions of each measurement.
   var runs = 5
   /// The folder with the editing traces.
   var traces: String?
 }
 
-/// A benchmark cannot go on, or what it measured was wrong.
+/// Why a benchmark cannot continue, or what was wrong with its result.
 struct BenchFailure: Error, CustomStringConvertible {
   var message: String
 
@@ -70,7 +70,7 @@ struct BenchFailure: Error, CustomStringConvertible {
 
   var description: String { message }
 
-  /// Refuses a result that a measurement must not stand on.
+  /// Refuses a result that would make a measurement invalid.
   static func require(_ condition: Bool, _ message: @autoclosure () -> String) throws {
     guard condition else { throw BenchFailure(message()) }
   }

@@ -8,7 +8,7 @@ struct SyncFleet {
   private let loop: any EventLoop
   private let state: NIOLoopBound<State>
 
-  /// - Parameter merges: whether the devices keep the state, or only count what comes.
+  /// - Parameter merges: whether the devices keep the state, or only count received data.
   init(_ seeds: [FleetSeed], merges: Bool, isEmpty: Bool = false) throws {
     group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     loop = group.next()
@@ -26,7 +26,7 @@ struct SyncFleet {
     try group.syncShutdownGracefully()
   }
 
-  /// Connects all devices at once and waits until each has all that the server has.
+  /// Connects all devices at once and waits until each has everything that the server has.
   func join(port: Int) throws {
     try waiting { $0.join(port: port) }
   }
@@ -36,12 +36,12 @@ struct SyncFleet {
     try waiting { $0.exchangeFirst(perWorkspace: perWorkspace) }
   }
 
-  /// Every device sends all it has; waits until the server has stored it.
+  /// Every device sends everything that it has; waits until the server has stored it.
   func sendEverything() throws {
     try waiting { $0.sendEverything() }
   }
 
-  /// Stops the server by `body`, and waits until it has gone away from every device.
+  /// Stops the server by `body`, and waits until every device has lost it.
   func outlive(_ body: () -> Void) throws {
     let state = state
     try loop.submit { state.value.letEnd() }.wait()
@@ -57,19 +57,20 @@ struct SyncFleet {
     return try loop.flatSubmit { state.value.load(count: count, perSecond: perSecond) }.wait()
   }
 
-  /// How far each workspace's log has been acknowledged to its devices; from any thread, under load, too.
+  /// The position up to which each workspace's log was acknowledged to its devices; from any
+  /// thread, also under load.
   func acknowledgedPositions() throws -> [WorkspaceID: UInt64] {
     let state = state
     return try loop.submit { state.value.positions }.wait()
   }
 
-  /// What each device's prompt says after all that it sent.
+  /// Each device's prompt after everything that it sent.
   func sentTexts() throws -> [String] {
     let state = state
     return try loop.submit { state.value.sentTexts }.wait()
   }
 
-  /// What each device that merges got.
+  /// The texts that each merging device received.
   func texts() throws -> [Set<String>] {
     let state = state
     return try loop.submit { try state.value.texts() }.wait()
@@ -165,9 +166,9 @@ extension SyncFleet {
       .map { bound.value.meter.latencies }
     }
 
-    /// Sends under load until so many batches were sent, the devices in turn.
+    /// Sends under load until this number of batches was sent, the devices in turn.
     ///
-    /// - Returns: how many were sent.
+    /// - Returns: the number of sent batches.
     private func send(upTo due: Int) -> Int {
       while meter.sentCount < due {
         let device = meter.sentCount % devices.count
@@ -219,7 +220,7 @@ extension SyncFleet {
         positions[workspace] = max(positions[workspace] ?? 0, position)
       case .received(let delta, let moment):
         received += 1
-        // Two devices share a workspace under load: what one gets, its neighbour sent.
+        // Two devices share a workspace under load: what one receives, its neighbour sent.
         if !meter.received(delta, from: index ^ 1, at: moment) {
           return fail("\(devices[index].seed.name) got something else than was sent")
         }
@@ -232,12 +233,12 @@ extension SyncFleet {
   }
 }
 
-/// Matches arrivals with sendings: batches of one device arrive in the order they were sent.
+/// Matches arrivals with sends: batches of one device arrive in the order in which they were sent.
 struct LoadMeter {
   private var underway: [[(number: Int, delta: [UInt8], at: NIODeadline)]]
   private var heads: [Int]
   private(set) var sentCount = 0
-  /// Seconds from sending to arrival, by order of sending; 0 for what is under way.
+  /// Seconds from sending to arrival, by order of sending; 0 for those under way.
   private(set) var latencies: [Double] = []
   private(set) var arrivedCount = 0
 
@@ -252,7 +253,7 @@ struct LoadMeter {
     sentCount += 1
   }
 
-  /// - Returns: false where the device sent nothing of this kind next. Before any load, everything
+  /// - Returns: false if the device's next send was not of this kind. Before any load, everything
   ///   may come.
   mutating func received(_ delta: [UInt8], from device: Int, at moment: NIODeadline) -> Bool {
     guard !underway.isEmpty else { return true }

@@ -6,7 +6,7 @@ final class SyncServerProcess {
   let port: Int
   private let process: Process
 
-  /// Where the executable lies: beside this one, or in `COSPOOL_BIN`.
+  /// The path of the executable: beside this one, or in `COSPOOL_BIN`.
   static var executable: URL? {
     let chosen = ProcessInfo.processInfo.environment["COSPOOL_BIN"].map { URL(filePath: $0) }
     let folders = [chosen, Bundle.main.executableURL?.deletingLastPathComponent()]
@@ -17,7 +17,7 @@ final class SyncServerProcess {
   /// Starts it and waits until it listens.
   ///
   /// - Parameter port: 0 takes a free one.
-  /// - Throws: `BenchFailure` where it ends, or does not listen within 30 seconds.
+  /// - Throws: `BenchFailure` if it ends, or does not listen within 30 seconds.
   init(directory: String, port: Int = 0) throws {
     guard let executable = Self.executable else {
       throw BenchFailure("there is no cospool-server beside cospool-bench")
@@ -34,7 +34,7 @@ final class SyncServerProcess {
     self.process = process
     let lines = Mutex("")
     let listens = DispatchSemaphore(value: 0)
-    // A thread of its own reads to the end: no dispatch source outlives the descriptor.
+    // A separate thread reads to the end: no dispatch source outlives the descriptor.
     let reading = output.fileHandleForReading
     Thread.detachNewThread {
       while true {
@@ -74,7 +74,7 @@ final class SyncServerProcess {
     get throws { try ProcessorTime.seconds(of: process.processIdentifier) }
   }
 
-  /// Bytes of memory it holds now, and at most since its start.
+  /// The bytes of memory that it has now, and at most since its start.
   var memory: (resident: Double, peak: Double) {
     get throws {
       let id = process.processIdentifier
@@ -84,7 +84,7 @@ final class SyncServerProcess {
     }
   }
 
-  /// Bytes of memory of its own that it holds now, without pages of files.
+  /// The bytes of its anonymous memory now, without pages of files.
   var anonymousMemory: Double {
     get throws { try ProcessMemory.bytes("RssAnon", of: process.processIdentifier) }
   }

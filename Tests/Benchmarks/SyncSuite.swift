@@ -1,25 +1,25 @@
 import Foundation
 
-/// A real server process under load from this one, over WebSockets on the loopback interface.
-/// Acknowledgements are durable; the server runs with the limits it has in use.
+/// A real server process under load from this process, over WebSockets on the loopback interface.
+/// Acknowledgements are durable; the server runs with its usual limits.
 struct SyncSuite {
-  /// Updates a second, one measurement each.
+  /// Updates a second, with one measurement for each rate.
   var rates = [2_000, 4_000]
   var loadSeconds = 5
-  /// Devices under a steady load; an even number, two share a workspace.
+  /// Devices under a steady load; an even number, because two share a workspace.
   var loadDevices = 400
-  /// Devices that are idle, and that come back together when the server was started again.
+  /// Devices that are idle, and that reconnect together after a restart of the server.
   var crowd = 2_000
   var crowdPerWorkspace = 10
-  /// How far behind the device is that catches up.
+  /// The number of operations that the catching-up device lacks.
   var operationsBehind = 10_000
-  /// Runs beyond these would take minutes.
+  /// More runs would take minutes.
   var runsMax = 3
 
   /// The share of a load's first updates that warms up and is not counted.
   private static let warmUpShare = 0.2
 
-  /// What keeps the suite from running; nil where nothing does.
+  /// What prevents the suite from running; nil if nothing does.
   static var obstacle: String? {
     SyncServerProcess.executable == nil
       ? "the suite sync needs cospool-server beside cospool-bench: swift build -c release "
@@ -66,7 +66,8 @@ struct SyncSuite {
     }
   }
 
-  /// 2,000 devices in 200 workspaces: what an idle connection holds, and a restart of the server.
+  /// 2,000 devices in 200 workspaces: the memory of an idle connection, and a restart of the
+  /// server.
   private func gathering() throws -> [Result] {
     try withDirectory { directory in
       let seeds = try FleetSeeds.pair(
@@ -94,7 +95,8 @@ struct SyncSuite {
     }
   }
 
-  /// A device without anything joins a workspace of 10,000 operations, by the server's snapshot and what follows it.
+  /// A device without data joins a workspace of 10,000 operations, by the server's snapshot and the
+  /// changes after it.
   private func catchUp(runs: Int) throws -> Result {
     try withDirectory { directory in
       var seeds = try FleetSeeds.pair(
@@ -124,7 +126,7 @@ struct SyncSuite {
     return try body(directory)
   }
 
-  /// A file for each connection, here and in the server, which inherits the limit.
+  /// A descriptor for each connection, here and in the server, which inherits the limit.
   private func raiseFileLimit() throws {
     var limit = rlimit()
     let files = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)

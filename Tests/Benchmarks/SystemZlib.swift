@@ -1,9 +1,9 @@
 import CZlib
 
-/// The system's zlib for what benchmarks need of it: reading gzip files, and sizes that compare
-/// with those of other programs.
+/// The system's zlib, for reading gzip files, and for sizes that can be compared with those of
+/// other programs.
 enum SystemZlib {
-  /// Far more than the largest trace holds; a damaged file must not fill the memory.
+  /// Far more than the largest trace; a damaged file must not fill the memory.
   static let gunzippedBytesMax = 256 << 20
   private static let stepBytes = 1 << 20
   /// 15 bits of window, and 16 for a gzip head.
@@ -18,9 +18,9 @@ enum SystemZlib {
     return Int(count)
   }
 
-  /// The content of a gzip file (RFC 1952) of one member.
+  /// The contents of a gzip file (RFC 1952) with one member.
   ///
-  /// - Throws: `BenchFailure` where the bytes are damaged, cut short, or hold too much.
+  /// - Throws: `BenchFailure` if the bytes are damaged, cut, or too many.
   static func gunzip(_ bytes: [UInt8]) throws -> [UInt8] {
     var stream = z_stream()
     let size = Int32(MemoryLayout<z_stream>.size)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// One edit: at a scalar offset, `deleted` scalars go, then `inserted` comes.
+/// One edit: at a scalar offset, `deleted` scalars are removed, then `inserted` is added.
 struct Patch: Decodable, Equatable {
   var position: Int
   var deleted: Int
@@ -24,10 +24,10 @@ struct Patch: Decodable, Equatable {
   }
 }
 
-/// The edits of one author, each on the outcome of those before.
+/// The edits of one author, each on the result of those before.
 struct SequentialTrace: Equatable {
   var patches: [Patch]
-  /// What the text is in the end.
+  /// The final text.
   var endContent: String
 }
 

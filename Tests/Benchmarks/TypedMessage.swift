@@ -3,7 +3,8 @@ import SequenceCRDT
 
 /// The message into which traces are typed.
 enum TypedMessage {
-  /// What the message is sent with, and what stands behind the typed text: no message is ever blank.
+  /// The text with which the message is sent, and which stays after the typed text: no message is
+  /// ever blank.
   static let end = "."
   static let id = MessageID.drawn(0)
 
@@ -18,7 +19,7 @@ enum TypedMessage {
 
   /// A device on which a trace was typed.
   ///
-  /// - Throws: what the engine throws.
+  /// - Throws: the errors of the engine.
   static func device(typing trace: SequentialTrace) throws -> BenchDevice {
     var device = BenchDevice(pauseMilliseconds: 100)
     try device.perform(send())
@@ -30,7 +31,7 @@ enum TypedMessage {
 extension BenchDevice {
   /// Types a patch into the message; one that deletes and inserts is two commands.
   ///
-  /// - Returns: the operations that it became.
+  /// - Returns: its operations.
   @discardableResult
   mutating func type(_ patch: Patch) throws -> [Operation] {
     var operations: [Operation] = []

@@ -4,14 +4,14 @@ import Foundation
 import QueueModel
 import SequenceCRDT
 
-/// What one person has on a device: 100 sessions, 20 of them in the thread queue, 5 queues of 10
-/// messages. Opened from SQLite as the client library does it, and changed by one command.
+/// A typical user's data on a device: 100 sessions, 20 of them in the thread queue, 5 queues of 10
+/// messages. It is opened from SQLite as by the client library, and changed by one command.
 enum TypicalWorkspace {
   private static let sessionCount = 100
   private static let queuedCount = 20
   private static let fullQueues = 5
   private static let messagesEach = 10
-  /// Commands a run; each waits for the disk once.
+  /// Commands in a run; each waits for the disk once.
   private static let commandsEach = 20
   private static let wall: Int64 = 1_790_000_000_000
 
@@ -39,7 +39,7 @@ enum TypicalWorkspace {
     ]
   }
 
-  /// An open store with its replica, and what a person sees first.
+  /// An open store with its replica, and what a user sees first.
   private struct Device {
     let store: ClientStore
     var replica: Replica
@@ -74,7 +74,7 @@ enum TypicalWorkspace {
       "the opened workspace shows other queues than were stored")
   }
 
-  /// Writes the store by one command after the other, and closes it.
+  /// Fills the store with one command after the other, and closes it.
   static func fill(_ directory: String) throws {
     var device = try Device(directory)
     var made = 0
@@ -95,7 +95,7 @@ enum TypicalWorkspace {
         let text = "prompt number \(made): go through the open review comments, one by one"
         try device.perform(
           .send(Command.Send(session: session, id: message, text: text)), number: made)
-        // The thread stays in the queue when its message goes.
+        // The thread stays in the queue when its message is removed.
         if number >= fullQueues { try device.perform(.cancel([message]), number: made) }
       }
     }
@@ -121,7 +121,7 @@ enum TypicalWorkspace {
       high: UInt64(run), low: UInt64(number) &* 0x9E37_79B9_7F4A_7C15)
   }
 
-  /// What waiting for the disk costs by itself: 4 KiB appended to a file, and fsync.
+  /// The cost of waiting for the disk alone: 4 KiB appended to a file, and fsync.
   private static func synchronisations(in directory: String, runs: Int) throws -> [Double] {
     let path = directory + "/fsync"
     let file = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)

@@ -4,8 +4,8 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// 100,000 queues of 20 messages of 100 bytes, in ten workspaces, the most a workspace takes each:
-/// opened from snapshots as devices store them.
+/// 100,000 queues of 20 messages of 100 bytes, in ten workspaces with the maximum that a workspace
+/// accepts, opened from snapshots as devices store them.
 enum WorkspaceScaleSuite {
   private static let workspaceCount = 10
   private static let sessionCount = Limits.sessionsMax
@@ -48,7 +48,7 @@ enum WorkspaceScaleSuite {
     return try PackedSnapshot.open(Array(data))
   }
 
-  /// The messages of a queue that nobody has looked at yet.
+  /// The messages of a queue that was not viewed yet.
   private static func openOne(of path: String, runs: Int) throws -> Result {
     let workspace = try open(path)
     let sessions = workspace.sessions().map(\.id)
@@ -64,7 +64,7 @@ enum WorkspaceScaleSuite {
     }
   }
 
-  /// What is made here must be a state that a workspace could be in.
+  /// The generated state must be a possible state of a workspace.
   private static func checkStates() throws {
     let image = state(seed: 99, sessionCount: 50)
     let workspace = try Workspace(image: image)
@@ -77,14 +77,14 @@ enum WorkspaceScaleSuite {
 
 // The state that one device's sends lead to
 extension WorkspaceScaleSuite {
-  /// What the device has done so far.
+  /// The operations of the device so far.
   private struct Author {
     let replica: ReplicaID
     var generator: SeededGenerator
     var seq: UInt32 = 0
     var milliseconds: Int64 = 1_790_000_000_000
 
-    /// The next operation, and behind it those of a text.
+    /// The next operation, followed by those of a text.
     mutating func operation(scalars: Int = 0) -> OperationID {
       seq += 1
       defer { seq += UInt32(scalars) }
@@ -123,7 +123,7 @@ extension WorkspaceScaleSuite {
     return image
   }
 
-  /// A session with its messages, its thread queued by the last of them.
+  /// A session with its messages; the last of them queued its thread.
   private static func session(by author: inout Author) -> WorkspaceImage.Session {
     let name = author.messageID().description
     guard let key = SessionID(canonical: name) else {

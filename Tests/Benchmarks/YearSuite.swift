@@ -6,8 +6,8 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// A year of one person on one of five devices: ten runs of a program a day, each of which sends ten
-/// prompts of 1 KB, and all but the last are over by the next day. With and without `retention`.
+/// A year of one user on one of five devices: ten runs of a program a day, each of which sends ten
+/// prompts of 1 KB; all but the last are finished by the next day. With and without `retention`.
 enum YearSuite {
   private static let days = 365
   private static let runsEach = 10
@@ -64,7 +64,7 @@ enum YearSuite {
       now: wall - start, wall: wall, random: UInt64(bitPattern: wall) &* 0x9E37_79B9_7F4A_7C15)
   }
 
-  /// Lives the year: what the five devices do comes from the server.
+  /// Simulates the year: the changes of the five devices come from the server.
   private static func fill(_ directory: String, forgets: Bool) throws {
     let opened = try ClientStore.open(directory: directory)
     let store = opened.store

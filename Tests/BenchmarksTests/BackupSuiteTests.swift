@@ -2,7 +2,7 @@ import Testing
 
 @testable import Benchmarks
 
-/// The suite with a real server process, short.
+/// A short run of the suite with a real server process.
 @Suite struct BackupSuiteTests {
   @Test func backupsUnderLoadLackNothingThatWasAcknowledgedAndDevicesBringTheRest() throws {
     #expect(BackupSuite.obstacle == nil)

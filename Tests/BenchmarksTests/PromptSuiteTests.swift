@@ -3,7 +3,7 @@ import Testing
 
 @testable import Benchmarks
 
-/// Traces become commands, and a message holds what was typed.
+/// Traces become commands, and a message holds the text that was typed.
 @Suite struct PromptSuiteTests {
   @Test func aTraceIsTypedPatchByPatch() throws {
     let trace = SequentialTrace(
@@ -16,7 +16,7 @@ import Testing
     let device = try TypedMessage.device(typing: trace)
     let typed = device.log.filter(\.isOfText)
     #expect(try TypedMessage.content(in: device.workspace) == "X👍c" + TypedMessage.end)
-    // What the message was sent with, and a patch that deletes and inserts is two.
+    // The text that the message was sent with is one; a patch that deletes and inserts is two.
     #expect(typed.count == 5)
   }
 

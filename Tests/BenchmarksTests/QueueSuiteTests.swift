@@ -4,7 +4,7 @@ import Testing
 
 @testable import Benchmarks
 
-/// What is merged is what commands make.
+/// The suite merges what commands make.
 @Suite struct QueueSuiteTests {
   @Test func movesAreThoseOfTheCommand() throws {
     let replica: UInt64 = 0x9E37_79B9

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Benchmarks
 
-/// What scripts read from the benchmark, and how the command line is judged.
+/// The output that scripts read, and how the command line is checked.
 @Suite struct ReportTests {
   @Test func jsonIsOneObjectOfThreeFields() throws {
     let report = Report(

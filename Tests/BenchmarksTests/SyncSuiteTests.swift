@@ -3,7 +3,7 @@ import Testing
 
 @testable import Benchmarks
 
-/// The suite with a real server process, short.
+/// A short run of the suite with a real server process.
 @Suite struct SyncSuiteTests {
   @Test func aShortRunMeasuresEverything() throws {
     #expect(SyncSuite.obstacle == nil)
@@ -17,7 +17,7 @@ import Testing
         "sync/200/server-processor-an-update", "sync/idle/memory-a-connection",
         "sync/storm/all-in-sync", "sync/storm/peak-memory-by-steady", "sync/catch-up",
       ])
-    // A crowd of 20 may find all the memory it needs in pages that the server has already.
+    // A crowd of 20 may fit in pages that the server already has.
     for result in results where result.name != "sync/idle/memory-a-connection" {
       #expect(result.value > 0, "\(result.name)")
     }

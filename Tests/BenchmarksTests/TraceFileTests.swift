@@ -3,7 +3,7 @@ import Testing
 
 @testable import Benchmarks
 
-/// Trace files are read as written, and damaged ones refused in words.
+/// Trace files are read as written, and damaged ones are refused with an explanation.
 @Suite struct TraceFileTests {
   private static let sequential = """
     {"startContent":"ab","endContent":"aX👍","txns":[{"time":"2021","patches":[[1,1,"X"]]},

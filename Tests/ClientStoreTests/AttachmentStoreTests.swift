@@ -4,7 +4,7 @@ import Foundation
 import QueueModel
 import Testing
 
-/// Files of attachments and the table that knows what became of them.
+/// The files of attachments, and the table that records the state of each.
 @Suite struct AttachmentStoreTests {
   private func hash() throws -> ContentHash {
     try #require(ContentHash(String(repeating: "ab", count: 32)))

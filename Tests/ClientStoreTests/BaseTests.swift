@@ -5,9 +5,9 @@ import SequenceCRDT
 import Testing
 import WireProtocol
 
-/// A state of the server takes the place of the log.
+/// A state of the server replaces the log.
 @Suite struct BaseTests {
-  /// What a server has that holds everything of a device.
+  /// The state of a server that has everything of a device.
   private func base(of workspace: Workspace) -> Replica.Base {
     Replica.Base(image: workspace.image(), prefix: LogPrefix(position: 5, chain: 9))
   }
@@ -53,7 +53,7 @@ import WireProtocol
     try open.store.close()
     let again = try directory.open()
     #expect(try told(again).suffix(before.count) == before)
-    // More than is kept: the oldest goes.
+    // More entries than the journal keeps: the oldest is removed.
     var transaction = StoreTransaction(record: again.replica.record)
     transaction.journal.added = (0..<JournalChanges.entriesMax).reversed().map {
       JournalEntry(position: HistoryPosition(entry: 1_000, index: $0), event: before[0])
@@ -63,7 +63,7 @@ import WireProtocol
     #expect(try again.store.journal(before: oldest, countMax: 10).isEmpty)
     let next = HistoryPosition(entry: 1_000, index: 1)
     #expect(try again.store.journal(before: next, countMax: 10).count == 1)
-    // What is past its time goes.
+    // Entries past their time are removed.
     transaction.journal.added = []
     transaction.journal.forgottenBefore = .max
     try again.store.commit(transaction)
@@ -107,7 +107,7 @@ import WireProtocol
   }
 
   @Test func fullDiskLeavesLogAndRecordAsTheyWere() throws {
-    // Another device's text that hardly packs: the base needs more pages than the log frees.
+    // Another device's text that barely compresses: the base needs more pages than the log frees.
     let donor = try StoreDirectory(seed: 1 << 50)
     var source = try donor.open()
     var text = String.UnicodeScalarView()

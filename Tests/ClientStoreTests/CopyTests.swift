@@ -6,8 +6,8 @@ import SequenceCRDT
 import Testing
 import WireProtocol
 
-/// Files that were set back, copied or left behind: what is done with them gets ids of its own, and
-/// what waits in them keeps its.
+/// Files that were restored from a backup, copied or left behind: what is done in them gets ids of
+/// its own, and what waits in them keeps its ids.
 @Suite struct CopyTests {
   private func copyDatabase(from: String, to: String) throws {
     let manager = FileManager.default
@@ -68,7 +68,7 @@ import WireProtocol
     try open.store.close()
     let clone = try StoreDirectory(copying: directory)
     var cloned = try clone.open()
-    // Leases hang on the store: their tokens tell the two apart.
+    // Leases belong to the store: their tokens tell the two apart.
     #expect(cloned.replica.record == open.replica.record)
     #expect(try clone.contents(cloned.replica) == ["text 1"])
     let there = try clone.send(2, &cloned)
@@ -95,7 +95,7 @@ import WireProtocol
     #expect(workspace.device(of: fresh.operations[0].id.replica)?.id.low == 0xFF)
     #expect(workspace.device(of: unsent.operations[0].id.replica)?.id.low == 1)
     try again.store.close()
-    // It is stored.
+    // The change is stored.
     let settled = try directory.open()
     #expect(settled.replica.record == again.replica.record)
     try settled.store.close()
@@ -111,13 +111,13 @@ import WireProtocol
     #expect((attributes[.posixPermissions] as? NSNumber)?.intValue == 0o600)
   }
 
-  /// A store that was open when the machine went down may have sent what its disk never had.
+  /// A store that was open when the machine lost power may have sent what never reached its disk.
   @Test func whatAPowerLossTookIsNotWrittenAgainUnderItsIDs() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()
     try directory.send(1, &open)
     let before = try directory.snapshot()
-    // Sent, and only then to be waited for: the power fails in between.
+    // Sent without waiting for the disk: the power fails before the data is on it.
     let sent = try directory.send(2, &open, waitsForDisk: false)
     #expect(!open.store.isSynchronized)
     try open.store.close()
@@ -126,7 +126,7 @@ import WireProtocol
     #expect(try directory.contents(after.replica) == ["text 1"])
     let fresh = try directory.send(3, &after)
     #expect(ids(sent).isDisjoint(with: ids(fresh)))
-    // What the server has of the earlier id comes back under it.
+    // What the server has of the earlier id comes back under that id.
     _ = try after.replica.merge(
       Replica.Delivery(
         operations: sent.operations, prefix: LogPrefix(position: 9, chain: 1)),
@@ -135,7 +135,7 @@ import WireProtocol
     try after.store.close()
   }
 
-  /// Where the process alone dies, the system keeps what it wrote.
+  /// If only the process dies, the system keeps what it wrote.
   @Test func whatDidNotWaitForTheDiskOutlivesTheProcess() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()

@@ -72,7 +72,7 @@ import WireProtocol
     }
   }
 
-  /// The image of the state only saves replaying the log.
+  /// The image of the state only saves reading the whole log.
   @Test func unreadableImageOfTheStateIsNoLoss() throws {
     let directory = try filledDirectory()
     let before = try directory.open()
@@ -119,8 +119,8 @@ import WireProtocol
     }
   }
 
-  /// A process that ends between the moves leaves no database beside a log that is not its own, nor
-  /// does what it moved get lost with the next damage.
+  /// A process that ends between the moves leaves no database beside another one's log, and later
+  /// damage does not overwrite what it moved.
   @Test func theLogIsSetAsideFirstAndUnderANameOfItsOwn() throws {
     let directory = try StoreDirectory()
     for suffix in ["", "-wal", "-shm"] {
@@ -139,7 +139,7 @@ import WireProtocol
     #expect(FileManager.default.contents(atPath: kept + "-wal") == Data("file-wal".utf8))
   }
 
-  /// A look says what the opening would, and touches nothing.
+  /// A check reports what opening the store would report, and changes nothing.
   @Test func aLookAtAStoreChangesNothing() throws {
     let directory = try filledDirectory()
     try ClientStore.check(directory: directory.path)
@@ -175,7 +175,7 @@ import WireProtocol
     #expect(!FileManager.default.fileExists(atPath: directory.database + ".corrupt-1"))
   }
 
-  /// A record that says what cannot be is damage, too.
+  /// A record with impossible contents is damage, too.
   @Test(arguments: [
     "UPDATE settings SET value = 'x' WHERE name = 'store'",
     "UPDATE settings SET value = '-1' WHERE name = 'logPosition'",

@@ -7,7 +7,7 @@ import SequenceCRDT
 import Testing
 import WireProtocol
 
-/// What agents have, and what the device granted itself, survive the process.
+/// What runs, and what the device granted itself, survive a restart of the process.
 @Suite struct ExecutionStoreTests {
   private let message = MessageID(high: 7, low: 1)
 
@@ -38,7 +38,7 @@ import WireProtocol
     #expect(try ClientStore.open(directory: directory.path).loaded.execution.intents == [order])
     open = try directory.open()
     #expect(open.replica.workspace.status(message) == .running)
-    // An earlier attempt of the message that is found to have ended is another one.
+    // The end of an earlier attempt of the message does not end this one.
     var earlier = order
     earlier.attempt -= 1
     try report(.running, IntentChanges(ended: earlier), directory, &open)
@@ -118,7 +118,7 @@ import WireProtocol
     #expect(Set(loaded.execution.authority.verdicts) == Set(kept))
   }
 
-  /// A session's choice of an agent, and where its conversations go on, are there side by side.
+  /// A session's choice of an agent, and the conversation of each agent, are stored side by side.
   @Test func whatIsKeptOfOneAgentLeavesThatOfOthersAlone() throws {
     let directory = try StoreDirectory()
     let session = try SessionID("a")
@@ -133,7 +133,7 @@ import WireProtocol
         == ["": "codex", "codex": "thread-1", "claude": "conv-1"])
   }
 
-  /// S-6: what a person at this device said is there after a restart, and only that.
+  /// S-6: the choices that a person made at this device are there after a restart, and no others.
   @Test func whatIsSaidOfSessionsIsKept() throws {
     let directory = try StoreDirectory()
     var open = try ClientStore.open(directory: directory.path)

@@ -74,7 +74,7 @@ import WireProtocol
     let record = ReplicaRecord(
       device: DeviceID(high: 1, low: 1), deviceName: "d", store: StoreID(rawValue: 5))
     var transaction = StoreTransaction(record: record)
-    // The same name twice.
+    // The same notification twice.
     transaction.notifications.received = [notification(1), notification(1)]
     #expect(throws: StoreError.self) { try opened.store.commit(transaction) }
     try opened.store.close()

@@ -3,7 +3,7 @@ import ClientStore
 import QueueModel
 import Testing
 
-/// Boxes of outgoing messages in the file.
+/// Boxes of outgoing messages in the database file.
 @Suite struct OutgoingStoreTests {
   private func message(_ number: UInt64) throws -> QueuedMessage {
     QueuedMessage(
@@ -17,7 +17,7 @@ import Testing
     var open = try directory.open()
     try directory.send(1, &open)
     try directory.send(2, &open)
-    // The same again is the same message.
+    // Sending the same message again adds nothing.
     try directory.send(2, &open)
     let box = try open.store.outgoing(in: ClientStore.syncBox)
     #expect(box.messages.map(\.sequence) == [1, 2])
@@ -51,7 +51,7 @@ import Testing
       in: "chat")
     let box = try open.store.outgoing(in: "chat")
     #expect(box.messages.isEmpty)
-    // Numbers go on where nothing is left.
+    // Numbering continues even if no message is left.
     #expect(box.lastSequence == 2)
   }
 }

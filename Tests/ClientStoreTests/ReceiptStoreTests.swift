@@ -6,7 +6,8 @@ import Testing
 
 @testable import ClientStore
 
-/// What the server acknowledged, in the file: as much as a `BatchReceipts` keeps, not all there ever was.
+/// The stored acknowledgements of the server: as many as `BatchReceipts` keeps, not all that ever
+/// came.
 @Suite struct ReceiptStoreTests {
   @Test func receiptsDoNotGrowForEver() throws {
     let directory = try StoreDirectory()

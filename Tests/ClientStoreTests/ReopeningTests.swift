@@ -39,7 +39,7 @@ import WireProtocol
     }
   }
 
-  /// Also in a directory that others may read.
+  /// Even if others may read the directory.
   @Test func theFilesAreForTheirOwnerAlone() throws {
     let directory = try StoreDirectory()
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: directory.path)
@@ -53,7 +53,7 @@ import WireProtocol
     try directory.send(1, &open)
     #expect(try modes() == [0o600, 0o600, 0o600])
     try open.store.close()
-    // As earlier versions left it.
+    // The rights that earlier versions left.
     try FileManager.default.setAttributes(
       [.posixPermissions: 0o644], ofItemAtPath: directory.database)
     open = try directory.open()
@@ -62,7 +62,7 @@ import WireProtocol
     try open.store.close()
   }
 
-  /// The files of attachments have a queue of their own, which may come after the end.
+  /// Attachments read from a queue of their own, possibly after the store was closed.
   @Test func whoReadsAfterTheEndGetsAnError() throws {
     let directory = try StoreDirectory()
     var open = try directory.open()

@@ -5,7 +5,7 @@ import QueueModel
 import SequenceCRDT
 import Testing
 
-/// A data directory of a test, removed with the value.
+/// A data directory of a test, removed together with the value.
 final class StoreDirectory {
   let path: String
   private var random: UInt64
@@ -25,7 +25,7 @@ final class StoreDirectory {
   }
 
   deinit {
-    // A directory that stays behind in the temporary folder harms nobody.
+    // A directory that is left in the temporary folder does no harm.
     try? FileManager.default.removeItem(atPath: path)
   }
 
@@ -70,7 +70,7 @@ final class StoreDirectory {
     try replica.workspace.messageQueue(SessionID("a")).messages.map(\.content)
   }
 
-  /// Puts a file's bytes back, and leaves the file the same.
+  /// Restores a file's bytes without replacing the file.
   func overwrite(_ name: String, with bytes: Data) throws {
     let file = path + "/" + name
     guard let handle = FileHandle(forUpdatingAtPath: file) else {
@@ -81,7 +81,7 @@ final class StoreDirectory {
     try handle.close()
   }
 
-  /// The files with their bytes, as a power cut would leave them.
+  /// The files and their bytes, as a power cut would leave them.
   func snapshot() throws -> [String: Data] {
     var files: [String: Data] = [:]
     for name in try FileManager.default.contentsOfDirectory(atPath: path) {

@@ -5,7 +5,7 @@ import SequenceCRDT
 import Testing
 import WireProtocol
 
-/// What the server holds is stored without waiting for the disk; everything else waits.
+/// Operations that the server holds are stored without waiting for the disk; everything else waits.
 @Suite struct SynchronizationTests {
   private func deliver(
     _ operations: [QueueModel.Operation], at position: UInt64, _ directory: StoreDirectory,
@@ -29,7 +29,7 @@ import WireProtocol
     #expect(open.store.isSynchronized)
     try deliver(try other.send(2, &author).operations, at: 2, directory, &open)
     #expect(!open.store.isSynchronized)
-    // A command takes along what came before.
+    // A command takes everything before it to the disk as well.
     let own = try directory.send(3, &open).operations
     #expect(open.store.isSynchronized)
     let last = try other.send(4, &author).operations
@@ -37,7 +37,7 @@ import WireProtocol
     #expect(!open.store.isSynchronized)
     try open.store.close()
     open = try directory.open()
-    // An earlier process may have left what is not on disk.
+    // An earlier process may have left data that is not on the disk.
     #expect(!open.store.isSynchronized)
     #expect(try directory.contents(open.replica).sorted() == (1...4).map { "text \($0)" })
     #expect(open.replica.workspace.vector.contains(own[0].id))

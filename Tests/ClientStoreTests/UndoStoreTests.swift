@@ -6,7 +6,7 @@ import QueueModel
 import SequenceCRDT
 import Testing
 
-/// What can be undone survives the process, in the transaction of what it takes back.
+/// Undo steps survive a restart: each is stored in the transaction of the change that it undoes.
 @Suite struct UndoStoreTests {
   private func perform(
     _ command: Command, _ directory: StoreDirectory, _ open: inout StoreDirectory.Open

@@ -6,9 +6,9 @@ import Testing
 
 /// Deltas put together by hand, field by field, as an attacker would.
 struct HostileDeltaTests {
-  /// One replica, 0x0807060504030201, first sequence number 1, rows together.
+  /// One replica, 0x0807060504030201, first sequence number 1, operations in rows.
   private static let start: [UInt8] = [0x02, 1, 2, 3, 4, 5, 6, 7, 8]
-  /// The same with columns.
+  /// The same, in columns.
   private static let columnStart: [UInt8] = [0x03, 1, 2, 3, 4, 5, 6, 7, 8]
   private static let replica = ReplicaID(rawValue: 0x0807_0605_0403_0201)
 
@@ -96,7 +96,7 @@ struct HostileDeltaTests {
       code(HostileDeltaTests.start + [0x0E] + number(9_999) + [0xE1, 1, 0, 0, 0, 0]) == .truncated)
     #expect(code(HostileDeltaTests.start + [0x0E, 0, 0x0E, 0]) == .invalidValue)
     #expect(code(HostileDeltaTests.start + [0x0E, 0, 0x04, 0]) == .invalidValue)
-    // Cleared tags: more than the limit, and more than bytes follow.
+    // Cleared tags: more than the limit, and more than there are bytes for.
     #expect(code(HostileDeltaTests.start + [0x04, 0x13] + number(10_000)) == .limitExceeded)
     #expect(code(HostileDeltaTests.start + [0x04, 0x13] + number(9_999)) == .truncated)
   }
@@ -112,14 +112,14 @@ struct HostileDeltaTests {
       code(number(last << 2 | 2) + replica + [0x91, 0x01, 0x78, 0x81, 0x79]) == .limitExceeded)
     #expect(
       code(number(last << 2 | 2) + replica + [0xB1, 0x01, 0x00, 0x78, 0x79]) == .limitExceeded)
-    // Steps of the sequence number: below 1, past the end, by nothing, and to nowhere.
+    // Steps of the sequence number: below 1, past the end, by nothing, and to no replica.
     #expect(code(HostileDeltaTests.start + [0x0D, 0x01] + row) == .invalidValue)
     #expect(code(HostileDeltaTests.start + [0x0D] + number(.max - 1) + row) == .invalidValue)
     #expect(code(HostileDeltaTests.start + [0x0D, 0x00] + row) == .invalidValue)
     #expect(code(HostileDeltaTests.start + [0x0D, 0x02]) == .truncated)
   }
 
-  /// A thread is placed at the beginning of 2024, and the time of its slot is so far from that.
+  /// A thread is placed at the beginning of 2024, and the time of its slot is this far from that.
   @Test func timesOfSlotsHaveBounds() {
     func code(atDistance distance: Int64) -> DecodingFault.Code? {
       self.code(

@@ -4,10 +4,10 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Workspaces opened from a snapshot, whose sessions stay packed until something touches them.
+/// Workspaces opened from a snapshot: a session stays packed until something touches it.
 struct OpeningTests {
-  /// Three sessions: one as it was sent, one with moved, cancelled, edited and urgent messages,
-  /// one deleted.
+  /// Three sessions: one is as it was sent, one has moved, cancelled, edited and urgent messages,
+  /// and one is deleted.
   private func device() throws -> TestDevice {
     var device = TestDevice(1)
     for number in UInt64(1)...3 {
@@ -53,8 +53,8 @@ struct OpeningTests {
     try opened.checkInvariants()
   }
 
-  /// The log names each message several times: unpacking the session for each held up a device with a
-  /// thousand of them for minutes.
+  /// The log names each message several times. Unpacking the session for each name blocked a device
+  /// with a thousand messages for minutes.
   @Test(.timeLimit(.minutes(1))) func theLogOfAPackedSessionUnpacksNothing() throws {
     let count = 900 as UInt64
     var device = TestDevice(1, queueSizeMax: Int(count))
@@ -77,7 +77,7 @@ struct OpeningTests {
     #expect(opened.workspace.untouchedSessions.map(\.key.rawValue) == ["b", "c"])
     #expect(copy.untouchedSessions.count == 3)
     #expect(copy.dump() == source.workspace.dump())
-    // A move between queues unpacks both.
+    // A move between two queues unpacks both.
     try opened.perform(.move([.numbered(1)], to: .before(.numbered(7))))
     #expect(opened.workspace.untouchedSessions.map(\.key.rawValue) == ["c"])
     var plain = source
@@ -108,7 +108,7 @@ struct OpeningTests {
     let source = try device()
     var body = bytes(of: source.workspace)
     let good = try open(body)
-    // The runs of session b stand behind the outlines; the first byte counts runs.
+    // The runs of session b follow the outlines; the first byte is the count of runs.
     let streams = try #require(SnapshotMap(body))
     body[streams.runsOfSession(1).lowerBound] = 1
     let opened = try open(body)
@@ -132,13 +132,13 @@ struct OpeningTests {
     try peer.perform(.setPriority(.numbered(6), .urgent))
     #expect(throws: MergeError.self) { try device.merge(peer.made) }
     #expect(device.workspace.dump() == good.dump())
-    // What is not damaged goes on.
+    // What is not damaged still works.
     try device.perform(.send("more", as: 12, in: "a"))
     _ = device.workspace.image()
     #expect(bytes(of: device.workspace).count > body.count)
   }
 
-  /// Whatever opens must take every reading and change without a trap.
+  /// Whatever opens must accept every reading and every change without a trap.
   @Test func damagedSnapshotsNeverTrap() throws {
     let source = try device()
     var peer = TestDevice(2)
@@ -185,7 +185,7 @@ struct OpeningTests {
 }
 
 extension Command {
-  /// Some change of a message, whether it is cancelled or not.
+  /// Changes a message, whether it is cancelled or not.
   fileprivate static func restoreOrEdit(_ number: UInt64, in workspace: Workspace) -> Command {
     workspace.status(number) == .cancelled
       ? .restore(.numbered(number))
@@ -193,7 +193,7 @@ extension Command {
   }
 }
 
-/// Where the parts of a snapshot stand, read from its directory.
+/// Where the parts of a snapshot are, as its directory says.
 private struct SnapshotMap {
   private var runs: [Range<Int>] = []
 

@@ -2,7 +2,8 @@ import QueueModel
 import SequenceCRDT
 import SyncTestSupport
 
-/// Draws operations that are well-formed, however little they mean together: codecs must keep all.
+/// Draws operations that are well-formed, even if they make little sense together: codecs must keep
+/// them all.
 struct RandomOperations {
   private var generator: SeededGenerator
   private let replicas: [ReplicaID]
@@ -36,7 +37,7 @@ struct RandomOperations {
     nextSequences[operation.id.replica] = last + (generator.chance(5) ? 3 : 0)
   }
 
-  /// An operation that extends the run of the last one.
+  /// An operation that continues the run of the last one.
   private mutating func continuation(of last: Operation) -> Operation? {
     guard let lastID = last.id.advanced(by: last.length - 1), let id = lastID.advanced(by: 1),
       nextSequences[id.replica] == id.seq
@@ -81,7 +82,7 @@ struct RandomOperations {
     return Operation(id: id, body: operation.body.made(at: time(of: stamp)))
   }
 
-  /// The time of a slot: as a rule that of its stamp.
+  /// The time of a slot: usually that of its stamp.
   private mutating func time(of stamp: Stamp) -> Int64 {
     switch generator.below(10) {
     case 0: 0
@@ -171,12 +172,12 @@ struct RandomOperations {
   }
 }
 
-/// One unit of an operation with its scalar as a number, so that equality is exact.
+/// One unit of an operation, with its scalar as a number, so that equality is exact.
 struct Unit: Hashable {
   var operation: Operation
   var scalar: UInt32?
 
-  /// What operations stand for, whatever runs they are cut into.
+  /// The units of operations, however they are cut into runs.
   static func units(of operations: [Operation]) -> [Unit] {
     operations.flatMap { operation -> [Unit] in
       switch operation.body {

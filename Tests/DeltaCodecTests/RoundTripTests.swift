@@ -54,7 +54,7 @@ struct RoundTripTests {
     #expect(try Workspace(image: decoded).image() == image, "COSPOOL_SEED=\(seed)")
   }
 
-  /// As long as no stamp is ahead of the clock, times take no bytes.
+  /// Times take no bytes as long as no stamp is ahead of the clock.
   @Test func timesTakeNoBytesAsARule() throws {
     var device = TestDevice(1)
     let sent = try device.perform(.send("text", as: 1, in: "s")).operations
@@ -64,12 +64,12 @@ struct RoundTripTests {
     }
     #expect(sent.contains { $0.origins != nil })
     #expect(!DeltaCodec.encode(sent).contains(0x0F))
-    // A head and the difference, for the message and its thread together.
+    // A row's head and the difference, once for the message and its thread together.
     #expect(DeltaCodec.encode(late).count == DeltaCodec.encode(sent).count + 2)
     try check(late, "late")
   }
 
-  /// Every time that a clock can show comes back from a snapshot, and no other one.
+  /// A snapshot keeps every time that a clock can show, and refuses any other.
   @Test func aSnapshotKeepsTimes() throws {
     var device = TestDevice(1)
     try device.perform(.send("text", as: 1, in: "s"))

@@ -5,9 +5,9 @@ import Testing
 
 @testable import DeltaCodec
 
-/// How often a packed session is unpacked: that takes as long as the session is large.
+/// How often a packed session is unpacked: unpacking takes longer the larger the session is.
 struct UnpackingTests {
-  /// Packed sessions that count how often one is read.
+  /// Packed sessions that count how often each is read.
   private final class CountedSessions: PackedSessions {
     let sessions: SnapshotSessions
     let readings = Mutex(0)
@@ -28,8 +28,8 @@ struct UnpackingTests {
 
   private static let ids = (UInt64(1)...40).map(MessageID.numbered)
 
-  /// Clearing a queue of 990 messages took minutes once it was packed: each message was taken out of the
-  /// session and unpacked the session again when it was put back.
+  /// Clearing a packed queue of 990 messages took minutes: each message was taken out of the
+  /// session, and putting it back unpacked the session again.
   @Test(arguments: [
     Command.cancel(ids), .clear(.named("a")), .move(ids, to: .position(1)),
     .deleteSession(.named("a")),

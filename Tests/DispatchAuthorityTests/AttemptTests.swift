@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// An attempt that was let out keeps its session until it has ended, or somebody takes it over.
+/// A granted attempt keeps its session until it has ended, or somebody takes it over.
 struct AttemptTests {
   private static let desk = LeaseHolder(
     device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1))
@@ -16,7 +16,7 @@ struct AttemptTests {
 
   private struct MissingLease: Error {}
 
-  /// The desk works on message 1 of session s; an hour later the laptop is made the host.
+  /// The desk works on message 1 of session s; an hour later, the laptop becomes the host.
   private struct Scene {
     var device = TestDevice(1)
     var authority = Authority()
@@ -87,7 +87,7 @@ struct AttemptTests {
     }
   }
 
-  // F4: nothing but the attempt's end gives its session to another store.
+  // F4: only the attempt's end gives its session to another store.
   @Test(arguments: [nil, .dispatched, .running] as [RunPhase?])
   func whatIsAtWorkKeepsItsSession(_ phase: RunPhase?) throws {
     var scene = try Scene()
@@ -100,7 +100,8 @@ struct AttemptTests {
     let away = scene.held(milliseconds: 10_000, awaySince: AttemptTests.start + 5_000)
     #expect(scene.askLease(as: AttemptTests.laptop) == away)
     #expect(scene.ask(.whereabouts(.numbered(1)), as: AttemptTests.laptop) == away)
-    // The desk is back: its turn has gone on, and so does its lease, though it is no host any more.
+    // The desk is back: its turn has continued, and so does its lease, though it is no longer the
+    // host.
     #expect(try scene.lease(scene.token) == scene.token)
     #expect(scene.askLease(as: AttemptTests.desk) == .otherHost(AttemptTests.laptop.device))
   }
@@ -109,7 +110,7 @@ struct AttemptTests {
   func whatHasEndedGivesItsSessionFree(_ phase: RunPhase) throws {
     var scene = try Scene()
     if phase == .unknown {
-      // Said by somebody who has no word in it.
+      // Reported by a device that may not decide this.
       try scene.report(.unknown, token: scene.token - 1)
       #expect(
         scene.askLease(as: AttemptTests.laptop)
@@ -142,8 +143,8 @@ struct AttemptTests {
     #expect(scene.ask(takeOver) == .notAtWork)
   }
 
-  /// It is connected and never heard of the attempt, or does not work on it any more: else it would renew the
-  /// lease every few seconds.
+  /// It is connected and never heard of the attempt, or does not work on it any more: otherwise it
+  /// would renew the lease every few seconds.
   @Test func aHostThatDoesNotRenewItsLeaseIsAway() throws {
     var scene = try Scene()
     scene.now += 45_000
@@ -164,7 +165,7 @@ struct AttemptTests {
     #expect(scene.ask(takeOver, as: AttemptTests.laptop) == .taken)
     #expect(scene.ask(takeOver, as: AttemptTests.laptop) == .taken)
     scene.restart()
-    // The old host is fenced, also before the new one has its lease.
+    // The former host is fenced, even before the new one has its lease.
     #expect(scene.askLease(scene.token, as: AttemptTests.desk) == .fenced)
     let later = try scene.lease(as: AttemptTests.laptop)
     #expect(later > scene.token)
@@ -180,12 +181,12 @@ struct AttemptTests {
     try scene.device.perform(.retry(.numbered(1)))
     #expect(
       scene.ask(try scene.dispatch(token: later, attempt: 2), as: AttemptTests.laptop) == .go)
-    // What the old host says of its attempt comes too late.
+    // The former host's report about its attempt comes too late.
     try? scene.report(.succeeded, token: scene.token)
     #expect(scene.device.workspace.status(1) != .succeeded)
   }
 
-  // M2: decided once, whoever asks, and told to the host with its lease.
+  // M2: decided once, whichever device asks, and sent to the host with its lease.
   @Test func aStopIsToldToTheHost() throws {
     var scene = try Scene()
     let stop = AuthorityRequest.stop(AttemptTests.first)
@@ -208,8 +209,8 @@ struct AttemptTests {
         == .otherHost(AttemptTests.laptop.device))
   }
 
-  /// A host that gives its lease back has none of its attempts at work: what was cancelled before it began keeps
-  /// no other host from the session. That attempt never begins a second time.
+  /// A host that releases its lease has none of its attempts at work: one that was cancelled before
+  /// it began keeps no other host from the session, and never begins later.
   @Test func aLeaseThatIsGivenBackFreesTheSession() throws {
     var scene = try Scene()
     let release = AuthorityRequest.release(session: .named("s"), token: scene.token)
@@ -226,7 +227,8 @@ struct AttemptTests {
         == .duplicate(attempt: 1, token: scene.token))
   }
 
-  /// The host did not get the answer, or slept: what a person stopped meanwhile does not begin.
+  /// The host did not get the answer, or slept: a message that was stopped meanwhile does not
+  /// begin.
   @Test func whatWasStoppedBeforeItBeganIsNotLetOutAgain() throws {
     var scene = try Scene()
     try scene.device.perform(.setHost(.named("s"), AttemptTests.desk.device))

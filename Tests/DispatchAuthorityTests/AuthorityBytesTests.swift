@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What is asked of the authority, and its answers, come back from their bytes.
+/// Requests to the authority, and its answers, survive encoding and decoding.
 struct AuthorityBytesTests {
   private let session = SessionID.named("s")
   private let host = DeviceID(high: 0xD, low: 1)

@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What the authority answers, over the life of leases and attempts.
+/// The authority's answers over the life of leases and attempts.
 struct AuthorityTests {
   private let session = SessionID.named("s")
   private let host = DeviceID(high: 0xD, low: 1)
@@ -21,7 +21,7 @@ struct AuthorityTests {
     var requests: UInt64 = 0
     /// Devices without a connection, and since when.
     var away: [DeviceID: Int64] = [:]
-    /// What was stored so far.
+    /// The stored rows so far.
     var records = AuthorityRecords()
 
     init(messages: UInt64) throws {
@@ -53,7 +53,7 @@ struct AuthorityTests {
       return (scene, other)
     }
 
-    /// The token of a lease, by default a fresh one of the host.
+    /// The token of a lease, by default of a new one of the host.
     mutating func lease(
       of session: String = "s", _ token: UInt64 = 0, as asker: LeaseHolder? = nil
     ) throws -> UInt64 {
@@ -62,7 +62,7 @@ struct AuthorityTests {
       return token
     }
 
-    /// What the host would ask, by what its workspace says.
+    /// The host's request, according to its workspace.
     mutating func dispatch(
       _ number: UInt64, token: UInt64, attempt: UInt16 = 1, in session: String = "s"
     ) throws -> AuthorityRequest {
@@ -113,7 +113,7 @@ struct AuthorityTests {
     #expect(
       scene.ask(.lease(session: session, token: 0), as: copy)
         == .held(by: host, milliseconds: 18_000))
-    // A token alone is no lease: it belongs to the store that got it.
+    // A token alone is not a lease: it belongs to the store that got it.
     #expect(scene.ask(.lease(session: session, token: token), as: copy) == .fenced)
     #expect(scene.ask(try scene.dispatch(1, token: token), as: copy) == .fenced)
     scene.now = 30_000
@@ -127,7 +127,7 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
   }
 
-  /// What a register says is anybody's word; it takes no tokens from other sessions.
+  /// Anybody may write a register; it uses up no tokens of other sessions.
   @Test func aGreatTokenInARegisterUsesNoTokensUp() throws {
     var (scene, other) = try Scene.withTwoHosts()
     var tokens = [try scene.lease()]
@@ -137,7 +137,7 @@ struct AuthorityTests {
       scene.now += LeaseTimes.leaseMilliseconds
       tokens.append(try scene.lease(of: "t", as: other))
     }
-    // Nor after a restart, which reads what was granted behind that word.
+    // Neither after a restart, which reads the tokens that were granted after that write.
     for _ in 0..<3 {
       scene.authority = Authority(scene.records, uptime: scene.now, wall: start + scene.now)
       scene.now += LeaseTimes.leaseMilliseconds
@@ -183,7 +183,7 @@ struct AuthorityTests {
         == .outcome(
           attempt: 1, token: token, content: DispatchRequest.contentDigest("text 1")))
     #expect(scene.ask(.outcome(.numbered(2))) == .outcome(attempt: 0, token: 0, content: 0))
-    // What became of the attempt is not known, so there is no next one.
+    // The outcome of the attempt is unknown, so there is no next one.
     #expect(
       scene.ask(try scene.dispatch(1, token: token, attempt: 2))
         == .duplicate(attempt: 1, token: token))
@@ -194,13 +194,14 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .go)
   }
 
-  /// Who asks for an attempt under the lease that it was let out under has not begun it: it would know.
+  /// A device that asks for an attempt under the lease of its grant has not begun it: it would
+  /// know.
   @Test func anAttemptThatWasNotBegunGoesOutAgainUnderItsLeaseAlone() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()
     #expect(scene.ask(try scene.dispatch(1, token: token), id: 77) == .go)
     #expect(scene.ask(try scene.dispatch(1, token: token), id: 78) == .go)
-    // It was edited meanwhile, and its holder slept while the lease ran out; nobody else got one.
+    // It was edited meanwhile, and its holder slept while the lease ended; no other device got one.
     try scene.device.perform(.edit(.numbered(1), content: "new", base: nil))
     scene.now += 10 * LeaseTimes.leaseMilliseconds
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .fenced)
@@ -211,11 +212,11 @@ struct AuthorityTests {
     #expect(
       scene.ask(.outcome(.numbered(1)))
         == .outcome(attempt: 1, token: token, content: DispatchRequest.contentDigest("new")))
-    // After a restart the authority knows it still.
+    // The authority still knows it after a restart.
     scene.authority = Authority(
       scene.records, uptime: scene.now, wall: start + scene.now)
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
-    // Another program that has the same store, a copy of its whole disk, gets a lease of its own.
+    // Another program with the same store, a copy of its whole disk, gets its own lease.
     let later = try scene.lease()
     #expect(
       scene.ask(try scene.dispatch(1, token: later)) == .duplicate(attempt: 1, token: token))
@@ -236,7 +237,7 @@ struct AuthorityTests {
     #expect(scene.records.dispatches.map(\.request) == [50])
     #expect(
       scene.ask(.outcome(.numbered(1))) == .outcome(attempt: 1, token: token, content: text))
-    // It may have begun: whether it did, its holder alone knows, who asks for it again by name.
+    // It may have begun: only its holder knows, and asks for it again by name.
     #expect(scene.ask(next) == nil)
     #expect(scene.ask(try scene.dispatch(1, token: token)) == .go)
     try scene.report(.failed, of: 1, token: token)
@@ -257,7 +258,7 @@ struct AuthorityTests {
     #expect(scene.ask(.next(session: session, token: token + 1)) == .fenced)
     let copy = LeaseHolder(device: host, store: StoreID(rawValue: 9))
     #expect(scene.ask(next, as: copy) == .fenced)
-    // A holder that is silent for so long may be gone, though its lease lives.
+    // A holder that is silent for so long may be gone, though its lease still holds.
     scene.now = LeaseTimes.nextMilliseconds
     #expect(scene.ask(next) == nil)
     #expect(scene.records.dispatches.isEmpty)
@@ -299,7 +300,7 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .cancelled)
   }
 
-  // MODEL: edit ∥ dispatch, cancel ∥ dispatch
+  // Its reports would lose against those of the later lease, so its end would never be known.
   /// Its reports would lose against those of the later lease, so that nobody learned of its end.
   @Test func whatRanInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
     var scene = try Scene(messages: 1)
@@ -312,8 +313,8 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: fresh, attempt: 2)) == .go)
   }
 
-  /// Also where nobody has heard of that attempt yet: what its first holder reports later on, under the
-  /// later lease, would win over what is said under the older one.
+  /// Also if no report of that attempt has arrived: the first holder's later reports, under the
+  /// later lease, would win over those under the older one.
   @Test func whatWasLetOutInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
     var (scene, other) = try Scene.withTwoHosts()
     let older = try scene.lease(of: "t", as: other)
@@ -334,7 +335,7 @@ struct AuthorityTests {
           AttemptAtWork(attempt: AttemptName(message: .numbered(1), number: 1), awaySince: start)))
   }
 
-  /// Whatever was said of the attempt by others: its holder alone says that it ended, also when its lease
+  /// Whatever others report about the attempt, only its holder reports its end, even if its lease
   /// ended long ago.
   @Test func whatIsAtWorkIsNotTriedAgainInAnotherSession() throws {
     var (scene, other) = try Scene.withTwoHosts()
@@ -349,7 +350,7 @@ struct AuthorityTests {
     scene.now = 10_000
     let held = AuthorityAnswer.held(
       by: host, milliseconds: 20_000, AttemptAtWork(attempt: name, awaySince: nil))
-    // Before the server has heard of its beginning, and after somebody else gave it up.
+    // Before the server has heard of its beginning, and after another device gave it up.
     #expect(scene.ask(try again(1), as: other) == held)
     #expect(scene.ask(.whereabouts(.numbered(1)), as: other) == held)
     #expect(scene.ask(.whereabouts(.numbered(1))) == .runsNowhereElse)
@@ -421,7 +422,7 @@ struct AuthorityTests {
     #expect(scene.authority.stored == scene.records)
     #expect(scene.ask(request, id: 5) == .go)
     #expect(scene.ask(request, id: 6) == .go)
-    // Nobody knows when the lease was renewed last, so it holds for another term.
+    // The time of the lease's last renewal is unknown, so it holds for another term.
     scene.now += 29_000
     #expect(
       scene.ask(.lease(session: session, token: token))
@@ -436,23 +437,24 @@ struct AuthorityTests {
       granted.append(try scene.lease())
       #expect(scene.ask(.release(session: session, token: granted[granted.count - 1])) == .released)
     }
-    // Restored a minute later, without a word about what was granted meanwhile.
+    // Restored a minute later, without the grants made meanwhile.
     scene.authority = backup
     scene.now += 60_000
     #expect(try scene.lease() > granted[2])
-    // Restored at once, with a clock that stands: what the queue says of the past still counts.
+    // Restored at once, with a clock that stands still: the queue's record of the past still
+    // counts.
     try scene.report(.running, of: 1, token: granted[2] + 1_000_000)
     scene.authority = backup
     #expect(try scene.lease() > granted[2] + 1_000_000)
-    // Restarted with a clock that was set back: what was granted is not granted again.
+    // Restarted with a clock that was set back: no token is granted twice.
     let latest = try #require(scene.records.leases.map(\.token).max())
     scene.authority = Authority(scene.records, uptime: 0, wall: 0)
     scene.now = -start
     #expect(try scene.lease() > latest)
   }
 
-  /// A copy of a whole disk has the device and the replica of the host, and a server that was put back
-  /// knows neither of the two: only the token tells them apart.
+  /// A copy of a whole disk has the device and the replica of the host, and a restored server knows
+  /// neither of the two: only the token distinguishes them.
   @Test func anAuthorityFromABackupOfThisMomentNeverGrantsATokenAgain() throws {
     var scene = try Scene(messages: 1)
     let backup = scene.authority
@@ -467,7 +469,8 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: copied)) == .go)
   }
 
-  /// Where the latest token is ahead of the clock, the clock tells two servers from one backup nothing.
+  /// If the latest token is ahead of the clock, the clock does not distinguish two servers from one
+  /// backup.
   @Test func twoServersFromOneBackupSeldomGrantOneToken() throws {
     let scene = try Scene(messages: 1)
     var backup = Authority()

@@ -5,7 +5,8 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Texts that were saved apart wait for a look at the authority, too, and go by the same register as at the host.
+/// Texts that were saved independently also wait for a check at the authority, by the same register
+/// as at the host.
 struct MergedAttemptTests {
   @Test func whatWasMergedIsLetOutWhereItsSessionRunsIt() throws {
     let session = SessionID.named("s")
@@ -44,7 +45,7 @@ struct MergedAttemptTests {
     #expect(try dispatch() == .paused)
     try host.perform(.setOnMerge(session, .run))
     #expect(try dispatch() == .go)
-    // What comes behind the start neither stops it nor waits for a look.
+    // Changes after the start neither stop it nor wait for a check.
     try host.perform(
       .reportRun(id, Run(token: token, attempt: 1, phase: .dispatched, milliseconds: 1)))
     try host.perform(.setOnMerge(session, .wait))

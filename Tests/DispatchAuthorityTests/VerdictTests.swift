@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// One request, one answer: every order in which answers, closing, expiry and restarts may come.
+/// One request, one answer: in every order of answers, closing, expiry and restarts.
 struct VerdictTests {
   private static let start: Int64 = 1_800_000_000_000
   private static let session = SessionID.named("s")
@@ -18,7 +18,7 @@ struct VerdictTests {
 
   private static func device(_ number: UInt64) -> DeviceID { holder(number).device }
 
-  /// An authority and a host, device 1, whose task awaits an approval until a minute from the start.
+  /// An authority and a host, device 1, whose task awaits an approval for a minute from the start.
   private struct Scene {
     var host = TestDevice(1)
     var authority = Authority()
@@ -69,7 +69,7 @@ struct VerdictTests {
         by: number)
     }
 
-    /// Begins anew with what was stored.
+    /// Starts again with the stored rows.
     mutating func restart() {
       authority = Authority(records, uptime: 0, wall: wall)
     }
@@ -131,7 +131,7 @@ struct VerdictTests {
     #expect(answer(.allowed, nil, by: 2) == .notAwaited)
     #expect(answer(.allowed, digests[1], by: 2) == .notAwaited)
     #expect(scene.records.verdicts.isEmpty, "nothing is used up")
-    // The register says something else by now.
+    // The register has another text by now.
     try show(digests[1])
     #expect(answer(.allowed, digests[0], by: 2) == .notAwaited)
     if restarts { scene.restart() }
@@ -150,7 +150,7 @@ struct VerdictTests {
     #expect(scene.answer(.denied, "no", by: 2) == .taken)
     if restarts { scene.restart() }
     #expect(scene.answer(.denied, "no", by: 2) == .taken)
-    // The same device with other words says something else.
+    // The same device with other words gives a different answer.
     #expect(scene.answer(.denied, "never", by: 2) == .answeredAlready(.denied, by: Self.device(2)))
     #expect(scene.records.verdicts.count == 1)
   }
@@ -173,7 +173,7 @@ struct VerdictTests {
     #expect(scene.verdict() == .verdict(nil))
     scene.wall = Self.start + 59_999
     #expect(scene.answer(.allowed, by: 2) == .taken)
-    // Who asks again for what was taken is told so, however late.
+    // A device that repeats an accepted answer gets the same result, however late.
     scene.wall = Self.start + 70_000
     #expect(scene.answer(.allowed, by: 2) == .taken)
   }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// Who is refused, and that a refusal never costs local data.
+  /// Which devices are refused, and that a refusal never costs local data.
   @Suite struct AccessTests {
     @Test func wrongTokenIsRefusedAndTheOutboxWaits() async throws {
       try await TestBed.run { bed in
@@ -53,14 +53,14 @@ extension EndToEnd {
         try await b.synchronise()
         #expect(try await a.contents("s") == ["before", "kept here"])
         #expect(try await a.attempt("sync", "wait", "--timeout", "10").code == 3)
-        // Pairing again brings it back, with what it kept.
+        // Pairing again restores it, with everything that it kept.
         try await a.pair(with: server)
         try await bed.agreement(a, b)
         #expect(Set(try await b.contents("s")) == ["before", "kept here", "not for a"])
       }
     }
 
-    /// Root may set options of sockets that others may not, and a device is seldom root's.
+    /// Root may set socket options that other accounts may not, and a device seldom runs as root.
     @Test func aDeviceOfAnOrdinaryAccountConnects() async throws {
       let setpriv = "/usr/bin/setpriv"
       guard geteuid() == 0, FileManager.default.isExecutableFile(atPath: setpriv) else { return }
@@ -75,7 +75,7 @@ extension EndToEnd {
             setpriv, account + [try Executables.path(of: program)] + arguments, name: program,
             environment: ["HOME": home])
         }
-        // The executables may lie where root alone may go.
+        // The executables may be in a folder that only root can access.
         let reached = try await bed.finish(try launch("cospoold", ["--version"]), [])
         guard reached.isSuccess else { return }
         let other = bed.path("of root")
@@ -109,7 +109,7 @@ extension EndToEnd {
         let sixth = try await a.attempt("pair", server.url, Self.wrongCodes(6, besides: code)[5])
         #expect([3, 75].contains(sixth.code), "\(sixth)")
         #expect(sixth.standardError.lowercased().contains("too many"), "\(sixth)")
-        // The code itself is dead now.
+        // The code itself has ended now.
         let right = try await a.attempt("pair", server.url, code)
         #expect([3, 75].contains(right.code), "\(right)")
         #expect(try await a.status().state == "notPaired")
@@ -124,7 +124,7 @@ extension EndToEnd {
         let (a, b) = (Device(bed, "a"), Device(bed, "b"))
         try await a.start()
         try await b.start()
-        // Typed by a person: lower case, without the dash.
+        // As a user types it: lower case, without the dash.
         let typed = code.lowercased().replacing("-", with: "")
         try await a.pair(url: server.url, code: typed)
         let second = try await b.attempt("pair", server.url, code)

@@ -2,11 +2,11 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A TCP proxy in front of the server that can lose what the server answers.
+/// A TCP proxy in front of the server that can lose the server's answers.
 ///
-/// While it eats, the client's bytes still reach the server, and the server's bytes go nowhere:
+/// While it eats, the client's bytes still reach the server, and the server's bytes are dropped:
 /// the server stores, and its acknowledgement is lost with the connection that `cut` closes. It can
-/// also write other words into what the server sends, and end connections that carry much.
+/// also change words of the server, and end connections that carry much.
 final class AckEatingProxy: Sendable {
   private struct State {
     var isEating = false
@@ -19,7 +19,7 @@ final class AckEatingProxy: Sendable {
   private let state = Mutex(State())
   private let listener = Mutex<(any Channel)?>(nil)
 
-  /// Listens on a port of the system's choice and passes on to `port`.
+  /// Listens on a port of the system's choice and forwards to `port`.
   static func start(to port: Int) async throws -> AckEatingProxy {
     let proxy = AckEatingProxy()
     let channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
@@ -36,31 +36,31 @@ final class AckEatingProxy: Sendable {
     "ws://127.0.0.1:\(listener.withLock { $0?.localAddress?.port } ?? 0)"
   }
 
-  /// How much of the server's answers was lost.
+  /// The number of lost bytes of the server's answers.
   var eatenBytes: Int { state.withLock(\.eatenBytes) }
 
   func eat() {
     state.withLock { $0.isEating = true }
   }
 
-  /// Passes on other words, of the same length, wherever the server sends these.
+  /// Replaces these words of the server by others of the same length.
   func forge(_ words: String, as others: String) {
     state.withLock { $0.forgery = (words, others) }
   }
 
-  /// Ends a connection as soon as its client has sent more than so many bytes.
+  /// Ends a connection as soon as its client has sent more than this number of bytes.
   func end(after bytes: Int) {
     state.withLock { $0.clientBytesMax = bytes }
   }
 
-  /// Closes every connection; later ones are passed on whole.
+  /// Closes every connection; later ones are forwarded completely.
   func cut() async {
     let connections = state.withLock { state in
       defer { state.connections = [] }
       state.isEating = false
       return state.connections
     }
-    // A connection that the other side closed first is as good as cut.
+    // A connection that the other side closed first counts as cut.
     for connection in connections { try? await connection.close() }
   }
 
@@ -90,7 +90,7 @@ final class AckEatingProxy: Sendable {
       }
   }
 
-  /// What the client gets of what the server sent.
+  /// The server's bytes that reach the client.
   private func passed(_ bytes: ByteBuffer) -> ByteBuffer? {
     state.withLock { state in
       if state.isEating {
@@ -106,7 +106,7 @@ final class AckEatingProxy: Sendable {
     }
   }
 
-  /// Writes what it reads to another channel, and closes that one with its own.
+  /// Writes what it reads to another channel, and closes that one when it closes itself.
   private final class Relay: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -3,15 +3,17 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// S-8: an agent at work asks the daemon for what its turn may have, and is not its person.
+  /// S-8: an agent at work gets from the daemon what its turn may have, and does not count as its
+  /// user.
   @Suite struct AgentAccessTests {
-    /// An agent that runs a script with the real command line, and keeps what became of each command.
+    /// An agent that runs a script with the real command line, and keeps the result of each
+    /// command.
     private struct Scene {
       var bed: TestBed
       var device: Device
       var folder: String
 
-      /// - Parameter script: lines `try NAME COMMAND…`, where `NAME` is under what is kept.
+      /// - Parameter script: lines `try NAME COMMAND…`; the result is kept under `NAME`.
       init(_ bed: TestBed, policy: String = "own", _ script: String) async throws {
         self.bed = bed
         device = Device(bed, "a")
@@ -104,7 +106,7 @@ extension EndToEnd {
     @Test func anAgentIsNotItsPerson() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(bed, Self.whatAnAgentTries)
-        // Behind the first: what its person wrote, and what the agent must leave alone.
+        // After the first: the user's message, which the agent must not change.
         try await scene.device.cospool("session", "add", "secret")
         try await scene.device.cospool(
           "send", "-s", "secret", "--id", "11112222-2222-4222-8222-222222222222", "for no host")
@@ -122,7 +124,7 @@ extension EndToEnd {
           "edit-person", "cancel-person", "other", "read-other", "settings", "pair", "push", "host",
           "approve", "dump", "project", "bare", "cleared", "forged", "posing", "handed",
         ] {
-          // Of other sessions it is not even told.
+          // It learns nothing of other sessions.
           #expect(["1", "3"].contains(scene.code(name)), "\(name): \(scene.text(name + ".out"))")
         }
         for name in ["guess", "guess-edit", "taken"] {
@@ -138,7 +140,7 @@ extension EndToEnd {
         #expect(try await scene.device.contents("other") == [])
         let command = try await scene.device.cospool("config", "get", "command")
         #expect(command.contains("agent.sh"))
-        // The mark is seen wherever the message is.
+        // The mark shows wherever the message does.
         let shown = try await scene.device.attempt(
           "queue", "show", "11111111-1111-4111-8111-111111111111", "--json"
         ).succeeded().standardOutput
@@ -146,7 +148,7 @@ extension EndToEnd {
       }
     }
 
-    /// A person allows each message, or none is queued.
+    /// Each message needs a user's permission, or it is not queued.
     @Test(arguments: ["approve", "deny"])
     func anotherSessionIsAskedFor(verdict: String) async throws {
       try await TestBed.run { bed in
@@ -167,7 +169,7 @@ extension EndToEnd {
       }
     }
 
-    /// What an agent left at work stays an agent's, whichever daemon it asks.
+    /// A process that an agent left behind still counts as an agent, whichever daemon it asks.
     @Test func whatOutlivesItsTurnAndItsDaemonIsNoPerson() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(
@@ -194,7 +196,8 @@ extension EndToEnd {
       }
     }
 
-    /// A person has a data directory for each workspace: an agent of one is no person at the other.
+    /// A user has a data directory for each workspace: an agent of one does not count as the user
+    /// at the other.
     @Test func anAgentOfAnotherDaemonIsNoPerson() async throws {
       try await TestBed.run { bed in
         let other = Device(bed, "b")
@@ -219,12 +222,12 @@ extension EndToEnd {
             scene.code(name) == "3" && text.contains("agent of another daemon"), "\(name): \(text)")
         }
         #expect(try await other.contents("there") == [])
-        // Its person goes on as ever.
+        // The user continues as before.
         try await other.cospool("config", "set", "approvalPatience", "70")
       }
     }
 
-    /// Asks every route of a file at a socket, and writes what the answers begin with.
+    /// Sends every route of a file to a socket, and writes the beginnings of the answers.
     private static let asker = #"""
       import http.client, socket, sys
       place, token, routes, session, out = sys.argv[1:]
@@ -301,7 +304,7 @@ extension EndToEnd {
       }
     }
 
-    /// The device's role is the server's matter: its person may ask the daemon everything.
+    /// The server checks the device's role: its user may ask the daemon for everything.
     private func checkPersons(in bed: TestBed, asker: String, routes: String) async throws {
       let server = Server(bed)
       try await server.start()
@@ -330,7 +333,7 @@ extension EndToEnd {
       }
     }
 
-    /// As many processes as an agent likes stand between it and the one that asks.
+    /// Any number of processes can be between an agent and the process that asks.
     @Test func aLongLineOfAncestorsHidesNoAgent() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(
@@ -353,7 +356,8 @@ extension EndToEnd {
       }
     }
 
-    /// An agent's own process writes over its environment, and what it starts has none: it is still the daemon's child.
+    /// An agent's own process overwrites its environment, and its children have none: they are
+    /// still the daemon's children.
     @Test func whoOverwritesItsEnvironmentIsNoPerson() async throws {
       try await TestBed.run { bed in
         let other = Device(bed, "b")
@@ -374,7 +378,7 @@ extension EndToEnd {
       }
     }
 
-    /// The daemon starts it as it starts agents, and it is the person's all the same.
+    /// The daemon starts it like an agent, but it counts as the user's.
     @Test func whatTheDaemonRunsForItsPersonIsNoAgent() async throws {
       try await TestBed.run { bed in
         let script = bed.path("notify.sh")
@@ -392,7 +396,7 @@ extension EndToEnd {
       }
     }
 
-    /// proc_pid_stat(5): fields 50 and 51 say where the environment lies.
+    /// proc_pid_stat(5): fields 50 and 51 are the address of the environment.
     private static let wiping = #"""
       import ctypes, subprocess, sys
       fields = open("/proc/self/stat").read().rsplit(")", 1)[1].split()
@@ -409,7 +413,8 @@ extension EndToEnd {
       open("done", "w")
       """#
 
-    /// Who asks for leave does not give it: neither an agent at work, nor one that a person works with.
+    /// A program that asks for permission cannot give it: neither an agent at work, nor one that a
+    /// user works with.
     @Test func anAgentAnswersNoRequestOfItsOwn() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -418,7 +423,7 @@ extension EndToEnd {
         let event =
           #"{"session_id":"api","hook_event_name":"PermissionRequest","tool_name":"Bash","#
           + #""tool_input":{"command":"ls"}}"#
-        // The agent is `timeout`: it runs the hook, and what it was told to run besides.
+        // The agent is `timeout`: it runs the hook, and its other command.
         let script = """
           printf '%s' '\(event)' | \(cospool) hook --approvals 300 --timeout 60 --data \(device.data) &
           until \(cospool) approve api --data \(device.data) 2> refused || grep -q ownRequest refused \

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// Where agents work: in the project or at home, and never where the daemon was started.
+  /// The folder of agents: the project or the home, and never the daemon's own.
   @Suite struct AgentFolderTests {
     @Test func aProjectThatIsNotHereStartsNothing() async throws {
       try await TestBed.run { bed in

@@ -3,10 +3,10 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// What an agent asks leave for is asked on every device; the first answer counts, and the agent
-  /// gets exactly one.
+  /// Permission requests of an agent are shown on every device; the first answer counts, and the
+  /// agent gets exactly one.
   @Suite struct ApprovalTests {
-    /// A host whose agent has hooks, and another device of its person.
+    /// A host whose agent has hooks, and another device of its user.
     private struct Scene {
       var bed: TestBed
       var server: Server
@@ -26,7 +26,7 @@ extension EndToEnd {
         try await host.synchronise()
       }
 
-      /// The agent's hook asks for leave, and waits.
+      /// The agent's hook asks for permission, and waits.
       func ask(patience: Double = 300, command: String = "make test") throws -> ChildProcess {
         let event =
           #"{"session_id":"api","cwd":"/src/shop","hook_event_name":"PermissionRequest","#
@@ -52,7 +52,7 @@ extension EndToEnd {
         }
       }
 
-      /// What the hook told the agent.
+      /// The hook's output for the agent.
       func decision(of hook: ChildProcess) async throws -> Output {
         try await bed.finish(hook, ["hook"], within: 180)
       }
@@ -131,8 +131,8 @@ extension EndToEnd {
       }
     }
 
-    /// The end of a long command, where the harm may be, is on the other device before it can be allowed
-    /// there, and on no disk of the server's afterwards.
+    /// The end of a long command, where the harm may be, shows on the other device before that can
+    /// approve it, and is on no disk of the server afterwards.
     @Test func aLongRequestIsShownToItsEnd() async throws {
       try await TestBed.run { bed in
         let scene = try await Scene(bed)
@@ -151,7 +151,7 @@ extension EndToEnd {
         }
         try await bed.eventually("the server has it no longer", within: 120) { blobs().isEmpty }
 
-        // A device that does not get all of it allows nothing, and may deny.
+        // A device that does not get all of it cannot approve, but can deny.
         let other = try scene.ask(command: command + " too")
         try await bed.eventually("the server has it", within: 120) { !blobs().isEmpty }
         for name in blobs() {
@@ -198,7 +198,7 @@ extension EndToEnd {
         let scene = try await Scene(bed)
         let output = try await scene.decision(of: try scene.ask(patience: 1))
         #expect(output.isSuccess && output.standardOutput == "" && output.standardError == "")
-        // It waits on, now at its own prompt.
+        // It still waits, now at its own prompt.
         try await scene.waits(on: scene.phone)
         let late = try await scene.phone.attempt("approve", "api")
         #expect(late.code == 5)
@@ -214,7 +214,7 @@ extension EndToEnd {
       }
     }
 
-    /// Hooks that ask nobody else: other devices see that the agent waits, and are notified.
+    /// Hooks without requests: other devices show that the agent waits, and are notified.
     @Test(arguments: ["PermissionRequest", "Notification"])
     func aPromptOnTheHostShowsEverywhere(event: String) async throws {
       try await TestBed.run { bed in
@@ -301,7 +301,7 @@ extension EndToEnd {
 }
 
 extension Device {
-  /// `cospool task show --json`; nil where the session is not known yet.
+  /// `cospool task show --json`; nil if the session is not known yet.
   func task(_ session: String) async throws -> TaskView? {
     let output = try await attempt("task", "show", session, "--json")
     guard output.isSuccess else { return nil }

@@ -2,9 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What becomes of a session in which a script asks its person.
+  /// What happens to a session in which a script asks its user.
   @Suite struct AskingTests {
-    /// Nothing more is heard of a script that asked outside a turn: its session does not work for ever.
+    /// A script that asked outside a turn sends nothing more: its session does not stay busy for
+    /// ever.
     @Test func aSessionIsIdleAgainAfterAScriptAskedInIt() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -48,7 +49,8 @@ extension EndToEnd {
       var notifications: [Notice]
     }
 
-    /// M7: a text that was written beside a cancel is not lost, and the edit's answer says where it is.
+    /// M7: a text that was written at the same time as a cancel is not lost, and the edit's answer
+    /// says where it is.
     @Test func whatIsWrittenBesideACancelStandsAmongTheCancelled() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -61,7 +63,7 @@ extension EndToEnd {
         try await laptop.cospool("session", "host", "review", "this")
         let id = try await laptop.send("review", "Fix the test")
         try await bed.agreement(laptop, desk)
-        // Only the host's agent asks in its session; a script elsewhere hears why, at once.
+        // Only the host's agent asks in its session; a script elsewhere gets the reason at once.
         let asked = try await desk.attempt("ask", "-s", "review", "--leave", "git push")
         #expect(
           asked.code == 5 && asked.standardError.contains("laptop runs this session's agent"),

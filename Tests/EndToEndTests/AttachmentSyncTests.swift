@@ -13,14 +13,14 @@ extension EndToEnd {
         })
     }
 
-    // C-12: the other device fetches what this one attached, when it is asked for.
+    // C-12: the other device fetches the file that this one attached, on request.
     @Test func aFileComesToTheOtherDeviceWhenItIsAskedFor() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)
         let b = try await bed.device("b", of: server)
         let picture = bed.path("picture.png")
-        // Larger than what a connection may send before it is known.
+        // Larger than a connection may send before its device is known.
         let content = Self.bytes(3_000_000, seed: 7)
         try content.write(to: URL(filePath: picture))
         let id = "11111111-1111-4111-8111-111111111111"
@@ -76,7 +76,7 @@ extension EndToEnd {
       }
     }
 
-    /// What lies in a data directory and is not named in INSTALLING.md, "Where the data are".
+    /// Files of a data directory that INSTALLING.md, "Where the data is", does not name.
     private static func untold(in folder: String) throws -> [String] {
       let text = try String(
         contentsOf: Executables.root.appending(path: "Client/INSTALLING.md"), encoding: .utf8)
@@ -87,7 +87,7 @@ extension EndToEnd {
       }
     }
 
-    /// Somebody between device and server, or a server that does not look, gives other bytes.
+    /// An attacker between device and server, or a faulty server, sends other bytes.
     @Test func aFileThatCameAsAnotherIsNotTaken() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -3,10 +3,10 @@
   import Testing
 
   extension EndToEnd {
-    /// Agents of a daemon whose control group is its own, as systemd gives it by `Delegate`. Needs root and
-    /// a file system of control groups of the second version; elsewhere it is skipped, and the log says so.
+    /// Agents of a daemon with its own control group, as systemd gives it with `Delegate`. Needs
+    /// root and cgroup2; elsewhere it is skipped, and the log says so.
     @Suite struct AttemptGroupTests {
-      /// Where groups can be made; nil where they cannot.
+      /// Where groups can be made; nil if they cannot.
       private static let root: String? = {
         let mounts = (try? String(contentsOfFile: "/proc/self/mountinfo", encoding: .utf8)) ?? ""
         guard
@@ -20,7 +20,7 @@
         return FileManager.default.fileExists(atPath: tried + "/cgroup.kill") ? root : nil
       }()
 
-      /// A control group that is made as systemd would make it.
+      /// A control group, made as by systemd.
       private struct Delegated {
         let folder: String
 
@@ -32,7 +32,7 @@
           self.folder = folder + "/cospoold.service"
           bed.atEnd {
             try? Data("1".utf8).write(to: URL(filePath: folder + "/cgroup.kill"))
-            // What was killed takes a moment to go.
+            // A killed process takes a moment to disappear.
             for _ in 1...200 {
               let unit = folder + "/cospoold.service"
               for name in (try? FileManager.default.contentsOfDirectory(atPath: unit)) ?? []
@@ -46,7 +46,7 @@
           }
         }
 
-        /// Starts a daemon in it, and waits until it takes commands.
+        /// Starts a daemon in it, and waits until it accepts commands.
         func start(_ data: String, in bed: TestBed) async throws -> ChildProcess {
           let process = try bed.launch(
             "/bin/sh",
@@ -64,7 +64,7 @@
         }
       }
 
-      /// Those that this process may not name are alive, and zombies are not.
+      /// Processes that this one may not signal are alive, and zombies are not.
       private func isAlive(_ process: pid_t) -> Bool {
         let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
         return stat.map { !$0.contains(") Z ") } ?? false
@@ -76,7 +76,7 @@
           let group = try Delegated(bed)
           let a = Device(bed, "a")
           var daemon = try await group.start(a.data, in: bed)
-          // What it leaves has a session of its own, and says nothing in its environment.
+          // The process that it leaves has its own session, and nothing in its environment.
           let left = bed.path("left")
           let script = bed.path("agent")
           try """
@@ -96,12 +96,13 @@
             let text = try String(contentsOfFile: left, encoding: .utf8)
             try FileManager.default.removeItem(atPath: left)
             let id = try #require(pid_t(text.trimmingCharacters(in: .whitespacesAndNewlines)))
-            // From the beginning of its shell on it hides.
+            // It hides from the beginning of its shell on.
             try await bed.eventually("it hides", within: 60) {
               let line = FileManager.default.contents(atPath: "/proc/\(id)/cmdline")
               return line.map { String(decoding: $0, as: UTF8.self).contains("1000") } ?? false
             }
-            // A daemon that is killed before it took the agent in leaves what hides so early.
+            // A daemon that is killed before it adopted the agent leaves the process that hides so
+            // early.
             try await bed.eventually("it is in the turn's group", within: 60) {
               group.turns.contains { turn in
                 let list = try? String(
@@ -119,7 +120,7 @@
           try await bed.eventually("it is gone", within: 60) { !isAlive(first) }
           try await bed.eventually("its group is", within: 60) { group.turns.isEmpty }
 
-          // One whose daemon was killed is ended by the next.
+          // The next daemon ends the agent of a killed one.
           try await a.send("s", "two")
           let second = try await hidden()
           daemon.send(SIGKILL)

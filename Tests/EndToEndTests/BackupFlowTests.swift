@@ -3,9 +3,9 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-  /// Backups of a server that runs, and what becomes of the devices once one was brought back.
+  /// Backups of a running server, and what happens to the devices after a restore.
   @Suite struct BackupFlowTests {
-    /// What the server acknowledged so far, by its text.
+    /// The server's acknowledgements so far, by text.
     private final class Acknowledged: Sendable {
       private let texts = Mutex<Set<String>>([])
       var all: Set<String> { texts.withLock { $0 } }
@@ -15,18 +15,18 @@ extension EndToEnd {
     private static let batches = 6
     private static let batchSize = 4
 
-    /// Sends in batches, and notes each when the server has it on its disk.
+    /// Sends in batches, and records each when the server has it on its disk.
     private static func write(_ device: Device, _ acknowledged: Acknowledged) async throws {
       for batch in 0..<batches {
         let texts = (0..<batchSize).map { "\(device.name) \(batch) \($0)" }
-        // A session takes ten that wait.
+        // A session accepts ten waiting messages.
         for text in texts { try await device.send("s\(batch)", text) }
         try await device.synchronise()
         acknowledged.add(texts)
       }
     }
 
-    /// What waits in the sessions of `write`.
+    /// The waiting messages in the sessions of `write`.
     private static func texts(on device: Device) async throws -> [String] {
       var texts: [String] = []
       for batch in 0..<batches {
@@ -69,7 +69,7 @@ extension EndToEnd {
         let listed = try await server.command(["backup", "list"]).succeeded()
         #expect(listed.standardOutput.contains("1 attachment\n"))
 
-        // Nobody but a new device sees what came back with the backup alone.
+        // Only a new device sees exactly what the backup contained.
         for device in [a, b] { try await device.kill() }
         let refused = try await server.command(["backup", "restore"])
         #expect(refused.code == 1 && refused.standardError.contains("serves"), "\(refused)")
@@ -119,7 +119,7 @@ extension EndToEnd {
         try await a.cospool("sync", "now")
         try await a.synchronise()
 
-        // What a disk does to a backup is found.
+        // Damage of a backup by the disk is found.
         let files = folder + "/files"
         let largest = try #require(
           try FileManager.default.contentsOfDirectory(atPath: files).max {
@@ -140,7 +140,7 @@ extension EndToEnd {
 
     private static let account: UInt32 = 65_534
 
-    /// Has the account own a data directory, which it can reach.
+    /// Gives a data directory to the account, which can reach it.
     private static func give(_ data: String, in bed: TestBed) throws {
       #expect(chmod(bed.directory, 0o755) == 0 && chown(data, account, account) == 0)
       for name in try FileManager.default.contentsOfDirectory(atPath: data) {
@@ -148,8 +148,8 @@ extension EndToEnd {
       }
     }
 
-    /// The data are an account's that may be broken into: what stands in them is not run by root, and what root
-    /// makes is for that account to read.
+    /// The data belongs to an account that may be broken into: root runs nothing from it, and that
+    /// account can read what root makes.
     @Test func rootMakesBackupsAsTheAccountOfTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
@@ -161,7 +161,8 @@ extension EndToEnd {
         try Self.give(data, in: bed)
         let folder = bed.path("backups")
         #expect(mkdir(folder, 0o700) == 0)
-        // Root makes nothing for an account that may be in other hands: it says what root is to do.
+        // Root makes nothing for an account that somebody else may control: the error says what
+        // root has to do.
         let refused = try await run("backup", "create", "--folder", folder)
         #expect(refused.code == 7 && refused.standardError.contains("chown"), "\(refused)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
@@ -191,7 +192,8 @@ extension EndToEnd {
       tr "\0" "\n" </proc/$$/environ | cut -d= -f1 | sort | tr "\n" " "
       """#
 
-    /// Root makes a backup by hand, on a terminal: neither the data nor what runs as their account gets at it.
+    /// Root makes a backup by hand, on a terminal: neither the data nor programs of their account
+    /// reach the terminal.
     @Test func whatRunsAfterABackupHasNoTerminalOfRoots() async throws {
       try await TestBed.run { bed in
         let (data, ran) = (bed.path("data"), bed.path("data/ran"))
@@ -226,7 +228,7 @@ extension EndToEnd {
       }
     }
 
-    /// Whoever broke into the account chooses what stands in the data, and not where root writes.
+    /// An intruder in the account chooses the contents of the data, but not where root writes.
     @Test func rootWritesNothingThatStandsInTheData() async throws {
       guard geteuid() == 0 else { return }
       try await TestBed.run { bed in
@@ -288,10 +290,10 @@ extension EndToEnd {
           let nameless = try await server.command(["backup", verb, "--folder", ""])
           #expect(nameless.code == 2 && nameless.standardError.contains("--folder"), "\(nameless)")
         }
-        // What the unit passes on if no hook is set.
+        // The unit's value if no hook is set.
         let none = try await server.command(["backup", "create", "--folder", folder, "--then", ""])
         #expect(none.isSuccess && none.standardError.isEmpty, "\(none)")
-        // A disk that is not mounted: nothing begins in its place, until somebody says so.
+        // A disk that is not mounted: no backup is made in its place, unless the user says so.
         let disk = bed.path("disk")
         _ = try await server.command(["backup", "create", "--folder", disk]).succeeded()
         try FileManager.default.removeItem(atPath: disk)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What people get wrong on the command line, and queues at their cap on two offline devices.
+  /// Users' mistakes on the command line, and queues at their cap on two offline devices.
   @Suite struct BadInputTests {
     private static let id = "11111111-1111-4111-8111-111111111111"
 
@@ -55,7 +55,7 @@ extension EndToEnd {
       }
     }
 
-    /// What a terminal would take for orders does not reach it; the text itself is kept.
+    /// Terminal control characters do not reach the terminal; the text itself is kept.
     @Test func charactersOfAllKindsAreKeptAndShownSafely() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
@@ -76,7 +76,7 @@ extension EndToEnd {
       }
     }
 
-    /// The cap refuses what is queued here; what comes from elsewhere is kept above it.
+    /// The cap refuses messages that are queued here; messages from elsewhere are kept above it.
     @Test func twoOfflineDevicesMayFillAQueueAboveItsCap() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()

@@ -3,10 +3,10 @@ import PushTestSupport
 import Testing
 
 extension EndToEnd {
-  /// An agent asks, its person's phone shows an ntfy notice, and a tap on its button is what the
-  /// agent is told. Real processes, and a stand-in for the ntfy server.
+  /// An agent asks, its user's phone shows an ntfy notice, and a tap on its button decides. Real
+  /// processes, and a stand-in for the ntfy server.
   @Suite struct ButtonFlowTests {
-    /// What the buttons of the notices post, in the order the notices came.
+    /// The posts of the notices' buttons, in the order in which the notices came.
     private static func buttons(_ web: FakeWebServer) -> [(url: String, bodies: [String])] {
       web.requests.compactMap { request in
         let actions = (request.json["actions"] as? [[String: Any]] ?? [])
@@ -73,7 +73,7 @@ extension EndToEnd {
             try await host.task("api")?.status == "processing"
           }
         }
-        // What the server signs with stands in its own file alone.
+        // The server's signing key is only in its own file.
         let settings = try String(contentsOfFile: server.data + "/push.json", encoding: .utf8)
         let key = try #require(settings.firstMatch(of: #/"key" : "([0-9a-f]{64})"/#)).1
         for request in web.requests {

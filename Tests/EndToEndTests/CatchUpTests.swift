@@ -1,7 +1,7 @@
 import Testing
 
 extension EndToEnd {
-  /// A device that was away for long.
+  /// A device that was away for a long time.
   @Suite struct CatchUpTests {
     @Test func tenThousandOperationsBehind() async throws {
       try await TestBed.run { bed in

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// A process that a test started. A thread of its own reads what it writes, line by line.
+/// A process that a test started. A separate thread reads its output, line by line.
 final class ChildProcess: Sendable {
   enum Exit: Hashable, Sendable {
     case code(Int32)
@@ -24,7 +24,7 @@ final class ChildProcess: Sendable {
     }
   }
 
-  /// Starts `executable`; `input` is what it reads from standard input.
+  /// Starts `executable`; `input` is its standard input.
   init(
     _ name: String, executable: String, arguments: [String], environment: [String: String],
     input: String? = nil
@@ -55,7 +55,7 @@ final class ChildProcess: Sendable {
     }
   }
 
-  /// What it wrote so far.
+  /// Its standard output so far.
   var standardOutput: String {
     state.withLock { String(decoding: $0.standardOutput, as: UTF8.self) }
   }
@@ -66,7 +66,7 @@ final class ChildProcess: Sendable {
 
   var exit: Exit? { state.withLock(\.exit) }
 
-  /// Everything it wrote, for failure messages.
+  /// All of its output, for failure messages.
   var transcript: String {
     let exit = exit.map { "\($0)" } ?? "running"
     return "--- \(name) (\(exit))\n\(standardOutput)\(standardError)"
@@ -80,7 +80,7 @@ final class ChildProcess: Sendable {
     }
   }
 
-  /// The first complete line on either stream that holds `text`.
+  /// The first complete line on either stream that contains `text`.
   func line(holding text: String, within seconds: Double = 120) async throws -> String {
     try await value(within: seconds, waitingFor: "a line with \"\(text)\"") { state in
       for bytes in [state.standardOutput, state.standardError] {
@@ -100,7 +100,7 @@ final class ChildProcess: Sendable {
     }
   }
 
-  /// How it ended.
+  /// Its exit.
   @discardableResult
   func ended(within seconds: Double = 120) async throws -> Exit {
     try await value(within: seconds, waitingFor: "its end") { state in
@@ -167,8 +167,8 @@ final class ChildProcess: Sendable {
     }
   }
 
-  /// Waits for the end. The process is reaped under the lock, so that no signal can go to a
-  /// stranger with the same id.
+  /// Waits for the end. The process is reaped under the lock, so that no signal can reach another
+  /// process with the same id.
   private func reap() {
     var information = siginfo_t()
     while waitid(P_PID, id_t(id), &information, WEXITED | WNOWAIT) != 0, errno == EINTR {}
@@ -182,7 +182,7 @@ final class ChildProcess: Sendable {
   }
 }
 
-/// A process did not do what it was waited for.
+/// A process did not do what the test waited for.
 struct ProcessFailure: Error, CustomStringConvertible {
   var description: String
 
@@ -191,7 +191,7 @@ struct ProcessFailure: Error, CustomStringConvertible {
   }
 }
 
-/// The value of `operation`, nil where it takes longer than `seconds`; it is cancelled then.
+/// The result of `operation`; nil if it takes longer than `seconds`; it is cancelled then.
 func bounded<Value: Sendable>(
   _ seconds: Double, _ operation: @Sendable @escaping () async throws -> Value
 ) async throws -> Value? {

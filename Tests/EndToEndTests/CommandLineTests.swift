@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What scripts rely on: exit codes, shapes, ids, options.
+  /// The interface for scripts: exit codes, forms, ids, options.
   @Suite struct CommandLineTests {
-    /// What an upgrade replaces is what the link leads to.
+    /// An upgrade replaces the target of the link.
     @Test func hooksNameTheLinkThatTheProgramWasCalledBy() async throws {
       try await TestBed.run { bed in
         let link = bed.path("bin/cospool")
@@ -14,7 +14,7 @@ extension EndToEnd {
           atPath: link, withDestinationPath: try Executables.path(of: "cospool"))
         for (program, settings) in [(link, "a.json"), ("cospool", "b.json")] {
           let arguments = ["hooks", "install", "claude", "--file", bed.path(settings)]
-          // A shell gives a program that it found in PATH its plain name.
+          // A shell passes the plain name to a program that it found in PATH.
           let process = try bed.launch(
             "/bin/sh", ["-c", "\(program) \(arguments.joined(separator: " "))"], name: program,
             environment: ["PATH": bed.path("bin") + ":/usr/bin:/bin"])
@@ -59,7 +59,7 @@ extension EndToEnd {
       }
     }
 
-    /// A log on a full disk, say: it keeps nobody from being served.
+    /// For example a log on a full disk: it does not stop the server.
     @Test func outputThatCannotBeWrittenIsSaidAndStopsNoServer() async throws {
       try await TestBed.run { bed in
         let program = try Executables.path(of: "cospool-server")

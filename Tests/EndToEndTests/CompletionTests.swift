@@ -4,7 +4,7 @@ import Testing
 extension EndToEnd {
   /// TAB in real shells, with the script that `cospool completions` prints.
   @Suite struct CompletionTests {
-    /// Ids that a shell would run or expand, with what a person types of each before TAB.
+    /// Ids that a shell would run or expand, with the characters that a user types before TAB.
     private static let hostile = [
       "p$(touch pwned)": "p", "q`touch pwned`": "q", "r${pwned:=x}": "r", "s;touch pwned": "s",
       "$(touch pwned)": "\\$", "!!": "\\!", "~root": "\\~r",
@@ -17,7 +17,7 @@ extension EndToEnd {
       try await complete(sessions, in: .bash)
     }
 
-    /// Within quotes an id is written as they need it.
+    /// Within quotes, an id is escaped for them.
     @Test(arguments: ["'", "\""]) func bashWithinQuotes(quote: String) async throws {
       let sessions = [
         "p$(touch pwned)": "p", "q`touch pwned`": "q", "t b'c\"d\\e": "t", "v:w=x@y": "v",
@@ -67,7 +67,7 @@ extension EndToEnd {
   /// A shell in which a test presses TAB.
   struct RealShell {
     var program: String
-    /// What starts it, so that it reads what is typed.
+    /// The program that starts it, so that it reads what is typed.
     var path: String
     var arguments: [String]
     /// Loads the completions.
@@ -78,7 +78,7 @@ extension EndToEnd {
     static let bash = RealShell(
       program: "/bin/bash", path: "/bin/bash", arguments: ["--norc", "--noprofile", "-i"],
       load: "source <(cospool completions bash)")
-    /// The editors of the other two want a terminal.
+    /// The line editors of the other two need a terminal.
     static let zsh = RealShell(
       program: "/usr/bin/zsh", path: "/usr/bin/script",
       arguments: ["-qefc", "zsh -f -i", "/dev/null"],

@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// S-6: a machine runs what its own person gave it.
+  /// S-6: a machine runs what its own user gave it.
   @Suite struct ConsentTests {
-    /// What a person at the host reads and types.
+    /// The commands that a user at the host reads and types.
     private func hosting(_ host: Device) async throws -> String {
       try await host.cospool("status").split(separator: "\n")
         .first { $0.hasPrefix("hosting") }.map(String.init) ?? ""
@@ -29,10 +29,10 @@ extension EndToEnd {
           try await bed.eventually("the phone is told", within: 90) {
             try await phone.cospool("task", "list").contains("May night run on host?")
           }
-          // It asks for a word at the host, not for one of whoever may answer.
+          // It needs an answer at the host, not from any device.
           let late = try await phone.attempt("answer", "night", "yes")
           #expect(late.code == 5, "\(late)")
-          // Nobody is asked for what is to run elsewhere.
+          // No device is asked about a session that runs elsewhere.
           try await phone.cospool("session", "host", "night", "--none")
           try await bed.eventually("it is not asked for", within: 90) {
             try await phone.task("night")?.status == "completed"
@@ -42,7 +42,7 @@ extension EndToEnd {
             try await phone.cospool("task", "list").contains("May night run on host?")
           }
         }
-        // Whatever was to begin by itself would have begun before this.
+        // Everything that could start by itself would have started before this.
         try await agent.serve(["other"], on: host)
         let other = try await phone.send("other", "two")
         try await bed.eventually("the other has run", within: 90) { agent.ends() == [other] }

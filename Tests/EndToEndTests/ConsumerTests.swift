@@ -1,7 +1,7 @@
 import Testing
 
 extension EndToEnd {
-  /// An app that sees the public API alone (`Tests/Consumer`) against a real server.
+  /// An app that uses only the public API (`Tests/Consumer`), with a real server.
   @Suite struct ConsumerTests {
     @Test func anAppDoesWithTheProductsWhatADaemonDoes() async throws {
       try await TestBed.run { bed in

@@ -19,7 +19,7 @@ extension EndToEnd {
         let daemon = try #require(a.daemon)
         let restart = try bed.start("cospool", ["service", "restart", "--json", "--data", a.data])
         _ = try await restart.line(holding: "when no agent is running")
-        // It goes on, and nothing begins beside it.
+        // It continues, and nothing starts beside it.
         let second = try await a.send("other", "behind it")
         #expect(daemon.exit == nil && agent.ends().isEmpty && agent.starts().count == 1)
         try Data().write(to: URL(filePath: agent.folder + "/go"))
@@ -36,7 +36,7 @@ extension EndToEnd {
       }
     }
 
-    /// Its options, the folder they count from, and its environment.
+    /// Its options, the folder to which they refer, and its environment.
     @Test func whatWasStartedByHandIsStartedAlike() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
@@ -64,11 +64,11 @@ extension EndToEnd {
       }
     }
 
-    /// Where systemd started the daemon, by whichever unit, systemd starts the next one.
+    /// If systemd started the daemon, with any unit, systemd starts the next one.
     @Test func aServiceIsLeftToItsManager() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")
-        // As systemd tells whom it starts, systemd.exec(5).
+        // As systemd informs its services, systemd.exec(5).
         let daemon = try bed.launch(
           "/bin/sh",
           [

@@ -2,7 +2,7 @@ import Foundation
 import LocalAPI
 import Synchronization
 
-/// One device: a data directory, its daemon, and the command line that speaks to it.
+/// One device: a data directory, its daemon, and the command line that connects to it.
 final class Device: Sendable {
   let bed: TestBed
   let name: String
@@ -19,9 +19,9 @@ final class Device: Sendable {
 
   // MARK: The daemon
 
-  /// Starts the daemon and waits until it takes commands.
+  /// Starts the daemon and waits until it accepts commands.
   ///
-  /// - Parameter mask: the umask that it starts with, in octal digits; nil is the test's own.
+  /// - Parameter mask: the umask of its start, in octal digits; nil is the test's own.
   func start(
     _ options: [String] = [], mask: String? = nil, environment: [String: String] = [:]
   ) async throws {
@@ -66,7 +66,7 @@ final class Device: Sendable {
 
   // MARK: The command line
 
-  /// Runs `cospool` to its end, whatever it answers.
+  /// Runs `cospool` until it ends, whatever the result.
   func attempt(_ arguments: [String], input: String? = nil) async throws -> Output {
     try await bed.run("cospool", arguments + ["--data", data], name: name, input: input)
   }
@@ -161,7 +161,7 @@ struct StatusAnswer: Decodable {
   var sync: Status
 }
 
-/// The part of it that says where sync stands.
+/// The part about sync.
 struct Status: Decodable {
   var state: String
   var device: String

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// A new device that a paired one lets in, with the real programs.
+  /// A new device that gets access from a paired one, with the real programs.
   @Suite struct DevicePairingTests {
     private struct Invitation: Decodable {
       var code: String
@@ -35,7 +35,7 @@ extension EndToEnd {
         #expect(try await b.contents("s") == ["from the first"])
         #expect(try await late.attempt("pair", server.url, shown.code).code == 3, "it is used")
 
-        // The next one reads alone, and lets nobody in.
+        // The next one can only read, and can give no access.
         let text = try await a.cospool("pair", "--show", "--role", "viewer", "--expires", "30d")
         #expect(text.contains("new viewer") && !text.contains("\u{1B}"), "no picture for scripts")
         let code = try #require(text.firstMatch(of: #/[B-Z]{4}-[B-Z]{4}/#)).output
@@ -44,7 +44,7 @@ extension EndToEnd {
         let refused = try await late.attempt("pair", "--show")
         #expect(refused.code != 0 && refused.standardError.contains("viewer"), "\(refused)")
 
-        // What it sends all the same stays there, and nobody is left to believe otherwise.
+        // What it sends anyway stays there, and nobody can believe otherwise.
         _ = try await late.attempt("send", "-s", "s", "mine").succeeded()
         try await bed.eventually("it is refused") {
           try await late.status().refusalCode == "notAllowed"
@@ -57,7 +57,7 @@ extension EndToEnd {
         let waited = try await late.attempt("sync", "wait", "--timeout", "1")
         #expect(waited.code == 75 && waited.standardError.contains("paired to view"), "\(waited)")
 
-        // A code dies with the access of who asked for it.
+        // A code ends with the access of the device that requested it.
         let pending = try await invite(from: b)
         _ = try await server.command(["revoke", try await b.status().device]).succeeded()
         let other = Device(bed, "other")

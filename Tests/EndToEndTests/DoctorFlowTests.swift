@@ -3,8 +3,8 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-  /// What goes wrong with machines and servers is named by `cospool doctor`, and what it tells to do puts it
-  /// right: the words are taken from what it printed.
+  /// `cospool doctor` names faults of machines and servers, and its advice fixes them: the tests
+  /// run the commands that it printed.
   @Suite struct DoctorFlowTests {
     private struct Report: Decodable {
       struct Finding: Decodable {
@@ -24,9 +24,9 @@ extension EndToEnd {
       try await device.attempt("doctor", "--json", "--all").decoded()
     }
 
-    /// Waits until a fault is named, and returns what to do about it.
+    /// Waits until a fault is reported, and returns the advice.
     private func fix(_ code: String, of device: Device, in bed: TestBed) async throws -> String {
-      // Of one report: what is looked at over a connection is not there while that is made anew.
+      // From one report: findings about a connection are missing while it is established again.
       let fix = Mutex<String?>(nil)
       try await bed.eventually("\(code) is named", within: 60) {
         let found = try await Self.report(device).fault(code)?.fix
@@ -42,7 +42,7 @@ extension EndToEnd {
       }
     }
 
-    /// The words of a command that a text names: up to what ends it in a sentence.
+    /// The words of a command in a text, up to the character that ends it in a sentence.
     private func words(_ command: String, in text: String) throws -> [String] {
       let start = try #require(text.range(of: command), "\(text)").lowerBound
       let end = text[start...].firstIndex { ";,)\n".contains($0) } ?? text.endIndex
@@ -64,7 +64,7 @@ extension EndToEnd {
       }
     }
 
-    /// A look at it changes nothing; what is told sets it aside.
+    /// Checking changes nothing; the advice sets it aside.
     @Test func aDamagedStoreIsNamedAndSetAside() async throws {
       try await TestBed.run { bed in
         let a = Device(bed, "a")

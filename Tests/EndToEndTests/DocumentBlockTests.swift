@@ -2,11 +2,12 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// Every line of the blocks for shells in the documents for people is run, or the table below says why it
-  /// cannot be here. `ReadmeSessionTests` plays the blocks with prompts that show what is printed, and compares that.
+  /// Every line of the shell blocks in the documents for users is run, or the table below has the
+  /// reason why it cannot run here. `ReadmeSessionTests` plays the blocks with prompts and output,
+  /// and compares the output.
   @Suite struct DocumentBlockTests {
-    /// Documents whose lines are run here, one after the other, and the kind of their blocks. COMMANDS.md
-    /// follows README.md, whose session it hosts with an agent of its own.
+    /// Documents whose lines run here, one after the other, and the kind of their blocks.
+    /// COMMANDS.md follows README.md, and runs its session with its own agent.
     private static let documents: KeyValuePairs = [
       "README.md": "sh", "Client/COMMANDS.md": "sh", "Client/INSTALLING.md": "sh",
       "Client/PAGE.md": "sh", "Client/TOUR.md": "sh", "Server/OPERATIONS.md": "sh",
@@ -15,8 +16,8 @@ extension EndToEnd {
       "Server/PushDelivery/SETTING-UP.md": "sh",
     ]
 
-    /// Documents whose blocks with prompts `ReadmeSessionTests` plays, or whose blocks only somebody who works on
-    /// Cospool types: how figures are measured, how long runs are started.
+    /// Documents whose blocks with prompts `ReadmeSessionTests` plays, or whose blocks are only for
+    /// people who work on Cospool, such as measurements and long runs.
     private static let otherDocuments: Set = [
       "README.md console", "Client/COMMANDS.md console", "Client/TOUR.md console",
       "Client/SyncCommand/README.md console",
@@ -24,7 +25,7 @@ extension EndToEnd {
       "Tests/Scenarios/README.md sh", "Tests/Fuzzing/README.md sh",
     ]
 
-    /// Beginnings of lines that are not run here, and who runs them.
+    /// Beginnings of lines that do not run here, and where they run.
     private static let elsewhere: KeyValuePairs = [
       "sudo apt install": "packages need a clean machine: make dist-check",
       "sh install.sh": "archives: theInstallerChecksWhatItInstalls; packages: make dist-check",
@@ -48,7 +49,7 @@ extension EndToEnd {
 
     @Test func everyLineRunsOrItsReasonIsGiven() async throws {
       try await TestBed.run { bed in
-        // Where both programs look where nothing is said.
+        // The default addresses of both programs.
         let server = Server(
           bed, data: bed.path(".local/share/cospool-server"), options: ["--devices-may-pair"])
         try await server.start()
@@ -77,7 +78,7 @@ extension EndToEnd {
             #expect(output.isSuccess, "\(document): \(line)\n\(output)")
             printed = output.standardOutput
             count += 1
-            // What comes behind it needs the server again.
+            // The following lines need the server again.
             if line == "cospool unpair" { try await a.pair(with: server) }
           }
         }
@@ -86,7 +87,7 @@ extension EndToEnd {
       }
     }
 
-    /// The same with the addresses and folders of this test.
+    /// The line with the addresses and folders of this test.
     private static func fitted(_ line: String, to server: Server, _ bed: TestBed) -> String {
       var line = line.replacing(#/ +#.*/#, with: "").replacing(#/^sudo /#, with: "")
       for (words, others) in [
@@ -112,7 +113,7 @@ extension EndToEnd {
       return try await bed.finish(process, [command])
     }
 
-    /// What stands in the blocks of a kind, without prompts.
+    /// The lines in the blocks of a kind, without prompts.
     private static func lines(of document: String, in kind: String) throws -> [String] {
       let text = try String(
         contentsOf: Executables.root.appending(path: document), encoding: .utf8)
@@ -146,7 +147,7 @@ extension EndToEnd {
       #expect(Self.otherDocuments.subtracting(found) == [], "listed, and not there")
     }
 
-    /// The package's file of options has examples: a server takes them.
+    /// The package's options file has examples: a server accepts them.
     @Test func theExamplesOfOptionsAreServes() async throws {
       try await TestBed.run { bed in
         let path = "Server/Packaging/debian/cospool-server.default"

@@ -3,8 +3,8 @@ import Synchronization
 import Testing
 
 extension EndToEnd {
-  /// `kill -9` of daemon, server and agent while a queue drains. `COSPOOL_EXECUTIONS` says how many
-  /// messages (200 in a long run).
+  /// `kill -9` of daemon, server and agent while a queue drains. `COSPOOL_EXECUTIONS` is the number
+  /// of messages (200 in a long run).
   @Suite struct ExecutionKillTests {
     private static let messages =
       ProcessInfo.processInfo.environment["COSPOOL_EXECUTIONS"].flatMap { Int($0) } ?? 24
@@ -48,7 +48,7 @@ extension EndToEnd {
       }
     }
 
-    /// Sends, decides about what waits for a decision, and waits until all of it succeeded.
+    /// Sends, decides about messages that wait for a decision, and waits until all have succeeded.
     private func drain(
       _ agent: ScriptAgent, _ phone: Device, count: Int
     ) async throws -> [String] {
@@ -65,7 +65,7 @@ extension EndToEnd {
         }
         for message in queue
         where ["failed", "unknown", "interrupted"].contains(message.status) {
-          // Another look may find it decided already.
+          // It may have been decided already.
           _ = try await phone.attempt("queue", "retry", message.id)
         }
       }
@@ -76,7 +76,7 @@ extension EndToEnd {
     ) async throws {
       var random = SeededGenerator(seed: seed)
       while !flag.isRaised {
-        // These delays are the fault's own; nothing waits by them.
+        // These delays are part of the fault; nothing waits by them.
         try await Task.sleep(for: .milliseconds(Int.random(in: 500...2_500, using: &random)))
         switch Int.random(in: 0..<4, using: &random) {
         case 0:
@@ -91,7 +91,7 @@ extension EndToEnd {
       }
     }
 
-    /// Those of this test's agent alone: other tests have agents at the same time.
+    /// Only those of this test's agent: other tests have agents at the same time.
     private func killProcesses(of agent: ScriptAgent) {
       for name in (try? FileManager.default.contentsOfDirectory(atPath: "/proc")) ?? [] {
         guard let process = pid_t(name),
@@ -106,7 +106,7 @@ extension EndToEnd {
   }
 }
 
-/// Says that the work is over.
+/// The signal that the work is done.
 private final class DoneFlag: Sendable {
   private let state = Mutex(false)
 

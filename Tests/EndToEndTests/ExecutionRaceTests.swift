@@ -3,8 +3,8 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// A person changes or withdraws a message in the moment in which it starts. `COSPOOL_RACES` says
-  /// how often (1,000 in a long run).
+  /// A user changes or withdraws a message in the moment in which it starts. `COSPOOL_RACES` is the
+  /// number of times (1,000 in a long run).
   @Suite struct ExecutionRaceTests {
     private static let trials =
       ProcessInfo.processInfo.environment["COSPOOL_RACES"].flatMap { Int($0) } ?? 12
@@ -24,7 +24,7 @@ extension EndToEnd {
         try await phone.synchronise()
       }
 
-      /// A message that waits on both devices, behind a pause.
+      /// A message that waits on both devices, in a paused queue.
       func waiting(_ text: String) async throws -> String {
         try await host.cospool("queue", "pause", "-s", "s")
         let id = try await host.send("s", text)
@@ -33,7 +33,7 @@ extension EndToEnd {
         return id
       }
 
-      /// Lets it go on the host while something happens on the phone.
+      /// Resumes it on the host while something happens on the phone.
       func race(
         _ random: inout SeededGenerator, _ arguments: [String]
       ) async throws -> Output {
@@ -41,7 +41,7 @@ extension EndToEnd {
           Int.random(in: 0...40, using: &random), Int.random(in: 0...40, using: &random)
         )
         async let go: Void = {
-          // The delays are the race's own; nothing waits by them.
+          // The delays are part of the race; nothing waits by them.
           try await Task.sleep(for: .milliseconds(early))
           try await host.cospool("queue", "resume", "-s", "s")
         }()
@@ -65,7 +65,7 @@ extension EndToEnd {
             let answer: CancelledAnswer = try output.decoded()
             outcomes[id] = answer.outcomes?.first?.outcome ?? "none"
           } else {
-            // The device knew before it asked, or was told.
+            // The device knew before it asked, or learned it.
             let isTooLate = ["alreadyStarted", #""outcome":"invoked""#].contains {
               "\(output)".contains($0)
             }
@@ -88,7 +88,7 @@ extension EndToEnd {
       }
     }
 
-    /// As a cancel does: what an agent works on stays, and each of the others has an outcome.
+    /// Like a cancel: messages that an agent works on stay, and each of the others has an outcome.
     @Test func clearingSaysOfEachMessageWhetherThatWasInTime() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")

@@ -3,10 +3,10 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// Queues drain: real daemons, a real server, and a script for an agent.
+  /// Queues drain: real daemons, a real server, and a script as the agent.
   @Suite struct ExecutionTests {
-    // S0-1, S0-23 … S0-26, S1-22, S1-27, C-2, C-3: in order, one at a time; without a server the device
-    // decides for itself.
+    // S0-1, S0-23 … S0-26, S1-22, S1-27, C-2, C-3: in order, one at a time; without a server, the
+    // device decides by itself.
     @Test func queueDrainsInOrderWithoutAServer() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -19,7 +19,7 @@ extension EndToEnd {
         }
         try await bed.eventually("all have run", within: 90) { agent.ends().count == 4 }
         #expect(agent.ends() == sent)
-        // None starts before the one in front of it has ended.
+        // None starts before the one before it has ended.
         #expect(agent.turns() == sent.flatMap { ["start \($0)", "end \($0)"] })
         #expect(agent.starts().map(\.attempt) == [1, 1, 1, 1])
         try await bed.eventually("the queue is empty", within: 90) {
@@ -32,7 +32,7 @@ extension EndToEnd {
       }
     }
 
-    /// What an agent makes has the modes that its person wants; what the daemon makes is private.
+    /// Files of an agent have the modes that its user wants; files of the daemon are private.
     @Test(arguments: ["022", "000"]) func agentsHaveTheDaemonsMask(mask: String) async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -61,8 +61,8 @@ extension EndToEnd {
       }
     }
 
-    // S0-27, S0-62 … S0-66, C-3, C-17: ten over night, the fourth fails, and the queue stands; a
-    // retry from another device makes it go on.
+    // S0-27, S0-62 … S0-66, C-3, C-17: ten over night, the fourth fails, and the queue stops; after
+    // a retry from another device it continues.
     @Test func failureStopsTheQueueUntilAnotherDeviceDecides() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -95,15 +95,15 @@ extension EndToEnd {
         try await bed.eventually("the rest has run", within: 90) { agent.ends().count == 10 }
         #expect(agent.ends() == sent)
         #expect(agent.starts()[4] == .init(message: sent[3], attempt: 2, prompt: "prompt 4 fails"))
-        // What failed has ended, too, before anything else starts.
+        // A failed message has ended, too, before anything else starts.
         let turns = sent.flatMap { ["start \($0)", "end \($0)"] }
         #expect(agent.turns() == Array(turns[..<7]) + Array(turns[6...]))
         try await bed.agreement(host, phone)
       }
     }
 
-    /// Ignored signals outlive exec; with this one the ends of agents would be lost, and what ran would
-    /// be tried again.
+    /// Ignored signals survive exec; with this one, the ends of agents would be lost, and messages
+    /// would run again.
     @Test func aDaemonThatInheritsIgnoredEndsOfChildrenStartsOnce() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -126,7 +126,8 @@ extension EndToEnd {
       }
     }
 
-    // A daemon that is told to stop lets its agent end, for a while; then it stops it and says so.
+    // A daemon that has to stop lets its agent end, for a while; then it stops the agent and
+    // reports that.
     @Test func stoppedDaemonLetsItsAgentEnd() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -161,8 +162,8 @@ extension EndToEnd {
       }
     }
 
-    /// The queue goes on over night, whatever stops its daemon; but not for ever with a prompt that ends
-    /// its agent.
+    /// The queue continues over night, whatever stops its daemon, but not for ever with a prompt
+    /// that ends its agent.
     @Test func whatWasCutOffIsTriedAgainWhereItIsSet() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -187,7 +188,7 @@ extension EndToEnd {
       }
     }
 
-    /// Told to stop while it still ends what a killed one left behind, a daemon begins nothing.
+    /// A daemon that has to stop while it still ends the remains of a killed one starts nothing.
     @Test func daemonThatIsStoppedAtItsStartBeginsNothing() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -237,7 +238,7 @@ extension EndToEnd {
       }
     }
 
-    // S1-2, S1-24: while it works, everything else is done as ever.
+    // S1-2, S1-24: while it works, everything else works as usual.
     @Test func anAgentAtWorkBlocksNothingAndIsStopped() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")

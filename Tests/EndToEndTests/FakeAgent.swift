@@ -1,7 +1,7 @@
 import Foundation
 
-/// A known agent's program for tests: a script that notes how it was called, and writes what the real
-/// one would write.
+/// A known agent's program for tests: a script that records its calls, and writes the output of the
+/// real one.
 struct FakeAgent: Sendable {
   /// One call.
   struct Call: Hashable, Sendable {
@@ -29,7 +29,8 @@ struct FakeAgent: Sendable {
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
   }
 
-  /// When Claude Code's limit ends: a midnight within the days that a host waits for at most.
+  /// The end of Claude Code's limit: a midnight within the number of days that a host waits at
+  /// most.
   static let limitEnd = (Int(Date().timeIntervalSince1970) / 86_400 + 2) * 86_400
 
   static func claude(_ bed: TestBed) throws -> FakeAgent {

@@ -2,11 +2,11 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// An agent that a person works with gets prompts from its Stop hook, by the way of all messages.
+  /// An agent that a user works with gets prompts from its Stop hook, like all messages.
   @Suite struct FeedingTests {
-    /// Runs a hook as the agent would.
+    /// Runs a hook like the agent.
     ///
-    /// - Parameter isGoingOn: whether the turn that ends began by a Stop hook.
+    /// - Parameter isGoingOn: whether a Stop hook began the turn that ends.
     private func hook(
       _ name: String, on device: Device, isGoingOn: Bool = false, _ fields: String = #""x":1"#
     ) async throws -> String {
@@ -23,7 +23,7 @@ extension EndToEnd {
         + #""stop_hook_active":\#(isGoingOn),\#(fields)}"#
     }
 
-    /// What the hook says where it has a prompt.
+    /// The hook's output if it has a prompt.
     private func block(_ prompt: String) -> String {
       #"{"decision":"block","reason":"\#(prompt)"}"# + "\n"
     }
@@ -46,7 +46,7 @@ extension EndToEnd {
         #expect(try await hook("Stop", on: device) == block("one"))
         #expect(try await device.message(one).status == "running")
         #expect(try await device.message(two).status == "queued")
-        // The prompt is at work: its text can be neither edited nor withdrawn any more.
+        // The prompt is at work: its text can no longer be edited or withdrawn.
         #expect(!(try await device.attempt("queue", "cancel", one).isSuccess))
         _ = try await hook("PreToolUse", on: device)
         _ = try await hook("PostToolUse", on: device)
@@ -65,7 +65,7 @@ extension EndToEnd {
       }
     }
 
-    /// Its paths stand behind the prompt, and are there until the turn ends.
+    /// Their paths follow the prompt, and exist until the turn ends.
     @Test func aFedAgentIsToldOfTheFiles() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
@@ -98,8 +98,8 @@ extension EndToEnd {
       }
     }
 
-    /// Its person takes over, or leaves, in the middle of a fed turn: that shows, and nothing is sent
-    /// again by itself.
+    /// Its user takes over, or leaves, in the middle of a fed turn: that shows, and nothing is sent
+    /// again automatically.
     @Test func whatIsCutOffWaitsForAPerson() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
@@ -120,7 +120,7 @@ extension EndToEnd {
       }
     }
 
-    /// Its person presses Esc in the middle of a fed turn, and leaves it there.
+    /// Its user presses Esc in the middle of a fed turn, and leaves it there.
     @Test func whatItsPersonStoppedIsInterruptedOnceTheAgentSaysThatItWaits() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
@@ -143,7 +143,7 @@ extension EndToEnd {
       }
     }
 
-    /// The agent's session is closed while its hook waits: what it would have got is for the next one.
+    /// The agent's session is closed while its hook waits: the next session gets the prompt.
     @Test func whatAHookThatIsGoneWouldHaveGotWaits() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
@@ -165,7 +165,8 @@ extension EndToEnd {
       }
     }
 
-    /// The daemon dies while the agent works on what it was fed: nobody knows, and a person decides.
+    /// The daemon dies while the agent works on a fed prompt: its outcome is unknown, and a user
+    /// decides.
     @Test func aDaemonThatDiesDoesNotFeedTwice() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
@@ -179,8 +180,8 @@ extension EndToEnd {
       }
     }
 
-    /// Claude Code ends a turn after eight blocks in a row and drops what the last one said; what it
-    /// would drop stays in the queue.
+    /// Claude Code ends a turn after eight blocks in a row and drops the output of the last; the
+    /// prompt that it would drop stays in the queue.
     @Test func noMoreIsFedInARowThanTheAgentTakes() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)
@@ -201,8 +202,8 @@ extension EndToEnd {
       }
     }
 
-    /// Two hooks of one event, as with other flags in the person's and the project's settings: the
-    /// second one tells the end of a turn that the first one told already.
+    /// Two hooks of one event, as with other flags in the user's and the project's settings: the
+    /// second one reports the end of a turn that the first one has reported.
     @Test(arguments: [false, true])
     func twoHooksOfOneEventGiveOnePrompt(isGoingOn: Bool) async throws {
       try await TestBed.run { bed in
@@ -238,7 +239,7 @@ extension EndToEnd {
       }
     }
 
-    /// A terminal is closed by force: no hook tells it, and nobody waits for ever.
+    /// A terminal is closed by force: no hook reports it, and nothing waits for ever.
     @Test func anAgentThatIsKilledLeavesItsMessageInterrupted() async throws {
       try await TestBed.run { bed in
         let device = try await device(bed)

@@ -71,7 +71,8 @@ extension EndToEnd {
         #expect(try await a.status().lastError != nil)
         #expect(try await b.contents("s") == ["before"])
 
-        // Killed while full: what it had acknowledged is there, and it starts when space returns.
+        // Killed while full: everything acknowledged is there, and it starts when there is space
+        // again.
         try await server.kill()
         try disk.free()
         try await server.start()
@@ -80,7 +81,7 @@ extension EndToEnd {
         try await bed.agreement(a, b)
         #expect(try await b.contents("s") == ["before", text])
 
-        // And without a restart in between.
+        // The same without a restart in between.
         try disk.fill()
         let more = Self.noise(50_000)
         try await b.cospool("send", "-s", "t", more)
@@ -108,7 +109,7 @@ struct SmallDisk: Sendable {
   var path: String
   private var ballast: String { "\(path)/ballast" }
 
-  /// Mounts it; nil, with the reason printed, where this process may not.
+  /// Mounts it; nil, with the reason printed, if this process may not.
   static func mount(in bed: TestBed, name: String, megabytes: Int = 16) async throws -> SmallDisk? {
     let path = bed.path(name)
     try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
@@ -133,7 +134,7 @@ struct SmallDisk: Sendable {
     return disk
   }
 
-  /// Writes until nothing fits any more.
+  /// Writes until nothing more fits.
   func fill() throws {
     let file = open(ballast, O_WRONLY | O_CREAT | O_APPEND, 0o600)
     guard file >= 0 else { throw ProcessFailure("cannot write \(ballast)") }

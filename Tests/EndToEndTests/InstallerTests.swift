@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What `install.sh` takes from where a release is served, and from whom.
+  /// Which sources and signatures of a release `install.sh` accepts.
   @Suite struct InstallerTests {
-    /// A release of one script that says its version, made and sealed as `make dist` does.
+    /// A release with one script that prints its version, made and signed as by `make dist`.
     private static let release = """
       source Tests/Scripts/release.sh
       name=cospool-server-$version-linux-$(uname -m)
@@ -43,7 +43,7 @@ extension EndToEnd {
       FileManager.default.fileExists(atPath: bed.path("target"))
     }
 
-    /// Whoever can write to where a release is served cannot sign what is there.
+    /// An attacker who can write to the place of a release cannot sign its files.
     @Test func whatTheKeyOfReleasesDidNotSignIsNotInstalled() async throws {
       guard Self.has("curl", "xz", "gpg", "gpgv") else { return }
       try await TestBed.run { bed in
@@ -64,7 +64,7 @@ extension EndToEnd {
         let from = ["--from", "file://\(bed.path("out"))"]
         let other = try await install(from + ["--key", bed.path("keys/other.gpg")], in: bed)
         #expect(other.code == 1 && other.standardError.contains("did not sign"), "\(other)")
-        // What was written anew has the right checksum, and no signature.
+        // A file that was written again has the correct checksum, and no signature.
         let sums = bed.path("out/SHA256SUMS")
         let known = try Data(contentsOf: URL(filePath: sums))
         try (known + Data("\n".utf8)).write(to: URL(filePath: sums))
@@ -81,7 +81,8 @@ extension EndToEnd {
       }
     }
 
-    /// An https release may not send root to where everybody on the way chooses what is installed.
+    /// An https release must not redirect root to a place where an attacker on the network chooses
+    /// the files.
     @Test func whatIsAskedForByHTTPSStaysWithHTTPS() async throws {
       guard Self.has("curl", "xz") else { return }
       try await TestBed.run { bed in
@@ -111,7 +112,7 @@ extension EndToEnd {
       }
     }
 
-    /// Serves a folder by http, and by TLS leads there.
+    /// Serves a folder over http, and redirects there over TLS.
     private static let server = """
       import functools, http.server, ssl, sys, threading
       files = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(

@@ -2,7 +2,7 @@ import Foundation
 import LocalAPI
 import Synchronization
 
-/// Counts commands as they start, and tells who waits for the count.
+/// Counts commands as they start, and notifies those who wait for a count.
 final class CommandCounter: Sendable {
   private let state = Mutex<(count: Int, isDone: Bool)>((0, false))
   private let stream: AsyncStream<Int>
@@ -28,7 +28,7 @@ final class CommandCounter: Sendable {
   }
 }
 
-/// Issues commands on one device, and keeps account of what was answered.
+/// Issues commands on one device, and records which were completed.
 struct Author: Sendable {
   var device: Device
   var bed: TestBed
@@ -60,7 +60,7 @@ struct Author: Sendable {
     return ledger
   }
 
-  /// Sends a prompt; half of those that got no answer are sent again under the same id.
+  /// Sends a prompt; half of those without an answer are sent again under the same id.
   private func send(_ number: Int, repeats: Bool) async throws -> Expected {
     let text = "prompt \(number) of \(device.name)"
     // Both devices use the same sessions, each with few enough prompts for the queue's limit.
@@ -75,7 +75,7 @@ struct Author: Sendable {
     return expected
   }
 
-  /// Whether the command was answered; where it was not, waits until the daemon is back.
+  /// Whether the command was completed; if not, waits until the daemon is back.
   private func issue(_ arguments: String...) async throws -> Bool {
     counter.started()
     let output = try await device.attempt(arguments)
@@ -110,7 +110,7 @@ final class Killer: Sendable {
     var next = 5
     for await count in counter.counts(to: 200) where count >= next {
       next = count + Int.random(in: 6...14, using: &random)
-      // Into the middle of a command: this delay is the fault's, nothing waits by it.
+      // In the middle of a command: this delay is part of the fault, and nothing waits by it.
       try await Task.sleep(for: .milliseconds(Int.random(in: 0...60, using: &random)))
       switch Int.random(in: 0..<3, using: &random) {
       case 0:

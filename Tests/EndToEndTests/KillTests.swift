@@ -3,7 +3,7 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// `kill -9` at random moments: a command that answered is done, once, on every device.
+  /// `kill -9` at random moments: a completed command is done, once, on every device.
   @Suite struct KillTests {
     // S1-28.
     @Test func answeredCommandsSurviveKills() async throws {
@@ -48,7 +48,7 @@ extension EndToEnd {
       var found: [String: [QueueList.Message]] = [:]
       for session in Set(ledger.map(\.session)).sorted() {
         let queue = try await device.attempt("queue", "list", "-s", session, "--json")
-        // A session whose only prompt was never answered for may not exist.
+        // A session whose only prompt was never completed may not exist.
         guard queue.isSuccess else { continue }
         let list: QueueList = try queue.decoded()
         #expect(
@@ -83,7 +83,7 @@ struct Expected: Sendable {
 
   var id: String
   var session: String
-  /// What its content may be: more than one where an edit was not answered.
+  /// Its possible contents: more than one if an edit was not completed.
   var contents: Set<String>
   var isAnswered = false
   var cancellation = Cancellation.none

@@ -11,7 +11,7 @@ extension EndToEnd {
         try await a.send("s", "text")
         try await a.synchronise()
         let dump = try await a.dump()
-        // The server goes first: the device hears goAway and waits, without an error.
+        // The server stops first: the device gets `goAway` and waits, without an error.
         #expect(try await server.stop() == .code(0))
         try await bed.eventually("a waits for the server") {
           try await a.status().state != "connected"
@@ -29,8 +29,7 @@ extension EndToEnd {
       }
     }
 
-    /// Whoever reads the logs in the morning sees when what came and went, and a night without a server
-    /// as one line.
+    /// The logs show the times of each connection, and a night without a server as one line.
     @Test func logsSayWhenAConnectionComesAndGoes() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -79,7 +78,7 @@ extension EndToEnd {
         #expect([.code(1), .code(5), .code(75)].contains(exit), "\(process.transcript)")
         #expect(process.standardError.contains(a.data), "\(process.transcript)")
         #expect(try await a.contents("s") == ["text"], "the first one goes on")
-        // A killed daemon's lock does not outlive it.
+        // A killed daemon's lock does not survive it.
         try await a.kill()
         try await second.start()
         #expect(try await second.contents("s") == ["text"])
@@ -108,8 +107,8 @@ extension EndToEnd {
           let attributes = try FileManager.default.attributesOfItem(atPath: folder)
           #expect((attributes[.posixPermissions] as? Int ?? 0) & 0o077 == 0, "\(folder)")
         }
-        // From the moment on in which a file is made, and in a directory that is shared. A daemon
-        // names the modes itself: its agents have the mask of whoever started it.
+        // From the moment in which a file is made, and in a shared directory. A daemon names the
+        // modes itself: its agents have the mask of whoever started it.
         let process = try #require(server.process)
         let status = try String(contentsOfFile: "/proc/\(process.id)/status", encoding: .utf8)
         #expect(status.contains("Umask:\t0077"), "\(process.name)")

@@ -1,7 +1,7 @@
 import Testing
 
 extension EndToEnd {
-  /// The server stored, and the device never heard of it.
+  /// The server stored, and the device never learned of it.
   @Suite struct LostAckTests {
     @Test func nothingIsSentTwiceAfterALostAck() async throws {
       try await TestBed.run { bed in
@@ -52,7 +52,7 @@ extension EndToEnd {
           await proxy.cut()
           try await a.cospool("sync", "now")
         }
-        // So many failures in a row make it wait long; asking it ends the wait.
+        // After so many failures in a row, it waits long; asking it ends the wait.
         try await bed.eventually("a is connected again") {
           try await a.cospool("sync", "now")
           return try await a.status().state == "connected"

@@ -28,7 +28,7 @@ extension EndToEnd {
         let devices = try await moved.command(["devices", "--json"]).succeeded()
         #expect(devices.standardOutput.components(separatedBy: "\"id\"").count == 3)
 
-        // Over a restart, too.
+        // Also after a restart.
         try await a.stop()
         try await a.start()
         try await a.send("s", "after a restart")
@@ -93,7 +93,7 @@ extension EndToEnd {
       }
     }
 
-    /// One of two workspaces goes to a machine of its own, as OPERATIONS.md says.
+    /// One of two workspaces moves to another machine, as OPERATIONS.md describes.
     @Test func aWorkspaceGoesToAnotherServerWithItsFiles() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -116,7 +116,7 @@ extension EndToEnd {
         _ = try await moved.command(["workspace", "delete", "other", "--yes"]).succeeded()
         try await moved.start()
 
-        // What is done in the meantime goes along with the devices.
+        // The devices bring the changes made meanwhile.
         try await a.cospool("send", "-s", "s", "--attach", bed.path("late"), "meanwhile")
         try await bed.agreement(a, b)
         for device in [a, b] { try await device.cospool("server", "move", moved.url) }
@@ -161,7 +161,7 @@ extension EndToEnd {
         try await a.stop()
         try await a.start()
 
-        // Its queues belong to a workspace, and get into no other.
+        // Its queues belong to a workspace, and cannot get into another one.
         let other = try await a.attempt(
           "pair", server.url, try await server.code(workspace: "other"))
         #expect(other.code == 1, "\(other)")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// What a device is told that was away, or whose server died, with real processes.
+  /// Notifications of a device that was away, or whose server died, with real processes.
   @Suite struct NotificationFlowTests {
     private struct List: Decodable {
       var notifications: [Item]
@@ -24,7 +24,7 @@ extension EndToEnd {
       return list.notifications
     }
 
-    /// An agent of the host works in a session and is done, as its hooks tell.
+    /// An agent of the host works in a session and is done, as its hooks report.
     private func work(in session: String, on host: Device) async throws {
       try await host.send(session, "begin")
       for event in ["UserPromptSubmit", "Stop"] {
@@ -59,13 +59,13 @@ extension EndToEnd {
           told.filter { $0.category == "TASK_COMPLETE" }.map(\.session) == ["one", "two", "three"])
         #expect(!told.contains { !$0.missed })
         #expect(Set(told.map(\.id)).count == told.count)
-        // Told once: neither a restart nor another connection tells it again.
+        // Notified once: neither a restart nor another connection repeats it.
         try await phone.cospool("notifications", "dismiss")
         try await phone.kill()
         try await phone.start()
         try await phone.synchronise()
         #expect(try await notifications(phone).isEmpty)
-        // S0-28: where its agents work the person is told, too; each once, by the same names.
+        // S0-28: the host notifies its user, too; each once, by the same names.
         let own = try await notifications(host).filter { $0.category == "TASK_COMPLETE" }
         #expect(own.map(\.session) == ["one", "two", "three"])
         #expect(Set(own.map(\.id)).isSubset(of: Set(told.map(\.id))))

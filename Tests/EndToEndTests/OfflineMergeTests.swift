@@ -29,7 +29,7 @@ extension EndToEnd {
         try await a.cospool("thread", "move", "search-api", "--to", "1")
         try await b.cospool("thread", "move", "login-page", "--to", "2")
         #expect(try await a.dump() != b.dump())
-        // Which message is here alone is said of each.
+        // Each message that is only on this device is marked.
         let waiting = try await a.cospool("queue", "list", "-s", "search-api")
         #expect(waiting.contains("[on this device only] Add an index"), "\(waiting)")
         #expect(!waiting.contains("[on this device only] Profile the query"), "\(waiting)")

@@ -34,8 +34,8 @@ extension EndToEnd {
       return String(decoding: data, as: UTF8.self).split(separator: "\n").map(String.init)
     }
 
-    /// The second answer is lost on its way: the list of messages tells what became of the prompt, and
-    /// it is not sent again.
+    /// The second answer is lost on its way: the list of messages has the outcome of the prompt,
+    /// and it is not sent again.
     @Test func promptsRunInOneConversationEachOnce() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -56,7 +56,7 @@ extension EndToEnd {
       }
     }
 
-    /// S-23: its server lets in whoever knows the password that both were started with.
+    /// S-23: its server accepts requests with the password with which both were started.
     @Test func aServerWithAPasswordIsToldIt() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -77,8 +77,8 @@ extension EndToEnd {
       }
     }
 
-    /// It serves each request from the instance of the folder that it names: also the second prompt,
-    /// a lost answer, events and requests for leave are of the project's.
+    /// It serves each request from the instance of the folder that the request names: the second
+    /// prompt, a lost answer, events and permission requests also belong to the project.
     @Test func aSessionWithAProjectWorksThere() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -130,7 +130,7 @@ extension EndToEnd {
       }
     }
 
-    /// A connection that is dead without saying so: the list of messages tells that the turn is over.
+    /// A dead connection that nothing reports: the list of messages shows that the turn has ended.
     @Test func anAnswerThatNeverComesIsLookedFor() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")
@@ -144,7 +144,7 @@ extension EndToEnd {
       }
     }
 
-    /// The limit of time counts from the beginning, not from the prompt on.
+    /// The time limit counts from the beginning, not from the prompt.
     @Test func aServerThatDoesNotAnswerRunsIntoTheLimit() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")

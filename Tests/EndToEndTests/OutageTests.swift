@@ -3,7 +3,8 @@ import LocalAPI
 import Testing
 
 extension EndToEnd {
-  /// Turns and their servers, with real daemons: what runs goes on, and ends where somebody wants it.
+  /// Turns and their servers, with real daemons: running turns continue, and end if a user wants
+  /// it.
   @Suite struct OutageTests {
     private static func bench(
       _ bed: TestBed
@@ -21,7 +22,7 @@ extension EndToEnd {
       return (server, a, b, agent, message)
     }
 
-    // M1, M2: the server goes and comes back; the turn is stopped from the other device.
+    // M1, M2: the server goes away and returns; the turn is stopped from the other device.
     @Test func aTurnOutlivesItsServerAndIsStoppedFromAnotherDevice() async throws {
       try await TestBed.run { bed in
         let (server, a, b, agent, message) = try await OutageTests.bench(bed)
@@ -70,7 +71,7 @@ extension EndToEnd {
       }
     }
 
-    // It never reports: every device says so, and how to go on.
+    // It never reports: every device shows that, and how to continue.
     @Test func theTurnOfADeviceThatWasRemovedIsTakenOver() async throws {
       try await TestBed.run { bed in
         let (server, _, b, _, message) = try await OutageTests.bench(bed)
@@ -105,13 +106,14 @@ extension EndToEnd {
         try await bed.eventually("it is unknown everywhere", within: 90) {
           try await b.message(message).status == "unknown"
         }
-        // Its agent has gone on, and no daemon knew of it.
+        // Its agent has continued, and no daemon knew of it.
         try Data().write(to: URL(filePath: agent.folder + "/go"))
         #expect(agent.starts().count == 1)
       }
     }
 
-    // The host slept while the message was let out to it and cancelled: it does not keep the session.
+    // The host slept while the message was granted to it and cancelled: it does not keep the
+    // session.
     @Test func whatWasCancelledBeforeItBeganKeepsNoSession() async throws {
       try await TestBed.run { bed in
         let (_, a, b, agent, _) = try await OutageTests.bench(bed)

@@ -4,7 +4,7 @@ import Testing
 extension EndToEnd {
   /// Packages and units, made from the executables of the tests.
   @Suite struct PackagingTests {
-    /// Files of an installation, and that it leaves those of others alone.
+    /// The files of an installation, which does not change files of others.
     @Test func anInstallationHasAllThatBelongsToIt() async throws {
       try await TestBed.run { bed in
         let root = bed.path("root")
@@ -65,7 +65,7 @@ extension EndToEnd {
       var packages: [Part]
     }
 
-    /// systemd finds nothing wrong with the units, and little that the server's leaves open.
+    /// systemd finds no fault in the units, and little that the server's unit leaves open.
     @Test func unitsAreAcceptedAndTheServersIsConfined() async throws {
       guard FileManager.default.isExecutableFile(atPath: "/usr/bin/systemd-analyze") else { return }
       try await TestBed.run { bed in
@@ -90,7 +90,8 @@ extension EndToEnd {
       }
     }
 
-    /// What runs after a backup is another's program with the server's account: it has no more rights than the server.
+    /// The command after a backup runs a foreign program with the server's account: it has no more
+    /// permissions than the server.
     @Test func backupsAreConfinedAsTheServerIs() async throws {
       let folder = Executables.root.appending(path: "Server/Packaging")
       let unit = try String(
@@ -109,7 +110,7 @@ extension EndToEnd {
           #expect(lines.contains(word), "\(word)")
         }
         #expect(unit.contains("\nStateDirectory=cospool-server cospool-backup\n"))
-        // Started by a person's word alone.
+        // Only a user starts it.
         #expect(!unit.contains("[Install]") && timer.contains("\nWantedBy=timers.target\n"))
         let start = try #require(lines.first { $0.hasPrefix("ExecStart=") })
         for name in ["COSPOOL_BACKUP_THEN", "COSPOOL_BACKUP_OPTIONS"] {
@@ -140,7 +141,7 @@ extension EndToEnd {
       return try await bed.finish(process, words)
     }
 
-    /// The unit that the package of the device brings, and the one that `cospool service install` writes.
+    /// The unit in the package of the device, and the one that `cospool service install` writes.
     @Test func bothUnitsOfTheDaemonAgree() async throws {
       try await TestBed.run { bed in
         let packaged = try String(
@@ -157,7 +158,8 @@ extension EndToEnd {
       }
     }
 
-    /// What the image and compose.yaml start is there: `make dist-check` runs it in the image's root.
+    /// The commands of the image and of compose.yaml exist: `make dist-check` runs them in the
+    /// image's root.
     @Test func containersStartWhatTheServerTakes() async throws {
       try await TestBed.run { bed in
         let folder = Executables.root.appending(path: "Server/Packaging")
@@ -174,7 +176,8 @@ extension EndToEnd {
         #expect(try await words("entrypoint") == [program])
         #expect(try await words("health") == [program, "health"])
         #expect(try await bed.run("cospool-server", ["health", "--help"]).isSuccess)
-        // Unencrypted on all addresses is said where a proxy stands in front, and never by default.
+        // Only the configuration behind a proxy listens unencrypted on all addresses, never the
+        // default.
         #expect(try await words("command") == ["serve"])
         for kind in ["command", "compose"] {
           let command = try await words(kind)
@@ -184,7 +187,7 @@ extension EndToEnd {
             ["service", "install", "--user", "--dry-run", "--"] + command.dropFirst())
           #expect(checked.isSuccess, "\(kind): \(checked)")
         }
-        // Caddy comes to the port that nobody changes.
+        // Caddy connects to the port that nobody changes.
         #expect(try text("Caddyfile").contains("{$COSPOOL_HOST} {\n\treverse_proxy server:7420\n"))
         #expect(try text("Dockerfile").contains("EXPOSE 7420\n"))
         let compose = try text("compose.yaml")
@@ -194,7 +197,7 @@ extension EndToEnd {
       }
     }
 
-    /// A served release is checked and unpacked; one that is damaged is not.
+    /// A served release is checked and unpacked; a damaged one is not.
     @Test func theInstallerChecksWhatItInstalls() async throws {
       guard ["/usr/bin/curl", "/usr/bin/xz"].allSatisfy(FileManager.default.isExecutableFile) else {
         return
@@ -212,7 +215,7 @@ extension EndToEnd {
         #expect(said.isSuccess && said.standardOutput.contains("would run"), "\(said)")
         #expect(said.standardOutput.hasSuffix("next: \(bed.path("target/bin/cospool")) setup\n"))
         #expect(!FileManager.default.fileExists(atPath: bed.path("target")))
-        // Of whatever umask root has, others run what is installed.
+        // Whatever root's umask is, others can run the installed programs.
         let closed = ["-c", "umask 077; exec sh \"$@\"", "sh"] + words + target + ["--server"]
         let done = try await bed.finish(
           try bed.launch("/bin/sh", closed, name: "install.sh"), closed)
@@ -226,7 +229,7 @@ extension EndToEnd {
           bed.path("target/bin/cospool-server"), ["--version"], name: "installed")
         #expect(try await bed.finish(version, []).isSuccess)
 
-        // One that runs is replaced, and goes on.
+        // A running one is replaced, and continues.
         let serving = try bed.launch(
           bed.path("target/bin/cospool-server"),
           ["serve", "--port", "0", "--data", bed.path("data")], name: "serving")
@@ -236,7 +239,7 @@ extension EndToEnd {
         serving.send(SIGTERM)
         #expect(try await serving.ended() == .code(0))
 
-        // What is to be had against what is installed.
+        // The available version against the installed one.
         func check(_ prefix: String) async throws -> Output {
           try await install(["--prefix", bed.path(prefix), "--server", "--check"])
         }

@@ -2,9 +2,10 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// S-31: while the daemon is started anew, nobody else gets the page's port.
+  /// S-31: while the daemon restarts, no other program gets the page's port.
   @Suite struct PagePortTests {
-    /// A service manager as systemd is: it keeps what it is given, and passes it to the next process.
+    /// A service manager like systemd: it keeps the given socket, and passes it to the next
+    /// process.
     private static let manager = #"""
       import array, os, signal, socket, subprocess, sys
       folder, cospoold, cospool, data = sys.argv[1:]

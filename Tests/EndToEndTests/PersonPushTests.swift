@@ -3,8 +3,8 @@ import PushTestSupport
 import Testing
 
 extension EndToEnd {
-  /// An address that is the person's and no device's: with one machine, on which everything runs
-  /// and stays connected, the phone hears of what waits there, unless somebody sits before it.
+  /// An address of the user, and of no device: with one machine, on which everything runs and stays
+  /// connected, the phone gets its notifications, unless somebody sits in front of it.
   @Suite struct PersonPushTests {
     private struct Targets: Decodable {
       struct Target: Decodable {
@@ -40,7 +40,7 @@ extension EndToEnd {
         try await laptop.send("api", "begin")
         try await laptop.synchronise()
 
-        // What ended while somebody looked was seen.
+        // Events that ended while somebody looked were seen.
         try await desk.cospool("notifications", "visible", "--for", "3600")
         for event in ["UserPromptSubmit", "Stop"] { try await tell(laptop, event) }
         try await bed.eventually("the desk shows it", within: 60) {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// Known agents: real daemons, and programs that write what the real ones write.
+  /// Known agents: real daemons, and programs that write the output of the real ones.
   @Suite struct PresetAgentTests {
     private func eventually(
       _ status: String, _ message: String, on device: Device, _ bed: TestBed
@@ -28,7 +28,7 @@ extension EndToEnd {
             .init(arguments: words, prompt: "first"),
             .init(arguments: words + " --resume conv-1", prompt: "go on"),
           ])
-        // After a restart too.
+        // Also after a restart.
         try await device.stop()
         try await device.start()
         let third = try await device.send("s", "and on")
@@ -55,7 +55,7 @@ extension EndToEnd {
           try await device.message(lied).lastError
             == "The agent ended without a result (exit code 0).")
         #expect(agent.calls().map(\.prompt) == ["this fails", "this lies"])
-        // A person decides, and the queue goes on.
+        // A user decides, and the queue continues.
         try await device.cospool("queue", "skip", failed)
         try await eventually("succeeded", behind, on: device, bed)
         try await device.cospool("config", "set", "agentTimeout", "1")

@@ -4,7 +4,7 @@ import PushTestSupport
 import Testing
 
 extension EndToEnd {
-  /// The four flows of a phone that is away: a live status begins, an approval is pushed, it is
+  /// The four flows of an absent phone: a live status begins, an approval is pushed, it is
   /// answered, and what a push could not bring comes over the connection. Real processes, and a
   /// stand-in for Apple's service over HTTP/2 and TLS.
   @Suite struct PushFlowTests {
@@ -12,7 +12,7 @@ extension EndToEnd {
     private static let alertToken = String(repeating: "0123456789abcdef", count: 4)
     private static let startToken = String(repeating: "fedcba9876543210", count: 4)
 
-    /// A host with an agent, a phone that is away and has tokens, a tablet that answers.
+    /// A host with an agent, an absent phone with tokens, a tablet that answers.
     private struct Scene {
       var bed: TestBed
       var server: Server
@@ -58,7 +58,7 @@ extension EndToEnd {
         ).succeeded()
       }
 
-      /// The agent's hook asks for leave, and waits.
+      /// The agent's hook asks for permission, and waits.
       func ask() throws -> ChildProcess {
         try bed.start(
           "cospool",
@@ -112,7 +112,7 @@ extension EndToEnd {
           try await scene.tablet.task("api")?.status == "processing"
         }
         #expect(apns.faults == [])
-        // Details are off: what the agent wanted to do stays among the devices.
+        // Details are off: the agent's request stays among the devices.
         #expect(
           !apns.requests.contains { String(decoding: $0.body, as: UTF8.self).contains("planted") })
       }

@@ -2,12 +2,12 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// The sessions in the documents are what really happens: their commands are run one after the
-  /// other, and what they print is compared. Ids, times, paths and addresses are each run's own; the
-  /// document's server has a certificate.
+  /// The sessions in the documents are real: their commands run one after the other, and their
+  /// output is compared. Ids, times, paths and addresses differ in each run; the document's server
+  /// has a certificate.
   @Suite struct ReadmeSessionTests {
     struct Step {
-      /// Before the prompt; empty where the document has one machine.
+      /// Before the prompt; empty if the document has one machine.
       var device: String
       var command: String
       var output: [String]
@@ -51,7 +51,7 @@ extension EndToEnd {
           let isEndless = command.contains(" -N ")
           if isEndless { command.replace(" -N ", with: " -N --max-time 3 ") }
           if command.contains("cospool status") {
-            // Who reads on has typed slower than this.
+            // Readers type more slowly than this.
             try await bed.eventually("the other device has everything") {
               !(try await device.cospool("status")).contains("catching up")
             }
@@ -75,8 +75,8 @@ extension EndToEnd {
       }
     }
 
-    /// What a new user types in one night: two machines, three agents. Something fails, something asks,
-    /// a machine dies. At most 20 commands, and nobody types an id as programs write it.
+    /// What a new user types in one night: two machines, three agents. Something fails, something
+    /// asks, a machine dies. At most 20 commands, and no full ids.
     @Test func aNightOfTwoMachinesAndThreeAgents() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -107,7 +107,7 @@ extension EndToEnd {
         _ = try await at(laptop, "session", "host", "release", "this")
         _ = try await at(desk, "session", "host", "docs", "this")
 
-        // What asks on the laptop is allowed at the desk.
+        // The request on the laptop is approved at the desk.
         try await bed.eventually("it asks, and it failed", within: 90) {
           let picture = try await desk.cospool("overview")
           return picture.contains("git push") && picture.contains("stopped: needs you")
@@ -122,10 +122,10 @@ extension EndToEnd {
         }
         #expect(agents[desk.name]?.starts().map(\.prompt) == ["write the handbook"])
 
-        // The laptop dies; the desk takes the session over and tries what failed again.
+        // The laptop dies; the desk takes the session over and tries the failed message again.
         try await desk.synchronise()
         try await laptop.kill()
-        // What it had begun is hidden no more: somebody has to see to it.
+        // Its unfinished thread is no longer hidden: a user has to decide.
         try await bed.eventually("its threads show", within: 90) {
           try await desk.cospool("thread", "list", "--all").contains("locked") == false
         }
@@ -188,7 +188,7 @@ extension EndToEnd {
       line.matches(of: #/\b[0-9a-f]{8}\b/#).map { String($0.output) }
     }
 
-    /// The command with the ids of this run in place of those in the text.
+    /// The command with the ids of this run instead of those in the text.
     private static func translated(_ command: String, ids: [String: String]) -> String {
       command.split(separator: " ", omittingEmptySubsequences: false).map { word in
         word.split(separator: "/", omittingEmptySubsequences: false).map { part in

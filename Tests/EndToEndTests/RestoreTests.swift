@@ -104,7 +104,7 @@ extension EndToEnd {
         try await bed.agreement(a, b)
         try await a.cospool("queue", "edit", kept, "a, edited after the backup")
         try await bed.agreement(a, b)
-        // A is away, so that B must bring A's operations back too.
+        // A is away, so that B must also restore A's operations.
         try await a.stop()
         try await server.stop()
         try FileManager.default.removeItem(atPath: server.data)
@@ -126,8 +126,8 @@ extension EndToEnd {
       }
     }
 
-    /// One device is connected while the server of yesterday comes back; another is away with
-    /// unsent work and with what only it and the lost log had.
+    /// One device is connected while yesterday's server returns; another is away with unsent work,
+    /// and with data that only it and the lost log had.
     @Test func yesterdaysServerMeetsDevicesThatWereOnlineAndOffline() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -151,7 +151,7 @@ extension EndToEnd {
         try FileManager.default.removeItem(atPath: server.data)
         try FileManager.default.copyItem(atPath: bed.path("backup"), toPath: server.data)
         try await server.start()
-        // Somebody writes to the server of yesterday before anyone brings back today.
+        // Somebody writes to yesterday's server before any device restores today's data.
         let c = try await bed.device("c", of: server)
         try await c.send("s", "c, new")
         try await b.send("s", "b, after the restore")
@@ -202,8 +202,8 @@ extension EndToEnd {
       }
     }
 
-    /// The disk forgets what was written last though the server had it: what a disk without
-    /// barriers does when its power goes.
+    /// The disk forgets the latest writes although the server had them, as a disk without barriers
+    /// does after a power failure.
     @Test func aLostTailOfTheFileAfterAKillComesBack() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -212,7 +212,7 @@ extension EndToEnd {
         )
         try await a.send("s", "kept")
         try await bed.agreement(a, b)
-        // From here on everything stands in the journal.
+        // From here on, everything is in the journal.
         try await a.stop()
         try await a.start()
         try await a.send("s", "in the tail, 1")
@@ -277,8 +277,8 @@ extension EndToEnd {
       }
     }
 
-    /// Stops the server and looks into its log: every operation id is logged once, and each
-    /// replica's numbers follow on what the log had of it.
+    /// Stops the server and examines its log: every operation id is logged once, and each replica's
+    /// numbers follow those that the log had of it.
     private func expectDistinctOperations(_ server: Server) async throws {
       try await server.stop()
       let path = "\(server.data)/cospool.sqlite"
@@ -307,7 +307,7 @@ extension EndToEnd {
 
 /// Copies and damage.
 enum Files {
-  /// Copies the database with its journal, and nothing else, over what is there.
+  /// Copies the database with its journal, and nothing else, over the existing one.
   static func copyDatabase(from source: String, to target: String) throws {
     let files = FileManager.default
     try files.createDirectory(atPath: target, withIntermediateDirectories: true)
@@ -322,7 +322,7 @@ enum Files {
     }
   }
 
-  /// Overwrites every page but the first, and the journal goes.
+  /// Overwrites every page but the first, and removes the journal.
   static func corrupt(_ path: String) throws {
     for suffix in ["-wal", "-shm"] {
       // A daemon that stopped cleanly leaves none.
@@ -337,7 +337,7 @@ enum Files {
     try file.write(contentsOf: bytes)
   }
 
-  /// The files in `folder` whose name starts with `prefix` and that hold exactly `bytes`.
+  /// The files in `folder` whose name starts with `prefix` and whose contents are exactly `bytes`.
   static func named(_ prefix: String, in folder: String, holding bytes: Data) throws -> [String] {
     let walker = FileManager.default.enumerator(atPath: folder)
     return (walker?.compactMap { $0 as? String } ?? [])

@@ -1,8 +1,8 @@
 import Foundation
 
-/// An agent for tests: a script that notes what it gets, then does what the prompt says.
+/// An agent for tests: a script that records its input, then does what the prompt says.
 struct ScriptAgent: Sendable {
-  /// What it was started with.
+  /// The input of a start.
   struct Start: Hashable, Sendable {
     var message: String
     var attempt: Int
@@ -11,7 +11,7 @@ struct ScriptAgent: Sendable {
 
   let folder: String
 
-  /// Writes the script; its files are in a folder of their own.
+  /// Writes the script; its files are in their own folder.
   init(_ bed: TestBed, name: String = "agent") throws {
     folder = bed.path(name)
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
@@ -46,7 +46,7 @@ struct ScriptAgent: Sendable {
     try await device.cospool("config", "set", "command", "\(path) {}")
     try await device.cospool("config", "set", "maxQueueSize", "1000")
     for (name, value) in settings { try await device.cospool("config", "set", name, value) }
-    // Some settings count from the next start on.
+    // Some settings apply from the next start on.
     if !settings.isEmpty {
       try await device.stop()
       try await device.start()
@@ -58,9 +58,9 @@ struct ScriptAgent: Sendable {
     }
   }
 
-  /// Lets prompts go on that are stuck.
+  /// Lets stuck prompts continue.
   func letGo() { _ = FileManager.default.createFile(atPath: folder + "/go", contents: nil) }
-  /// Lets prompts succeed that fail.
+  /// Lets failing prompts succeed.
   func mend() { _ = FileManager.default.createFile(atPath: folder + "/works", contents: nil) }
 
   /// Every start, in order.

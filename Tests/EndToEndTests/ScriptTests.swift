@@ -14,13 +14,13 @@ extension EndToEnd {
       }
     }
 
-    /// What people of other products reported, as shell commands.
+    /// Problems that users of other products reported, as shell commands.
     @Test func whatPeopleReportedGoesAsTheyExpect() async throws {
       try await TestBed.run { bed in
         let process = try script("intent.sh", in: bed)
         #expect(try await process.ended(within: 240) == .code(0), "\(process.transcript)")
         for report in ["F1", "F2", "F3", "F4", "F12"] {
-          #expect(process.standardOutput.contains("\(report): as a person expects"))
+          #expect(process.standardOutput.contains("\(report): as users expect"))
         }
       }
     }
@@ -56,7 +56,7 @@ extension EndToEnd {
         _ = try await process.line(holding: "Ctrl-C stops both.", within: 60)
         let printed = process.standardOutput.split(separator: "\n").filter { $0.hasPrefix("  ") }
         #expect(printed.count >= 8)
-        // A person types the code that the third command of the second part printed.
+        // A user types the code that the third command of the second part printed.
         let paste = printed.map { $0.replacing(" CODE ", with: " \"$code\" ") }.map { line in
           line.contains("cospool-server pair")
             ? "code=$(\(line) | grep -o '[A-Z]\\{4\\}-[A-Z]\\{4\\}' | head -n 1)" : line
@@ -74,7 +74,7 @@ extension EndToEnd {
 
         process.send(SIGINT)
         #expect(try await process.ended() == .code(0), "\(process.transcript)")
-        // A second time: the data are there, and the device is still paired.
+        // A second time: the data exists, and the device is still paired.
         process = try script("run.sh", in: bed, port: port)
         _ = try await process.line(holding: "Ctrl-C stops both.", within: 60)
         let device = Device(bed, "device", data: "\(bed.path("run"))/device")

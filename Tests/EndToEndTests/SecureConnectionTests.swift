@@ -40,7 +40,7 @@ extension EndToEnd {
         #expect(status.contains(#/data .* MiB free on the disk/#), "\(status)")
         #expect(status.contains(#/daemon .* up for \d/#), "\(status)")
         try await a.stop()
-        // Without the root it says why, and the queues go on working.
+        // Without the root it shows the reason, and the queues still work.
         try await a.start()
         try await bed.eventually("it says that the certificate is not trusted") {
           try await a.status().lastError?.contains("not trusted") ?? false
@@ -97,7 +97,7 @@ extension EndToEnd {
         #expect(
           ill.standardOutput.contains(#"{"code":"certificateDays","fix":"Ask the server's"#),
           "\(ill)")
-        // The server reads new files by itself.
+        // The server reloads changed files automatically.
         try install("localhost")
         try await bed.eventually("the device is connected again") {
           try await a.status().outgoing == 0

@@ -11,7 +11,7 @@ final class Server: Sendable {
 
   /// - Parameters:
   ///   - port: 0 lets the system choose.
-  ///   - options: more of what an owner says.
+  ///   - options: additional options.
   init(_ bed: TestBed, data: String? = nil, port: Int = 0, options: [String] = []) {
     self.bed = bed
     self.options = options

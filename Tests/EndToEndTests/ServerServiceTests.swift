@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// `cospool-server service`, before a systemctl that writes down how it is called; and root's commands.
+  /// `cospool-server service`, with a systemctl that records its calls; and root's commands.
   @Suite struct ServerServiceTests {
     private func server(
       _ arguments: [String], in bed: TestBed, environment: [String: String]? = nil
@@ -57,7 +57,7 @@ extension EndToEnd {
       }
     }
 
-    /// HOME says where a person's units lie, as for all other programs.
+    /// HOME is the folder of a user's units, as for all other programs.
     @Test func aPersonsUnitLiesInTheirHome() async throws {
       try await TestBed.run { bed in
         try program("systemctl", "exit 0", in: bed)
@@ -83,7 +83,7 @@ extension EndToEnd {
         let install = ["service", "install", "--user", "--", "--port"]
         let unit = bed.path("config/systemd/user/cospool-server.service")
         try program("journalctl", "echo 'the port is in use'", in: bed)
-        // Port 7501 is another's.
+        // Another program has port 7501.
         try program(
           "systemctl",
           """
@@ -107,13 +107,13 @@ extension EndToEnd {
             "--user reset-failed cospool-server.service",
           ])
 
-        // What ran before runs again.
+        // The former service runs again.
         #expect(try await server(install + ["7500"], in: bed).isSuccess)
         let text = try String(contentsOfFile: unit, encoding: .utf8)
         _ = try called()
         try FileManager.default.removeItem(atPath: bed.path("programs/journalctl"))
         let again = try await server(install + ["7501"], in: bed)
-        #expect(again.code == 1 && again.standardError.contains("as it was before"), "\(again)")
+        #expect(again.code == 1 && again.standardError.contains("was restored"), "\(again)")
         #expect(again.standardError.contains("service logs --user"), "\(again)")
         #expect(try String(contentsOfFile: unit, encoding: .utf8) == text)
         #expect(
@@ -143,7 +143,7 @@ extension EndToEnd {
       }
     }
 
-    /// The unit does not work in the folder of whoever writes it.
+    /// The unit does not run in the folder of the user who writes it.
     @Test func filesOfServeAreNamedFromTheRootOn() async throws {
       try await TestBed.run { bed in
         try program("systemctl", "exit 0", in: bed)

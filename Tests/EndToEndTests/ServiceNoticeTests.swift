@@ -3,7 +3,7 @@
   import Testing
 
   extension EndToEnd {
-    /// What the daemon and the server tell the service manager that starts them.
+    /// The reports of the daemon and the server to the service manager that starts them.
     @Suite struct ServiceNoticeTests {
       @Test(arguments: ["cospoold", "cospool-server"])
       func readinessLifeAndStopAreTold(program: String) async throws {
@@ -25,7 +25,7 @@
         }
       }
 
-      /// Programs that agents start would tell it things about the daemon.
+      /// Otherwise, programs that agents start could report about the daemon.
       @Test func agentsDoNotInheritTheManager() async throws {
         try await TestBed.run { bed in
           let manager = try Manager(path: bed.path("notify"))

@@ -19,7 +19,7 @@ extension EndToEnd {
       func step(_ name: String) -> Step? { steps.first { $0.step == name } }
     }
 
-    /// A person's machine: a home, and a folder of programs that is all of their PATH.
+    /// A user's machine: a home, and a folder of programs that is the whole PATH.
     private struct Person {
       let bed: TestBed
       var home: String { bed.path("home") }
@@ -32,7 +32,7 @@ extension EndToEnd {
           try FileManager.default.createDirectory(
             atPath: folder, withIntermediateDirectories: true)
         }
-        // What goes on by itself is no child of the test's.
+        // Programs that continue by themselves are not children of the test.
         bed.atEnd {
           for name in ["cospool", "cospool-server"] {
             let text = try? String(contentsOfFile: bed.path("started-" + name), encoding: .utf8)
@@ -55,7 +55,7 @@ extension EndToEnd {
         return try await bed.finish(process, arguments)
       }
 
-      /// Runs it, and notes what it started.
+      /// Runs it, and records what it started.
       func setup(_ arguments: String...) async throws -> (Output, Report) {
         let words = ["setup", "--json", "--yes"] + arguments
         let process = try bed.launch(
@@ -137,7 +137,7 @@ extension EndToEnd {
         let person = try Person(bed)
         try FileManager.default.createDirectory(
           atPath: person.data, withIntermediateDirectories: true)
-        // As one wrote that ran before the machine started anew.
+        // As if written before the machine restarted.
         try Data("listening on ws://127.0.0.1:1\n".utf8).write(
           to: URL(filePath: person.data + "/cospool-server.log"))
         let (output, report) = try await person.setup(
@@ -148,7 +148,7 @@ extension EndToEnd {
         #expect(pair.what.contains("ws://127.0.0.1:") && pair.what.contains("in sync"), "\(output)")
         #expect(pair.fix?.contains("cospool-server serve --port") == true, "\(output)")
 
-        // After a reboot neither runs; the same command has both again, at the same address.
+        // After a reboot neither runs; the same command starts both again, at the same address.
         for name in ["cospool", "cospool-server"] {
           let text = try String(contentsOfFile: bed.path("started-" + name), encoding: .utf8)
           let id = try #require(pid_t(text))
@@ -165,7 +165,7 @@ extension EndToEnd {
       }
     }
 
-    /// Each time, not the first time alone: the database is not there any more then.
+    /// Every time, not only the first time, although the database does not exist any more then.
     @Test func aServerWhoseDatabaseWasSetAsideIsNamedEachTime() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
@@ -202,7 +202,7 @@ extension EndToEnd {
       }
     }
 
-    /// A systemctl that does what the unit says.
+    /// A systemctl that carries out the unit.
     @Test func whereThereIsSystemdItStartsAService() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
@@ -238,7 +238,7 @@ extension EndToEnd {
       }
     }
 
-    /// It holds its lock, and its socket takes connections.
+    /// It holds its lock, and its socket accepts connections.
     @Test func aDaemonThatHangsIsNamedWithinSeconds() async throws {
       try await TestBed.run { bed in
         let person = try Person(bed)
@@ -257,7 +257,7 @@ extension EndToEnd {
         #expect(second.step("pair") == nil, "\(hung)")
         let doctor = try await person.cospool("doctor", "--json")
         #expect(doctor.standardOutput.contains("kill -KILL \(id);"), "\(doctor)")
-        // As it is told.
+        // As the advice says.
         try #require(kill(try #require(pid_t(told)), SIGKILL) == 0)
         let (again, third) = try await person.setup("--no-service")
         #expect(third.step("daemon")?.state == "done", "\(again)")

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// A session that the executor runs, and where a person works with an agent as well.
+  /// A session that the executor runs, and in which a user also works with an agent.
   @Suite struct SharedSessionTests {
     private func hook(_ name: String, on device: Device) async throws {
       let event = #"{"session_id":"live","cwd":"/src/shop","hook_event_name":"\#(name)"}"#
@@ -12,7 +12,7 @@ extension EndToEnd {
       #expect(output.standardError == "")
     }
 
-    /// The person begins while the executor's turn runs: the next one waits for both.
+    /// The user begins while the executor's turn runs: the next one waits for both.
     @Test func whatAPersonBeginsDuringATurnIsWaitedFor() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "a")

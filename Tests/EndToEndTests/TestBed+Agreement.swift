@@ -18,10 +18,10 @@ extension TestBed {
     return device
   }
 
-  /// Waits until every device has sent what it has and holds the same dump, and returns it.
+  /// Waits until every device has sent everything and has the same dump, and returns it.
   ///
-  /// One round is enough where `sync wait` is right on every device in turn; more rounds are
-  /// needed only where somebody still reconnects.
+  /// One round is enough if `sync wait` is right on every device in turn; more rounds are only
+  /// needed if a device is still reconnecting.
   @discardableResult
   func agreement(_ devices: Device..., within seconds: Double = 120) async throws -> String {
     let dumps = try await bounded(seconds) {
@@ -41,7 +41,7 @@ extension TestBed {
     return first
   }
 
-  /// Asks again and again until `condition` holds.
+  /// Repeats the check until `condition` holds.
   func eventually(
     _ what: String, within seconds: Double = 120,
     _ condition: @Sendable @escaping () async throws -> Bool

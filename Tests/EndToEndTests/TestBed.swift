@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 
-/// One test's world: a directory, and the processes that live in it. All of it goes at the end.
+/// One test's world: a directory, and the processes in it. All of it is removed at the end.
 final class TestBed: Sendable {
   /// Short, since a Unix socket's path below it must fit about 100 bytes.
   let directory: String
@@ -18,7 +18,7 @@ final class TestBed: Sendable {
     directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
   }
 
-  /// Runs a test; what the processes wrote is part of the failure where it throws.
+  /// Runs a test; if it throws, the failure includes the output of the processes.
   static func run(
     sourceLocation: SourceLocation = #_sourceLocation, _ test: (TestBed) async throws -> Void
   ) async throws {
@@ -66,7 +66,7 @@ final class TestBed: Sendable {
       environment: environment)
   }
 
-  /// Starts `cospool` as a hook of an agent of its own, which is not where the answers come from.
+  /// Starts `cospool` as a hook of its own agent, which is not the source of the answers.
   func underAgent(_ arguments: [String], input: String) throws -> ChildProcess {
     try launch(
       "/usr/bin/env", ["timeout", "600", try Executables.path(of: "cospool")] + arguments,
@@ -88,7 +88,7 @@ final class TestBed: Sendable {
     return process
   }
 
-  /// Runs one of the product's executables to its end.
+  /// Runs one of the product's executables until it ends.
   func run(
     _ executable: String, _ arguments: [String], name: String? = nil, input: String? = nil,
     within seconds: Double = 120
@@ -108,7 +108,7 @@ final class TestBed: Sendable {
   }
 }
 
-/// What a command that ended left behind.
+/// The output of an ended command.
 struct Output: Sendable, CustomStringConvertible {
   var command: String
   var exit: ChildProcess.Exit
@@ -123,7 +123,7 @@ struct Output: Sendable, CustomStringConvertible {
 
   var description: String { "\(command) -> \(exit)\n\(standardOutput)\(standardError)" }
 
-  /// Itself, where it succeeded.
+  /// The output itself, if it succeeded.
   func succeeded() throws -> Output {
     guard isSuccess else { throw ProcessFailure(description) }
     return self
@@ -138,7 +138,7 @@ struct Output: Sendable, CustomStringConvertible {
   }
 }
 
-/// Where the executables lie: next to the running test bundle.
+/// The folder of the executables: next to the running test bundle.
 enum Executables {
   static func path(of name: String) throws -> String {
     for folder in folders {

@@ -3,9 +3,9 @@ import PushTestSupport
 import Testing
 
 extension EndToEnd {
-  /// Undo at a server that does not answer, and of what is the server's.
+  /// Undo with a server that does not answer, and of the server's changes.
   @Suite struct UndoAbandonTests {
-    /// Somebody who interrupts believes that nothing happens: nothing does, then or later.
+    /// A user who interrupts believes that nothing happens: nothing does, then or later.
     @Test func anInterruptedUndoChangesNothing() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -24,7 +24,7 @@ extension EndToEnd {
         #expect(try await device.queue("s").messages.map(\.content) == ["keep me"])
         let shown = try await device.cospool("undo", "--show")
         #expect(shown.contains(#"undo: sending "keep me" to s"#), "\(shown)")
-        // Who waits gets it done all the same.
+        // A user who waits gets it done.
         try await device.cospool("undo")
         #expect(try await device.queue("s").messages.isEmpty)
         server.process?.send(SIGCONT)

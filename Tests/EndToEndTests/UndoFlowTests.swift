@@ -5,7 +5,7 @@ import Testing
 extension EndToEnd {
   /// Undo with real daemons and agents: it never touches what ran, and starts nothing.
   @Suite struct UndoFlowTests {
-    /// A server, the host of `s` with a script for an agent, and another device.
+    /// A server, the host of `s` with a script as the agent, and another device.
     private static func bench(
       _ bed: TestBed
     ) async throws -> (host: Device, other: Device, agent: ScriptAgent) {
@@ -15,13 +15,14 @@ extension EndToEnd {
       )
       let agent = try ScriptAgent(bed)
       try await agent.serve(["s", "probe"], on: host)
-      // What was set up is nothing that these tests undo.
+      // The setup is not undone by these tests.
       try await host.forgetChanges()
       try await bed.agreement(host, other)
       return (host, other, agent)
     }
 
-    /// Whatever may start on a host has started when this returns: it runs a message of another session.
+    /// Returns when everything that may start on a host has started: it runs a message of another
+    /// session.
     private static func settle(_ bed: TestBed, _ host: Device, _ agent: ScriptAgent) async throws {
       let probe = try await host.send("probe", "probe")
       try await bed.eventually("the probe is done", within: 90) { agent.ends().contains(probe) }
@@ -80,7 +81,7 @@ extension EndToEnd {
           try await device.cospool("queue", "list", "--done", "--json"),
           try await device.cospool("log", "--json")
         )
-        // The host and the settings are the latest.
+        // The host and the settings are the latest changes.
         while try await device.cospool("undo", "--show").contains("Reverse it with") {
           try await device.cospool("undo", "--skip")
         }
@@ -94,7 +95,7 @@ extension EndToEnd {
       }
     }
 
-    // H3: a person's latest action is named with what reverses it, and stays in front until it is skipped.
+    // H3: a user's latest action is named with its reversal, and stays first until it is skipped.
     @Test func whatHasNoWayBackIsNamed() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "desk")
@@ -124,7 +125,7 @@ extension EndToEnd {
       }
     }
 
-    // H5: what comes back stands until somebody lets it start.
+    // H5: restored messages wait until a user lets them start.
     @Test func whatComesBackStartsNothing() async throws {
       try await TestBed.run { bed in
         let (host, other, agent) = try await Self.bench(bed)
@@ -151,7 +152,7 @@ extension EndToEnd {
       }
     }
 
-    // H5: a send that is done again, and the pause says why.
+    // H5: a redone send; the pause shows the reason.
     @Test func whatIsSentAgainByRedoStartsNothing() async throws {
       try await TestBed.run { bed in
         let (host, other, agent) = try await Self.bench(bed)
@@ -177,7 +178,7 @@ extension EndToEnd {
       }
     }
 
-    // An undo without a connection judges by a copy that is old: what others did meanwhile does not start by it.
+    // An undo without a connection uses an old copy: it does not start what others did meanwhile.
     @Test func withoutAConnectionNothingStartsByIt() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -219,7 +220,7 @@ extension EndToEnd {
       }
     }
 
-    /// By its number in the answer, as the page's notices do it.
+    /// By its number in the answer, as in the page's notices.
     @Test func anOlderChangeIsUndoneAlone() async throws {
       try await TestBed.run { bed in
         let device = Device(bed, "desk")
@@ -256,7 +257,7 @@ extension EndToEnd {
       }
     }
 
-    // A change that others have worked on since is shown first, and a plain Enter undoes nothing.
+    // A change that others have built on since is shown first, and a plain Enter undoes nothing.
     @Test func aTerminalAsksBeforeWhatOthersWorkedOn() async throws {
       try await TestBed.run { bed in
         let server = try await bed.server()
@@ -264,7 +265,7 @@ extension EndToEnd {
           try await bed.device("a", of: server), try await bed.device("b", of: server)
         )
         let message = try await a.send("s", "one")
-        // It is recent, and nobody else's: it is undone without a question.
+        // It is recent, and of nobody else: it is undone without a question.
         let plain = try await atTerminal(["undo"], on: a, input: "")
         #expect(plain.isSuccess && plain.standardOutput.contains("undone: sending"), "\(plain)")
         try await a.cospool("redo")
@@ -281,7 +282,7 @@ extension EndToEnd {
         let asked = try await atTerminal(["undo"], on: a, input: "y\n")
         #expect(asked.isSuccess && asked.standardOutput.contains("undone:"), "\(asked)")
         #expect(try await a.message(message).status == "cancelled")
-        // A text that somebody else wrote is not taken out of the queue by a yes.
+        // A yes does not remove a text that somebody else wrote from the queue.
         let other = try await a.send("s", "two")
         try await bed.agreement(a, b)
         try await b.cospool("queue", "edit", other, "two, and more")
@@ -308,7 +309,7 @@ extension EndToEnd {
 }
 
 extension Device {
-  /// Leaves all that was done so far as it is.
+  /// Leaves all changes so far as they are.
   fileprivate func forgetChanges() async throws {
     while try await attempt("undo", "--skip").isSuccess {}
   }

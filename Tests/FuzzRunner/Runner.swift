@@ -3,7 +3,7 @@ import Fuzzing
 
 // Entry point of libFuzzer, which brings its own `main`.
 
-/// Chosen once a process by COSPOOL_FUZZ_TARGET.
+/// Chosen once per process by COSPOOL_FUZZ_TARGET.
 private let target: FuzzTarget = {
   let name = ProcessInfo.processInfo.environment["COSPOOL_FUZZ_TARGET"] ?? ""
   guard let target = FuzzTarget(rawValue: name) else {
@@ -13,7 +13,7 @@ private let target: FuzzTarget = {
   return target
 }()
 
-/// Ends the process with a message that release builds print too.
+/// Ends the process with a message that release builds print as well.
 private func end(_ message: String) -> Never {
   FileHandle.standardError.write(Data((message + "\n").utf8))
   abort()

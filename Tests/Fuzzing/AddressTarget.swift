@@ -1,6 +1,6 @@
 import NetworkAddresses
 
-/// Addresses, ranges of them, and what proxies write about where a request comes from.
+/// Addresses, ranges of them, and the sources that proxies report for a request.
 enum AddressTarget {
   private static let trusted = ["10.0.0.0/8", "::1", "192.0.2.1"].compactMap { AddressRange($0) }
 

@@ -1,6 +1,6 @@
 import ServerCore
 
-/// Pairing codes as they come over the network or are typed.
+/// Pairing codes, as they arrive over the network or are typed.
 enum CodeTarget {
   static func run(_ bytes: [UInt8]) throws(FuzzFinding) {
     let text = String(decoding: bytes, as: UTF8.self)

@@ -4,12 +4,12 @@ import QueueOracle
 import SequenceCRDT
 import SyncTestSupport
 
-/// What decodes encodes and decodes to the same units, and what merges leaves a sound workspace
-/// that is the oracle's, in whichever order it comes.
+/// A delta that decodes must encode, and decode to the same units. A delta that merges must leave a
+/// sound workspace that equals the oracle's, in any order.
 enum DeltaTarget {
-  /// Small, so that one input stays quick; the limits themselves have tests of their own.
+  /// Small, so that one input stays quick; other tests check the limits.
   private static let budget = DecodingBudget(rowsMax: 2_000, itemsMax: 6_000, replicasMax: 200)
-  /// More than this is not compared with the oracle, which is slow.
+  /// Larger deltas are not compared with the oracle, which is slow.
   private static let oracleUnitsMax = 400
 
   static func run(_ bytes: [UInt8]) throws(FuzzFinding) {
@@ -28,7 +28,7 @@ enum DeltaTarget {
     try require("encoding again gives other bytes", DeltaCodec.encode(again) == encoded)
   }
 
-  /// The operations unit by unit, however they are cut.
+  /// The operations unit by unit, wherever they are cut.
   private static func units(of operations: [Operation]) -> [Operation] {
     operations.flatMap(\.units)
   }
@@ -68,7 +68,7 @@ enum DeltaTarget {
     try require("another snapshot comes back", decoded.isExactlyEqual(to: image))
   }
 
-  /// Whether no id is used twice; what comes first wins then, and order matters.
+  /// Whether no id is used twice: otherwise the first one wins, and the order matters.
   private static func haveOwnIDs(_ operations: [Operation]) -> Bool {
     var seen: Set<OperationID> = []
     for operation in operations {

@@ -3,8 +3,8 @@ import QueueModel
 import QueueOracle
 import WireProtocol
 
-/// Envelopes whose checksum is right whatever is in them: the first byte of the input says which
-/// kind, the rest is what stands between the head and the checksum.
+/// Envelopes with a correct checksum: the first byte of the input is the kind, and the rest are the
+/// bytes between head and checksum.
 package enum EnvelopeTarget {
   private static let version: UInt8 = 1
   /// CRC-32 of the preset dictionary, lowest byte first; a test compares it with real envelopes.
@@ -48,11 +48,11 @@ package enum EnvelopeTarget {
     return bytes
   }
 
-  /// The input that stands for an envelope made by the project's own writer.
+  /// The input for an envelope of the project's own writer.
   package static func input(for envelope: [UInt8]) -> [UInt8] {
     guard let head = envelope.first else { return [] }
     let mode = (head >> 4 == 0xD ? 2 : 0) | head & 1
-    // Snapshots are written with a longer checksum, and read with this one too.
+    // Snapshots are written with a longer checksum, and can also be read with this one.
     let checksumBytes = head >> 1 & 7 != version ? 8 : envelope.count <= 256 ? 2 : 4
     return [mode] + envelope.dropFirst().dropLast(checksumBytes)
   }

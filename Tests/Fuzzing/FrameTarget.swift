@@ -2,7 +2,7 @@ import QueueModel
 import QueueOracle
 import WireProtocol
 
-/// Every frame has one form, so what decodes must encode to the same bytes.
+/// Every frame has one form, so decoded frames must encode to the same bytes.
 enum FrameTarget {
   static func run(_ bytes: [UInt8]) throws(FuzzFinding) {
     guard let frame = try? FrameCodec.decode(bytes) else { return }

@@ -3,12 +3,13 @@ import QueueOracle
 import SequenceCRDT
 import SyncTestSupport
 
-/// The workspace that fuzzed deltas meet, the same in every run: two devices' work, merged.
+/// The workspace into which fuzzed deltas are merged, the same in every run: two devices' work,
+/// merged.
 package enum FuzzFixture {
   package static let workspace = devices[0].workspace
   package static let operations = devices[0].made + devices[1].made
 
-  /// A state that went on from it by itself, which fuzzed snapshots are joined with.
+  /// A state that continued from it separately, with which fuzzed snapshots are joined.
   package static let diverged: WorkspaceImage = {
     var state = workspace
     do {
@@ -19,7 +20,7 @@ package enum FuzzFixture {
     return state.image()
   }()
 
-  /// Commands of a third device on top of it, one delta each: what seeds are made of.
+  /// Commands of a third device on top of it, one delta each: the source of seeds.
   package static func laterDeltas(
     _ count: Int, seed: UInt64, replica: UInt64 = 0x33
   ) -> [[Operation]] {

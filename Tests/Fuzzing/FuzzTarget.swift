@@ -1,12 +1,12 @@
-/// What a fuzzer feeds with bytes; README.md says how to run it.
+/// A target of the fuzzer; README.md describes how to run it.
 package enum FuzzTarget: String, CaseIterable, Sendable {
   /// Bodies of deltas: decoded, encoded again, merged into a workspace.
   case deltas
-  /// Bodies of snapshots: decoded, encoded again, restored, and worked in.
+  /// Bodies of snapshots: decoded, encoded again, restored and used.
   case snapshots
   /// Frames, and the deltas and snapshots in them.
   case frames
-  /// Envelopes with a right checksum: what inflates must be what was promised.
+  /// Envelopes with a correct checksum: inflated data must match the promise.
   case envelopes
   /// Programs of sequence operations on three replicas, beside the explicit tree.
   case sequences
@@ -18,12 +18,12 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
   case addresses
   /// Pairing codes.
   case codes
-  /// What agents want to give to tools, as people read it.
+  /// Inputs that agents give to tools, as users read them.
   case inputs
-  /// What the host of a session says of its agent's requests.
+  /// Reports of a session's host about its agent's requests.
   case tasks
 
-  /// Runs one input; whatever is refused in the documented way is no finding.
+  /// Runs one input; a documented refusal is not a finding.
   package func run(_ bytes: [UInt8]) throws(FuzzFinding) {
     switch self {
     case .deltas: try DeltaTarget.run(bytes)
@@ -50,7 +50,7 @@ package struct FuzzFinding: Error, Sendable, CustomStringConvertible {
   }
 }
 
-/// Runs what must not fail, and says what it was when it does.
+/// Runs something that must not fail, and reports what it was if it does.
 func require<Value>(
   _ what: String, _ work: () throws -> Value
 ) throws(FuzzFinding) -> Value {

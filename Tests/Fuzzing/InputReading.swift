@@ -1,14 +1,15 @@
 import AgentFormats
 import Basics
 
-/// What two readers of JSON make of one text: that of agents' words, and the strict one of settings and requests.
+/// Compares two readers of JSON on one text: that of agents' inputs, and the strict one of settings
+/// and requests.
 enum InputReading {
   static func check(_ bytes: [UInt8]) throws(FuzzFinding) {
     let strict: PositionedJSON
     do {
       strict = try JSONReader.read(bytes)
     } catch {
-      // Only a byte order mark and numbers of any length are taken beyond what the strict reader takes.
+      // The strict reader only refuses a byte order mark and numbers of more digits in addition.
       let isOdd = error.message.contains("too long") || bytes.first == 0xEF
       try require(
         "a person is shown a text that JSON does not allow: \(error)",
@@ -43,7 +44,8 @@ enum InputReading {
     case (.array(let elements), .array(let read)):
       return elements.count == read.count && zip(elements, read).allSatisfy(isSame)
     case (.object(let members), .object(let read)):
-      // The strict reader tells names apart that Unicode takes for the same; of those the first counts.
+      // The strict reader distinguishes names that Unicode treats as equal; the first of those
+      // counts.
       let first = Dictionary(
         read.map { ($0.key, $0.value) }, uniquingKeysWith: { first, _ in first })
       return members.count == first.count

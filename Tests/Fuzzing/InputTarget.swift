@@ -1,7 +1,7 @@
 import AgentFormats
 import QueueModel
 
-/// What an agent wants to give to a tool, on its way to the person who allows it.
+/// An agent's input for a tool, on its way to the user who allows it.
 enum InputTarget {
   static func run(_ bytes: [UInt8]) throws(FuzzFinding) {
     try InputReading.check(bytes)
@@ -10,7 +10,7 @@ enum InputTarget {
     guard let read = ShownInput.read(shown.details) else {
       throw FuzzFinding("\(input.line) is shown as \(shown.details)")
     }
-    // By bytes: texts are equal in Swift if Unicode has it so.
+    // By bytes, because Swift compares texts by Unicode equivalence.
     try require(
       "\(input.line) is shown as \(shown.details), which says \(read.line)",
       read.line.utf8.elementsEqual(input.line.utf8))
@@ -27,7 +27,7 @@ enum InputTarget {
       request.whole(request.text)?.text.utf8.elementsEqual(request.text.utf8) == true)
   }
 
-  /// The line says the whole input, or how much is left out.
+  /// The line contains the whole input, or the size of what it omits.
   private static func checkLine(_ shown: ToolInput, of input: JSONTree) throws(FuzzFinding) {
     guard shown.subject != input.line else { return }
     let more = shown.fields.count - 1
@@ -46,7 +46,7 @@ enum InputTarget {
       lines < 2 || shown.remainder.contains("\(lines - 1) more line"))
   }
 
-  /// No byte of an input takes more than six, as an escape does.
+  /// No byte of an input becomes more than six, as an escape does.
   private static func checkLength(_ shown: ToolInput, of count: Int) throws(FuzzFinding) {
     for text in [shown.details, shown.subject] {
       try require("\(count) bytes become \(text.utf8.count)", text.utf8.count <= 6 * count)

@@ -1,7 +1,7 @@
 package import LocalAPI
 
-/// Bodies of requests to the local API, as agents, pages and programs send them: the first line is the id of
-/// a route, the rest its body.
+/// Bodies of requests to the local API, as agents, pages and programs send them: the first line is
+/// the id of a route, the rest is its body.
 package enum RequestTarget {
   private static let types: [String: any APIValue.Type] = Dictionary(
     uniqueKeysWithValues: Route.all.compactMap { route in
@@ -11,7 +11,7 @@ package enum RequestTarget {
       }
     })
 
-  /// What an input asks for; nil where it names no route with a body that is read.
+  /// The request of an input; nil if it names no route with a body.
   ///
   /// - Throws: as the daemon refuses it.
   package static func decoded(_ bytes: [UInt8]) throws -> (any APIValue)? {
@@ -26,7 +26,7 @@ package enum RequestTarget {
     } catch StrictDecoder.Fault.unknownField(let field, _) {
       try require("an unknown field without its place", field.contains("line"))
     } catch {
-      // Refused with its place, or for what a type says of its values.
+      // Refused with its place, or because of a rule of its type.
       try require("a refusal that says nothing", !"\(error)".isEmpty)
     }
   }

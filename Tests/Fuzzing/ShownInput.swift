@@ -1,8 +1,8 @@
 import AgentFormats
 
-/// Reads the details of a request the way a careful person does, back to the input that they show.
+/// Reads the details of a request as a careful user does, back to the input that they show.
 enum ShownInput {
-  /// - Returns: nil where the details are not of the documented form.
+  /// - Returns: nil if the details do not have the documented form.
   static func read(_ details: String) -> JSONTree? {
     if details.isEmpty { return .object([:]) }
     if let value = canonical(details) { return value }
@@ -57,7 +57,7 @@ enum ShownInput {
     return JSONTree(Array(name.utf8))?.text.map { ($0, field[(end + 1)...]) }
   }
 
-  /// Behind a space a text of one line, behind a line feed one whose lines are indented.
+  /// After a space, a text of one line; after a line feed, a text with indented lines.
   private static func text(of rest: ArraySlice<Unicode.Scalar>) -> String? {
     guard rest.first == "\n" else { return rest.first == " " ? text(rest.dropFirst()) : nil }
     var scalars: [Unicode.Scalar] = []

@@ -4,9 +4,9 @@ import QueueOracle
 import SequenceCRDT
 import SyncTestSupport
 
-/// What decodes encodes and decodes to the same image; what a workspace takes from it is sound, goes
-/// through another snapshot, joins another state the same from either side, and takes whatever a
-/// person does next.
+/// A snapshot that decodes must encode, and decode to the same image. A workspace that accepts it
+/// must be sound, survive another snapshot, join another state with the same result from either
+/// side, and accept any further command.
 enum SnapshotTarget {
   private static let budget = DecodingBudget(rowsMax: 5_000, itemsMax: 20_000, replicasMax: 200)
 
@@ -25,7 +25,7 @@ enum SnapshotTarget {
     try work(in: workspace, seed: hash(of: bytes))
   }
 
-  /// Whether a workspace takes the joined state of two that it takes.
+  /// Whether a workspace accepts the joined state of two that it accepts.
   private static func checkJoined(
     _ joined: WorkspaceImage?, of image: WorkspaceImage
   ) throws(FuzzFinding) {

@@ -7,7 +7,7 @@ import SequenceCRDT
 import SyncTestSupport
 import WireProtocol
 
-/// What fuzzers start from: the test vectors, and the work of a device on the fixture.
+/// The inputs that fuzzers start from: the test vectors, and a device's work on the fixture.
 enum FuzzSeeds {
   static func seeds(of target: FuzzTarget) throws -> [FuzzFiles.Input] {
     switch target {
@@ -55,7 +55,7 @@ enum FuzzSeeds {
     }
   }
 
-  /// Whether an input gets through the decoder of its target.
+  /// Whether the decoder of its target accepts an input.
   static func isTaken(_ bytes: [UInt8], by target: FuzzTarget) -> Bool {
     switch target {
     case .deltas: (try? DeltaCodec.decode(bytes)) != nil
@@ -94,7 +94,7 @@ enum FuzzSeeds {
     }
   }
 
-  /// The fixture's state, growing by a device's work.
+  /// The state of the fixture, growing as a device works.
   private static func images() throws -> [WorkspaceImage] {
     var workspace = FuzzFixture.workspace
     var images = [workspace.image()]

@@ -2,7 +2,7 @@ import Foundation
 import Fuzzing
 import Testing
 
-/// What fuzzers started from and what they found, run again on every build.
+/// Runs the inputs that fuzzers start from, and those that they found, on every build.
 struct ReplayTests {
   @Test(arguments: FuzzTarget.allCases)
   func everySeedIsTaken(target: FuzzTarget) throws {
@@ -24,7 +24,7 @@ struct ReplayTests {
     }
   }
 
-  /// A fuzzer that only ever sees refusals tests little: most seeds must get through the decoder.
+  /// A fuzzer whose inputs are all refused tests little: the decoder must accept most seeds.
   @Test func seedsReachBehindTheDecoders() throws {
     for target in FuzzTarget.allCases where target != .sequences {
       let files = try FuzzFiles.inputs("Corpus", target)
@@ -33,7 +33,7 @@ struct ReplayTests {
     }
   }
 
-  /// `COSPOOL_WRITE_VECTORS=1 swift test --filter ReplayTests` writes the seeds anew.
+  /// `COSPOOL_WRITE_VECTORS=1 swift test --filter ReplayTests` writes the seeds again.
   @Test func seedsAreThereAndSmall() throws {
     for target in FuzzTarget.allCases {
       if ProcessInfo.processInfo.environment["COSPOOL_WRITE_VECTORS"] == "1" {
@@ -59,7 +59,7 @@ enum FuzzFiles {
 
   static func inputs(_ kind: String, _ target: FuzzTarget) throws -> [Input] {
     let folder = folder(kind, target)
-    // No folder: nothing was found yet.
+    // If there is no folder, no failure was found yet.
     guard FileManager.default.fileExists(atPath: folder.path(percentEncoded: false)) else {
       return []
     }

@@ -56,7 +56,7 @@ enum TextSeeds {
     "BCDF-GHJK", "bcdf ghjk", "B.C_D-F\tG H\nJK", "\u{FB06}\u{FB06}xxxx",
   ]
 
-  /// Routes, and bodies that they take.
+  /// Routes, and bodies that they accept.
   private static let requests = [
     ("send", #"{"text": "Fix the flaky test", "priority": "urgent", "byAgent": true}"#),
     ("ask", #"{"kind": "approval", "toolName": "Bash", "summary": "ls", "patienceSeconds": 60}"#),
@@ -74,7 +74,7 @@ enum TextSeeds {
     ("pair", #"{"server": "wss://example.com", "code": "BCDF-GHJK"}"#),
   ]
 
-  /// What agents give to tools, and what looks like something else than it is.
+  /// Inputs that agents give to tools, and some that look like something else.
   private static let inputs = [
     ("command", #"{"command": "make test", "description": "Tests", "timeout": 600000}"#),
     ("lines", #"{"command": "cat <<E\na: b\n  c\r\nE\u2028\u0085", "sandbox": false}"#),
@@ -88,7 +88,7 @@ enum TextSeeds {
     ("numbers", #"{"a": [9223372036854775807, 1e20, -1.50e-7, 0.30000000000000004, -0]}"#),
   ]
 
-  /// Registers, one of them with the text of its request behind it.
+  /// Registers; one of them has the text of its request after it.
   private static let tasks = [
     ("processing", "status processing\nstart 1\nat 2\noperation builds\ntodo 1 3 tests"),
     (

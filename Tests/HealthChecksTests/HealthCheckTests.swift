@@ -32,7 +32,7 @@ import Testing
     #expect(DoctorAddress("ws://[::1]:65535")?.hostField == "[::1]:65535")
   }
 
-  /// Something in front of it lets nobody say a word.
+  /// Nothing answers at this address, as if something in front of the server blocked it.
   @Test func aWebSocketThatGetsNoAnswerIsTold() async throws {
     let address = try #require(DoctorAddress("ws://127.0.0.1:1"))
     let finding = await ServerProbe(address: address, connectSeconds: 5).upgradeFinding()
@@ -54,7 +54,7 @@ import Testing
     #expect(findings.last?.code == "works")
   }
 
-  /// Whoever is asked and says nothing is at fault, however the connection came to be.
+  /// A peer that is asked and does not answer is at fault, however the connection was made.
   @Test func silenceIsAnError() async {
     let check = Check(code: "asks", late: .silence(of: "the server", fix: "restart it")) { _ in
       try? await Task.sleep(for: .seconds(3_600))
@@ -123,7 +123,7 @@ import Testing
     #expect(!DoctorFinding.Repair.mode(path: path + ".none", bits: 0o600).done())
   }
 
-  /// Whoever may write to the folder may have put a link in the file's place since it was looked at.
+  /// Anyone who may write to the folder may have replaced the file by a link since it was checked.
   @Test func aRepairFollowsNoLink() throws {
     let folder = NSTemporaryDirectory() + "cospool-repair-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: folder) }
@@ -145,7 +145,7 @@ import Testing
     #expect(OwnFile(at: folder + "/foreign") == .file(rights: 0o644))
     #expect(OwnFile(at: folder) == .other(what: "a folder"))
     #expect(OwnFile(at: folder + "/none") == .absent)
-    // A data directory may be named by a link.
+    // The path of a data directory may be a link.
     let place = folder + "/place"
     try FileManager.default.createSymbolicLink(atPath: place, withDestinationPath: folder)
     #expect(DoctorFinding.Repair.mode(path: place + "/.", bits: 0o700).done())

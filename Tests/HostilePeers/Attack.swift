@@ -4,14 +4,14 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// What one hostile client does.
+/// The behaviour of one hostile client.
 enum Attack: CaseIterable {
   case noise, halfRequest, halfFrame, claimedSize, noiseInFrames, wrongToken, wrongCode,
     twoGreetings
   case brokenChanges, claimedCounts, flood, slowReader, replay, otherWriter, wrongFence, manyTags
   case manyIntroductions, manyBeginnings
 
-  /// Whether it comes with a token.
+  /// Whether it has a token.
   var isMember: Bool {
     switch self {
     case .noise, .halfRequest, .halfFrame, .claimedSize, .noiseInFrames, .wrongToken, .wrongCode:
@@ -20,14 +20,14 @@ enum Attack: CaseIterable {
     }
   }
 
-  /// What a server must not have done.
+  /// A fault of the server.
   struct Success: Error {
     var text: String
   }
 
   /// Carries it out.
   ///
-  /// - Parameter others: how many members there are, by number from 1.
+  /// - Parameter others: the number of members, which are numbered from 1.
   func run(
     on peer: HostilePeer, as member: inout Member, others: UInt64,
     using generator: inout SeededGenerator
@@ -45,7 +45,7 @@ enum Attack: CaseIterable {
       peer.send(raw: strangersWords(noise(2_000), member, using: &generator))
       _ = peer.message()
     case .manyBeginnings:
-      // The whole log is read and packed for each, whether it waits for that or not.
+      // For each, the server reads and packs the whole log, whether the client waits for it or not.
       for _ in 1...20 {
         guard let again = HostilePeer(port: peer.port, from: peer.source), again.upgrade() else {
           return
@@ -61,7 +61,7 @@ enum Attack: CaseIterable {
         peer.send(raw: HostilePeer.frame(FrameCodec.encode(.hello(member.hello))))
       else { return }
       if self == .slowReader {
-        // Answers pile up at the server, which has to cut it off or hold them back.
+        // Answers pile up at the server, which must cut the client off or hold them back.
         for id in 1...200 as ClosedRange<UInt64> {
           let question = AuthorityRequest.outcome(MessageID(high: 1, low: id)).request(id: id)
           guard peer.send(raw: HostilePeer.frame(FrameCodec.encode(.request(question)))) else {
@@ -103,9 +103,9 @@ enum Attack: CaseIterable {
     }
   }
 
-  /// Waits until all that the member lacks was sent.
+  /// Waits until everything that the member lacks was sent.
   ///
-  /// - Returns: the log that it has then; nil where it is not let in.
+  /// - Returns: its log then; nil if it gets no access.
   private func welcomed(_ peer: HostilePeer) -> LogPrefix? {
     var head: LogPrefix?
     while let bytes = peer.message() {
@@ -119,7 +119,7 @@ enum Attack: CaseIterable {
     return nil
   }
 
-  /// What became of a batch: whether it was acknowledged.
+  /// Whether a batch was acknowledged.
   private func isTaken(_ batch: UInt64, on peer: HostilePeer) -> Bool {
     while let bytes = peer.message() {
       switch try? FrameCodec.decode(bytes) {
@@ -172,7 +172,8 @@ enum Attack: CaseIterable {
           body: .openSession(session: try SessionID("stolen"), clears: [])),
       ]
       send(stolen)
-      // Where the other has written as much already, it repeats what is known, and changes nothing.
+      // If the other client has written as much already, this repeats known operations and changes
+      // nothing.
       _ = isTaken(member.latestBatch, on: peer)
     case .wrongFence, .manyTags, .manyIntroductions:
       send(operations)
@@ -191,7 +192,7 @@ enum Attack: CaseIterable {
     member.skip(to: batch)
   }
 
-  /// Operations whose work grows with the square of their number, or that end the order of fences.
+  /// Operations whose work grows with the square of their number, or that disable fencing.
   private func costly(behind operations: [Operation], _ member: Member) throws -> [Operation] {
     let message = operations.first { if case .addMessage = $0.body { true } else { false } }?.id
     guard let message else { return [] }

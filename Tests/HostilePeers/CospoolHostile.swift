@@ -1,33 +1,34 @@
 import ArgumentParser
 import Foundation
 
-/// Lets seeded hostile clients loose on a real server.
+/// Runs seeded hostile clients against a real server.
 @main
 struct CospoolHostile: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cospool-hostile",
-    abstract: "Let seeded hostile clients loose on a real server, and say what became of it.",
+    abstract: "Let seeded hostile clients loose on a real server, and report the result.",
     discussion: """
-      The server lies beside this program. Ends with 1 where the server ended, took more memory than it \
-      may, let somebody write as another device, kept a known device out, or held other workspaces up.
+      The program starts the server executable beside it. It exits with 1 if the server ended, \
+      took more memory than allowed, let a client write as another device, kept a known device \
+      out, or delayed other workspaces.
       """)
 
-  @Option(help: "How many clients come.")
+  @Option(help: "The number of clients.")
   var clients = 100_000
 
-  @Option(help: "How many at a time.")
+  @Option(help: "The number of clients at a time.")
   var atOnce = 32
 
-  @Option(help: "Idle sockets of one address.")
+  @Option(help: "The number of idle sockets from one address.")
   var idle = 1_000
 
-  @Option(help: "What the dice begin with; 0: another one each time.")
+  @Option(help: "The seed of the random numbers; 0 chooses one.")
   var seed: UInt64 = 0
 
-  @Option(help: "MiB that the server may take.")
+  @Option(help: "The memory that the server may take, in MiB.")
   var memory = 512
 
-  @Option(help: "How many times the quiet p99 a commit of another workspace may take.")
+  @Option(help: "The p99 of another workspace's commits, at most this multiple of the quiet one.")
   var slowdown = 3.0
 
   func run() throws {

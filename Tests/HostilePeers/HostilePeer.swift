@@ -1,7 +1,7 @@
 import Foundation
 
-/// A connection to a server that sends what it is told, right or wrong: plain bytes over a plain socket,
-/// with WebSocket around them where that is asked for.
+/// A connection to a server that sends anything, right or wrong: plain bytes over a plain socket,
+/// with WebSocket framing if requested.
 final class HostilePeer {
   let port: Int
   let source: (UInt8, UInt8, UInt8)
@@ -10,7 +10,7 @@ final class HostilePeer {
 
   /// Connects from an address of this machine's loopback network.
   ///
-  /// - Returns: nil where the server does not take the connection.
+  /// - Returns: nil if the server does not accept the connection.
   init?(port: Int, from source: (UInt8, UInt8, UInt8)) {
     (self.port, self.source) = (port, source)
     socket = Foundation.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -45,9 +45,9 @@ final class HostilePeer {
     }
   }
 
-  /// Sends bytes as they are.
+  /// Sends bytes unchanged.
   ///
-  /// - Returns: whether all of them went out.
+  /// - Returns: whether all of them were sent.
   @discardableResult
   func send(raw bytes: [UInt8]) -> Bool {
     var sent = 0
@@ -61,7 +61,7 @@ final class HostilePeer {
     return true
   }
 
-  /// Asks for WebSocket and reads the answer.
+  /// Requests WebSocket and reads the answer.
   func upgrade() -> Bool {
     let request = """
       GET /v1/sync HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
@@ -94,11 +94,12 @@ final class HostilePeer {
       bytes.append(0x80 | 127)
       bytes += (0..<8).reversed().map { UInt8(truncatingIfNeeded: length >> (8 * UInt64($0))) }
     }
-    // The mask of zeros leaves the payload as it is.
+    // A mask of zeros does not change the payload.
     return bytes + [0, 0, 0, 0] + payload
   }
 
-  /// The payload of the next message; nil where the connection ends, or nothing comes within 2 seconds.
+  /// The payload of the next message; nil if the connection ends, or nothing comes within 2
+  /// seconds.
   func message() -> [UInt8]? {
     while true {
       if let (opcode, payload) = takeFrame() {

@@ -3,19 +3,20 @@ import QueueOracle
 import Synchronization
 import WireProtocol
 
-/// Lets hostile clients loose on a server, and says what became of it.
+/// Runs hostile clients against a server, and returns the outcome.
 package struct HostileRun: Sendable {
-  /// How many clients come, and how many at a time.
+  /// The number of clients, and how many run at a time.
   package var clients = 300
   package var atOnce = 16
-  /// Sockets that say nothing, from one address.
+  /// Silent sockets from one address.
   package var idle = 300
   package var seed: UInt64 = 1
-  /// Bytes of memory that the server may take.
+  /// The maximum memory of the server, in bytes.
   package var memoryMax = 512 << 20
-  /// How often the quiet p99 another workspace may wait; nil: it is only told.
+  /// The maximum wait of another workspace, in multiples of its quiet p99; nil: it is only
+  /// reported.
   package var slowdownMax: Double?
-  /// For how long the quiet is measured.
+  /// How long the quiet baseline is measured.
   package var quietSeconds = 2.0
   /// The server's program.
   package var binary: String
@@ -24,7 +25,7 @@ package struct HostileRun: Sendable {
     self.binary = binary
   }
 
-  /// What was measured, and what is wrong with it.
+  /// The measurements, and what is wrong with them.
   package struct Outcome: Sendable {
     package var text = ""
     package var problems: [String] = []
@@ -90,10 +91,10 @@ package struct HostileRun: Sendable {
       Thread.detachNewThread {
         var member = member
         while let number = shared.take(before: clients), server.isRunning {
-          // Each has dice of its own, so that one can be run again.
+          // Each has its own random numbers, so that one can be run again.
           var generator = SeededGenerator(seed: seed &* 1_000_003 &+ UInt64(number))
           let attack = Attack.allCases.randomElement(using: &generator) ?? .noise
-          // From all over the loopback network: places are counted by address.
+          // From all of the loopback network, because places are counted by address.
           let source = (
             UInt8.random(in: 1...200, using: &generator),
             UInt8.random(in: 0...255, using: &generator),
@@ -136,7 +137,7 @@ package struct HostileRun: Sendable {
     }
   }
 
-  /// - Returns: seconds until a known device of another address is welcomed; nil where it is not.
+  /// - Returns: seconds until a known device of another address is welcomed; nil if it is not.
   private func welcomeBesideIdleSockets(_ server: HostileServer, _ member: Member) -> Double? {
     let sockets = (0..<idle).map { _ in HostilePeer(port: server.port, from: (0, 0, 9)) }
     defer { withExtendedLifetime(sockets) {} }

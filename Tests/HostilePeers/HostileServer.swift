@@ -3,7 +3,7 @@ import QueueModel
 import Synchronization
 import WireProtocol
 
-/// A real server process that hostile clients are let loose on.
+/// A real server process, the target of hostile clients.
 final class HostileServer: Sendable {
   struct Failure: Error, CustomStringConvertible {
     var description: String
@@ -41,7 +41,7 @@ final class HostileServer: Sendable {
 
   var isRunning: Bool { process.withLock { $0.isRunning } }
 
-  /// Bytes of memory that it held at most since its start.
+  /// Its peak memory since its start, in bytes.
   var peakMemory: Int {
     get throws {
       let status = try String(contentsOfFile: "/proc/\(processID)/status", encoding: .utf8)
@@ -54,7 +54,7 @@ final class HostileServer: Sendable {
 
   /// Ends it as an operator does.
   ///
-  /// - Returns: whether it ended by itself and well.
+  /// - Returns: whether it ended by itself, without an error.
   func stop() -> Bool {
     process.withLock { process in
       guard process.isRunning else { return false }

@@ -3,7 +3,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// A paired device that makes real operations, to be sent as they are or spoilt.
+/// A paired device that makes real operations, which are sent unchanged or spoilt.
 struct Member {
   let number: UInt64
   let workspaceID: WorkspaceID
@@ -11,7 +11,7 @@ struct Member {
   private var state = Workspace()
   private var batch: UInt64 = 0
   private var writes: Int64 = 0
-  /// Up to where it says that it has the log: a device that goes on, or one that begins.
+  /// The log that it claims to have: as a device that continues, or one that begins.
   var prefix = LogPrefix.empty
 
   init(number: UInt64, workspaceID: WorkspaceID, token: [UInt8]) {
@@ -31,9 +31,10 @@ struct Member {
       store: StoreID(rawValue: 2_000 + number), deviceName: "d\(number)", prefix: prefix)
   }
 
-  /// Operations that queue a prompt and cancel it, behind what was acknowledged: the queue never gets full.
+  /// Operations that queue a prompt and cancel it, after the acknowledged ones, so the queue never
+  /// gets full.
   ///
-  /// - Returns: the state with them, to be kept where they are acknowledged.
+  /// - Returns: the state with them, to keep if they are acknowledged.
   func writing(_ text: String) throws -> (operations: [Operation], after: Member) {
     var after = self
     var operations = after.state.announce(
@@ -59,17 +60,17 @@ struct Member {
       .changes(Changes(batch: batch, delta: PackedDelta.pack(operations))))
   }
 
-  /// Operations were taken.
+  /// Operations were acknowledged.
   mutating func wrote(_ operations: [Operation]) {
-    // What the server moved down differs in stamps alone.
+    // Operations that the server lowered differ only in their stamps.
     _ = try? state.merge(operations)
   }
 
-  /// Goes on with numbers of batches.
+  /// Continues with later numbers of batches.
   mutating func skip(to batch: UInt64) {
     self.batch = batch
   }
 
-  /// The number that the latest changes were sent under.
+  /// The number of the latest batch.
   var latestBatch: UInt64 { batch }
 }

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import WireProtocol
 
-/// A device of another workspace that writes and waits, and measures how long it waits.
+/// A device of another workspace that writes, waits, and measures the wait.
 final class QuietWriter: Sendable {
   private let latencies = Mutex<[Double]>([])
   private let failures = Mutex(0)
@@ -17,7 +17,7 @@ final class QuietWriter: Sendable {
     }
   }
 
-  /// Takes what was measured since the last time, in seconds, in order of size.
+  /// Removes and returns the times since the last call, in seconds, sorted.
   func take() -> [Double] {
     latencies.withLock { list in
       defer { list = [] }
@@ -39,12 +39,12 @@ final class QuietWriter: Sendable {
       isWelcomed(peer)
     else { return failed() }
     while !isEnding.withLock({ $0 }) {
-      // Not taken for a failure of the server's: nothing would be measured any more.
+      // This must not count as a failure of the server, because nothing would be measured any more.
       guard let (operations, after) = try? member.writing("text") else {
         preconditionFailure("the quiet writer can write nothing")
       }
       let frame = HostilePeer.frame(member.changes(operations))
-      // From the frame on: what a writer computes is not the server's.
+      // From the frame on: the writer's own computing is not the server's.
       let start = ContinuousClock.now
       guard peer.send(raw: frame) else { return failed() }
       guard isTaken(member.latestBatch, on: peer) else { return failed() }

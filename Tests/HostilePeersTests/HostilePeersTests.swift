@@ -6,7 +6,7 @@ import Testing
 /// A few hundred hostile clients against the real server; `make hostile` sends 100,000.
 @Suite(.timeLimit(.minutes(10))) struct HostilePeersTests {
   private static var binary: String {
-    // The tests' program lies beside the others.
+    // The program is in the same folder as the tests.
     let folder = URL(filePath: CommandLine.arguments[0]).deletingLastPathComponent()
     let candidates =
       [folder, folder.deletingLastPathComponent()]

@@ -3,8 +3,8 @@ import Testing
 
 @testable import MergeHarness
 
-/// The hard cases as files; their numbers are those of the list of requirements, and the table of
-/// Tests/Scenarios/README.md says which file is for which.
+/// The hard cases as files. Their numbers are those of the list of requirements, and the table of
+/// Tests/Scenarios/README.md says which file covers which case.
 @Suite struct ScenarioFileTests {
   static let directory = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("Scenarios")
@@ -14,7 +14,8 @@ import Testing
     return (names ?? []).filter { $0.hasSuffix(".json") }.sorted()
   }()
 
-  /// Hard cases of the 33 that need leases, approvals or notifications, which come with execution.
+  /// Of the 33 hard cases, those that need leases, approvals or notifications, which execution
+  /// brings.
   static let needExecution: Set = [5, 6, 7, 8, 27, 28]
   /// An old client with a new server: one build speaks one range of versions.
   static let needsTwoBuilds: Set = [29]
@@ -25,11 +26,11 @@ import Testing
     let scenario = try ScenarioFile.read(path)
     let report = ScenarioRunner.run(scenario)
     #expect(report.failures.isEmpty, "\(ScenarioWords.text(of: report, file: file))")
-    // What a random run left is judged by the checkers alone.
+    // Only the checkers judge a file that a random run left.
     #expect(report.expectations > 0 || scenario.world != nil)
   }
 
-  /// The rows of the table: the number of the case, and the files.
+  /// The rows of the table: the number of the case, and its files.
   private func table() throws -> [Int: [String]] {
     let path = Self.directory.appendingPathComponent("README.md").path
     var rows: [Int: [String]] = [:]

@@ -145,15 +145,15 @@ import Testing
       #"{"do": "restore", "device": "b", "label": "old"}"#, at: 43, "no backup \"old\" of b",
       before: [#"{"do": "backup", "device": "a", "label": "old"}"#])
     expectStepError(
-      #"{"do": "backup", "device": "a", "label": "old"}"#, at: 42, "a backup \"old\" of a already",
+      #"{"do": "backup", "device": "a", "label": "old"}"#, at: 42, "already a backup \"old\" of a",
       before: [#"{"do": "backup", "device": "a", "label": "old"}"#])
-    expectStepError(#"{"do": "clone", "device": "a", "as": "b"}"#, at: 38, "a device \"b\" already")
-    expectStepError(#"{"do": "clone", "device": "a", "as": "all"}"#, at: 38, "meaning of its own")
+    expectStepError(#"{"do": "clone", "device": "a", "as": "b"}"#, at: 38, "already a device \"b\"")
+    expectStepError(#"{"do": "clone", "device": "a", "as": "all"}"#, at: 38, "a special meaning")
     expectStepError(
       #"{"expect": {"on": "a", "queue": {"session": "s", "messages": ["m2"]}}}"#, at: 63,
       "no message \"m2\"")
     expectError(
-      #"{"name": "n", "devices": ["server"], "steps": []}"#, at: 1, 27, "meaning of its own")
+      #"{"name": "n", "devices": ["server"], "steps": []}"#, at: 1, 27, "a special meaning")
     expectError(#"{"name": "n", "devices": ["a", "a"], "steps": []}"#, at: 1, 32, "stands twice")
     expectError(#"{"name": "n", "devices": [], "steps": []}"#, at: 1, 1, "1 to 50 devices")
   }

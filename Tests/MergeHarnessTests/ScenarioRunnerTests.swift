@@ -16,7 +16,7 @@ import Testing
     return ScenarioRunner.run(try ScenarioParser.parse(Array(text.utf8)))
   }
 
-  /// The expectation fails on `devices` devices, with this in place of what was expected.
+  /// Expects that the expectation fails on `devices` devices, and that this was found instead.
   private func expectFailure(
     _ expectation: String, actual: String, devices: Int = 2,
     _ location: SourceLocation = #_sourceLocation
@@ -42,7 +42,7 @@ import Testing
     try expectFailure(
       #""on": "all", "paused": {"session": "s", "value": true}"#, actual: "false")
     try expectFailure(
-      #""on": "a", "error": "queueFull""#, actual: "none, it was taken", devices: 1)
+      #""on": "a", "error": "queueFull""#, actual: "none, it was performed", devices: 1)
     try expectFailure(
       #""on": "all", "equal": false"#, actual: "the same state everywhere", devices: 1)
   }

@@ -6,9 +6,9 @@ import Testing
 
 @testable import MergeHarness
 
-/// Seeds in CI: fixed ones of every profile, and fresh ones, whose numbers are printed.
+/// Seeds in CI: fixed ones for every profile, and fresh ones, whose numbers are printed.
 @Suite struct SweepTests {
-  /// `COSPOOL_SEEDS` asks for more, `COSPOOL_SEED` for one again.
+  /// `COSPOOL_SEEDS` asks for more of them; `COSPOOL_SEED` repeats one.
   private static let fixedPerProfile = 3
   private static let freshSeeds = 14
 
@@ -28,8 +28,8 @@ import Testing
       Sweep(first: seeds[0], count: UInt64(seeds.count), profiles: .one(profile), jobs: 2))
   }
 
-  /// Of the profile with a little of everything, of which long runs found nothing any more: what is
-  /// rare elsewhere is for those, and must not stop a change that has nothing to do with it.
+  /// Uses the profile with a little of everything, in which long runs no longer found anything.
+  /// Long runs look for rarer faults, which must not block an unrelated change.
   @Test func freshSeedsHold() async {
     let first = UInt64.random(in: 1_000_000..<1 << 40)
     print(

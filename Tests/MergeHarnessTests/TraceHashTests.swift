@@ -4,7 +4,7 @@ import Testing
 
 @testable import MergeHarness
 
-/// A seed gives the same run in every build; the file was written in release.
+/// A seed gives the same run in every build; a release build wrote the file.
 @Suite struct TraceHashTests {
   private static let path = ScenarioFileTests.directory
     .appendingPathComponent("trace-hashes.txt").path

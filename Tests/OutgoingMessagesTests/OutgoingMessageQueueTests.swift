@@ -5,7 +5,7 @@ import QueueModel
 import Synchronization
 import Testing
 
-/// Notes what a queue asks and tells; a test waits for what it wants to see.
+/// Records a queue's requests and reports, and lets a test wait for them.
 private final class Notebook: MessageQueueDelegate {
   private struct Pages {
     var sent: [OutgoingDelivery] = []
@@ -47,7 +47,7 @@ private final class Notebook: MessageQueueDelegate {
 
   func reset() { pages.withLock { $0 = Pages() } }
 
-  /// Waits until so many attempts went out.
+  /// Waits until `count` attempts were made.
   func sent(_ count: Int) async {
     for await _ in wakes.stream where sent.count >= count { return }
   }
@@ -118,7 +118,8 @@ private final class Notebook: MessageQueueDelegate {
     }
   }
 
-  /// A transport that does not return holds neither the timeouts nor, once it does, what waited behind.
+  /// A transport that does not return delays neither timeouts nor, once it returns, the messages
+  /// after it.
   @Test func aDelegateThatHangsHoldsNoTimeout() async throws {
     let config = MessageQueueConfig(
       maxRetries: nil, baseRetryDelay: .milliseconds(20), maxRetryDelay: .milliseconds(20),
@@ -160,7 +161,7 @@ private final class Notebook: MessageQueueDelegate {
       #expect(queue.message(for: id)?.status == .delivered)
       #expect(notebook.delivered == [id])
       try await queue.waitForDelivery(of: id)
-      // The second time says nothing.
+      // The second confirmation is not reported.
       try await queue.confirmDelivery(id)
       #expect(notebook.delivered == [id])
     }
@@ -180,7 +181,7 @@ private final class Notebook: MessageQueueDelegate {
     }
   }
 
-  // S3-29: nobody confirms it, and nobody says that it failed.
+  // S3-29: the delegate confirms nothing and reports no failure.
   @Test func whatIsNotConfirmedInTimeIsSentAgain() async throws {
     let config = MessageQueueConfig(
       maxRetries: nil, baseRetryDelay: .milliseconds(10), deliveryTimeout: .milliseconds(50))
@@ -253,7 +254,7 @@ private final class Notebook: MessageQueueDelegate {
     }
   }
 
-  // S3-21: each change is told, and only then the next one is made.
+  // S3-21: each change is reported before the next one is made.
   @Test func updatesBeginWithThePresentAndFollow() async throws {
     let config = MessageQueueConfig(baseRetryDelay: .seconds(600), maxRetryDelay: .seconds(600))
     try await withQueue(config) { queue, _ in
@@ -337,7 +338,7 @@ private final class Notebook: MessageQueueDelegate {
         "\(directory) is in use by another process; choose another directory", isDiskFull: false)
       await #expect(throws: MessageQueueError.persistenceFailed(held)) { try await open(directory) }
       try await queue.close()
-      // Twice does no harm.
+      // Closing twice does no harm.
       try await queue.close()
       try await open(directory).close()
     }

@@ -3,7 +3,7 @@ import ProcessResources
 import Testing
 
 @Suite struct HeapTests {
-  /// Bytes of this process in memory.
+  /// The bytes of this process that are in memory.
   private func resident() throws -> Int {
     let fields = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8).split(
       separator: " ")
@@ -15,7 +15,7 @@ import Testing
       var blocks = (0..<64_000).map {
         [UInt8](repeating: UInt8(truncatingIfNeeded: $0), count: 1_000)
       }
-      // The last one stays, so that the heap does not end where the freed memory begins.
+      // The last block stays, so that the heap does not end where the freed memory begins.
       let last = blocks.removeLast()
       let full = try resident()
       blocks = []

@@ -3,7 +3,7 @@ import PushNotices
 import PushTestSupport
 import Testing
 
-/// What the network does to pushes: delays, resets, closed connections.
+/// Network faults while pushing: delays, resets, closed connections.
 @Suite struct APNsNetworkTests {
   @Test func anAnswerThatNeverComesEndsAtTheDeadline() async throws {
     try await PushBed.with(deadline: .seconds(1)) { bed in
@@ -42,8 +42,8 @@ import Testing
     }
   }
 
-  /// Sends until it gets through: a connection that is about to close may take a request yet, and a
-  /// busy machine may be late.
+  /// Sends until a push gets through: a connection that is about to close may still take a request,
+  /// and a busy machine may be late.
   ///
   /// - Returns: the number of the connection that it went over.
   private static func deliver(_ bed: PushBed) async throws -> Int {

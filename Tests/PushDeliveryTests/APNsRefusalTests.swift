@@ -3,9 +3,9 @@ import PushNotices
 import PushTestSupport
 import Testing
 
-/// Every refusal that Apple documents, and what the network does: each has its outcome.
+/// Every refusal that Apple documents, and every network fault, has its outcome.
 @Suite struct APNsRefusalTests {
-  /// What each reason leads to, written down a second time, from Apple's table.
+  /// The outcome of each reason, written a second time from Apple's table.
   static let expected: [(Int, String, Kind)] = [
     (400, "BadCollapseId", .rejected), (400, "BadDeviceToken", .invalid),
     (400, "BadExpirationDate", .rejected), (400, "BadMessageId", .rejected),
@@ -58,7 +58,7 @@ import Testing
           .alert(try PushBed.notice()), to: bed.device(), ignoringStop: true)
         #expect(Self.kind(outcome) == kind, "\(word): \(outcome)")
         #expect(Self.reason(outcome).contains(word), "\(word): \(outcome)")
-        // A token that was called expired may be replaced now.
+        // A token that was reported expired may be replaced after this time.
         bed.advance(minutes: 20)
       }
     }
@@ -116,7 +116,7 @@ import Testing
       }
       #expect(reason.contains("InvalidProviderToken"))
       #expect(bed.apns.requests.count == 1)
-      // The other service may have another opinion of the key.
+      // The other service may judge the key differently.
       let other = await bed.sender.send(push, to: bed.device(environment: .development))
       #expect(Self.kind(other) == .delivered)
       let tried = await bed.sender.send(push, to: bed.device(), ignoringStop: true)
@@ -125,7 +125,8 @@ import Testing
     }
   }
 
-  /// What Apple says of a key may pass by itself: one request is let through now and then.
+  /// Apple's complaint about a key may go away by itself, so the sender tries one request from time
+  /// to time.
   @Test func aStoppedServiceIsTriedNowAndThen() async throws {
     try await PushBed.with { bed in
       let push = Push.alert(try PushBed.notice())
@@ -150,7 +151,7 @@ import Testing
     }
   }
 
-  /// A sender that takes another one's place goes on with its token where the key is the same.
+  /// A sender that replaces another one continues with its token if the key is the same.
   @Test func aSuccessorUsesTheTokenThatThereIs() async throws {
     try await PushBed.with { bed in
       let push = Push.alert(try PushBed.notice())
@@ -172,7 +173,7 @@ import Testing
       bed.apns.answer(next: .apns(403, "ExpiredProviderToken"))
       #expect(Self.kind(await bed.sender.send(push, to: bed.device())) == .delivered)
       #expect(bed.apns.tokens.count == 2)
-      // Again, and now it is too early: nothing is sent, and no third token is made.
+      // Again, but too early this time: nothing is sent, and no third token is made.
       bed.apns.answer(next: .apns(403, "ExpiredProviderToken"))
       let early = await bed.sender.send(push, to: bed.device())
       guard case .retry(after: .milliseconds(1_200_000), _) = early else {

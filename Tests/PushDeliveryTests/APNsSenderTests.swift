@@ -85,7 +85,7 @@ import Testing
       #expect(state["status"] as? String == "processing")
       #expect(state["operation"] as? String == "Editing")
       #expect(state["startedAt"] as? Int64 == PushBed.start)
-      // S4-8: an app reads with the public types what the server writes.
+      // S4-8: an app can read what the server writes with the public types.
       let read = try JSONDecoder().decode(
         CospoolTaskAttributes.ContentState.self, from: JSONSerialization.data(withJSONObject: state)
       )
@@ -136,7 +136,7 @@ import Testing
       }
       let alert = (bed.apns.requests[0].json["aps"] as? [String: Any])?["alert"]
       #expect(alert as? [String: String] == ["title": "Title", "body": "Body"])
-      // Half a flag would be a single letter of it.
+      // Half a flag would be one of its two letters.
       let details = try #require(bed.apns.requests[0].json["details"] as? String)
       #expect(details.dropLast().replacing("🇪🇺", with: "").allSatisfy { $0 == "\"" || $0 == "\n" })
     }
@@ -172,7 +172,7 @@ import Testing
       }
       #expect(reason.contains("org.other") && reason.contains(PushBed.topic))
       #expect(bed.apns.requests.isEmpty)
-      // It is one target's fault and stops no other.
+      // Only this target is at fault, so pushes to others continue.
       let other = await bed.sender.send(.alert(try PushBed.notice()), to: bed.device())
       guard case .delivered = other else {
         Issue.record("\(other)")

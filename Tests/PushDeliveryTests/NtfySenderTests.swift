@@ -33,7 +33,7 @@ import Testing
       #expect(json["message"] as? String == "Bash: make")
       #expect(json["sequence_id"] as? String == "notice-1")
       #expect(json["priority"] as? Int == 4)
-      // Nothing on a phone with ntfy opens the project's links.
+      // No app on a phone with ntfy opens the project's links.
       #expect(json["click"] == nil)
       let actions = try #require(json["actions"] as? [[String: Any]])
       #expect(actions.map { $0["label"] as? String } == ["Approve", "Deny"])
@@ -52,7 +52,7 @@ import Testing
     }
   }
 
-  /// Nobody says yes to what the notice leaves out.
+  /// A notice that leaves something out has no button to approve.
   @Test(arguments: [false, true])
   func whatIsNotShownIsNotApproved(isLong: Bool) async throws {
     let digest = isLong ? "planted-digest" : nil

@@ -3,7 +3,7 @@ import PushNotices
 import PushTestSupport
 import Testing
 
-/// Nothing that describes, dumps or reports shows a key, a token or a shared secret.
+/// No description, dump or report shows a key, a token or a shared secret.
 @Suite struct PlantedSecretTests {
   static let secrets = [
     "planted-webhook-secret", "private/hook", "tk_planted0", "private-topic", "planted-answer-key",
@@ -30,7 +30,7 @@ import Testing
       Self.show(targets.map(\.address.text), in: &shown)
       Self.show(bed.sender, in: &shown)
       for target in targets {
-        // A provider can quote what it was sent.
+        // A provider may quote what it was sent.
         let echo = Self.secrets.filter(target.address.text.reveal().contains).joined(separator: " ")
         for answer in Self.answers(quoting: echo) {
           bed.apns.answer(always: answer)

@@ -3,7 +3,7 @@ import PushNotices
 import PushTestSupport
 import Testing
 
-/// Which provider token is used when. Its signature is checked by the fake of Apple's service.
+/// Which provider token is used when. The fake of Apple's service checks the signature.
 @Suite struct ProviderTokenTests {
   static let minute: Int64 = 60_000
 
@@ -40,8 +40,8 @@ import Testing
     #expect(cache.verdict(at: 999) == .renew)
   }
 
-  /// Apple's rules over two days with random requests: never older than an hour, never two within
-  /// twenty minutes.
+  /// Apple's rules, over two days of random requests: no token is older than an hour, and no two
+  /// are made within twenty minutes.
   @Test func noTokenIsTooOldOrTooYoung() {
     var cache = ProviderTokenCache()
     var issued: [Int64] = []

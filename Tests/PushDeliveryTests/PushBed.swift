@@ -4,7 +4,7 @@ import PushNotices
 import PushTestSupport
 import Synchronization
 
-/// A sender with fakes to send to, and a clock of its own.
+/// A sender, fakes to send to, and a clock of its own.
 final class PushBed: Sendable {
   static let topic = "org.example.app"
   static let deviceToken = String(repeating: "0123456789abcdef", count: 4)
@@ -69,7 +69,7 @@ final class PushBed: Sendable {
     self.time = time
   }
 
-  /// Another sender with the same set-up.
+  /// Another sender with the same setup.
   func successor() throws -> PushSender {
     let time = time
     return try PushSender(configuration) { time.now }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PushDelivery
 
-/// Where devices' addresses may lead the server.
+/// Where devices' addresses may send the server.
 @Suite struct WebClientTests {
   private func clients(
     allowed: [String] = [], _ resolver: @escaping WebClients.Resolver = { _ in [] }
@@ -14,7 +14,7 @@ import Testing
       PushTransport(), allowed: allowed.compactMap { AddressRange($0) }, resolver: resolver)
   }
 
-  /// Which names a client does not look up.
+  /// The names that a client does not look up, with their addresses.
   private func overridden(_ client: some Any) -> [String: String]? {
     Mirror(reflecting: client).descendant("configuration", "dnsOverride") as? [String: String]
   }
@@ -47,7 +47,7 @@ import Testing
     await clients.shutDown()
   }
 
-  /// A name that leads inside a moment later.
+  /// A name that resolves to an internal address a moment later.
   @Test func whatIsConnectedToIsWhatWasChecked() async throws {
     let answers = Mutex([["8.8.8.8"], ["8.8.8.8"], ["10.0.0.5"], ["10.0.0.5", "8.8.4.4"]])
     let clients = clients { _ in

@@ -13,7 +13,8 @@ import Testing
     "webhook+\(bed.web.url)/private/hook?a=b#\(secret)"
   }
 
-  /// As a receiver checks it: from the bytes on the wire, by the documentation's words alone.
+  /// Checks the signature as a receiver does: from the bytes on the wire, following only the
+  /// documentation.
   static func isSigned(_ request: RecordedRequest, secret: String) -> Bool {
     guard let timestamp = request.header("Cospool-Timestamp"),
       let signature = request.header("Cospool-Signature"), signature.hasPrefix("v1=")

@@ -2,7 +2,7 @@ import PushNotices
 import SyncTestSupport
 import Testing
 
-/// When pushes are tried again, and when they are given up.
+/// When pushes are retried, and when they are given up.
 @Suite struct BackoffScheduleTests {
   static let schedule = BackoffSchedule(
     firstMilliseconds: 1_000, longestMilliseconds: 8_000, attemptsMax: 6,
@@ -61,7 +61,7 @@ import Testing
         == .deadLetter(reason: "not delivered in 1 minutes"))
   }
 
-  /// A provider, or this machine's own network, may be away for hours.
+  /// A provider, or this machine's own network, may be unreachable for hours.
   @Test func theStandardLastsForHours() {
     let schedule = BackoffSchedule.standard
     let mean = (1..<schedule.attemptsMax).map { schedule.bound(after: $0) / 2 }.reduce(0, +)

@@ -48,7 +48,7 @@ import Testing
     #expect(!text.isWhole)
   }
 
-  /// What a notice shows whole may be approved by its button.
+  /// The button of a notice may approve only what the notice shows in full.
   @Test func wholeIsWhatLeavesNothingOut() {
     func isWhole(_ summary: String, _ details: String?, showsDetails: Bool = true) -> Bool {
       NoticeText(

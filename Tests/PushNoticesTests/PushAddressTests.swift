@@ -2,7 +2,7 @@ import PushNotices
 import SyncTestSupport
 import Testing
 
-/// The text form of addresses: read, written, shown without secrets, refused with advice.
+/// The text form of addresses: it is read, written, shown without secrets, and refused with advice.
 @Suite struct PushAddressTests {
   static let token = String(repeating: "0123456789abcdef", count: 4)
 
@@ -34,7 +34,7 @@ import Testing
     }
   }
 
-  /// The token of one activity shows nothing of the other sessions.
+  /// The token of one activity receives nothing of other sessions.
   @Test func anActivitysTokenTakesWhatIsAboutItsSession() throws {
     func takes(_ query: String, _ session: String) throws -> Bool {
       let text = "apns://org.example.app/\(Self.token)?environment=production&purpose=\(query)"

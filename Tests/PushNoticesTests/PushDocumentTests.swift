@@ -3,9 +3,9 @@ import Testing
 
 @testable import PushNotices
 
-/// PRIVACY.md and SETTING-UP.md have the figures, names and forms that the code has.
+/// PRIVACY.md and SETTING-UP.md have the same figures, names and forms as the code.
 @Suite struct PushDocumentTests {
-  /// A document of the room that pushes, its lines joined.
+  /// A document of the push room, its lines joined.
   private func text(_ name: String) throws -> String {
     try String(
       contentsOf: URL(filePath: #filePath).deletingLastPathComponent()

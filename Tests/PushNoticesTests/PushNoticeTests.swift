@@ -1,7 +1,7 @@
 import PushNotices
 import Testing
 
-/// The names of notices, and what a secret shows of itself.
+/// The names of notices, and what is shown of a secret.
 @Suite struct PushNoticeTests {
   @Test func idsAreWhatEveryProviderTakes() {
     #expect(PushNoticeID("a-Z_09")?.text == "a-Z_09")

@@ -2,7 +2,7 @@ import PushNotices
 import SyncTestSupport
 import Testing
 
-/// What is shown holds no secret, and is not longer than it may be.
+/// Shown text holds no secret and is no longer than allowed.
 @Suite struct RedactionTests {
   @Test(arguments: [
     ("export OPENAI_API_KEY=sk-abcdefghijklmnop", "export OPENAI_API_KEY=[redacted]"),
@@ -19,7 +19,7 @@ import Testing
     ("-----BEGIN PRIVATE KEY-----\nMIG\n-----END PRIVATE KEY-----\nafter", "[redacted]\nafter"),
     ("-----BEGIN PRIVATE KEY-----\nMIG", "[redacted]"),
     ("AKIAIOSFODNN7EXAMPLE", "[redacted]"),
-    // JSON within a shell's words, and within JSON within JSON.
+    // JSON within a word of a shell command, and within JSON within JSON.
     (
       #"curl -d "{\"password\":\"hunter2\"}" u"#, #"curl -d "{\"password\":\"[redacted]\"}" u"#
     ),
@@ -47,7 +47,7 @@ import Testing
     #expect(Redaction.redacted(text) == text)
   }
 
-  /// Plants one secret of a random form into random words, and looks for any eight bytes of it.
+  /// Plants a secret of a random form among random words, and looks for any eight of its bytes.
   @Test func noPlantedSecretIsShown() {
     for seed in TestSeeds.list(standard: 2_000) {
       var generator = SeededGenerator(seed: seed)

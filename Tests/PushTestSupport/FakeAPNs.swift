@@ -6,8 +6,8 @@ import NIOSSL
 
 /// Apple's push service in the test's process: HTTP/2 over TLS on an ephemeral port of 127.0.0.1.
 ///
-/// It checks each request as Apple's documentation has it, the token's signature included, and
-/// answers faults with Apple's reasons. Only a request without a fault reaches the script of answers.
+/// It checks each request by Apple's documentation, including the token's signature, and answers
+/// faults with Apple's reasons. Only a request without a fault reaches the script of answers.
 package final class FakeAPNs: Sendable {
   package let url: String
   private let state: FakeState
@@ -16,7 +16,7 @@ package final class FakeAPNs: Sendable {
 
   /// - Parameters:
   ///   - key: the team's key, whose public half checks the tokens.
-  ///   - now: milliseconds since 1970, by which a token's age is judged.
+  ///   - now: milliseconds since 1970, for the age of a token.
   package static func start(
     key: TestSigningKey, topics: Set<String>, now: @escaping @Sendable () -> Int64
   ) async throws -> FakeAPNs {
@@ -59,9 +59,9 @@ package final class FakeAPNs: Sendable {
 
   package var requests: [RecordedRequest] { state.requests }
   package var connectionCount: Int { state.connectionCount }
-  /// The reasons of requests that were found at fault, in order.
+  /// The reasons of faulty requests, in order.
   package var faults: [String] { examiner.faults }
-  /// The tokens that came, each once, in the order of their first use.
+  /// The received tokens, each once, in the order of their first use.
   package var tokens: [String] { examiner.tokens }
 
   package func answer(next answers: FakeAnswer...) { state.answer(next: answers) }

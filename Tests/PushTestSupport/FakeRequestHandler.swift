@@ -2,13 +2,13 @@ import NIOCore
 import NIOHTTP1
 import NIOHTTP2
 
-/// Collects one request after the other and does what the fake's script says.
+/// Collects one request after the other and follows the fake's script.
 final class FakeRequestHandler: ChannelInboundHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart
 
   private let connection: Int
-  /// The channel of the whole connection, where this is one stream of it (HTTP/2).
+  /// The channel of the whole connection, if this is one stream of it (HTTP/2).
   private let whole: (any Channel)?
   /// Turns a recorded request into an answer.
   private let respond: (RecordedRequest) -> FakeAnswer

@@ -1,7 +1,7 @@
 import NIOCore
 import Synchronization
 
-/// What a fake has seen, and what it answers. Safe from any thread.
+/// The requests that a fake has seen, and its answers. Safe from any thread.
 final class FakeState: Sendable {
   private struct Contents {
     var requests: [RecordedRequest] = []

@@ -3,8 +3,8 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// A web server in the test's process that records what comes and answers by script: what stands in
-/// for an ntfy server or for the receiver of a webhook. HTTP/1.1 on an ephemeral port of 127.0.0.1.
+/// A web server in the test's process that records requests and answers by script: a stand-in for
+/// an ntfy server or for the receiver of a webhook. HTTP/1.1 on an ephemeral port of 127.0.0.1.
 package final class FakeWebServer: Sendable {
   package let url: String
   private let state: FakeState

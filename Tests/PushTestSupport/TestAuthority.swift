@@ -1,14 +1,14 @@
 import Foundation
 package import NIOSSL
 
-/// The certificate of the fakes, for `localhost` and 127.0.0.1. It is its own root, the same that the
-/// server's tests use; `SyncServerTests/Certificates/make.sh` made it.
+/// The certificate of the fakes, for `localhost` and 127.0.0.1. It is its own root, the same as in
+/// the server's tests; `SyncServerTests/Certificates/make.sh` made it.
 package enum TestAuthority {
   package static let certificateFile = path("localhost.pem")
   /// For the same names, until 2021.
   package static let expiredFile = path("expired.pem")
 
-  /// - Parameter protocols: what is offered by ALPN.
+  /// - Parameter protocols: the protocols offered by ALPN.
   package static func serverContext(
     protocols: [String], isExpired: Bool = false
   ) throws -> NIOSSLContext {

@@ -2,7 +2,7 @@ import NIOCore
 import NIOHTTP1
 import NIOPosix
 
-/// Posts as the app of a provider does when somebody presses a button. Plain HTTP to this machine.
+/// Posts like the app of a provider when a user presses a button. Plain HTTP to this machine.
 package enum TestPost {
   package struct Answer: Sendable {
     package var status: Int
@@ -73,7 +73,7 @@ private final class AnswerReader: ChannelInboundHandler {
   }
 
   func channelInactive(context: ChannelHandlerContext) {
-    // Does nothing where the answer was complete.
+    // Does nothing if the answer was complete.
     finished.fail(TestPost.NotSent())
     context.fireChannelInactive()
   }

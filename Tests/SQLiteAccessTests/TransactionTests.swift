@@ -41,7 +41,7 @@ import Testing
     #expect(try numbers(queue) == [2])
   }
 
-  /// SQLite itself ends the transaction where the disk is full.
+  /// SQLite itself ends the transaction if the disk is full.
   @Test func aFullDiskLeavesNothingAndTheNextOneWorks() throws {
     let queue = try queue()
     try queue.writeWithoutTransaction { try $0.execute(sql: "PRAGMA max_page_count = 8") }
@@ -57,7 +57,8 @@ import Testing
     #expect(try numbers(queue) == [3])
   }
 
-  /// A body that goes on behind a transaction that is over has not stored all of it, and hears so.
+  /// A body that continues after its transaction has ended did not store everything, and gets an
+  /// error.
   @Test func anEndedTransactionIsNoSuccess() throws {
     let queue = try queue()
     let thrown = #expect(throws: DatabaseError.self) {
@@ -70,7 +71,7 @@ import Testing
     #expect(try numbers(queue) == [])
   }
 
-  /// That it waits, the tests of crashes show.
+  /// The crash tests show that it waits.
   @Test func theLogOfADatabaseWithoutOneCannotBeWaitedFor() throws {
     let queue = try queue()
     let thrown = #expect(throws: DatabaseError.self) {

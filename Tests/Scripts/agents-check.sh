@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Holds Cospool against the real Claude Code and the real Codex, in front of a model that answers from a
-# script: agents_check.py says how. Needs python3 with venv and git; packages from PyPI bring the programs
-# (700 MB), and nothing leaves this machine after that. ONLY="name …" runs the checks whose names begin so.
-# With OPTIONAL=1 a machine that cannot have the programs is told so, and nothing fails.
+# Tests Cospool with the real Claude Code and the real Codex, and a model that answers from a script; see
+# agents_check.py. Needs python3 with venv and git. Packages from PyPI contain the programs (700 MB); after that,
+# nothing leaves this machine. ONLY="name …" runs the checks whose names begin so. With OPTIONAL=1, a machine that
+# cannot get the programs prints that, and nothing fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 without() {
   echo "agents-check: $*" >&2
   [ "${OPTIONAL:-}" = 1 ] || exit 1
-  echo "agents-check: SKIPPED, no real agent was tried" >&2
+  echo "agents-check: SKIPPED, no real agent was tested" >&2
   exit 0
 }
 

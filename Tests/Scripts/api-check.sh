@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Starts a daemon on a store of its own and holds it against its description: api_check.py says how.
-# EXAMPLES=n requests of a kind, SEED=n. Needs python3 with venv; the packages come from PyPI.
+# Starts a daemon with its own store and compares it with its description; see api_check.py. EXAMPLES=n requests of
+# each kind, SEED=n. Needs python3 with venv; the packages come from PyPI.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

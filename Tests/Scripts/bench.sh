@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Runs the benchmarks and prints their table: name, ours, peer, ratio.
-#   TRACES=DIR  the folder with the editing traces; without it the suite prompt is left out
+#   TRACES=DIR  the folder with the editing traces; without it, the suite prompt is skipped
 #   PEERS=1     measures Loro and Yrs too, suite by suite right after ours (needs Python and pip)
 #   RUNS=N      repetitions of each measurement
-# The executables are looked for in BENCH_BIN. With PEERS the section for RESULTS.md is printed, and
-# it stays with the JSON it was made from in RESULTS_DIR.
+# BENCH_BIN has the executables. With PEERS, the script prints the section for RESULTS.md, and keeps it in
+# RESULTS_DIR with the JSON from which it is made.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -14,7 +14,7 @@ options=(--runs "${RUNS:-5}")
 [ -z "${TRACES:-}" ] || options+=(--traces "$TRACES")
 
 if [ ! -x "$bench" ]; then
-  echo "bench: there is no $bench; make bench builds it" >&2
+  echo "bench: $bench does not exist; run make bench" >&2
   exit 1
 fi
 if [ -z "${PEERS:-}" ]; then
@@ -34,10 +34,10 @@ mkdir -p "$results"
 load=$(cut -d ' ' -f 1 /proc/loadavg)
 ours=()
 theirs=()
-# Ours and theirs of one suite right after each other: the machine is the same for both.
+# Runs ours and theirs of one suite right after each other, so that the machine is the same for both.
 for suite in prompt queue delta; do
   if [ "$suite" = prompt ] && [ -z "${TRACES:-}" ]; then
-    echo "bench: prompt is left out: set TRACES to the folder with the editing traces" >&2
+    echo "bench: the suite prompt is skipped; to run it, set TRACES to the folder with the editing traces" >&2
     continue
   fi
   "$bench" "$suite" "${options[@]}" --json >"$results/ours-$suite.json"

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
-# boot.sh ROOT: boots ROOT, the files of a Debian, with its own systemd as process 1 of namespaces of its own: no
-# network but loopback, control groups below one of its own. As root, on a kernel with cgroup2; ends with the machine.
+# boot.sh ROOT: boots ROOT, the files of a Debian, with its own systemd as process 1 of new namespaces. The machine
+# has no network except loopback, and its own control group. Run it as root, on a kernel with cgroup2. It ends with
+# the machine.
 set -euo pipefail
 root=$1
 groups=$(awk '$3 == "cgroup2" { print $2; exit }' /proc/self/mounts)
 [ -n "$groups" ] || {
-  echo "boot: no cgroup2 is mounted here" >&2
+  echo "boot: cgroup2 is not mounted" >&2
   exit 1
 }
 group=$groups/cospool-boot-$$
 mkdir "$group"
-# Whatever still lives in it ends, and it goes.
+# Ends everything that still lives in the group, and removes it.
 cleared() {
   echo 1 >"$group/cgroup.kill"
   while grep -q 'populated 1' "$group/cgroup.events"; do sleep 0.05; done

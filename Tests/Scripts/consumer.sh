@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make consumer`: builds the app in Tests/Consumer from outside the package, in a place of its own, and lets
-# it use a real server. All that it links is compiled for it: minutes at first.
+# `make consumer`: builds the app in Tests/Consumer from outside the package, in a separate folder, and lets it use
+# a real server. Everything that it links is compiled for it, which takes minutes the first time.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

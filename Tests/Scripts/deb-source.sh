@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `make deb-source`: a Debian source package in .build-dist/out (or OUT). It builds without a network: a second archive
-# has the packages from elsewhere. CHECKOUTS has these as they were resolved (.build/checkouts); REVISION and
-# DEB_MAINTAINER are those of deb.sh.
+# `make deb-source`: a Debian source package in .build-dist/out (or OUT). It builds without a network, because a
+# second archive has the third-party packages. CHECKOUTS has these as they were resolved (.build/checkouts).
+# REVISION and DEB_MAINTAINER are those of deb.sh.
 set -euo pipefail
 umask 022
 cd "$(dirname "$0")/../.."
@@ -12,7 +12,7 @@ checkouts=${CHECKOUTS:-.build/checkouts}
 full=$version-${REVISION:-1}
 maintainer=${DEB_MAINTAINER:-Cospool maintainers <maintainers@cospool.example>}
 if [ ! -d "$checkouts" ] || [ ! -f Package.resolved ]; then
-  echo "deb-source: there is no $checkouts, or no Package.resolved; first: swift package resolve" >&2
+  echo "deb-source: $checkouts or Package.resolved is missing; first run: swift package resolve" >&2
   exit 1
 fi
 mkdir -p "$out"
@@ -68,7 +68,7 @@ TEXT
     elif grep -q "Permission is hereby granted, free of charge" "$folder"LICENSE*; then
       licence=Expat-$name
     else
-      echo "deb-source: nobody knows the licence of $name" >&2
+      echo "deb-source: the licence of $name is unknown" >&2
       exit 1
     fi
     printf '\nFiles: vendor/%s/*\nCopyright: %s the authors of %s\nLicense: %s\n' "$name" "$year" "$name" "$licence"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make deb`: Debian packages in .build-dist/out (or OUT). BIN has the executables; REVISION is the
-# package's own number (1), DEB_MAINTAINER who answers for it, DEB_COMPRESSION of dpkg-deb.
+# `make deb`: Debian packages in .build-dist/out (or OUT). BIN has the executables. REVISION is the package's own
+# number (1), DEB_MAINTAINER its maintainer, DEB_COMPRESSION that of dpkg-deb.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source Tests/Scripts/release.sh
@@ -13,7 +13,7 @@ mkdir -p "$out"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# What the executables need of the system, with versions.
+# The system packages that the executables need, with versions.
 depends() {
   mkdir -p "$work/shlibs/debian"
   printf 'Source: cospool\n\nPackage: cospool\nArchitecture: any\n' >"$work/shlibs/debian/control"
@@ -21,7 +21,7 @@ depends() {
   found=$(cd "$work/shlibs" && dpkg-shlibdeps -O "$@" 2>"$work/shlibs/errors" |
     sed -n 's/^shlibs:Depends=//p') || found=
   [ -n "$found" ] || {
-    echo "deb: nobody says what the programs need of the system:" >&2
+    echo "deb: the programs' dependencies cannot be found:" >&2
     cat "$work/shlibs/errors" >&2
     return 1
   }
@@ -61,7 +61,8 @@ TEXT
   if [ -f "$from/lintian-overrides" ]; then
     install -D -m 0644 "$from/lintian-overrides" "$root/usr/share/lintian/overrides/$package"
   fi
-  # As Debian counts it: files rounded up to KiB, and one for all else. A file system's own sizes differ.
+  # Counted as by Debian: files rounded up to KiB, and one KiB for everything else. A file system's own sizes
+  # differ.
   size=$(find "$root" -path "$root/DEBIAN" -prune -o -type f -printf '%s\n' -o -printf '1\n' |
     awk '{ kib += int(($1 + 1023) / 1024) } END { print kib }')
   needed=$(depends "$root"/usr/bin/*)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `make demo`: two devices and a server. Both devices go offline, change the same queues in ways
-# that conflict, come back, and hold the same queues. Exit code 1 where they do not. SERVER_BIN and PHONE_BIN
-# have the executables of another version, for the server and for one device (`make previous-check`).
+# `make demo`: two devices and a server. Both devices go offline, make conflicting changes to the same queues,
+# reconnect, and have the same queues. Exit code 1 if they do not. SERVER_BIN and PHONE_BIN have the executables of
+# another version, for the server and for one device (`make previous-check`).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -66,7 +66,7 @@ phone thread move login-page --to 2
 say "Both come back"
 laptop sync on
 phone sync on
-# Each device waits until it has sent everything; what the other one sent may still be under way.
+# Each device waits until it has sent everything; changes of the other one may still be on their way.
 for _ in $(seq 100); do
   laptop sync wait --timeout 60 >"$home/waited"
   phone sync wait --timeout 60 >>"$home/waited"

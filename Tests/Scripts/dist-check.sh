@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make dist-check`: the packages and archives of a release, used in a clean Debian 12 without Swift. As
-# root. OUT has what `make dist` and `make deb` made; RESULTS gets the figures (default OUT/figures).
+# `make dist-check`: uses the packages and archives of a release in a clean Debian 12 without Swift. Run it as
+# root. OUT has the results of `make dist` and `make deb`; RESULTS gets the figures (default OUT/figures).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source Tests/Scripts/release.sh
@@ -20,7 +20,7 @@ machine=$(uname -m)
 say() { echo "dist-check: $*"; }
 figure() { echo "$*" | tee -a "$figures"; }
 
-# inside ROOT COMMAND…: in the root, with processes of its own, which end with it.
+# inside ROOT COMMAND…: runs a command in the root, with its own processes, which end with it.
 inside() {
   local root=$1
   shift
@@ -35,7 +35,7 @@ inside() {
   ' inside "$root" "$@"
 }
 
-# fresh NAME: unpacks a clean root, and prints where.
+# fresh NAME: unpacks a clean root, and prints its path.
 fresh() {
   mkdir "$work/$1"
   tar -C "$work/$1" -xf "$tarball"

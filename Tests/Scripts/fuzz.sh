@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds the fuzzer and runs each target for MINUTES minutes; prints what each did.
+# Builds the fuzzer and runs each target for MINUTES minutes; prints the results of each.
 # MINUTES (10), TARGETS (all), JOBS (1: targets at once), MEMORY_MB (2048), FUZZ_BUILD (.build-fuzz).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -11,8 +11,8 @@ work=$build/findings
 export SWIFT_BACKTRACE=enable=no   # else a found crash waits for the backtracer for minutes
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1
 
-# Both sanitizers in one flag: of two, the compiler instruments for the last one only. The linker
-# must keep the counters, which nothing refers to by name.
+# Both sanitizers in one flag: with two flags, the compiler only uses the last. The linker must keep the counters,
+# to which nothing refers by name.
 COSPOOL_ROOMS=FuzzRunner swift build -c release --sanitize fuzzer --sanitize address \
   --product cospool-fuzz -Xswiftc -sanitize=fuzzer,address -Xswiftc -use-ld=lld \
   -Xlinker -z -Xlinker nostart-stop-gc --scratch-path "$build" --ignore-lock

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the server in the assembled root of its image as the Dockerfile says, and then as compose.yaml does: read-only,
-# as an account without rights, with its data alone writable and no network but its own; asks it for a code and for its
-# health. As root: image-check.sh FOLDER
+# Runs the server in the assembled root of its image, first as in the Dockerfile, then as in compose.yaml:
+# read-only, under an account without privileges, with only its data writable, and no network but its own. It
+# requests a code and the health page. Run it as root: image-check.sh FOLDER
 set -euo pipefail
 source "$(dirname "$0")/waiting.sh"
 if [ "$1" != inside ]; then
@@ -10,7 +10,7 @@ fi
 image=$2
 cd "$(dirname "$0")"
 
-# said KIND: the words that the packaging has for it.
+# said KIND: prints the words that the packaging uses for it.
 said() {
   mapfile -t "$1" < <(python3 image_words.py "$1")
   [ -n "${!1:-}" ] || fail "the packaging says nothing of $1"
@@ -29,11 +29,12 @@ fi
 # shellcheck disable=SC2154
 in_image=(/usr/bin/env -i "${variables[@]}" "$(command -v chroot)" --userspec=65532:65532 "$image")
 
-# serves ADDRESS WORDS…: started with these words it is well, and its codes name the address.
+# serves ADDRESS WORDS…: checks that the server starts with these words, is healthy, and that its codes name the
+# address.
 serves() {
   local address=$1
   shift
-  # What the one before wrote would be taken for this one's.
+  # The output of the former server would be mistaken for this one's.
   : >"$image/data/log"
   # shellcheck disable=SC2154
   "${in_image[@]}" "${entrypoint[@]}" "$@" >"$image/data/log" 2>&1 &

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What dist-check.sh runs in a clean root: uses what a release brings as a person would.
+# dist-check.sh runs this in a clean root: it uses the contents of a release as a user would.
 #   inside.sh packages VERSION ARCHITECTURE
 #   inside.sh archives VERSION MACHINE
 set -euo pipefail
@@ -9,7 +9,7 @@ version=$2 suffix=$3
 source ./waiting.sh
 figure() { echo "figure: $*"; }
 
-# as ACCOUNT COMMAND…: with that account's home and nothing else.
+# as ACCOUNT COMMAND…: runs a command with that account's home and nothing else.
 as() {
   local account=$1
   shift
@@ -18,13 +18,13 @@ as() {
 }
 path=/usr/local/bin:/usr/bin:/bin
 
-# person ACCOUNT: somebody new, with a number that no account of the machine around the root has.
+# person ACCOUNT: adds a new user, with a number that no account of the surrounding machine has.
 person() { useradd --create-home --shell /bin/bash --key UID_MIN=20000 "$1"; }
 
-# value NAME: a text of JSON that comes in.
+# value NAME: prints a text of the JSON on standard input.
 value() { sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p" | head -n 1; }
 
-# works ACCOUNT SERVER CODE: two commands to a machine that is set up, and a message that is run.
+# works ACCOUNT SERVER CODE: sets a machine up with two commands, and checks that a message runs.
 works() {
   local account=$1 before after
   person "$account"
@@ -44,7 +44,7 @@ SCRIPT
   as "$account" cospool setup --yes --server "$2" --code "$3"
   after=$(date +%s%N)
   figure "setup of $account: 1 command, $(((after - before) / 1000000)) ms"
-  # Again is harmless.
+  # It is safe to run again.
   as "$account" cospool setup --yes --server "$2" --code "$3" >/dev/null
   as "$account" cospool config set command "my-agent {}"
   as "$account" cospool config set agent command
@@ -58,7 +58,7 @@ SCRIPT
 ! command -v swift >/dev/null || fail "Swift is here"
 ! ls /usr/lib/*/libswift* /usr/lib/swift 2>/dev/null || fail "Swift's libraries are here"
 
-# serve PORT: the server as its unit starts it, until it is told to stop.
+# serve PORT: runs the server like its unit, until it is stopped.
 serve() {
   # shellcheck disable=SC2086
   runuser -u cospool-server -- $start --port "$1" >/tmp/server.log 2>&1 &
@@ -66,7 +66,7 @@ serve() {
   eventually 60 grep -q "listening on" /tmp/server.log
 }
 
-# is_installed WAY: both are there, and go again.
+# is_installed WAY: checks that both are installed, and can be removed.
 is_installed() {
   [ "$(cospool --version)" = "$version" ] && [ "$(cospool-server --version)" = "$version" ] ||
     fail "$1 installed another version"
@@ -75,7 +75,7 @@ is_installed() {
   [ ! -e /usr/bin/cospool ] && [ ! -e /usr/bin/cospool-server ] || fail "programs stayed after $1"
 }
 
-# The two ways of the README. What the packages need is in the root: apt fetches nothing.
+# The two ways of the README. The root has all dependencies, so apt fetches nothing.
 readme_ways() {
   apt install -y "./cospool_$version-1_$suffix.deb"
   apt install -y "./cospool-server_$version-1_$suffix.deb"
@@ -98,7 +98,7 @@ packages() {
   for page in cospool cospoold cospool-server cospool-setup; do
     [ -f "/usr/share/man/man1/$page.1.gz" ] || fail "no page $page"
   done
-  # As the unit starts it.
+  # Like its unit.
   start=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/cospool-server.service |
     tr -d '"' | sed 's/ \$COSPOOL_SERVER_OPTIONS//')
   serve 0
@@ -109,10 +109,10 @@ packages() {
   as bob cospool session list --json | grep "work-ada" >/dev/null || fail "bob does not see what ada did"
   [ -z "$(find /var/lib/cospool-server ! -user cospool-server)" ] || fail "root left files to the server"
 
-  # An upgrade keeps what a person changed, and the data.
+  # An upgrade keeps the user's changes, and the data.
   echo 'COSPOOL_SERVER_OPTIONS="--port 7500"' >/etc/default/cospool-server
   port=$(echo "$granted" | value server | sed 's/.*://')
-  # A turn goes on while the package under it is replaced.
+  # A turn continues while its package is replaced.
   as ada cospool send -s work-ada "Long turn"
   eventually 60 [ -e /home/ada/began ]
   dpkg -i "cospool_$version-2_$suffix.deb"
@@ -134,7 +134,7 @@ packages() {
     fail "removing took more than the programs"
   dpkg -i "cospool-server_$version-1_$suffix.deb"
   cospool-server devices | grep . >/dev/null || fail "the devices are gone after an installation again"
-  # The timer of backups goes with what it starts; the backups themselves stay.
+  # The timer of backups is removed with its service; the backups themselves stay.
   install -d -m 0700 -o cospool-server /var/lib/cospool-backup
   cospool-server backup create --folder /var/lib/cospool-backup
   mkdir -p /etc/systemd/system/timers.target.wants
@@ -154,7 +154,7 @@ packages() {
 }
 
 archives() {
-  # As a person without root: the archive, into their home.
+  # As a user without root: the archive, into the user's home.
   person host
   sh install.sh --from file:///release --prefix /opt/server --server --dry-run | grep "would run" >/dev/null ||
     fail "a dry run says nothing"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What people of other products reported, done to the real programs: F1 to F4 and F12 of Tests/INTENT.md's rows
-# I-1, I-4, I-6, I-7, I-100 and I-101. Half a minute, of which most is a machine that sleeps.
-# The three programs are taken from COSPOOL_BIN, or else .build/debug.
+# Repeats problems that users of other products reported, with the real programs: F1 to F4 and F12 of the rows I-1,
+# I-4, I-6, I-7, I-100 and I-101 of Tests/INTENT.md. It takes half a minute, mostly for a machine that sleeps.
+# COSPOOL_BIN, or else .build/debug, has the three programs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 . Tests/Scripts/waiting.sh
@@ -15,7 +15,7 @@ end() {
 }
 trap end EXIT
 
-# start LOG COMMAND…: in the background, until the end of this script; its process is $started.
+# start LOG COMMAND…: runs a command in the background until the end of this script; $started is its process.
 start() {
   local log="$1"
   shift
@@ -24,7 +24,7 @@ start() {
   echo "$started" >> "$base/pids"
 }
 
-# device NAME: a daemon that takes commands, on the data directory of its name.
+# device NAME: starts a daemon with the data directory of its name, and waits until it accepts commands.
 device() {
   export COSPOOL_DATA="$base/$1"
   start "$base/$1.log" cospoold --name "$1"
@@ -38,13 +38,13 @@ shows() {
   "$@" 2>&1 | grep -qF -- "$text"
 }
 
-# asking PROCESS COMMAND…: whether the asker still waits, and the command shows what is asked.
+# asking PROCESS COMMAND…: whether the asking process still waits, and the command shows its request.
 asking() {
   kill -0 "$1" 2> /dev/null || fail "ask has ended without an answer"
   shows "$2" cospool task show "$3"
 }
 
-# F1: a text is a text, and nothing but an answer is leave.
+# F1: a text is a text, and only an answer gives permission.
 f1() {
   device f1
   cospool send -s x --new "- [ ] fix the header" > /dev/null
@@ -81,7 +81,7 @@ f2() {
   wait "$asker" || fail "F2: the yes did not arrive"
 }
 
-# F12: the number of a row is no message.
+# F12: the number of a row is not a message.
 f12() {
   device f12
   for number in 1 2 3 4 5 6; do cospool send -s todo --new "todo $number" > /dev/null; done
@@ -110,7 +110,7 @@ f3() {
   done
 }
 
-# F4: a server that is away ends nothing. The long form: Tests/Scripts/outage.sh 20.
+# F4: an absent server ends nothing. The long form: Tests/Scripts/outage.sh 20.
 f4() {
   Tests/Scripts/outage.sh 2 2 > "$base/outage" 2>&1 || fail "F4: $(cat "$base/outage")"
 }
@@ -123,6 +123,6 @@ for name in "${names[@]}"; do
   runs+=("$!")
 done
 for index in "${!runs[@]}"; do
-  if wait "${runs[$index]}"; then echo "${names[$index]^^}: as a person expects"; else failed=1; fi
+  if wait "${runs[$index]}"; then echo "${names[$index]^^}: as users expect"; else failed=1; fi
 done
 exit "$failed"

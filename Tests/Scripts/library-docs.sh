@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# `make library-docs`: the documentation of the client library's symbols as DocC has it, in .build/library-docs
-# (or DOCS_DIR), from the modules that `swift build` made (BUILD, .build/debug). Serve the folder to read it: its
-# pages ask for their data. Links that lead nowhere fail.
+# `make library-docs`: the DocC documentation of the client library's symbols, in .build/library-docs (or
+# DOCS_DIR), from the modules that `swift build` made (BUILD, .build/debug). To read it, serve the folder, because
+# its pages fetch their data. Broken links fail.
 #
-# DocC is the toolchain's own. swift-docc-plugin, which calls it as a command of the package manager, would be a
-# dependency that every app resolves along with the library, and a second build of all modules for their symbols.
+# DocC is part of the toolchain. swift-docc-plugin, which calls it as a command of the package manager, would be a
+# dependency that every app resolves with the library, and would build all modules again for their symbols.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -13,13 +13,13 @@ out=${1:-.build/library-docs}
 modules=(SyncClient OutgoingMessages QueueModel)
 docc=$(command -v docc || echo "$(dirname "$(command -v swift)")/docc")
 [ -x "$docc" ] || {
-  echo "library-docs: there is no docc beside swift" >&2
+  echo "library-docs: docc is not installed with swift" >&2
   exit 1
 }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The modules of C that Swift's import, as the package manager made or found them.
+# The C modules that Swift's modules import, as the package manager made or found them.
 maps=()
 for map in "$build"/*.build/module.modulemap "$build"/../../checkouts/*/Sources/*/include/module.modulemap \
   "$build"/../../checkouts/GRDB.swift/Sources/*/module.modulemap Protocol/CZlib/module.modulemap; do
@@ -41,9 +41,9 @@ for module in "${modules[@]}"; do
     cat "$work/told" >&2
     exit 1
   }
-  # A parameter that needs no words is no fault.
+  # A parameter that needs no words is not an error.
   if grep -E '^(warning|error):' "$work/told" | grep -v 'is missing documentation' >&2; then
-    echo "library-docs: what is said of $module has faults" >&2
+    echo "library-docs: the documentation of $module has faults" >&2
     exit 1
   fi
   rm -rf "${out:?}/$module"

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Starts a daemon on a store of its own and uses it through `cospool mcp` with the reference client of
-# the Model Context Protocol: mcp_check.py says how. Needs python3 with venv; the client comes from
-# PyPI.
+# Starts a daemon with its own store and uses it through `cospool mcp` with the reference client of the Model
+# Context Protocol; see mcp_check.py. Needs python3 with venv; the client comes from PyPI.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Plants every bug of Tests/Mutants into a copy of the rooms, builds the pure ones, and counts the seeds
-# until the simulation finds each, in which it finds nothing without the bug. The bugs that need no
-# change inside the cores (PlantedBug) come along. Usage: Tests/Scripts/mutants.sh [seeds]
-# With COSPOOL_MUTANTS_DIR the copy stays there, so that the next time is built quickly.
+# Plants every bug of Tests/Mutants into a copy of the rooms, builds the pure ones, and counts the seeds until the
+# simulation finds each bug. Seeds that fail without the bug do not count. The bugs outside the cores (PlantedBug)
+# are included. Usage: Tests/Scripts/mutants.sh [seeds]
+# With COSPOOL_MUTANTS_DIR, the copy is kept there, so that the next build is quick.
 set -euo pipefail
 root="$(cd "$(dirname "$0")/../.." && pwd)"
 seeds="${1:-1000}"
@@ -19,14 +19,14 @@ mkdir -p "$copy/Sources/MutantRunner"
 cp Tests/Mutants/MutantRunner.swift.txt "$copy/Sources/MutantRunner/main.swift"
 cp Tests/Mutants/Mutant.swift.txt "$copy/Sources/SequenceCRDT/Mutant.swift"
 
-# Puts the runner into the table of rooms, and every bug at its place.
+# Puts the runner into the table of rooms, and every bug into its place.
 plant() {
   local file find with line
   file="$(sed -n 's/^file: //p' "$1")"
   find="$(sed -n 's/^find: //p' "$1")"
   with="$(sed -n 's/^with: //p' "$1")"
   if [ "$(grep -cxF -- "$find" "$copy/$file")" != 1 ]; then
-    echo "$1: its place in $file is not there, or not alone" >&2
+    echo "$1: its line in $file does not exist, or is not unique" >&2
     return 1
   fi
   while IFS= read -r line || [ -n "$line" ]; do

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Six hosts with an agent each; the server is killed, is away for a while, and starts again: no agent may
-# end. Usage: Tests/Scripts/outage.sh [tries [hosts]], by default 2 and 6; each try is away for 3 to 60 seconds, the
-# first two for 3 and 9. The three programs are taken from COSPOOL_BIN, or else .build/debug.
+# Runs six hosts with an agent each. The server is killed, stays away for a while, and starts again: no agent may
+# end. Usage: Tests/Scripts/outage.sh [tries [hosts]], by default 2 and 6. In each try the server is away for 3 to
+# 60 seconds, in the first two for 3 and 9. COSPOOL_BIN, or else .build/debug, has the three programs.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tries="${1:-2}"
@@ -35,7 +35,7 @@ for ((h = 1; h <= hosts; h++)); do
   cospool send -s "j$h" --new work > /dev/null
   cospool session host "j$h" this > /dev/null
 done
-# How many of the agents are at work.
+# The number of agents at work.
 running() {
   local count=0 h
   for ((h = 1; h <= hosts; h++)); do

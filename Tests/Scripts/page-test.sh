@@ -15,7 +15,7 @@ done
 without() {
   echo "page-test: $*" >&2
   [ "${OPTIONAL:-}" = 1 ] || exit 1
-  echo "page-test: SKIPPED, the page was not tried in a browser" >&2
+  echo "page-test: SKIPPED, the page was not tested in a browser" >&2
   exit 0
 }
 

@@ -1,19 +1,19 @@
-# Sourced by dist.sh, deb.sh and the checks: what a release is called, and how its files are packed.
-# The caller is at the root of the repository.
+# Sourced by dist.sh, deb.sh and the checks: names a release, and packs its files. The caller is in the root of the
+# repository.
 
 version=$(sed -n 's/.*number = "\([^"]*\)".*/\1/p' Sources/Basics/Version.swift)
 if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
   SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || stat -c %Y CHANGELOG.md)
 fi
-# `make release` notes it: root, who installs, may have no Swift in PATH.
+# `make release` records it: root, who installs, may have no Swift in PATH.
 if [ -z "${SWIFT_VERSION:-}" ]; then
   SWIFT_VERSION=$(cat .build-dist/swift-version 2>/dev/null || true)
 fi
 export SOURCE_DATE_EPOCH SWIFT_VERSION
 packages=(cospool cospool-server)
 
-# checksums FOLDER: writes SHA256SUMS of all that a release of this version has in it, whichever was made
-# first; install.sh goes by it.
+# checksums FOLDER: writes SHA256SUMS of all files of a release of this version, whichever was made first.
+# install.sh uses it.
 checksums() {
   (
     cd "$1"
@@ -23,7 +23,7 @@ checksums() {
   )
 }
 
-# debian_changelog NAME VERSION MAINTAINER: the only entry of a package's, or of its source's.
+# debian_changelog NAME VERSION MAINTAINER: prints the only changelog entry of a package, or of its source.
 debian_changelog() {
   cat <<TEXT
 $1 ($2) stable; urgency=medium
@@ -34,8 +34,8 @@ $1 ($2) stable; urgency=medium
 TEXT
 }
 
-# sealed FOLDER: install.sh, the checksums, and with SIGNING_KEY, a key of gpg's by its fingerprint, their
-# signature. install.sh has the public half then, and takes nothing else.
+# sealed FOLDER: adds install.sh and the checksums. With SIGNING_KEY, the fingerprint of a gpg key, it adds their
+# signature; install.sh then contains the public key, and accepts nothing else.
 sealed() {
   local key=
   if [ -n "${SIGNING_KEY:-}" ]; then
@@ -52,15 +52,15 @@ sealed() {
     gpg --batch --quiet --local-user "$SIGNING_KEY" --output "$1/SHA256SUMS.sig" --detach-sign "$1/SHA256SUMS"
 }
 
-# packed FOLDER NAME ARCHIVE: NAME in FOLDER as an archive; the same files make the same bytes.
+# packed FOLDER NAME ARCHIVE: packs NAME in FOLDER as an archive; the same files make the same bytes.
 packed() {
   tar --sort=name --format=gnu --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
     --mtime="@$SOURCE_DATE_EPOCH" -C "$1" -cf - "$2" | xz "-${XZ_LEVEL:-9}" -T1 >"$3"
 }
 
-# same_anywhere PROGRAM FOLDER: takes out of a stripped executable what names the folder it was built in: the
-# compiler's checksums, which nothing reads at run time, and the linker's id, which goes by them and becomes one of
-# what is left. FOLDER holds what is on its way.
+# same_anywhere PROGRAM FOLDER: removes from a stripped executable what depends on the folder of its build: the
+# compiler's checksums, which nothing reads at run time, and the linker's id, which depends on them and is computed
+# again from the rest. FOLDER is for temporary files.
 same_anywhere() {
   local size
   size=$(objdump -h "$1" | awk '$2 == ".swift_modhash" { print $3 }')

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make run`: a server and one paired daemon on this machine, until Ctrl-C. The data stay.
-#   RUN_DIR   where the data lie (default .run)      RUN_PORT   the server's port (default 7420)
+# `make run`: a server and one paired daemon on this machine, until Ctrl-C. The data stays.
+#    RUN_DIR   the folder of the data (default .run)   RUN_PORT   the server's port (default 7420)
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -58,5 +58,5 @@ TEXT
 
 status=0
 wait -n "$server" "$daemon" || status=$?
-echo "One of the two ended by itself (exit code $status); see the logs in $data." >&2
+echo "One of the two programs ended unexpectedly (exit code $status); see the logs in $data." >&2
 exit 1

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs the pure rooms' tests under a sanitizer, room by room, and prints what each did.
-# CHECKS ("address thread"), ROOMS (all that have tests), SANITIZE_BUILD (.build-: one folder a check).
+# Runs the pure rooms' tests under a sanitizer, room by room, and prints the results. CHECKS ("address thread"),
+# ROOMS (all that have tests), SANITIZE_BUILD (.build-: one folder for each check).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 export COSPOOL_ROOMS=pure
-# Leaks are not looked for: pointers in enums carry the case in their upper bits, where the leak
-# sanitizer does not see them, and it reports what fixtures hold to the end.
+# Leaks are not checked: pointers in enums carry the case in their upper bits, where the leak sanitizer does not
+# see them, and it would report what fixtures keep until the end.
 export ASAN_OPTIONS=detect_leaks=0
 failed=0
 for check in ${CHECKS:-address thread}; do

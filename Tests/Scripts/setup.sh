@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Checks the Swift toolchain and installs the two system libraries where they are missing. With SHELLS=1
-# it tries to install zsh and fish too, in which tests press TAB; with BROWSER=1 Chromium and python3-venv,
-# with which tests use the page. What cannot be had is told, and its tests are skipped.
-# Idempotent; quick and silent in effect when nothing is to do.
+# Checks the Swift toolchain and installs the two system libraries if they are missing. With SHELLS=1, it also
+# tries to install zsh and fish, in which tests press TAB; with BROWSER=1, Chromium and python3-venv, with which
+# tests use the page. If something cannot be installed, it prints that, and the tests are skipped. Idempotent;
+# quick and silent if there is nothing to do.
 set -euo pipefail
 
 swift_needed_major=6
@@ -82,7 +82,7 @@ Darwin) ;; # both libraries come with the developer tools
         echo "setup: without ${shells[*]} the tests of completion in them are skipped" >&2
     fi
     if [ "${BROWSER:-}" = 1 ]; then
-      (install_debian "${browser[@]}") || echo "setup: ${browser[*]} cannot be had" >&2
+      (install_debian "${browser[@]}") || echo "setup: ${browser[*]} cannot be installed" >&2
     fi
   else
     check_other

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Makes the documentation site from the repository's Markdown: site.py says how. Needs python3 with venv; the
-# reader of Markdown comes from PyPI. With OPTIONAL=1 a machine without a way to PyPI is told so and nothing fails.
+# Makes the documentation site from the repository's Markdown; see site.py. Needs python3 with venv; the Markdown
+# parser comes from PyPI. With OPTIONAL=1, a machine without access to PyPI prints that, and nothing fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

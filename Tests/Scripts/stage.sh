@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Puts the files of a package under a folder, as `make install`, `make dist` and `make deb` want them.
+# Puts the files of a package into a folder, for `make install`, `make dist` and `make deb`.
 #   stage.sh PACKAGE FOLDER PREFIX     PACKAGE is cospool or cospool-server
-#   BIN      where the executables are (default .build-dist/release)
-#   UNITS=0  leaves the units out: what is unpacked anywhere gets them by `service install`
+#   BIN      the folder of the executables (default .build-dist/release)
+#   UNITS=0  omits the units: archives that are unpacked anywhere get them by `service install`
 #   VENDOR=1 puts completions where packages of a distribution have them
 # SOURCE_DATE_EPOCH is the time of all files.
 set -euo pipefail
@@ -16,7 +16,7 @@ case $package in
 cospool) programs=(cospool cospoold) ;;
 cospool-server) programs=(cospool-server) ;;
 *)
-  echo "stage: there is no package $package" >&2
+  echo "stage: unknown package $package" >&2
   exit 2
   ;;
 esac
@@ -26,18 +26,18 @@ case $prefix in
 esac
 case $prefix in
 *[!A-Za-z0-9/._+~@-]*)
-  echo "stage: PREFIX is a path from / on of letters, digits and ._+~@- (units name it), not \"$3\"" >&2
+  echo "stage: PREFIX must be an absolute path of letters, digits and ._+~@-, because units contain it; it is \"$3\"" >&2
   exit 2
   ;;
 esac
 for program in "${programs[@]}"; do
   [ -x "$bin/$program" ] || {
-    echo "stage: there is no $bin/$program; build it first: make release" >&2
+    echo "stage: $bin/$program does not exist; build it first: make release" >&2
     exit 1
   }
 done
 
-# Put together elsewhere: in the end's folders lie files of others.
+# Assembled elsewhere, because the target folders contain other files.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 to=$work/files
@@ -61,7 +61,7 @@ for program in "${programs[@]}"; do
   cp "$bin/$program" "$to/bin/$program"
   strip --strip-all "$to/bin/$program"
   same_anywhere "$to/bin/$program" "$work"
-  # Sourced, so that its first line names no interpreter.
+  # It is sourced, so its first line names no interpreter.
   completion "$program" bash | sed '1{/^#!/d}' >"$bash/$program"
   completion "$program" zsh >"$zsh/_$program"
   completion "$program" fish >"$fish/$program.fish"

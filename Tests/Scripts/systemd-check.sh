@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# `make systemd-check`: the packages under a real systemd, in a clean Debian 12 that boots: units start, are watched,
-# come back after `kill -9` and a reboot, and what an agent started ends with its turn. As root. OUT has what
-# `make deb` made.
+# `make systemd-check`: tests the packages under a real systemd, in a clean Debian 12 that boots. Units start, are
+# watched, and return after `kill -9` and a reboot; processes that an agent started end with its turn. Run it as
+# root. OUT has the results of `make deb`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 source Tests/Scripts/release.sh
@@ -17,7 +17,7 @@ work=$(mktemp -d)
 booted=
 machine=
 trap 'exit 130' INT TERM
-# What failed stands in the machine's journal.
+# The machine's journal has the failures.
 finish() {
   local status=$?
   [ "$status" = 0 ] || [ -z "$machine" ] || on journalctl --no-pager -n 60 >&2 || true
@@ -28,25 +28,25 @@ trap finish EXIT
 
 say() { echo "systemd-check: $*"; }
 
-# on COMMAND…: as root of the machine.
+# on COMMAND…: runs a command as the machine's root.
 on() {
   nsenter --target "$machine" --mount --pid --uts --ipc --net --cgroup --root --wd -- \
     /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 "$@"
 }
-# ada COMMAND…: as a person with an account on it.
+# ada COMMAND…: runs a command as a user of the machine.
 ada() {
   on runuser -u ada -- env -C /home/ada PATH=/usr/local/bin:/usr/bin:/bin HOME=/home/ada USER=ada \
     XDG_RUNTIME_DIR="/run/user/$(on id -u ada)" "$@"
 }
-# main UNIT, of root or with --user of the person: its process.
+# main UNIT, of root, or of the user with --user: prints its process.
 main_of() { on systemctl show -p MainPID --value "$1"; }
 daemon() { ada systemctl --user show -p MainPID --value cospoold; }
-# is_new NAME PROCESS: it runs, as another process.
+# is_new NAME PROCESS: checks that it runs, as another process.
 is_new() {
   local now
   now=$("$1") && [[ $now =~ ^[1-9][0-9]*$ ]] && [ "$now" != "$2" ]
 }
-# running NAME: its process, which must be there.
+# running NAME: prints its process, which must exist.
 running() {
   local now
   now=$("$1")
@@ -59,7 +59,7 @@ nothing_waits() { ada cospool queue list -s work --json | grep '"messages":\[\]'
 signal() { on sh -c "kill -$1 $2"; }
 alive() { on test -e "/proc/$1"; }
 dead() { ! alive "$1"; }
-# message TEXT FIELD: of the waiting message with this text.
+# message TEXT FIELD: prints a field of the waiting message with this text.
 message() {
   ada cospool queue list -s work --json | python3 -c '
 import json, sys
@@ -79,7 +79,7 @@ find_machine() {
   local unshared
   unshared=$(pgrep -P "$booted" -x unshare) && machine=$(pgrep -P "$unshared" -x systemd) && [ -n "$machine" ]
 }
-# Ends the machine as a power cut does, but for what the kernel still writes.
+# Ends the machine like a power failure, except for data that the kernel still writes.
 halt() {
   [ -z "$booted" ] || pkill -KILL -P "$booted" || true
   ended
@@ -103,7 +103,7 @@ for package in "${packages[@]}"; do
     "$work/root/release/${package}_$version-2_$architecture.deb" >/dev/null
   rm -rf "$work/next"
 done
-# An agent that leaves processes behind, of which one left its session, as servers of developers do.
+# An agent that leaves processes behind, one of which left its session, as development servers do.
 cat >"$work/root/usr/local/bin/my-agent" <<'SCRIPT'
 #!/bin/sh
 env > "$HOME/variables"
@@ -118,7 +118,7 @@ Long*)
 Leaves*)
   sleep 1000 &
   echo $! > "$HOME/grouped"
-  # It leaves its parents and clears its environment: its control group alone says whose it is.
+  # It leaves its parents and clears its environment: only its control group shows whose it is.
   setsid env -i HOME="$HOME" PATH="$PATH" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" sh -c 'echo $$ > "$HOME/left"
     until [ -e "$HOME/ask" ]; do sleep 0.1; done
     cospool send -s work "Of nobody" > /dev/null 2> "$HOME/refused"
@@ -166,7 +166,7 @@ long() {
 }
 go() { ada touch /home/ada/go; }
 
-# in_group PROCESS: it is in a control group of its turn, below the service's.
+# in_group PROCESS: checks that it is in a control group of its turn, below the service's.
 in_group() { on cat "/proc/$1/cgroup" | grep '^0::/.*/cospoold\.service/turn-' >/dev/null; }
 no_groups() { [ -z "$(on find /sys/fs/cgroup -type d -name 'turn-*')" ]; }
 
@@ -177,7 +177,7 @@ eventually 60 done_with "Leaves processes"
 ada cospool send -s work "Behind what was left"
 eventually 60 done_with "Behind what was left"
 left=$(cat "$work/root/home/ada/left")
-# Its process group goes with it; what left that stays, and may ask for nothing any more.
+# Its process group ends with it; a process that left the group stays, and may no longer ask for anything.
 eventually 60 dead "$(cat "$work/root/home/ada/grouped")"
 in_group "$left" || fail "what left the turn's session was ended, or is in no group"
 ada touch /home/ada/ask
@@ -238,7 +238,7 @@ on systemctl daemon-reload
 ada cospool sync wait --timeout 60
 
 say "what doctor tells of a service that has ended helps"
-# advised: of what comes in, the command behind "Start its service: ".
+# advised: prints the command after "Start its service: " in the input.
 advised() { sed -n 's/.*Start its service: \(sudo \)\{0,1\}\([^;"]*\);.*/\2/p' | head -n 1; }
 ada systemctl --user stop cospoold
 advice=$({ ada cospool doctor --json || true; } | advised)
@@ -258,7 +258,7 @@ before=$(running daemon)
 on dpkg -i "/release/cospool_$version-2_$architecture.deb" "/release/cospool-server_$version-2_$architecture.deb" \
   >"$work/dpkg" 2>&1 || fail "$(cat "$work/dpkg")"
 [ "$(daemon)" = "$before" ] || fail "the upgrade ended the daemon in a turn"
-# What `cospool service restart` asks for: the turn ends first, and nothing else begins before.
+# `cospool service restart` requires that the turn ends first, and nothing else begins before.
 signal USR1 "$before"
 ada cospool send -s work "Behind the restart"
 in_group "$(cat "$work/root/home/ada/turn")" || fail "the restart ended the turn"
@@ -328,7 +328,7 @@ ada cospool queue resume -s work
 eventually 60 done_with "After the reboot"
 ada cospool send -s work "After the power cut"
 eventually 60 done_with "After the power cut"
-# One that is cut off in its last moment is interrupted: what stands behind it waits for a person.
+# A turn that is cut off in its last moment is interrupted: the next messages wait for a user.
 eventually 60 nothing_waits
 halt
 boot

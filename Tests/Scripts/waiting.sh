@@ -5,7 +5,7 @@ fail() {
   exit 1
 }
 
-# eventually SECONDS COMMAND…: until it succeeds.
+# eventually SECONDS COMMAND…: repeats the command until it succeeds.
 eventually() {
   local limit=$((SECONDS + $1))
   shift

@@ -2,11 +2,11 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Every way in which three replicas can make so many insertions, each after having seen all or
+/// Every way in which three replicas can make a number of insertions, each after having seen all or
 /// none of the others' earlier ones, read in every order.
 struct ExhaustiveOrderTests {
-  /// The times of the insertions in the order in which they are made: none, clocks that are right,
-  /// clocks that go back, and times that are equal in part.
+  /// The times of the insertions, in the order in which they are made: no times, clocks that are
+  /// right, clocks that go back, and times of which some are equal.
   static let times: [[Int64]] = [[0, 0, 0, 0], [1, 2, 3, 4], [4, 3, 2, 1], [2, 1, 2, 1]]
 
   /// Three insertions take seconds in a debug build; four are for `COSPOOL_EXHAUSTIVE=1`.
@@ -32,7 +32,7 @@ struct ExhaustiveOrderTests {
     let times: [Int64]
     let depth: Int
     private(set) var meetings = 0
-    /// The first few that went wrong.
+    /// The first few disagreements.
     private(set) var disagreements: [String] = []
 
     init(base: [Insertion], times: [Int64], depth: Int) {
@@ -53,7 +53,7 @@ struct ExhaustiveOrderTests {
           }
           for place in 0...author.order.count {
             var next = author
-            // The last of a meeting is a run, so that runs meet single units.
+            // The last insertion is a run, so that runs meet single units.
             let insertion = try next.insert(
               at: place, length: made.count + 1 == depth ? 2 : 1, time: times[made.count])
             var others = authors
@@ -81,7 +81,7 @@ struct ExhaustiveOrderTests {
     }
   }
 
-  /// Two replicas hide what the other inserts beside: hiding never moves anything.
+  /// Hides units beside the insertions of another replica: hiding never moves anything.
   @Test func hidingBetweenInsertionsMovesNothing() throws {
     var base = SequenceAuthor(9)
     let run = try base.insert(at: 0, length: 4)

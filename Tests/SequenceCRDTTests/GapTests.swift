@@ -2,7 +2,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// What meets in one gap stands in the tree's order, and costs little more than elsewhere.
+/// Units that meet in one gap have the tree's order, and cost little more than elsewhere.
 @Suite(.serialized) struct GapTests {
   @Test(arguments: GapWorkload.allCases)
   func aGapIsInTheOrderOfTheTree(workload: GapWorkload) throws {
@@ -18,9 +18,9 @@ import Testing
     #expect(other.order == reader.order)
   }
 
-  /// Four times as many insertions take about five times as long where each is O(log² n), and
-  /// sixteen times where it is O(n). Time of this thread, the best of a few runs of each size, one
-  /// after the other: the machine may be busy.
+  /// Four times as many insertions take about five times as long if each is O(log² n), and sixteen
+  /// times as long if each is O(n). The test measures the time of its own thread, because the
+  /// machine may be busy, and takes the best of a few runs of each size, one after the other.
   @Test(arguments: GapWorkload.allCases)
   func fourTimesAsManyInAGapAreNotSixteenTimesTheWork(workload: GapWorkload) throws {
     let sizes = [2_000, 8_000]

@@ -1,29 +1,29 @@
 import SequenceCRDT
 import SyncTestSupport
 
-/// Insertions that all meet in one gap: what is quadratic where siblings are looked at one by one.
+/// Insertions that all meet in one gap: these are quadratic if siblings are examined one by one.
 enum GapWorkload: String, CaseIterable, Sendable {
-  /// Each of many replicas inserts one unit between the same two.
+  /// Each of many replicas inserts one unit between the same two units.
   case manyReplicas
-  /// The same between the start and the end of an empty list.
+  /// The same, between the start and the end of an empty list.
   case manyReplicasInAnEmptyList
   /// One replica types backwards: each unit before its last one.
   case backwards
-  /// Eight replicas type backwards in one gap, not seeing each other.
+  /// Eight replicas type backwards in one gap without seeing each other's units.
   case manyBackwards
-  /// Each replica appends behind the unit of another one: a chain as deep as the list is long.
+  /// Each replica appends behind another one's unit: a chain as deep as the list is long.
   case chain
-  /// Two replicas append behind each other's units in turns.
+  /// Two replicas take turns appending behind each other's units.
   case turns
-  /// All hang under one unit, with another right origin each.
+  /// All units hang under one unit, each with another right origin.
   case differentRightOrigins
-  /// Each between the start and a unit in the middle of what is there.
+  /// Each unit goes between the start and a unit in the middle of the list.
   case acrossTheList
-  /// Each between two units that were never neighbours, anywhere.
+  /// Each unit goes between two units that were never neighbours, anywhere in the list.
   case anywhere
 
-  /// The insertions, in an order in which each comes after what it names; ids mixed, so that the
-  /// order of arrival is not the order of the list.
+  /// The insertions, in an order in which each comes after the units that it names. Ids are
+  /// shuffled, so that the order of arrival is not the order of the list.
   func insertions(_ count: Int, seed: UInt64 = 1) -> [Insertion] {
     var generator = SeededGenerator(seed: seed)
     let base = [unit(1_000_000, 1), unit(1_000_000, 2, left: id(1_000_000, 1))]
@@ -55,7 +55,7 @@ enum GapWorkload: String, CaseIterable, Sendable {
           return Insertion(id: next, length: 1, left: last, right: right)
         }
     case .differentRightOrigins:
-      // A list typed backwards at the end, so that no right origin descends from the left one.
+      // A list typed backwards at its end, so that no right origin descends from the left one.
       let half = count / 2
       let ends = (0..<half).map { unit(2_000_000 + UInt64($0), 1) }
       return [unit(1, 1)] + ends
@@ -89,7 +89,7 @@ enum GapWorkload: String, CaseIterable, Sendable {
   }
 
   private func anywhere(_ count: Int, _ generator: inout SeededGenerator) -> [Insertion] {
-    // Later units stand further right here, so that the origins are in order.
+    // Later units are further right here, so that the origins are in order.
     var made = [unit(1, 1)]
     for step in 1..<count {
       let left = generator.below(made.count)

@@ -3,8 +3,9 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Lists of runs as a faulty or hostile snapshot may hold them. What is taken must be a sequence
-/// like any other: later insertions end, and stand where everybody else has them.
+/// Lists of runs as a faulty or hostile snapshot may hold them. A list that is accepted must be a
+/// sequence like any other: later insertions terminate, and stand where every other replica has
+/// them.
 struct HostileRunsTests {
   @Test(arguments: TestSeeds.list(standard: 300, from: 7_000))
   func whatIsTakenIsTheOrderOfTheTree(seed: UInt64) throws {
@@ -28,8 +29,8 @@ struct HostileRunsTests {
     }
   }
 
-  /// The smallest lists that say something else than the tree: two insertions at one place in the
-  /// wrong order, and a unit outside of what it hangs under.
+  /// The smallest lists that contradict the tree: two insertions at one place in the wrong order,
+  /// and a unit outside the subtree to which it belongs.
   @Test func anotherOrderThanTheTreesIsRefused() throws {
     func run(_ replica: UInt64, _ left: UInt64?, _ right: UInt64?) -> RunSequence.Run {
       func id(_ replica: UInt64) -> OperationID {
@@ -111,7 +112,7 @@ struct HostileRunsTests {
     sequence.runs.flatMap { run in (0..<run.length).map(run.unitID(at:)) }
   }
 
-  /// The tree of the units, each put in after its origins; nil where there is no such order.
+  /// The tree of the units, each inserted after its origins; nil if no such order exists.
   private static func tree(of runs: [RunSequence.Run]) -> SlowSequence? {
     var tree = SlowSequence()
     var waiting: [(id: OperationID, origins: Operation.Origins)] = runs.flatMap { run in

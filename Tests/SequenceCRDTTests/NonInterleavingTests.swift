@@ -4,13 +4,13 @@ import SyncTestSupport
 import Testing
 
 /// What FugueMax promises: passages that several replicas insert at one place stay whole, whichever
-/// way they are typed. Weidner and Kleppmann, arXiv:2305.00583: the definitions of forward and
-/// backward non-interleaving, and the examples with which the paper separates the algorithms.
+/// way they are typed. The definitions of forward and backward non-interleaving, and the examples
+/// with which the paper separates the algorithms, are from Weidner and Kleppmann, arXiv:2305.00583.
 struct NonInterleavingTests {
-  /// Forward: what was inserted behind a unit, directly or not, stands together with it.
-  /// Backward: what was inserted before a unit, directly or not, behind the same left neighbour,
-  /// stands together in front of it. What orders units at one place, ids alone or times before them,
-  /// makes no difference.
+  /// Forward: units that were inserted behind a unit, directly or not, stand together with it.
+  /// Backward: units that were inserted before a unit, directly or not, behind the same left
+  /// neighbour, stand together in front of it.
+  /// Whether ids alone or times and then ids order the units at one place makes no difference.
   @Test(arguments: TestSeeds.list(standard: 150, from: 3_000), [1, 3, 1_000])
   func passagesStayWholeInBothDirections(seed: UInt64, times: Int) throws {
     var generator = SeededGenerator(seed: seed)
@@ -50,7 +50,7 @@ struct NonInterleavingTests {
     zip(places, places.dropFirst()).allSatisfy { $0 + 1 == $1 }
   }
 
-  /// Whether the left origins lead from `unit` to `start`, or it is that.
+  /// Whether the left origins lead from `unit` to `start`, or `unit` is `start`.
   private func isBehind(
     _ unit: OperationID, _ start: OperationID, _ origins: Origins
   ) -> Bool {
@@ -62,8 +62,8 @@ struct NonInterleavingTests {
     return false
   }
 
-  /// Whether `unit` is `end`, or stands behind one that was typed before `end`: right origins lead
-  /// to `end` through units with the same left origin.
+  /// Whether `unit` is `end`, or stands behind a unit that was typed before `end`: right origins
+  /// lead to `end` through units with the same left origin.
   private func isBefore(_ unit: OperationID, _ end: OperationID, _ origins: Origins) -> Bool {
     if unit == end { return true }
     let left = origins[end]?.left
@@ -82,15 +82,15 @@ struct NonInterleavingTests {
     return false
   }
 
-  // The examples; a letter is a unit, the authors do not see each other.
+  // The examples. A letter is a unit; the authors do not see each other's units.
 
-  /// Two passages typed forwards at the same place.
+  /// Two passages are typed forwards at the same place.
   @Test func forwards() throws {
     let result = try merged([("milk", { Array(0..<$0) }), ("eggs", { Array(0..<$0) })])
     #expect(result == "milkeggs")
   }
 
-  /// Two passages typed from the last letter to the first, as lists are that grow at the top.
+  /// Two passages are typed from the last letter to the first, like lists that grow at the top.
   @Test func backwards() throws {
     let result = try merged([
       ("milk", { Array(repeating: 0, count: $0) }), ("eggs", { Array(repeating: 0, count: $0) }),
@@ -98,7 +98,7 @@ struct NonInterleavingTests {
     #expect(result == "klimsgge")
   }
 
-  /// One forwards, one backwards.
+  /// One passage is typed forwards, one backwards.
   @Test func forwardsBesideBackwards() throws {
     let result = try merged([
       ("milk", { Array(0..<$0) }), ("eggs", { Array(repeating: 0, count: $0) }),
@@ -106,13 +106,13 @@ struct NonInterleavingTests {
     #expect(result == "milksgge" || result == "sggemilk")
   }
 
-  /// Each types a letter, then one before and one behind it: a head and a tail.
+  /// Each author types a letter, then one before it and one behind it: a head and a tail.
   @Test func withTails() throws {
     let result = try merged([("bac", { _ in [0, 0, 2] }), ("yxz", { _ in [0, 0, 2] })])
     #expect(result == "abc" + "xyz")
   }
 
-  /// The tail of one is typed before its head, and a third author is between them by id.
+  /// One author's tail is typed before its head, and a third author's id is between the two.
   @Test func withTailsOfThree() throws {
     let result = try merged([
       ("bca", { _ in [0, 1, 0] }), ("q", { _ in [0] }), ("yxz", { _ in [0, 0, 2] }),
@@ -120,7 +120,8 @@ struct NonInterleavingTests {
     #expect(result == "abc" + "q" + "xyz")
   }
 
-  /// The authors have rising ids, and equal origins go by id, so passages stand in their order.
+  /// The authors have rising ids, and ids order equal origins, so the passages stand in the
+  /// authors' order.
   private func merged(
     _ passages: [(letters: String, places: (Int) -> [Int])]
   ) throws -> String {
@@ -144,7 +145,7 @@ struct NonInterleavingTests {
   }
 
   /// Where Fugue and FugueMax differ: of two units with one left origin, the one whose right origin
-  /// is later stands first, so that what was typed in front of the other stays beside it.
+  /// is later stands first, so that text typed in front of the other stays beside it.
   @Test func theLaterRightOriginStandsFirst() throws {
     var base = SequenceAuthor(50)
     let list = try base.insert(at: 0)
@@ -155,7 +156,8 @@ struct NonInterleavingTests {
     try second.receive(list)
     let far = try first.insert(at: 1)
     let near = try second.insert(at: 1)
-    // A third author knows only the second's, and types before it; a fourth before the first's.
+    // A third author knows only the second's unit and types before it; a fourth types before the
+    // first's.
     var third = SequenceAuthor(3)
     for made in [list, near] { try third.receive(made) }
     let beforeNear = try third.insert(at: 1)
@@ -172,7 +174,7 @@ struct NonInterleavingTests {
   }
 }
 
-/// The same on whole messages: what people see of it.
+/// The same with whole messages, as people see it.
 struct NonInterleavingQueueTests {
   @Test func batchesAndTextsOfTwoDevicesStayWhole() throws {
     var founder = TestDevice(50)
@@ -186,7 +188,7 @@ struct NonInterleavingQueueTests {
         let id = UInt64(10 * (index + 1) + number)
         try devices[index].perform(.send("\(name)\(number)", as: id, in: "s"))
         try devices[index].perform(.move([.numbered(id)], to: .after(.numbered(1))))
-        // Typed backwards: each before the last one.
+        // Typed backwards: each message goes before the last one.
         try devices[index].perform(
           .insertText(.numbered(1), at: 2, text: "\(name)\(number)"))
       }

@@ -2,7 +2,7 @@ import SequenceCRDT
 import Testing
 
 struct PartitioningIndexTests {
-  /// Every boundary of every short range, against looking from the front.
+  /// Every boundary of every short range, compared with a search from the front.
   @Test func theFirstThatBelongsBehindIsFound() {
     for count in 0...20 {
       for boundary in 0...count + 1 {
@@ -13,7 +13,7 @@ struct PartitioningIndexTests {
     }
   }
 
-  /// Twice the middle of such a range does not fit its type.
+  /// Twice the middle of such a range overflows its type.
   @Test func theLargestNumbersAreFound() {
     let numbers = UInt32.max - 5..<UInt32.max
     #expect(numbers.partitioningIndex { $0 >= UInt32.max - 2 } == UInt32.max - 2)

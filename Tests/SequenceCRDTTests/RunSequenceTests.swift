@@ -2,9 +2,11 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// The sequence beside the explicit tree of the paper, and the cases in which others interleave.
+/// Compares the sequence with the explicit tree of the paper, and tests cases in which other
+/// algorithms interleave.
 struct RunSequenceTests {
-  /// With one time for all, as texts have it, with few, and with almost as many as insertions.
+  /// With one time for all units, as in texts, with few times, and with almost as many times as
+  /// insertions.
   @Test(arguments: TestSeeds.list(standard: 60), [1, 3, 1_000])
   func randomEditsOfSeveralReplicasGiveTheOrderOfTheTree(seed: UInt64, times: Int) throws {
     var generator = SeededGenerator(seed: seed)
@@ -40,8 +42,8 @@ struct RunSequenceTests {
     #expect(try RunSequence(runs: runs).unnumberedRuns == runs, "seed \(seed)")
   }
 
-  /// What is hidden, copied and taken back keeps the times: two sequences that know the same insertions
-  /// have the same runs, however they came to it.
+  /// Hiding, copying and taking back keep the times: two sequences that know the same insertions
+  /// have the same runs, however they got there.
   @Test(arguments: TestSeeds.list(standard: 40, from: 700))
   func timesStayWithTheirUnits(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -63,7 +65,7 @@ struct RunSequenceTests {
           time: insertion.time)
       }
       if generator.chance(20) {
-        // A copy goes its own way, and what it took is taken back.
+        // A copy takes an insertion, takes it back, and then replaces the original.
         var copy = crooked
         try integrate(&copy)
         try copy.checkInvariants()
@@ -111,8 +113,9 @@ struct RunSequenceTests {
     #expect(results.count == 1)
   }
 
-  /// A faulty or hostile author may name origins that were never side by side. Comparing origins,
-  /// as the YATA family does, would give one order here and another there.
+  /// A faulty or hostile author may name origins that were never side by side. An algorithm that
+  /// compares origins, as the YATA family does, would then give different orders on different
+  /// replicas.
   @Test(arguments: TestSeeds.list(standard: 60, from: 900))
   func originsThatWereNeverNeighboursStillGiveOneOrder(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
@@ -138,7 +141,7 @@ struct RunSequenceTests {
     }
   }
 
-  /// The smallest case of the above: the third author's origins have a unit between them.
+  /// The smallest such case: a unit is between the third author's origins.
   @Test func aSkippedUnitBetweenOriginsStillGivesOneOrder() throws {
     func id(_ replica: UInt64) -> OperationID {
       OperationID(replica: ReplicaID(rawValue: replica), seq: 1)
@@ -169,7 +172,7 @@ struct RunSequenceTests {
     }
   }
 
-  /// Backwards, with a tail behind the first unit, between units that others anchor on.
+  /// Typed backwards, with a tail behind the first unit, between units that others use as origins.
   @Test func runsWithTailsDoNotInterleave() throws {
     try expectNoInterleaving { author in
       try author.insert(at: 1)
@@ -188,8 +191,8 @@ struct RunSequenceTests {
     }
   }
 
-  /// Replicas with ids on both sides of each other do the same between two units; each one's
-  /// units must stay side by side on every reader.
+  /// Replicas, some with lower and some with higher ids, make the same edit between two units. Each
+  /// replica's units must stay side by side for every reader.
   private func expectNoInterleaving(_ edit: (inout SequenceAuthor) throws -> Void) throws {
     var base = SequenceAuthor(50)
     try base.insert(at: 0, length: 2)
@@ -213,12 +216,12 @@ struct RunSequenceTests {
     #expect(changes == authors.count - 1, "interleaved: \(middle)")
   }
 
-  /// Figure of the paper that separates FugueMax from Fugue: the later right origin goes first.
+  /// The figure of the paper that separates FugueMax from Fugue: the later right origin goes first.
   @Test func amongEqualLeftOriginsTheLaterRightOriginGoesFirst() throws {
     var first = SequenceAuthor(2)
     let middle = try first.insert(at: 0)
     var second = SequenceAuthor(1)
-    // Saw nothing: between start and end.
+    // Saw neither unit, so its origins are the start and the end.
     let concurrent = try second.insert(at: 0)
     let before = try first.insert(at: 0)
     for order in Permutations.all(of: [middle, concurrent, before]) {
@@ -231,7 +234,7 @@ struct RunSequenceTests {
 }
 
 extension RunSequence {
-  /// The canonical runs without the numbers of their units, which go by the order of arrival.
+  /// The canonical runs without the numbers of their units, which depend on the order of arrival.
   fileprivate var unnumberedRuns: [Run] {
     canonicalRuns.map { run in
       var run = run
@@ -241,7 +244,7 @@ extension RunSequence {
   }
 }
 
-/// What a sequence refuses, and hiding.
+/// What a sequence refuses, and how it hides units.
 struct RunSequenceFaultTests {
   private let replica = ReplicaID(rawValue: 1)
 

@@ -12,7 +12,7 @@ struct Insertion: Hashable {
   var time: Int64 = 0
 }
 
-/// A replica of one sequence: the engine beside the explicit tree.
+/// A replica of one sequence: the engine and, beside it, the explicit tree.
 struct SequenceAuthor {
   let replica: ReplicaID
   private(set) var sequence = RunSequence()
@@ -45,7 +45,7 @@ struct SequenceAuthor {
     return insertion
   }
 
-  /// Takes an insertion from elsewhere; one whose origins are unknown waits.
+  /// Takes an insertion from another author; one whose origins are unknown waits.
   mutating func receive(_ insertion: Insertion) throws {
     received.append(insertion)
     waiting.append(insertion)

@@ -2,8 +2,8 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// Replicas of one text and one list that edit by place and by index, receive in any order, go
-/// through a snapshot, are copied and taken back, each compared with the explicit tree.
+/// Replicas of one text and one list edit by place and by index, receive in any order, go through a
+/// snapshot, and are copied and taken back. Each is compared with the explicit tree.
 struct SequenceProgramTests {
   @Test(arguments: TestSeeds.list(standard: 40, from: 11_000))
   func programsOfThreeReplicasFollowTheTree(seed: UInt64) throws {
@@ -15,7 +15,7 @@ struct SequenceProgramTests {
     try run(seed, decisions: 900, SequenceProgram.Bounds(replicas: 6, unitsMax: 160))
   }
 
-  /// Long insertions, so that runs are longer than a leaf holds entries and longer than 4,096 units.
+  /// Long insertions, so that runs have more entries than fit in a leaf, and more than 4,096 units.
   @Test(arguments: TestSeeds.list(standard: 2, from: 13_000))
   func longRunsFollowTheTree(seed: UInt64) throws {
     try run(

@@ -6,7 +6,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Leases and dispatch as the server gives them: in order with batches, and durable first.
+/// Leases and dispatch as the server grants them: in order with batches, and durable first.
 @Suite struct AuthorityTests {
   private let session: SessionID
 
@@ -32,8 +32,8 @@ import WireProtocol
     return nil
   }
 
-  /// A host that queued a prompt and is its session's host; its changes are sent but not its name
-  /// alone.
+  /// A host that queued a prompt and runs its session; its changes are sent, except the
+  /// announcement of its name.
   private func host(_ scene: inout ServerScene) throws -> (ScriptedDevice, ConnectionID) {
     var host = scene.device(1)
     let connection = try scene.join(&host)
@@ -66,7 +66,7 @@ import WireProtocol
     return dispatch.content
   }
 
-  /// One register must not use the tokens up for everybody.
+  /// One register must not use up the tokens of all sessions.
   @Test func aTokenThatNobodyGrantedIsMovedDown() throws {
     var scene = ServerScene()
     var (host, connection) = try host(&scene)
@@ -81,7 +81,7 @@ import WireProtocol
     let written = try #require(state.runState.run?.token)
     #expect(written >= granted && written < Fence.tokenMax)
 
-    // Each lease has a token of its own, also those of other sessions.
+    // Each lease has its own token, even those of other sessions.
     var tokens = [granted, Fence.tokenMax]
     for number in 0..<3 {
       let other = try SessionID("other \(number)")
@@ -127,7 +127,7 @@ import WireProtocol
     let request = try dispatch(&host, token: token)
     scene.holdsTasks = true
     #expect(try ask(request, as: 2, on: connection, &scene) == nil)
-    // A question about it waits too: what it would say is not durable yet.
+    // A question about it waits, too: the answer would not be durable yet.
     let outcome = AuthorityRequest.outcome(MessageID(high: 1, low: 1))
     #expect(try ask(outcome, as: 3, on: connection, &scene) == nil)
     scene.storage.withState { $0.writeFault = StorageFault(code: .full, message: "disk full") }
@@ -143,7 +143,7 @@ import WireProtocol
     #expect(try ask(request, as: 5, on: connection, &scene) == .go)
   }
 
-  /// A state that is joined behind a transaction that failed must not hide that it failed.
+  /// A state that is joined after a failed transaction must not hide the failure.
   @Test func whatCouldNotBeStoredIsNotLetOutThoughAStateIsJoinedBehindIt() throws {
     var world = try DivergedWorld()
     var scene = world.scene
@@ -185,7 +185,7 @@ import WireProtocol
     let canceller = try scene.join(&other)
     try other.perform(.cancel([MessageID(high: 1, low: 1)]))
     scene.holdsTasks = true
-    // A commit is in flight, the cancel waits behind it, the request behind the cancel.
+    // A commit is in flight, the cancel waits for it, and the request for the cancel.
     try host.write("second")
     scene.send(host.changes(), on: connection)
     scene.send(other.changes(), on: canceller)
@@ -211,7 +211,7 @@ import WireProtocol
         == .leased(token: token, milliseconds: 30_000))
   }
 
-  /// The server knows which hosts are there, and since when the others are not.
+  /// The server knows which hosts are connected, and since when the others are not.
   @Test func aTurnIsTakenOverFromAHostThatIsAway() throws {
     var scene = ServerScene()
     var (host, connection) = try host(&scene)
@@ -243,7 +243,7 @@ import WireProtocol
       Issue.record("\(String(describing: answer)) to a stop, away since \(since)")
       return
     }
-    // The departure is written down with the next tick of the clock, here five seconds later.
+    // The departure is recorded with the next tick of the clock, here five seconds later.
     #expect((left...left + 5_000).contains(away))
     #expect(try ask(.takeOver(attempt), as: 3, on: second, &scene) == .taken)
     scene.restart(ServerConfiguration())
@@ -253,7 +253,7 @@ import WireProtocol
       try ask(.lease(session: session, token: token), as: 9, on: again, &scene) == .fenced)
   }
 
-  /// Two devices: the host, idle with a request for what comes next, and another that sends.
+  /// Two devices: the host, idle with a request for the next message, and another one that sends.
   private func idle(
     _ scene: inout ServerScene
   ) throws -> (
@@ -282,7 +282,7 @@ import WireProtocol
     #expect(scene.take(host).isEmpty)
     scene.finishOneTask()
     let frames = scene.take(host)
-    // The message comes before the word that it may go out.
+    // The message comes before its grant.
     guard case .changes? = frames.first(where: { if case .presence = $0 { false } else { true } }),
       let response = frames.lazy.compactMap({ frame -> Response? in
         if case .response(let response) = frame, response.id == 2 { response } else { nil }
@@ -296,7 +296,7 @@ import WireProtocol
         == .letOut(
           message: MessageID(high: 2, low: 1), attempt: 1,
           content: DispatchRequest.contentDigest("first")))
-    // It was answered once, and stands no more.
+    // It was answered once, and is not open any more.
     try other.write("second")
     scene.send(other.changes(), on: sender)
     scene.finishTasks()

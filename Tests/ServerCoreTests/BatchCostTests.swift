@@ -5,11 +5,12 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What would make every later change of an element dear is not taken.
+/// Operations that would make every later change of an element expensive are refused.
 @Suite struct BatchCostTests {
   private let most = WireLimits.elementTagsMax
 
-  /// A device whose session and message are in the log, and ids for what it writes by hand.
+  /// A device whose session and message are in the log, and ids for operations that it writes by
+  /// hand.
   private struct Author {
     var scene = ServerScene()
     var device: ScriptedDevice
@@ -58,7 +59,7 @@ import WireProtocol
     }
     #expect(author.send(Array(repeating: tag([]), count: most)) == nil)
     #expect(author.send([tag([])]) == .limitReached)
-    // Who clears what it put may go on for ever.
+    // A device that clears its own tags may continue for ever.
     let seq = author.device.workspace.vector[author.device.replica]
     let replica = author.device.replica
     let chain = (0..<2_000).map { index in
@@ -71,7 +72,8 @@ import WireProtocol
     #expect(author.send(chain) == nil)
   }
 
-  /// Until they are cleared they make the batch itself dear: its work would grow with their square.
+  /// Until they are cleared they make the batch itself expensive: its work would grow with their
+  /// square.
   @Test func tagsThatPileUpUntilTheEndOfTheirBatchAreRefused() throws {
     var author = try Author()
     let first = author.device.workspace.vector[author.device.replica] + 1
@@ -105,8 +107,8 @@ import WireProtocol
     #expect(author.send(Array(repeating: add, count: 100)) == nil)
   }
 
-  /// One workspace always has more waiting than a transaction takes, of batches that are taken, or that
-  /// are refused after they were looked at.
+  /// One workspace always has more waiting batches than a transaction takes; they are accepted, or
+  /// refused after they were examined.
   @Test(arguments: [true, false])
   func aWorkspaceThatAlwaysHasMoreHoldsNobodyUp(isTaken: Bool) throws {
     var scene = ServerScene {
@@ -122,7 +124,7 @@ import WireProtocol
       for _ in 0..<10 {
         session += 1
         for _ in 0..<(isTaken ? 1 : 40) { try device.write("text", in: "session \(session)") }
-        // Of a writer that has not begun it is refused as a whole.
+        // Batches of a writer that has not begun are refused as a whole.
         if !isTaken { device.outgoing.removeFirst() }
         scene.send(device.changes(), on: connection)
         if !isTaken { device.beginRun() }
@@ -138,13 +140,13 @@ import WireProtocol
     #expect(scene.take(elsewhere).acks.count == 1)
     let answered = { (frames: [Frame]) in frames.acks.count + frames.refusals.count }
     #expect(answered(scene.take(connection)) < 20)
-    // All of it has its turn.
+    // All of it gets its turn.
     scene.finishTasks()
     #expect(answered(scene.take(connection)) > 10)
   }
 
-  /// What is dear goes behind what another workspace sent meanwhile, not before it: it waits for the one
-  /// that is being looked at, and for no second one.
+  /// An expensive batch comes after those that another workspace sent meanwhile, not before: those
+  /// wait for the batch that is being examined, and for no second one.
   @Test func whoHadLessWorkDoneIsNext() throws {
     var scene = ServerScene { $0.commits.operationsMax = 30 }
     var (device, other) = (scene.device(1), scene.device(2, workspace: ServerScene.otherWorkspace))
@@ -166,7 +168,7 @@ import WireProtocol
     #expect(scene.take(connection).acks.count == 3)
   }
 
-  /// A workspace that may take little is not refused for what a snapshot would leave out.
+  /// A workspace with low limits is not refused because of data that a snapshot would drop.
   @Test func aLongTailIsASnapshotBeforeItIsTooMuch() throws {
     var scene = ServerScene { $0.quota.bytesMax = 8_000 }
     var device = scene.device(1)
@@ -209,7 +211,7 @@ import WireProtocol
     try other.write("text")
     scene.send(other.changes(), on: elsewhere)
     #expect(scene.take(elsewhere).acks.count == 1)
-    // What is there is read as ever.
+    // Existing data is still readable.
     var reader = scene.device(3)
     _ = try scene.join(&reader)
     #expect(try !reader.texts().isEmpty)

@@ -21,7 +21,7 @@ import WireProtocol
     return (scene, author, from)
   }
 
-  /// A text that no compression makes small.
+  /// A text that no compression makes smaller.
   private func noise(_ count: Int, _ scene: ServerScene) -> String {
     var generator = scene.generator
     return String(
@@ -76,7 +76,7 @@ import WireProtocol
     #expect(reader.workspace.image() == author.workspace.image())
   }
 
-  /// Several entries, each as large as a frame may be, are not merged into one that no frame holds.
+  /// Several entries, each as large as a frame may be, are not merged into one that fits no frame.
   @Test func largeEntriesAreNotMergedBeyondAFrame() throws {
     var (scene, author, from) = try scene(messages: 1) { $0.log.partBytesMax = 4 << 20 }
     for session in ["a", "b"] {
@@ -145,7 +145,7 @@ import WireProtocol
 
   @Test func whoGreetsWithNothingAgainAndAgainIsSlowedDown() throws {
     var (scene, author, _) = try scene(messages: 20) {
-      // Reading 20 entries takes more than may be merged: each greeting costs two turns.
+      // Reading 20 entries takes more work than may be merged: each `hello` costs two turns.
       $0.log.catchUpWorkMax = 10_000
       $0.devices.catchUps.burst = 5
     }
@@ -166,7 +166,7 @@ import WireProtocol
     #expect(frames.welcomes.isEmpty)
     let other = scene.connect(scene.device(3))
     #expect(scene.take(other).changes.count == 20)
-    // Whoever lacks nothing needs no turn.
+    // A device that lacks nothing needs no turn.
     let still = scene.connect(reader)
     #expect(scene.take(still).welcomes.count == 1)
     scene.pass(10_000)
@@ -207,7 +207,7 @@ import WireProtocol
     #expect(scene.take(again).changes.count == 1, "what was not needed was given back")
   }
 
-  /// Nor may a device spend its share anew each time that its workspace has left memory.
+  /// A device cannot spend its share again each time that its workspace leaves memory.
   @Test func aShareThatWasSpentIsKeptWhileNobodyIsThere() throws {
     var (scene, _, from) = try scene(messages: 20) {
       $0.log.catchUpWorkMax = 10_000
@@ -261,7 +261,7 @@ import WireProtocol
     let frames = scene.take(third)
     #expect(frames.refusals.isEmpty)
     #expect(frames.changes.count == 1)
-    // What it took waits no more.
+    // Data that it read waits no more.
     let fourth = scene.connect(slow)
     #expect(scene.take(fourth).refusals.isEmpty)
   }
@@ -308,7 +308,7 @@ import WireProtocol
     try reader.take(frames)
     #expect(reader.prefix == (try scene.prefix(5)))
     #expect(reader.workspace.image() == author.workspace.image())
-    // What it has is a prefix of the log: there is nothing in it to be joined.
+    // Its log is a prefix of the server's: there is nothing to join.
     for frame in author.offer() { scene.send(frame, on: id) }
     #expect(scene.closed[id] == .protocolError)
   }
@@ -337,7 +337,7 @@ import WireProtocol
     let frames = scene.take(scene.connect(world.other))
     #expect(frames.changes.isEmpty)
     #expect(frames.snapshots.map(\.prefix) == [try scene.prefix(2)])
-    // Behind it the log is entries again.
+    // After it, the log consists of entries again.
     world.other.prefix = try scene.prefix(2)
     let again = try scene.join(&author)
     try author.write("goes on")
@@ -350,7 +350,7 @@ import WireProtocol
   @Test func changesDuringCatchUpComeAfterIt() throws {
     var (scene, author, from) = try scene(messages: 5)
     var reader = scene.device(2)
-    // Held after the token's lookup: the answer to what it lacks is still to come.
+    // Held after the token's lookup: the answer about the missing entries is still to come.
     scene.holdsTasks = true
     let id = scene.connect(reader)
     scene.finishOneTask()
@@ -373,7 +373,7 @@ import WireProtocol
     try author.write("in flight")
     scene.send(author.changes(), on: from)
     let id = scene.connect(reader)
-    // The token's lookup, then that the log is no use; the commit still waits.
+    // The token's lookup, then the result that the log cannot be used; the commit still waits.
     scene.finishLastTask()
     scene.finishLastTask()
     #expect(scene.take(id).snapshots.isEmpty)

@@ -19,7 +19,7 @@ import WireProtocol
     #expect(answer.changes.isEmpty)
     let received = scene.take(to)
     #expect(received.changes.map(\.delta) == [batch.delta])
-    // Whoever has the entry knows the prefix.
+    // A device with the entry knows the prefix.
     let first = LogPrefix(position: 0, chain: 42).appending(batch.delta)
     #expect(received.changes.map(\.prefix) == [first])
     try reader.take(received)
@@ -134,7 +134,7 @@ import WireProtocol
     #expect(scene.storage.withState { $0.workspaces[ServerScene.workspace]?.log.isEmpty } == true)
   }
 
-  /// By then its author has heard of all that the log holds.
+  /// By then, its author has received everything in the log.
   @Test func repeatedBatchIsAcknowledgedAtTheHeadAndStoredOnce() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
@@ -202,7 +202,7 @@ import WireProtocol
     #expect(stored.first?.id.seq == UInt32(known.reduce(0) { $0 + $1.length } + 1))
   }
 
-  /// A copy of a program's memory: it sees itself in the entry, and the entry stays as it is.
+  /// A copy of a program's memory: it detects itself in the entry, and the entry does not change.
   @Test func copyThatDidSomethingElseHearsOfTheEntryBeforeItIsAnswered() throws {
     var scene = ServerScene()
     var author = scene.device(1)
@@ -244,7 +244,7 @@ import WireProtocol
     var (author, reader) = (scene.device(1), scene.device(2))
     let (from, to) = (try scene.join(&author), try scene.join(&reader))
     try author.write("one")
-    // The reader has it from elsewhere, and names it before the server knows it.
+    // The reader has it from elsewhere, and refers to it before the server knows it.
     reader.workspace = author.workspace
     try reader.perform(.cancel([MessageID(high: 1, low: 1)]))
     scene.send(reader.changes(), on: to)
@@ -290,7 +290,7 @@ import WireProtocol
     #expect(try scene.tables.log.count == 1)
   }
 
-  /// F2: a device that begins too many runs goes on with the one it has, and reads.
+  /// F2: a device that begins too many runs continues with its present one, and reads.
   @Test func deviceThatDrawsIdsTooFastIsSlowedDownAndNotLockedOut() throws {
     var scene = ServerScene {
       $0.devices.replicas.burst = 2
@@ -310,12 +310,12 @@ import WireProtocol
     #expect(refusal.batch == 3)
     #expect(refusal.retryAfterMilliseconds == 60_000)
     #expect(scene.closed[from] == nil)
-    // Others are not held up, and it hears of them.
+    // Others are not delayed, and it receives their changes.
     try other.write("of another device")
     scene.send(other.changes(), on: to)
     #expect(scene.take(to).acks.count == 1)
     #expect(scene.take(from).changes.count == 1)
-    // It may go on with an id that it has.
+    // It may continue with an id that it has.
     var before = scene.device(1)
     let reader = try scene.join(&before)
     before.replica = ReplicaID(rawValue: 1_001)

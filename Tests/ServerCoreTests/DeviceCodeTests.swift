@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import ServerCore
 
-/// A new device that another one lets in.
+/// A new device that gets access from another one.
 @Suite struct DeviceCodeTests {
   private static let newcomer = DeviceID(high: 9, low: 50)
 
@@ -83,7 +83,7 @@ import WireProtocol
       $0.workspaces[grant.workspace]?.devices[Self.newcomer]?.record
     }
     #expect(record?.role == .author)
-    // Whoever runs the server reads who asked and who let in whom.
+    // The operator can read which device asked, and which one gave access to which.
     let audit = fixture.scene.storage.withState(\.audit)
     #expect(audit.map(\.event) == [.code])
     #expect(audit.map(\.device) == [fixture.host.id])
@@ -94,7 +94,7 @@ import WireProtocol
     #expect(fixture.scene.reports.contains(report))
   }
 
-  /// Each is a transaction: whoever asks again and again must not keep the store from everybody else.
+  /// Each is a transaction: repeated requests must not keep the store from other work.
   @Test func oneCodeIsStoredForAConnectionAtATime() throws {
     var fixture = try Fixture()
     fixture.scene.holdsTasks = true

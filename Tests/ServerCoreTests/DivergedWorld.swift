@@ -2,12 +2,12 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// A server that was put back to before something that devices have.
+/// A server that was restored to before data that devices have.
 struct DivergedWorld {
   var scene: ServerScene
-  /// Has what the server lost: its prompts "after the backup".
+  /// Has the data that the server lost: its prompts "after the backup".
   var author: ScriptedDevice
-  /// Has what the server has.
+  /// Has the server's data.
   var other: ScriptedDevice
 
   init(_ adjust: (inout ServerConfiguration) -> Void = { _ in }) throws {
@@ -30,7 +30,8 @@ struct DivergedWorld {
     scene.restart(scene.core.configuration)
   }
 
-  /// Another device that has what the server lost, and something of its own that it lost, too.
+  /// Another device with the data that the server lost, and with data of its own that the server
+  /// lost, too.
   ///
   /// - Parameter number: from 3 on.
   mutating func device(_ number: UInt64) throws -> ScriptedDevice {

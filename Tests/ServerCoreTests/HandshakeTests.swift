@@ -75,7 +75,8 @@ import WireProtocol
     #expect(scene.take(id).refusals.map(\.code) == [.unsupportedVersion])
   }
 
-  /// What a release keeps to: one that speaks a version more serves those of the release before.
+  /// A rule of releases: one with an additional version also serves the versions of the release
+  /// before.
   @Test(
     arguments: [
       (1...1, 1...1, 1), (1...1, 1...2, 1), (1...2, 1...1, 1), (1...2, 1...2, 2), (1...2, 2...3, 2),
@@ -190,7 +191,7 @@ import WireProtocol
     #expect(!scene.take(sixth).welcomes.isEmpty)
   }
 
-  /// The nonce goes into the ids that devices draw.
+  /// The nonce is part of the ids that devices draw.
   @Test func everyWelcomeHasAnotherNonce() throws {
     var scene = ServerScene()
     let device = scene.device(1)

@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import ServerCore
 
-/// What devices are told of batches that say very much.
+/// Notifications of very large batches.
 @Suite struct HugeBatchNotificationTests {
   private let session: SessionID
 
@@ -13,7 +13,7 @@ import WireProtocol
     session = try SessionID("main")
   }
 
-  /// However much a batch says, nobody is told more often than that.
+  /// The number of notifications is limited, whatever the size of a batch.
   @Test func ofAHugeBatchTheLastIsTold() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
@@ -34,8 +34,8 @@ import WireProtocol
     #expect(writes == WireLimits.batchNewsMax)
   }
 
-  /// A write of a few bytes has a text of 24 KiB where that goes on in registers of before: so much of it is
-  /// read for a batch, and what stands before that is not told.
+  /// A write of a few bytes has a text of 24 KiB if it continues in earlier registers. Only this
+  /// many bytes are read for a batch, and there are no notifications of writes before that.
   @Test(arguments: [(300, true), (400, false)])
   func soMuchOfTasksIsReadForABatch(writes: Int, isTold: Bool) throws {
     var pair = try NotifiedPair()
@@ -72,14 +72,15 @@ import WireProtocol
     #expect(pair.told().map(\.category) == (isTold ? [.taskComplete] : []))
   }
 
-  /// What is shown of a task that ended must not stay, however much the batch says of other sessions behind that.
+  /// The displayed status of an ended task must not stay, however much the batch writes about other
+  /// sessions after it.
   @Test func whatIsShownOfAllTasksOfAHugeBatchIsSo() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
     func report(_ session: SessionID, _ status: TaskStatus) -> Command {
       .reportTask(TaskReport(session: session, status: status, milliseconds: NotifiedPair.wall))
     }
-    // One is the first of all by its name, one the last.
+    // One is the first of all by its name, and one the last.
     let shown = [session, try SessionID("z")]
     try pair.perform(
       [.addSession(shown[1], name: nil, project: nil)]
@@ -98,7 +99,8 @@ import WireProtocol
     #expect(orders.count == 2 + 2 + 500)
   }
 
-  /// Nobody is to answer what is not asked any more, however much the batch says of other sessions behind that.
+  /// A request that is no longer open must not stay in inboxes, however much the batch writes about
+  /// other sessions after it.
   @Test func aRequestThatAHugeBatchSettlesIsGone() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)

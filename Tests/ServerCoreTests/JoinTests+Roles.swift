@@ -4,7 +4,7 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// What a device may say in a state that it offers follows from its role.
+/// The role of a device decides what a state that it offers may contain.
 extension JoinTests {
   private static func give(_ role: DeviceRole, to device: DeviceID, in scene: ServerScene) {
     scene.storage.withState {
@@ -17,7 +17,8 @@ extension JoinTests {
       MessageID(high: 1, low: 1), Run(token: token, attempt: 1, phase: phase, milliseconds: 1))
   }
 
-  /// What its batches may not say: prompts that nobody ran would count as done on every device.
+  /// The same as in its batches: otherwise, prompts that never ran would count as done on every
+  /// device.
   @Test(arguments: [true, false])
   func anAuthorsStateSaysNothingOfRuns(asTask: Bool) throws {
     var world = try DivergedWorld()
@@ -38,14 +39,14 @@ extension JoinTests {
     #expect(refusal.code == .notAllowed && refusal.retryAfterMilliseconds != nil)
     #expect(refusal.message.contains("paired to queue messages"))
     #expect(try kinds(world.scene) == [false])
-    // What is its to say comes in.
+    // Permitted changes are accepted.
     let honest = world.scene.connect(world.author)
     send(world.author, on: honest, &world.scene)
     #expect(world.scene.closed[honest] == .serviceRestart)
     #expect(try kinds(world.scene) == [false, true])
   }
 
-  /// A host gives back what the server lost of its runs; from then on an author's state repeats it.
+  /// A host restores the runs that the server lost; from then on, an author's state repeats them.
   @Test func anAuthorGivesBackItsPromptsBesideTheRunsThatTheLogHas() throws {
     var world = try DivergedWorld()
     let host = try world.scene.join(&world.other)

@@ -50,7 +50,7 @@ import WireProtocol
     let id = world.scene.connect(world.author)
     _ = world.scene.take(id)
     send(world.author, on: id, &world.scene)
-    // Everybody connects anew.
+    // All devices reconnect.
     #expect(world.scene.closed[id] == .serviceRestart)
     #expect(world.scene.closed[member] == .serviceRestart)
     _ = try world.scene.join(&world.author)
@@ -96,7 +96,7 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, true])
   }
 
-  /// F5: a person can raise the limit; a fault would say that the client is broken.
+  /// F5: the operator can raise the limit; a fault would mean that the client is broken.
   @Test(arguments: [0, 1])
   func aStateBeyondTheLimitIsRefused(excess: Int) throws {
     let size = PackedSnapshot.pack(try DivergedWorld().author.workspace.image()).count
@@ -115,7 +115,7 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false])
   }
 
-  /// Each fits alone; the two together are more than the workspace may have.
+  /// Each state fits alone; the two together exceed the limit of the workspace.
   @Test(arguments: [true, false])
   func whatTheQuotaForbidsIsNotJoined(inBytes: Bool) throws {
     var world = try DivergedWorld()
@@ -137,8 +137,8 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, false])
   }
 
-  /// Each state that is joined is an entry as large as all before: they count for the day, too. The last
-  /// one is taken whole.
+  /// Each joined state is an entry as large as all before, so it counts for the day, too. The last
+  /// one is accepted whole.
   @Test func aSpentDayTakesNoMoreStates() throws {
     var world = try DivergedWorld()
     let size = PackedSnapshot.pack(world.author.workspace.image()).count
@@ -171,12 +171,12 @@ import WireProtocol
     world.scene.holdsTasks = true
     for (device, id) in zip(devices, ids) { send(device, on: id, &world.scene) }
     world.scene.finishTasks()
-    // The others connect anew as all members do, and hear it then.
+    // The others reconnect like all members, and learn it then.
     #expect(world.scene.closed[ids[0]] == .serviceRestart)
     #expect(try kinds(world.scene) == [false, true])
   }
 
-  /// What it holds is not lost: the day that it needs may be any, and needs no larger quota.
+  /// Its contents are not lost: it can be joined on any day, and needs no larger quota.
   @Test func aStateThatIsLargerThanADaysShareComesInOnTheNextDay() throws {
     var world = try DivergedWorld()
     world.scene.storage.withState {
@@ -191,7 +191,7 @@ import WireProtocol
     #expect(world.scene.closed[id] == .serviceRestart)
     _ = try world.scene.join(&world.author)
     #expect(!world.author.hasDiverged)
-    // The day is spent; on the next one what comes is taken again.
+    // The day's quota is used up; on the next day, changes are accepted again.
     try world.author.write("goes on")
     let batch = world.author.changes()
     let spent = try world.scene.join(&world.author)
@@ -203,7 +203,7 @@ import WireProtocol
     #expect(world.scene.take(fresh).acks.count == 1)
   }
 
-  /// Nobody writes, and the log must not grow by state after state.
+  /// No device writes, and the log must not grow by state after state.
   @Test func aLongTailOfStatesBecomesASnapshot() throws {
     var world = try DivergedWorld { $0.log.snapshotBytes = 1 }
     for number: UInt64 in 3..<6 {
@@ -230,7 +230,7 @@ import WireProtocol
 
   @Test func aStateThatContradictsTheLogIsRefused() throws {
     var world = try DivergedWorld()
-    // Under the ids of what the server has stands another text.
+    // The ids of the server's data have another text.
     var forged = world.author.workspace.image()
     let text = forged.sessions[0].messages[0].additions[0].text
     forged.sessions[0].messages[0].additions[0].text = String(text.map { _ in "x" })
@@ -246,7 +246,7 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, false])
   }
 
-  /// The server keeps nothing of the device's prefix, so the device cannot know.
+  /// The server does not know the device's prefix, so the device cannot know.
   @Test func whatTheLogHoldsAlreadyIsNoEntry() throws {
     var world = try DivergedWorld()
     world.other.prefix = LogPrefix(position: 7, chain: 7)
@@ -260,7 +260,7 @@ import WireProtocol
     #expect(!isJoined)
   }
 
-  /// F1: an offer took the place of the one before.
+  /// F1: a later offer replaced the one before.
   @Test func severalOffersAtOnceAreAllJoinedAndAnswered() throws {
     var world = try DivergedWorld()
     var devices = [world.author, try world.device(3), try world.device(4)]
@@ -289,7 +289,7 @@ import WireProtocol
     let member = try world.scene.join(&world.other)
     let frames = world.author.offer(parts: 2)
     world.scene.holdsTasks = true
-    // What is being stored keeps offers waiting.
+    // A commit in flight keeps offers waiting.
     try world.other.write("meanwhile")
     world.scene.send(world.other.changes(), on: member)
     for frame in isComplete ? frames : [frames[0]] { world.scene.send(frame, on: first) }
@@ -349,7 +349,7 @@ import WireProtocol
       try reader.texts() == DivergedWorld.lost.union(["in flight", "during the join"]))
   }
 
-  /// F1: nobody looked again after a transaction that failed.
+  /// F1: offers were not checked again after a failed transaction.
   @Test func anOfferThatWaitsForACommitThatFailsIsAnswered() throws {
     var world = try DivergedWorld()
     let member = try world.scene.join(&world.other)
@@ -366,7 +366,7 @@ import WireProtocol
     #expect(try kinds(world.scene) == [false, true])
   }
 
-  /// F1: nobody looked again where the workspace could not be read.
+  /// F1: offers were not checked again if the workspace could not be read.
   @Test func anOfferIsRefusedWhereTheWorkspaceCannotBeRead() throws {
     var world = try DivergedWorld()
     let member = try world.scene.join(&world.other)
@@ -464,7 +464,7 @@ import WireProtocol
     let early = world.scene.connect(world.other)
     world.scene.finishLastTask()
     #expect(world.scene.take(early).isEmpty)
-    // The join is done, and what it led to is being read.
+    // The join is done, and its result is being read.
     world.scene.finishOneTask()
     let late = world.scene.connect(world.other)
     world.scene.finishLastTask()

@@ -89,7 +89,7 @@ import WireProtocol
     #expect(scene.closed[id] == .policyViolation)
   }
 
-  /// Devices go by the reading of `welcome`, for the ends of requests for one.
+  /// Devices use the reading of `welcome`, for example for the expiry of requests.
   @Test(arguments: [-2_400_000, -2_001, 2_001, 2_400_000])
   func devicesConnectAgainWhereTheServersClockIsSet(step: Int64) throws {
     var scene = ServerScene()

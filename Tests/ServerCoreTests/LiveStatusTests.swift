@@ -76,7 +76,7 @@ import WireProtocol
     #expect(pair.scene.liveOrders.count == 3)
   }
 
-  // S4-7, S4-8: a server that starts anew goes on with what is shown.
+  // S4-7, S4-8: a server that restarts continues with the displayed statuses.
   @Test func aRestartInTheMiddleLosesNoStatus() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
@@ -84,7 +84,7 @@ import WireProtocol
     pair.phoneLeaves()
     pair.scene.pass(26_000_000)
     pair.scene.restart(ServerConfiguration())
-    // Nobody connects: the server finds by itself what it shows.
+    // No device connects: the server finds by itself what it displays.
     pair.scene.pass(0)
     pair.scene.pass(14_999)
     #expect(pair.scene.liveOrders.map(\.event) == [.started])
@@ -103,7 +103,7 @@ import WireProtocol
     #expect(shown(pair).isEmpty)
   }
 
-  /// The store may be of another day than what is shown: a backup, or another version's.
+  /// The store may be older than the displayed statuses: from a backup, or of another version.
   @Test func whatHasEndedMeanwhileIsEnded() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
@@ -124,7 +124,7 @@ import WireProtocol
     #expect(pair.scene.liveOrders.count == 2)
   }
 
-  /// A server died before everybody was told.
+  /// A server died before all devices were notified.
   @Test func anEndThatIsStoredIsToldAgainWithItsTime() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()

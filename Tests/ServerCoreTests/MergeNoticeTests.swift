@@ -6,11 +6,12 @@ import WireProtocol
 
 @testable import ServerCore
 
-/// A merged message notifies every device once, and is taken back when its text is chosen or it is gone.
+/// A merged message notifies every device once, and is retracted when its text is chosen or the
+/// message is gone.
 @Suite struct MergeNoticeTests {
   static let id = MessageID(high: 1, low: 1)
 
-  /// Two devices that save a text of one message apart.
+  /// Two devices that save a text of one message independently.
   struct Scene {
     var pair: NotifiedPair
     /// The notifications that each device got.
@@ -18,7 +19,7 @@ import WireProtocol
 
     init() throws {
       pair = try NotifiedPair()
-      // Without what the session's first message brought.
+      // Without the notifications of the session's first message.
       pair.scene.drop(pair.phoneConnection)
       pair.phoneConnection = pair.scene.connect(pair.phone)
       try meet()
@@ -34,7 +35,7 @@ import WireProtocol
       if device == 0 { try pair.host.perform(command) } else { try pair.phone.perform(command) }
     }
 
-    /// A device sends what it made.
+    /// A device sends its changes.
     mutating func send(from device: Int) {
       if device == 0 {
         pair.scene.send(pair.host.changes(), on: pair.hostConnection)
@@ -43,7 +44,7 @@ import WireProtocol
       }
     }
 
-    /// Both take what the server has for them.
+    /// Both receive the server's changes for them.
     mutating func meet() throws {
       let frames = [pair.scene.take(pair.hostConnection), pair.scene.take(pair.phoneConnection)]
       try pair.host.take(frames[0])
@@ -51,7 +52,7 @@ import WireProtocol
       for device in 0...1 { told[device] += frames[device].notifications }
     }
 
-    /// Both save, and hear of each other.
+    /// Both save, and receive each other's changes.
     mutating func merge(_ first: String = "build 1.3", _ second: String = "build 2.0") throws {
       try edit(first, on: 0)
       try edit(second, on: 1)
@@ -74,7 +75,7 @@ import WireProtocol
     var scene = try Scene()
     try scene.merge()
     #expect(scene.told[0].map(\.category) == [.messageMerged])
-    // Whoever saved the second text has not seen the first.
+    // The device that saved the second text has not seen the first.
     #expect(scene.told[1].map(\.name) == scene.told[0].map(\.name))
     let notice = try #require(scene.told[0].first)
     #expect(notice.message == Self.id && notice.request == nil && notice.session.rawValue == "main")
@@ -93,7 +94,7 @@ import WireProtocol
     #expect(scene.told == [[], []] && scene.standing.isEmpty)
   }
 
-  /// One text that both wanted does not wait, nor does one that runs without a look.
+  /// One text that both saved does not wait, and neither does one that may run unchecked.
   @Test func whatDoesNotWaitIsNoNews() throws {
     var scene = try Scene()
     try scene.merge("build", "build")
@@ -105,7 +106,7 @@ import WireProtocol
     try scene.merge()
     #expect(try scene.pair.host.workspace.message(Self.id).isMerged)
     #expect(scene.told == [[], []] && scene.standing.isEmpty)
-    // What then waits was set so by the person.
+    // The user then chose that it waits.
     try scene.perform(.setOnMerge(.named("main"), .wait), on: 0)
     scene.send(from: 0)
     try scene.meet()
@@ -137,7 +138,7 @@ import WireProtocol
     #expect(scene.pair.orders.map(\.kind) == [.alert, .retract])
   }
 
-  /// Two who choose differently meet again, and hear of it.
+  /// Two different choices are merged again, and both devices are notified.
   @Test func choicesThatDifferAreNewsAgain() throws {
     var scene = try Scene()
     try scene.merge()
@@ -153,14 +154,15 @@ import WireProtocol
     #expect(scene.standing.count == 2, "the first ones are over")
   }
 
-  /// A third text is no other merge; a choice that leaves it makes a notification that replaces the first.
+  /// A third text is not another merge; a choice that leaves it makes a notification that replaces
+  /// the first.
   @Test func aChoiceThatLeavesAVersionIsToldInItsPlace() throws {
     var scene = try Scene()
     var other = scene.pair.scene.device(3)
     let connection = try scene.pair.scene.join(&other)
     try other.perform(.edit(Self.id, content: "build 3.0", base: nil))
     try scene.merge()
-    // Its person has seen two of three.
+    // Its user has seen two of three.
     try scene.edit("build 1.3", on: 0)
     scene.pair.scene.send(other.changes(), on: connection)
     try scene.meet()
@@ -171,7 +173,7 @@ import WireProtocol
     #expect(Set(scene.told[0].map(\.name)).count == 2)
   }
 
-  /// A restart keeps what waits.
+  /// A restart keeps waiting messages.
   @Test func aRestartKeepsWhatWaits() throws {
     var scene = try Scene()
     scene.pair.phoneLeaves()

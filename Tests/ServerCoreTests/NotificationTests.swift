@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import ServerCore
 
-/// Inboxes: what batches put into them, and what devices are told.
+/// Inboxes: the notifications that batches put into them, and those that devices receive.
 @Suite struct NotificationTests {
   private let session: SessionID
 
@@ -13,7 +13,7 @@ import WireProtocol
     session = try SessionID("main")
   }
 
-  // MARK: - What is told
+  // MARK: - Notified events
 
   @Test func titlesAreThoseOfTheTable() {
     let events: [NotificationEvent] = [
@@ -68,7 +68,7 @@ import WireProtocol
         milliseconds: NotifiedPair.wall, alsoAwaits: requests.dropFirst().map { .approval($0) }))
   }
 
-  /// Another host's write was over it, and the host writes again that it awaits both.
+  /// Another host's write replaced it, and the host writes again that it awaits both.
   @Test func allRequestsThatOneWriteBringsAreTold() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
@@ -78,7 +78,7 @@ import WireProtocol
     #expect(told.map(\.request) == both)
     #expect(told.first?.name == pair.host.workspace.taskRecord(of: session)?.writer)
     #expect(Set(told.map(\.name)).count == 2)
-    // Each is taken back by itself.
+    // Each is retracted separately.
     try pair.perform([awaiting([2])])
     pair.phoneLeaves()
     #expect(try pair.phoneReturns().map(\.request) == [both[1]])
@@ -89,7 +89,7 @@ import WireProtocol
     try pair.report(NotifiedPair.working)
     try pair.perform([awaiting([1]), awaiting([1, 2])])
     #expect(pair.told().map(\.request) == [RequestID(high: 5, low: 1), RequestID(high: 5, low: 2)])
-    // The first is answered, a third is raised: what was told is not told again.
+    // The first is answered, and a third is raised: there is no second notification of the same.
     try pair.perform([awaiting([2])])
     try pair.perform([awaiting([2, 3])])
     #expect(pair.told().map(\.request) == [RequestID(high: 5, low: 3)])
@@ -128,7 +128,8 @@ import WireProtocol
     #expect(pair.told().map(\.category) == [.taskComplete])
   }
 
-  /// An agent that asks at its own prompt is told of, and taken back, though nobody can answer it.
+  /// A request at the agent's own prompt is notified and retracted, even though it cannot be
+  /// answered elsewhere.
   @Test func requestAtTheAgentsOwnPromptIsToldAndTakenBack() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
@@ -168,7 +169,7 @@ import WireProtocol
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     #expect(pair.told().count == 1)
-    // Written without knowing of the request, under no fence that counts.
+    // Written without knowing of the request, under a fence that does not count.
     var stale = pair.scene.device(3)
     let connection = try pair.scene.join(&stale)
     try stale.perform(
@@ -190,7 +191,8 @@ import WireProtocol
     #expect(pair.entries.contains { $0.device == pair.phone.id }, "the request stands")
   }
 
-  /// Two hosts that wrote at once have one fence; the greater writer wins, and what it asks shows.
+  /// Two hosts that wrote at the same time have one fence; the greater writer wins, and its request
+  /// shows.
   @Test(arguments: [true, false]) func ofEqualFencesTheWriteThatWinsIsTold(
     greaterIsLast: Bool
   ) throws {
@@ -348,8 +350,9 @@ import WireProtocol
     #expect(pair.entries.isEmpty)
   }
 
-  /// The batch that took a request out of the inboxes was lost: who connects then is told nothing
-  /// before the inboxes are read again, so that nothing comes out of order or is dropped unseen.
+  /// The batch that removed a request from the inboxes was lost. A device that then connects gets
+  /// no notifications until the inboxes are read again, so that none is out of order or dropped
+  /// unseen.
   @Test func whoConnectsWhileInboxesAreLostIsToldEverythingInOrder() throws {
     var pair = try NotifiedPair()
     pair.phoneLeaves()
@@ -369,8 +372,8 @@ import WireProtocol
     #expect(pair.entries.contains { $0.position == 1 })
   }
 
-  /// The answer to what was told before the inboxes were read anew drops nothing that was missing
-  /// then.
+  /// The acknowledgement of notifications from before the inboxes were read again drops none that
+  /// was missing then.
   @Test func answerToWhatWasToldBeforeALossDropsNothingElse() throws {
     var pair = try NotifiedPair { $0.times.storageRetryMilliseconds = 0 }
     pair.phoneLeaves()
@@ -382,7 +385,7 @@ import WireProtocol
     pair.scene.storage.withState {
       $0.writeFault = StorageFault(code: .full, message: "no space")
     }
-    // Settles the first, in a batch that is going to be lost.
+    // Settles the first, in a batch that will be lost.
     try pair.report(NotifiedPair.working)
     pair.phoneConnection = pair.scene.connect(pair.phone)
     pair.scene.finishTasks()
@@ -426,7 +429,7 @@ import WireProtocol
           .reportTask(
             TaskReport(session: other, status: status, milliseconds: NotifiedPair.wall)))
       }
-      // One batch tells only so much.
+      // One batch makes only a limited number of notifications.
       if number % WireLimits.batchNewsMax == 0 || number == 1_000 {
         pair.scene.send(pair.host.changes(), on: pair.hostConnection)
       }

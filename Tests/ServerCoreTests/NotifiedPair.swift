@@ -35,7 +35,7 @@ struct NotifiedPair {
     _ = scene.take(phoneConnection)
   }
 
-  /// The host says what its agent does, one batch.
+  /// The host reports its agent's statuses, each in one batch.
   mutating func report(_ statuses: TaskStatus..., at: Int64 = NotifiedPair.wall) throws {
     try perform(
       statuses.map { status in
@@ -44,7 +44,7 @@ struct NotifiedPair {
       })
   }
 
-  /// The host does something, one batch.
+  /// The host performs commands, each in one batch.
   mutating func perform(_ commands: [Command]) throws {
     for command in commands { try host.perform(command) }
     scene.send(host.changes(), on: hostConnection)

@@ -76,7 +76,8 @@ import WireProtocol
     #expect(refusal.retryAfterMilliseconds == 60_000)
   }
 
-  /// Whoever has many addresses does not keep others from pairing by a few guesses of each name.
+  /// An attacker with many addresses does not prevent the pairing of others by a few guesses of
+  /// each name.
   @Test(arguments: [(999, true), (1_000, false)])
   func aThousandWrongGuessesFromAnywhereKillTheCode(guesses: Int, isGood: Bool) {
     var scene = scene(code: code)
@@ -102,7 +103,7 @@ import WireProtocol
     #expect(scene.take(id).grants.count == 1)
   }
 
-  /// The attempt pays, not the answer.
+  /// The attempt counts, not the answer.
   @Test(arguments: [("192.0.2.1", "192.0.2.1"), ("2001:db8::1", "2001:DB8:0:0:9::7")])
   func whoeverHangsUpBeforeTheAnswerHasGuessedAsWell(first: String, last: String) {
     var scene = scene(code: code)
@@ -180,7 +181,7 @@ import WireProtocol
     scene.finishTasks()
     #expect(scene.take(old).refusals.map(\.code) == [.unauthorized])
     #expect(scene.closed[old] == .policyViolation)
-    // The code is used up and the device stands in the list: whoever runs the server reads why.
+    // The code is used up and the device is in the list: the operator can read why.
     let report = ServerReport.paired(
       workspace: ServerScene.workspace, device: device.id, name: "laptop", letInBy: nil,
       source: "192.0.2.1")

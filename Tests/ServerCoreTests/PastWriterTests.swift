@@ -4,7 +4,7 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// However many replicas wrote in a workspace, a device says in a few bytes what it has.
+/// However many replicas wrote in a workspace, a device reports its log in a few bytes.
 @Suite struct PastWriterTests {
   @Test func greetingsDoNotGrowWithTheWritersOfThePast() throws {
     let sizes = try [10, 20_000].map(greeting)
@@ -12,7 +12,7 @@ import WireProtocol
     #expect(sizes[0] <= 300, "hello and welcome have \(sizes[0]) bytes")
   }
 
-  /// Bytes of the hello and the welcome of a device that has all of the server's log.
+  /// Bytes of the `hello` and the `welcome` of a device that has all of the server's log.
   private func greeting(writers count: Int) throws -> Int {
     var scene = ServerScene()
     var image = WorkspaceImage()

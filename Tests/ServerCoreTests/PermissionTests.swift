@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Who may write what, and how much.
+/// What each role may write, and how much.
 @Suite struct PermissionTests {
   private func refusal(_ scene: inout ServerScene, _ id: ConnectionID) -> RefusalCode? {
     scene.take(id).refusals.first?.code
@@ -27,7 +27,7 @@ import WireProtocol
     }
   }
 
-  /// A database that comes to another device brings its outbox along, under its ids.
+  /// A database that moves to another device brings its outbox along, under its ids.
   @Test func anOutboxComesInWithWhoeverHasIt() throws {
     var scene = ServerScene()
     var (gone, heir) = (scene.device(1), scene.device(2))
@@ -67,7 +67,7 @@ import WireProtocol
     let connection = try scene.join(&author)
     try author.write("text")
     try author.perform(.setHost(try SessionID("main"), author.id))
-    // Whoever may queue any text may also have one run that was merged.
+    // A device that may queue any text may also let a merged one run.
     try author.perform(.setOnMerge(try SessionID("main"), .run))
     scene.send(author.changes(), on: connection)
     #expect(scene.take(connection).acks.count == 1)
@@ -77,7 +77,7 @@ import WireProtocol
     #expect(answer == AuthorityAnswer.otherHost(nil))
   }
 
-  /// The same claim in a batch, and in the state of a device whose log the server is said to lack.
+  /// The same claim in a batch, and in the state of a device whose log the server supposedly lacks.
   @Test func whatAnAuthorMayNotSayInABatchItMayNotSayInAState() throws {
     var scene = ServerScene()
     var author = scene.device(1)
@@ -98,7 +98,7 @@ import WireProtocol
     #expect(try scene.tables.head.position == 1)
   }
 
-  /// Its batch waits while its access is taken away: a device that is unknown is no host.
+  /// Its batch waits while its access is revoked: an unknown device is not a host.
   @Test func whatWaitedOfADeviceThatWasRevokedIsNotWritten() throws {
     var scene = ServerScene()
     var device = scene.device(1)
@@ -154,7 +154,7 @@ import WireProtocol
     let pause = Int64(try #require(refusal.retryAfterMilliseconds))
     #expect(pause > 0 && pause <= 86_400_000)
     let position = try scene.tables.head.position
-    // What leaves memory is not forgotten.
+    // Data that leaves memory is not forgotten.
     scene.pass(scene.core.configuration.times.connectedIdleMilliseconds)
     scene.send(device.changes(), on: connection)
     #expect(scene.take(connection).refusals.first?.code == .limitReached)
@@ -183,7 +183,7 @@ import WireProtocol
       scene.storage.withState { $0.workspaces[ServerScene.workspace]?.quota = quota }
       scene.pass(1_500)
       _ = scene.take(connection)
-      // What was refused is sent again, not followed.
+      // A refused batch is sent again before any later one.
       let before = device
       try device.write("more")
       scene.send(device.changes(), on: connection)

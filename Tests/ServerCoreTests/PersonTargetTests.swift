@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import ServerCore
 
-/// Targets of the person: told whenever nobody looks at any device.
+/// The user's own targets: notified whenever the user looks at no device.
 @Suite struct PersonTargetTests {
   private static let target = PushTargetID(high: 8, low: 1)
 
@@ -15,7 +15,7 @@ import WireProtocol
     #expect(answer == .done)
   }
 
-  /// What the person was told, by what it was about.
+  /// The user's notifications, by their kind.
   private func told(_ pair: NotifiedPair) -> [PushOrder.Kind] {
     pair.orders.filter { $0.device == .person }.map(\.kind)
   }
@@ -25,7 +25,7 @@ import WireProtocol
     pair.scene.pass(1)
   }
 
-  /// Somebody looked until now, so that the delay begins.
+  /// The user looked until now, so the delay begins.
   private func lookAndLeave(_ pair: inout NotifiedPair) throws {
     try look(&pair, true)
     try look(&pair, false)
@@ -46,7 +46,7 @@ import WireProtocol
     pair.scene.send(.request(request.request(id: 9)), on: pair.hostConnection)
   }
 
-  /// A request that lives no longer than the delay would be over before anybody heard of it.
+  /// A request that is shorter than the delay would be over before the user knows of it.
   @Test func whereNobodyLookedTheyAreToldAtOnce() throws {
     var pair = try NotifiedPair()
     try set(&pair)
@@ -78,7 +78,7 @@ import WireProtocol
     #expect(told(pair) == [.alert])
   }
 
-  /// Who may only view may be somebody else.
+  /// A viewer may belong to somebody else.
   @Test func aViewerNeitherChangesNorSilencesThePersonsTargets() throws {
     var pair = try NotifiedPair()
     setByHost(&pair)
@@ -126,7 +126,7 @@ import WireProtocol
     #expect(pair.entries.isEmpty)
   }
 
-  /// The device that the agent runs on is not told by the server; its person is.
+  /// The server does not notify the device that runs the agent, but its user.
   @Test func whoHasOneDeviceAloneIsTold() throws {
     var pair = try NotifiedPair()
     let request = InboxRequest.setTarget(
@@ -223,7 +223,7 @@ import WireProtocol
     #expect(try pair.ask(.targets) == .targets([]))
   }
 
-  /// An id is of one target, whoever it belongs to.
+  /// An id belongs to one target, whoever owns it.
   @Test func aTargetChangesItsOwner() throws {
     var pair = try NotifiedPair()
     for owner in [PushTargetOwner.device, .person, .device] {
@@ -231,7 +231,7 @@ import WireProtocol
       guard case .targets(let listed)? = try pair.ask(.targets) else { return }
       #expect(listed.map(\.owner) == [owner])
     }
-    // The person's takes the place of every device's.
+    // The user's target replaces that of every device.
     setByHost(&pair, .device)
     try set(&pair)
     let targets = pair.scene.storage.withState {
@@ -265,7 +265,7 @@ import WireProtocol
 
   // MARK: - Live statuses
 
-  /// Who looks at a device sees there what is shown of it elsewhere.
+  /// A user who looks at a device sees everything there that is displayed elsewhere.
   @Test func aDeviceThatIsLookedAtIsToldOfNoLiveStatusUntilItIsNot() throws {
     var pair = try NotifiedPair()
     try pair.addTarget()
@@ -297,7 +297,7 @@ import WireProtocol
     try pair.addTarget()
     try look(&pair, true)
     try pair.report(.processing(operation: "a"))
-    // The first stores when the devices were here, so that the workspace is not quiet.
+    // The first one stores when the devices were connected, so that the workspace is not quiet.
     for _ in 0..<3 { pair.scene.pass(20_000) }
     #expect(pair.scene.core.workspaces[ServerScene.workspace]?.content == nil)
     try look(&pair, false)

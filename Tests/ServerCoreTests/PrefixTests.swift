@@ -4,7 +4,7 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// What a device is sent for the prefix of the log that it says it has.
+/// What a device receives for the log prefix that it reports.
 @Suite struct PrefixTests {
   /// A scene whose log has entries, and their author, which has all of them.
   private func scene(

@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import ServerCore
 
-/// When something is pushed, taken back, and where to.
+/// When something is pushed and retracted, and to which targets.
 @Suite struct PushOrderTests {
   // MARK: - Requests end
 
@@ -242,7 +242,7 @@ import WireProtocol
       return targets.map(\.deliveredAt)
     }
     answer("410 Gone")
-    // Asking takes what else came to the connection.
+    // Asking also takes the connection's other frames.
     #expect(try told() == [.unusable("410 Gone")])
     #expect(try deliveredAt() == [nil])
     #expect(try pair.ask(request, id: 20) == nil)
@@ -253,7 +253,7 @@ import WireProtocol
       Issue.record("a target that is none was tested")
       return
     }
-    // Nobody hears of a test whose connection has ended.
+    // A test whose connection has ended reports to no device.
     #expect(try pair.ask(request, id: 22) == nil)
     pair.phoneLeaves()
     answer(nil)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ServerCore
 
-/// Whose batch is looked at next.
+/// Which workspace's batch is examined next.
 @Suite struct ReadyWorkspacesTests {
   private static func id(_ number: Int) -> WorkspaceID { WorkspaceID(high: 1, low: UInt64(number)) }
 
@@ -39,7 +39,7 @@ import Testing
       ready.worked(next == Self.id(1) ? 2 : 1, for: next, hasMore: true)
     }
     #expect(order == [1, 2, 3, 2, 3, 1, 2, 3])
-    // Who enters meanwhile comes behind those who had no turn.
+    // A workspace that enters meanwhile comes after those without a turn.
     ready.enter(Self.id(4))
     let isLeft = ready.endRound()
     #expect(isLeft)

@@ -5,8 +5,8 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// The core with a store in memory, a clock that stands still, and connections that remember what
-/// they were sent.
+/// The core with a store in memory, a clock that stands still, and connections that record what was
+/// sent to them.
 struct ServerScene {
   static let workspace = WorkspaceID(high: 1, low: 1)
   static let otherWorkspace = WorkspaceID(high: 2, low: 2)
@@ -15,7 +15,7 @@ struct ServerScene {
   let storage = MemoryStorage()
   var now = ServerTime(uptimeMilliseconds: 0, wallMilliseconds: 1_700_000_000_000)
   var generator = SeededGenerator(seed: 7)
-  /// Store tasks that were asked for and not done yet.
+  /// Store tasks that were requested and not done yet.
   private(set) var waitingTasks: [(id: StoreTaskID, task: StoreTask)] = []
   /// Whether store tasks wait for `finishTasks`.
   var holdsTasks = false
@@ -27,11 +27,11 @@ struct ServerScene {
   private(set) var reports: [ServerReport] = []
   private(set) var isStopped = false
   private(set) var pushWakes = 0
-  /// How often something has left memory.
+  /// How often contents have left memory.
   private(set) var releases = 0
   private(set) var liveOrders: [LiveStatusOrder] = []
   var tests: [(target: PushTargetID, connection: ConnectionID)] = []
-  /// What was said of answers without a connection.
+  /// The results of answers without a connection.
   private(set) var settled: [PostedAnswerID: [PostedAnswerOutcome]] = [:]
   private var lastPost: UInt64 = 0
   /// Whether sent bytes count as delivered at once.
@@ -83,7 +83,7 @@ struct ServerScene {
     }
   }
 
-  /// Does the waiting store tasks, and those they lead to.
+  /// Does the waiting store tasks, and those that follow from them.
   mutating func finishTasks() {
     while !waitingTasks.isEmpty {
       let (id, task) = waitingTasks.removeFirst()
@@ -91,14 +91,14 @@ struct ServerScene {
     }
   }
 
-  /// Does the task that waits longest, and leaves those it leads to.
+  /// Does the task that waits longest, but not those that follow from it.
   mutating func finishOneTask() {
     guard !waitingTasks.isEmpty else { return }
     let (id, task) = waitingTasks.removeFirst()
     run(core.storeFinished(id, storage.perform(task), at: now))
   }
 
-  /// Does the look for devices that lost their access, before the tasks that wait longer.
+  /// Does the search for devices that lost their access, before the tasks that wait longer.
   mutating func findLapsed() {
     let index = waitingTasks.firstIndex { if case .findLapsed = $0.task { true } else { false } }
     guard let index else { return }
@@ -106,13 +106,13 @@ struct ServerScene {
     run(core.storeFinished(id, storage.perform(task), at: now))
   }
 
-  /// Does the task that was asked for last.
+  /// Does the task that was requested last.
   mutating func finishLastTask() {
     guard let (id, task) = waitingTasks.popLast() else { return }
     run(core.storeFinished(id, storage.perform(task), at: now))
   }
 
-  /// The store did the first waiting task, but says that it failed.
+  /// The store did the first waiting task, but reports a failure.
   mutating func failTaskAfterDoingIt() {
     guard !waitingTasks.isEmpty else { return }
     let (id, task) = waitingTasks.removeFirst()
@@ -149,7 +149,7 @@ struct ServerScene {
     run(core.controlFrameReceived(0, on: id, at: now))
   }
 
-  /// The process ends and another one begins on the same store.
+  /// The process ends, and another one begins with the same store.
   mutating func restart(_ configuration: ServerConfiguration) {
     core = ServerCore(configuration: configuration) { $0 + [0] }
     waitingTasks = []
@@ -181,7 +181,7 @@ struct ServerScene {
     run(core.bytesReceived(bytes, on: id, at: now))
   }
 
-  /// Takes what was sent to a connection since the last call.
+  /// Removes and returns what was sent to a connection since the last call.
   mutating func take(_ id: ConnectionID) -> [Frame] {
     rawSent[id] = nil
     return sent.removeValue(forKey: id) ?? []
@@ -193,13 +193,13 @@ struct ServerScene {
     get throws { try #require(storage.withState { $0.workspaces[Self.workspace] }) }
   }
 
-  /// What is in the log at a position.
+  /// The log's prefix at a position.
   func prefix(_ position: UInt64) throws -> LogPrefix {
     let chain = try storage.chain(of: Self.workspace, at: position)
     return LogPrefix(position: position, chain: try #require(chain))
   }
 
-  /// Leaves memory, so that the next use reads the store.
+  /// Unloads the workspace, so that the next use reads the store.
   mutating func unload() {
     pass(1_500)
     pass(core.configuration.times.idleMilliseconds)
@@ -215,14 +215,14 @@ struct ServerScene {
     return device
   }
 
-  /// Opens a connection and says hello for a device.
+  /// Opens a connection and sends a device's `hello`.
   mutating func connect(_ device: ScriptedDevice) -> ConnectionID {
     let id = open()
     send(.hello(device.hello), on: id)
     return id
   }
 
-  /// Connects a device and gives it all the server sends.
+  /// Connects a device and passes it everything that the server sends.
   mutating func join(_ device: inout ScriptedDevice) throws -> ConnectionID {
     let id = connect(device)
     try device.take(take(id))
@@ -240,7 +240,7 @@ struct ScriptedDevice {
   var batch: UInt64 = 0
   /// The prefix of the server's log that it has.
   var prefix = LogPrefix.empty
-  /// The server's state lacks some of this one.
+  /// Whether the server's state lacks some of this one's.
   private(set) var hasDiverged = false
   private var texts: UInt64 = 0
 
@@ -260,7 +260,7 @@ struct ScriptedDevice {
       store: StoreID(rawValue: 2_000 + number), deviceName: name, prefix: prefix)
   }
 
-  /// A process of the device ends and another begins: it writes under another id.
+  /// A process of the device ends and another begins, which writes under another id.
   mutating func beginRun() {
     replica = ReplicaID(rawValue: replica.rawValue + 1_000)
   }
@@ -280,7 +280,7 @@ struct ScriptedDevice {
     outgoing += try workspace.perform(command, in: context).operations
   }
 
-  /// Does a command.
+  /// Performs a command.
   mutating func perform(_ command: Command, at milliseconds: Int64 = 1_700_000_000_000) throws {
     outgoing += workspace.announce(device: id, name: name, replica: replica)
     texts += 1
@@ -290,7 +290,7 @@ struct ScriptedDevice {
     outgoing += try workspace.perform(command, in: context).operations
   }
 
-  /// What waits to be sent, as one batch.
+  /// The operations to send, as one batch.
   mutating func changes() -> Frame {
     batch += 1
     defer { outgoing = [] }
@@ -304,7 +304,7 @@ struct ScriptedDevice {
       .map(Frame.snapshot)
   }
 
-  /// Applies what the server sent. A state that lacks some of its own is not taken.
+  /// Applies frames of the server. A state that lacks some of its own data is not accepted.
   mutating func take(_ frames: [Frame]) throws {
     var parts: [[UInt8]] = []
     for frame in frames {

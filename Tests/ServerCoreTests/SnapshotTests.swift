@@ -3,7 +3,7 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// Snapshots, what of the log goes with them, and reading a workspace back.
+/// Snapshots, the part of the log that is dropped with them, and reading a workspace back.
 @Suite struct SnapshotTests {
   private static let day: Int64 = 86_400_000
 
@@ -49,7 +49,7 @@ import WireProtocol
     #expect(reader.workspace.image() == expected)
   }
 
-  /// The slowest device gets entries: the server can still say that its prefix is of this log.
+  /// The slowest device gets entries: the server still knows that its prefix belongs to this log.
   @Test func theLogWaitsForDevicesThatWereSeenWithinThirtyDays() throws {
     var (scene, author, id) = try scene()
     try write(13, by: &author, on: id, &scene)
@@ -57,7 +57,7 @@ import WireProtocol
     scene.drop(try scene.join(&reader))
     #expect(reader.prefix.position == 13)
     scene.pass(1_000)
-    // It was told of 13 entries, and said that it stored them.
+    // It received 13 entries, and reported that it stored them.
     let again = try scene.join(&reader)
     scene.send(.ack(Ack(batch: 0, prefix: reader.prefix)), on: again)
     scene.drop(again)
@@ -130,7 +130,7 @@ import WireProtocol
 
   // MARK: - Damage
 
-  /// A workspace with snapshots at 30 and 40 that has left memory, and what it held.
+  /// An unloaded workspace with snapshots at 30 and 40, and its contents.
   private func stored() throws -> (ServerScene, WorkspaceImage) {
     var (scene, author, id) = try scene()
     try write(45, by: &author, on: id, &scene)
@@ -174,7 +174,7 @@ import WireProtocol
       switch damage {
       case .bothSnapshots:
         for index in 0..<2 { tables.snapshots[index].bytes = [1] }
-      // An entry that could be one, but is not the one that was stored.
+      // A valid entry, but not the one that was stored.
       case .entry: tables.log[12].content = tables.log[2].content
       case .chain: tables.log[12].prefix.chain ^= 1
       case .missingEntry: tables.log.remove(at: 12)

@@ -4,7 +4,7 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// Stamps too far ahead of the server's clock are moved down, once, before they have a place in the
+/// Stamps too far ahead of the server's clock are lowered once, before they have a place in the
 /// log.
 @Suite struct StampTests {
   private var session: SessionID {
@@ -53,7 +53,7 @@ import WireProtocol
     let stored = try PackedDelta.unpack(entry.content.bytes)
     #expect(stored.map(\.id) == sent.map(\.id))
     #expect(stored.compactMap(\.stamp).allSatisfy { $0.milliseconds <= limit })
-    // Repeated, it is known: what the log holds never changes.
+    // If it is repeated, it is known: the log never changes.
     author.outgoing = sent
     scene.send(author.changes(), on: from)
     #expect(scene.take(from).acks.map(\.batch) == [2])
@@ -90,7 +90,7 @@ import WireProtocol
     #expect(reader.workspace.sessions().map(\.name) == ["last"])
   }
 
-  /// A stamp just within the limit, and behind it one beyond.
+  /// A stamp just within the limit, followed by one beyond it.
   @Test func whatIsLoweredStaysBehindWhatIsNot() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))
@@ -106,7 +106,7 @@ import WireProtocol
     #expect(lowered == lowered.sorted() && Set(lowered).count == lowered.count)
   }
 
-  /// The server's clock is set back: the person's later write still counts later.
+  /// The server's clock is set back: the user's later write still counts as later.
   @Test func whatIsWrittenAfterTheServersClockWasSetBackCountsLater() throws {
     var scene = ServerScene()
     var (author, reader) = (scene.device(1), scene.device(2))

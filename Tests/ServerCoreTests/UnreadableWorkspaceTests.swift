@@ -3,11 +3,11 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// What is damaged is looked at again now and then, and not with every tick.
+/// Damaged data is checked again sometimes, and not with every tick.
 @Suite struct UnreadableWorkspaceTests {
   private static let damage = StorageFault(code: .corrupt, message: "a row cannot be read")
 
-  /// Lets time pass in ticks, and counts the tasks of a kind that they ask for.
+  /// Lets time pass in ticks, and counts the requested tasks of a kind.
   private func count(
     _ ticks: Int, of scene: inout ServerScene, where isMeant: (StoreTask) -> Bool
   ) -> Int {

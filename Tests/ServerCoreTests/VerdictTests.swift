@@ -4,7 +4,8 @@ import ServerCore
 import Testing
 import WireProtocol
 
-/// Answers to requests of tasks as the server takes them: durable first, then told to everybody.
+/// Answers to requests of tasks as the server accepts them: durable first, then sent to all
+/// devices.
 @Suite struct VerdictTests {
   private let session: SessionID
   private let request = RequestID(high: 5, low: 6)
@@ -13,7 +14,7 @@ import WireProtocol
     session = try SessionID("main")
   }
 
-  /// A host whose task awaits an approval, and two devices of the same person.
+  /// A host whose task awaits an approval, and two devices of the same user.
   private func scene() throws -> (ServerScene, host: ConnectionID, [ConnectionID]) {
     var scene = ServerScene()
     var host = scene.device(1)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ServerStore
 
-/// What happened about access, as rows.
+/// Events about access, as rows.
 @Suite struct AuditStorageTests {
   private static let first = WorkspaceID(high: 1, low: 1)
   private static let second = WorkspaceID(high: 1, low: 2)

@@ -4,12 +4,12 @@ import Testing
 
 @testable import ServerStore
 
-/// Codes that devices asked for, as rows.
+/// Codes that devices requested, as rows.
 @Suite struct DeviceCodeStorageTests {
   private static let second = DeviceID(high: 8, low: 8)
   private static let day: Int64 = 86_400_000
 
-  /// A workspace with one device, which has access for so long.
+  /// A workspace with one device, which has access for this time.
   private func paired(
     _ folder: StoreFolder, as role: DeviceRole = .host, for milliseconds: Int64? = nil
   ) throws -> (ServerDatabase, WorkspaceID) {
@@ -55,7 +55,7 @@ import Testing
     #expect(entries.contains { $0.event == .code && $0.device == Sample.device })
   }
 
-  /// Whatever was asked for, and however late the code is used.
+  /// Whatever was requested, and however late the code is used.
   @Test(
     arguments: [
       (nil, nil, nil), (nil, day, day + 1), (10 * day, nil, 10 * day), (10 * day, day, day + 1),
@@ -102,7 +102,8 @@ import Testing
         == .granted(workspace: workspace, workspaceName: "default", wasRevoked: true))
   }
 
-  /// Nobody takes the place of another device; who asked for the code may renew its own token.
+  /// No device takes the place of another one; the device that requested the code may renew its own
+  /// token.
   @Test func aKnownDeviceIsNotLetInByAnother() throws {
     let folder = try StoreFolder()
     let (database, workspace) = try paired(folder)

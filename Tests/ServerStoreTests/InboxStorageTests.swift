@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import ServerStore
 
-/// Notifications in the file: what is written is read, and what nobody names any more goes.
+/// Notifications in the file: written rows are read, and rows that nothing refers to are removed.
 @Suite struct InboxStorageTests {
   private static let phone = DeviceID(high: 9, low: 1)
   private static let tablet = DeviceID(high: 9, low: 2)
@@ -160,7 +160,7 @@ import WireProtocol
     #expect(try database.header(of: workspace)?.inboxes.targets == [persons])
   }
 
-  /// Whoever lost its access hears nothing more, by an address of the person's neither.
+  /// A device without access gets no more notifications, not even through an address of the user.
   @Test func aTargetOfThePersonGoesWithTheDeviceThatSetIt() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
@@ -230,8 +230,8 @@ import WireProtocol
     #expect(try database.header(of: workspace)?.inboxes.lastPosition == 1, "numbers go on")
   }
 
-  /// What waited for it goes, also what a server writes that has not noticed yet; paired again, the
-  /// device begins anew.
+  /// Its waiting notifications are removed, and so are those that a server writes before it
+  /// notices. If it is paired again, the device starts from nothing.
   @Test func revokedDeviceLeavesNothingBehind() throws {
     let folder = try StoreFolder()
     let database = try folder.open()
@@ -315,7 +315,7 @@ import WireProtocol
     let database = try folder.open()
     let workspace = try paired(database)
     let posted = try everyEvent()
-    // The last has the position of another.
+    // The last has another one's position.
     #expect(throws: StorageFault.self) {
       try database.commit(
         batch(workspace) { changes in
@@ -327,7 +327,7 @@ import WireProtocol
     #expect(records == InboxRecords())
   }
 
-  /// A device that comes back may acknowledge what was removed when it was revoked.
+  /// A device that returns may acknowledge notifications that were removed when it was revoked.
   @Test func entriesOfWhatIsGoneAreDropped() throws {
     let folder = try StoreFolder()
     let database = try folder.open()

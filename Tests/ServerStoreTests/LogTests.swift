@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import ServerStore
 
-/// The log, its snapshots, and what of it goes with them.
+/// The log, its snapshots, and the part of it that is dropped with them.
 @Suite struct LogTests {
   private let folder: StoreFolder
   private let database: ServerDatabase
@@ -53,7 +53,7 @@ import WireProtocol
     #expect(try again.chain(of: workspace, at: 4) == state.prefix.chain)
   }
 
-  /// Batches and states alike, each for its own day.
+  /// Batches and states, each for its own day.
   @Test func whatComesInCountsForItsDay() throws {
     func written(_ database: ServerDatabase) throws -> DailyWrites? {
       try database.header(of: workspace)?.written
@@ -116,7 +116,7 @@ import WireProtocol
     #expect(try positions(database) == [1, 2, 3, 4])
   }
 
-  /// The entry at the position says its chain to the device for which the log is kept.
+  /// The entry at the position has the chain for the device for which the log is kept.
   @Test func theLogIsDroppedBeforeThePositionAndTheOlderSnapshot() throws {
     let entries = try database.write(9, to: workspace)
     try database.save(snapshot(entries[3]), of: workspace, truncatingBefore: 9)
@@ -132,7 +132,7 @@ import WireProtocol
     #expect(later[0].prefix.position == 10)
   }
 
-  /// A device that is away, or never says what it has, does not have the log grow without end.
+  /// A device that is away, or never reports its position, does not make the log grow without end.
   @Test func noMoreIsKeptThanADeviceWouldBeSent() throws {
     let entries = try database.write(4_200, to: workspace)
     for index in [4_149, 4_199] {
@@ -143,7 +143,7 @@ import WireProtocol
     #expect(try database.chain(of: workspace, at: 103) == nil)
     let kept = try database.entries(of: workspace, after: 0, limit: 9_999, bytesMax: .max)
     #expect(kept == Array(entries[103...]), "4,096, and the one that says where they begin")
-    // A few large ones are as many, and what is behind the older snapshot stays.
+    // A few large entries count as many, and entries after the older snapshot stay.
     let head = try #require(entries.last).prefix
     let bytes = [UInt8](repeating: 7, count: 9 << 20)
     let first = LogEntry(prefix: head.appending(bytes), content: .state(bytes))

@@ -39,7 +39,7 @@ import WireProtocol
     #expect(settings == ["wal", "2", "1", "1", "5000"])
   }
 
-  /// It may be shared on purpose; what is in it is for its owner alone.
+  /// It may be shared on purpose; the files in it are only for their owner.
   @Test func aDirectoryThatIsThereKeepsItsPermissions() throws {
     let folder = try StoreFolder()
     try FileManager.default.createDirectory(
@@ -70,7 +70,7 @@ import WireProtocol
     #expect(FileManager.default.contents(atPath: folder.databasePath) == before)
   }
 
-  /// The way back from an upgrade: the file as it was, beside the one that was changed.
+  /// The way back from an upgrade: the former file, beside the changed one.
   @Test func aDatabaseOfAnOlderVersionIsKeptBeforeItIsChanged() throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)
@@ -84,7 +84,7 @@ import WireProtocol
     }
     try first.close()
     let kept = folder.databasePath + ".before-upgrade-1"
-    // A try that was cut short is in nobody's way. No process has the largest number.
+    // An interrupted attempt blocks nothing. No process has the largest number.
     let cutShort = kept + ".new-\(Int32.max)"
     try Data("cut short".utf8).write(to: URL(filePath: cutShort))
     let opened = try folder.open()
@@ -98,14 +98,15 @@ import WireProtocol
     #expect(
       try copy.read { try String.fetchAll($0, sql: "SELECT name FROM workspaces") } == ["old"])
     try copy.close()
-    // One that is as it should be, and one that is new, leave nothing behind.
+    // A current file, and a new one, leave nothing behind.
     try FileManager.default.removeItem(atPath: kept)
     try folder.open().close()
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     #expect(!names.contains { $0.contains("before-upgrade") }, "\(names)")
   }
 
-  /// Two processes open an old file at once: the later one finds it changed, and leaves the copy alone.
+  /// Two processes open an old file at once: the later one finds it changed, and does not change
+  /// the copy.
   @Test func whoComesSecondToAnUpgradeReplacesNoCopy() throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)
@@ -123,7 +124,7 @@ import WireProtocol
     #expect(!names.contains { $0.contains(".new-") }, "\(names)")
   }
 
-  /// Somebody moved a damaged file away, and not its log.
+  /// Somebody moved a damaged file away without its log.
   @Test func aNameWhoseLogIsThereIsNotFree() throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)
@@ -160,7 +161,7 @@ import WireProtocol
       }
       #expect(FileManager.default.contents(atPath: kept) == garbage)
     }
-    // An empty database in its place is for a person to decide: a service that starts again is none.
+    // An operator decides about an empty database in its place: a service that restarts does not.
     let kept = folder.databasePath + ".corrupt-1"
     #expect(DatabaseOpening.filesSetAside(in: folder.path) == [kept])
     for purpose in [ServerDatabase.Purpose.serving, .administration] {
@@ -235,7 +236,7 @@ import WireProtocol
     _ = try DirectoryLock(directory: folder.path)
   }
 
-  /// `status` and `doctor` take the lock to see whether somebody holds it.
+  /// `status` and `doctor` take the lock to see whether it is held.
   @Test func aServerWaitsForThoseThatOnlyLookAndForNobodyElse() async throws {
     let folder = try StoreFolder()
     try ServerDatabase.prepare(directory: folder.path)

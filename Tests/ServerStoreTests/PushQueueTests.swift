@@ -102,7 +102,7 @@ import WireProtocol
     #expect(second.map(\.order.order.notification.position) == [2])
   }
 
-  /// What a provider asks to wait is waited for by everything that goes to the target.
+  /// If a provider asks to wait, everything to that target waits.
   @Test func nothingOvertakesWhatWaits() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
@@ -118,7 +118,7 @@ import WireProtocol
     #expect(due.map(\.order.order.notification.position) == [1])
   }
 
-  /// A clock that was far ahead once does not hold anything up for so long.
+  /// A clock that was far ahead once delays nothing for so long.
   @Test func aTimeThatNoWaitReachesIsDue() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
@@ -147,7 +147,7 @@ import WireProtocol
         == ["false 410", "true "])
   }
 
-  /// The answer of the address before says nothing of the one that took its place.
+  /// The answer about the former address says nothing about the one that replaced it.
   @Test func anAddressThatWasSetAnewMeanwhileIsTried() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
@@ -179,7 +179,8 @@ import WireProtocol
     #expect(due.map(\.order.order.notification.position) == [3, 3])
   }
 
-  /// Damage is one order's: it is given up, what it held up goes out, and so does all else.
+  /// Damage concerns one order: it is given up, and the orders that it blocked, and all others, are
+  /// sent.
   @Test func whatCannotBeReadHoldsUpNothing() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1), Self.target(2)])
@@ -258,7 +259,7 @@ import WireProtocol
         PushSummary.DeadLetter(
           target: due[1].target.id, attempts: 1, reason: "given up", at: 2_000)
       ])
-    // Twice is no harm: the one that asks may have crashed.
+    // Twice does no harm: the caller may have crashed.
     try database.settle([SettledDelivery(key: due[1].key, result: .done)], at: Self.now)
   }
 
@@ -303,7 +304,7 @@ import WireProtocol
     #expect(try orders(in: database) == 0)
   }
 
-  /// An access that ended by its time is as one that was taken away, by an address of the person's too.
+  /// Expired access is like revoked access, also for an address of the user.
   @Test func aDeviceWhoseTimeIsOverGetsNothing() throws {
     let database = try StoreFolder().open()
     let persons = PushTargetRecord(
@@ -328,8 +329,8 @@ import WireProtocol
     #expect(try orders(in: database) == 0)
   }
 
-  /// Somebody else may hold what was paired anew as a viewer: the person's address stays silent until it
-  /// is a host again.
+  /// A device that was paired again as a viewer may belong to somebody else: the user's address
+  /// stays silent until it is a host again.
   @Test func aViewerKeepsNoAddressOfThePersonsThatItSetAsAHost() throws {
     let database = try StoreFolder().open()
     let persons = PushTargetRecord(
@@ -374,7 +375,7 @@ import WireProtocol
     try database.note(problem: "wrong key", of: "apns", at: 1)
     try database.note(problem: "wrong team", of: "apns", at: 2)
     #expect(try database.pushSummary(at: Self.now).problems == ["apns": "wrong team"])
-    // Nobody is held up by what nobody uses.
+    // An unused setting delays nothing.
     try change(id, in: database) {
       $0.targets = [.remove(Self.phone, PushTargetID(high: 1, low: 1))]
     }

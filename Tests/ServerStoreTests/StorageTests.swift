@@ -181,7 +181,7 @@ import WireProtocol
     _ = try database.addPairingCode(hash: [2, 3, 2], for: proposal, expiresAt: .max)
     for _ in 0..<5 { _ = try database.redeem(Sample.redemption(code: [2, 2, 9])) }
     #expect(try database.redeem(Sample.redemption(code: [2, 2, 2])) == .exhausted)
-    // Codes of other names are none of the guesses' matter.
+    // The guesses do not affect codes of other names.
     guard case .granted = try database.redeem(Sample.redemption(code: [2, 3, 2])) else {
       Issue.record("wrong guesses killed a code of another name")
       return
@@ -237,13 +237,14 @@ import WireProtocol
     let first = ConnectedToken(workspace: workspace, device: Sample.device, hash: [7, 7])
     let late = ConnectedToken(workspace: workspace, device: second, hash: [8, 8])
     #expect(try database.lapsedAccess(among: [first]).tokens.isEmpty)
-    // It authenticates; before it is among the connected, it is revoked and the others looked up.
+    // It authenticates; before it is among the connected devices, it is revoked, and the others are
+    // looked up.
     #expect(try database.token(hash: [8, 8])?.isRevoked == false)
     let other = try folder.open(.administration)
     try other.revoke(second, in: workspace, at: 5)
     #expect(try database.lapsedAccess(among: [first]).tokens.isEmpty)
     #expect(try database.lapsedAccess(among: [first, late]).tokens == [late])
-    // Told again as long as it is connected.
+    // Reported again as long as it is connected.
     #expect(try database.lapsedAccess(among: [first, late]).tokens == [late])
   }
 
@@ -273,7 +274,7 @@ import WireProtocol
     #expect(try database.lapsedAccess(among: [token]).tokens == [token])
   }
 
-  /// The server goes on with the other workspaces only where this is what the store says.
+  /// The server continues with the other workspaces only if the store reports this.
   @Test(arguments: [
     "INSERT INTO leases (workspace, session, token) SELECT number, char(7), 1 FROM workspaces",
     """
@@ -303,7 +304,7 @@ import WireProtocol
     #expect(try !database.hasWorkspace(named: "b"))
   }
 
-  /// `status` shows the others; that the workspace cannot be read is told of its log.
+  /// `status` shows the others; the log reports that the workspace cannot be read.
   @Test func aDamagedDeviceHidesNoOther() throws {
     let database = try StoreFolder().open()
     let id = try database.addPairingCode(

@@ -5,7 +5,7 @@ import ServerStore
 import Testing
 import WireProtocol
 
-/// A temporary data directory that goes with its owner.
+/// A temporary data directory that is removed with its owner.
 final class StoreFolder {
   let path: String
 
@@ -14,7 +14,7 @@ final class StoreFolder {
   }
 
   deinit {
-    // What is left is the system's to clean.
+    // The system cleans up the rest.
     try? FileManager.default.removeItem(atPath: path)
   }
 
@@ -46,7 +46,7 @@ enum Sample {
       wallMilliseconds: wall, failuresMax: 5, devicesMax: devicesMax)
   }
 
-  /// A log of so many entries behind a prefix, each of three bytes.
+  /// A log of this number of entries after a prefix, each of three bytes.
   static func log(_ count: Int, behind start: LogPrefix) -> [LogEntry] {
     var prefix = start
     return (0..<count).map { _ in
@@ -58,7 +58,7 @@ enum Sample {
 }
 
 extension ServerDatabase {
-  /// Appends so many entries in one transaction.
+  /// Appends this number of entries in one transaction.
   func write(_ count: Int, to workspace: WorkspaceID) throws -> [LogEntry] {
     let entries = Sample.log(count, behind: try #require(try header(of: workspace)).head)
     var batch = CommitBatch()

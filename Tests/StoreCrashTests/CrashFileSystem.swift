@@ -4,15 +4,15 @@ import Synchronization
 
 /// SQLite's file system with machines that can lose power.
 ///
-/// It stands as SQLite's default in front of the operating system's: files below a mounted
-/// directory go through that directory's `Disk`, all others pass straight through. Syncs of mounted
-/// files are not passed on, since nothing here outlives the process anyway; that is what makes a
-/// thousand crashes cheap.
+/// It is SQLite's default file system, in front of the operating system's. Files below a mounted
+/// directory use that directory's `Disk`; all others use the system's directly. Syncs of mounted
+/// files are not forwarded, because nothing here outlives the process anyway. This makes a thousand
+/// crashes cheap.
 enum CrashFileSystem {
   private static let disks = Mutex<[String: Disk]>([:])
   private static let isRegistered = Mutex(false)
 
-  /// Takes the files of a directory over; they must not be open.
+  /// Takes over the files of a directory; they must not be open.
   static func mount(_ disk: Disk) {
     register()
     disks.withLock { $0[disk.directory] = disk }
@@ -32,7 +32,7 @@ enum CrashFileSystem {
       guard !isRegistered else { return }
       isRegistered = true
       guard let base = sqlite3_vfs_find(nil) else { preconditionFailure("SQLite has no files") }
-      // Both live as long as the process, as SQLite wants it.
+      // Both live as long as the process, as SQLite requires.
       let shim = UnsafeMutablePointer<sqlite3_vfs>.allocate(capacity: 1)
       shim.initialize(to: base.pointee)
       shim.pointee.szOsFile = Int32(OpenFile.headerBytes) + base.pointee.szOsFile
@@ -65,10 +65,11 @@ private func system(_ vfs: UnsafeMutablePointer<sqlite3_vfs>?) -> UnsafeMutableP
   return base.assumingMemoryBound(to: sqlite3_vfs.self)
 }
 
-/// What `sqlite3_file` memory holds: SQLite's header, whose file it is, and the system's own file.
+/// The contents of `sqlite3_file` memory: SQLite's header, the owner of the file, and the system's
+/// own file.
 ///
 ///     0  pointer to the methods, as SQLite prescribes
-///     8  retained `Owner`, nil for files that pass straight through
+///     8  retained `Owner`, nil for files that use the system's directly
 ///     16 the system's file
 private struct OpenFile {
   static let headerBytes = 16
@@ -162,7 +163,7 @@ private enum FileMethods {
   nonisolated(unsafe) static let pointer: UnsafePointer<sqlite3_io_methods> = {
     let methods = UnsafeMutablePointer<sqlite3_io_methods>.allocate(capacity: 1)
     methods.initialize(to: sqlite3_io_methods())
-    // Version 3 would map files into memory, past the disk.
+    // Version 3 would map files into memory, around the disk.
     methods.pointee.iVersion = 2
     methods.pointee.xClose = { file in
       let open = OpenFile(file)
@@ -198,7 +199,7 @@ private enum FileMethods {
     }
     methods.pointee.xFileControl = { file, operation, argument in
       let open = OpenFile(file)
-      // A hint to grow the file past the disk's model.
+      // A hint to grow the file, around the disk's model.
       if operation == SQLITE_FCNTL_SIZE_HINT, open.owner != nil { return SQLITE_OK }
       return open.methods.xFileControl(open.base, operation, argument)
     }

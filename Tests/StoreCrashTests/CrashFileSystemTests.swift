@@ -3,7 +3,7 @@ import GRDB
 import QueueOracle
 import Testing
 
-/// The disk under the stores: what it loses, and that it loses it.
+/// The disk under the stores: what it loses, and that it does.
 @Suite struct CrashFileSystemTests {
   /// A table of numbers on a disk that can lose power.
   private final class Bench {
@@ -68,7 +68,7 @@ import Testing
     }
   }
 
-  /// The net catches fish: the same without syncs loses what was committed.
+  /// The checks are effective: without syncs, committed data is lost.
   @Test(arguments: ["NORMAL", "OFF"])
   func transactionsWithoutSyncsGetLost(_ synchronous: String) throws {
     var lost = 0
@@ -104,7 +104,7 @@ import Testing
       #expect(throws: (any Error).self) { try bench.insert(0) }
       try bench.crash(using: &generator)
       let held = try bench.numbers()
-      // The last one may have been stored without an answer; nothing else is open.
+      // The last one may have been stored without an answer; nothing else is possible.
       #expect(held == committed || held == committed + [number], "change \(change): \(held)")
       #expect(try integrity(of: bench.path) == "ok", "change \(change)")
     }

@@ -17,11 +17,11 @@ final class CrashDevice {
   let token: [UInt8]
   /// Nil while the machine is off.
   var process: Process?
-  /// What editors saw that were opened; the draft is with the person.
+  /// The contents that open editors show; the user has the draft.
   var editors: [MessageID: EditBase] = [:]
-  /// Operations of commands that were answered, in order.
+  /// Operations of completed commands, in order.
   var answered: [QueueModel.Operation] = []
-  /// The state when an event last ended with the power on and all of it durable.
+  /// The state when an event last ended with the power on and everything durable.
   var durable = Durable()
 
   struct Process {
@@ -47,7 +47,7 @@ final class CrashDevice {
     CrashFileSystem.mount(disk)
   }
 
-  /// Opens the store and takes up what it holds, as the library does.
+  /// Opens the store and continues with its contents, as the library does.
   ///
   /// - Returns: whether the power stayed on.
   func start(_ context: EventContext) throws -> Bool {
@@ -72,7 +72,7 @@ final class CrashDevice {
     }
   }
 
-  /// The machine goes down, and has lost what its disk did not have when it comes up again.
+  /// The machine goes down, and has lost what was not on its disk when it starts again.
   func losePower(using generator: inout SeededGenerator) throws {
     disk.failPowerNow()
     try? process?.store.close()
@@ -80,7 +80,7 @@ final class CrashDevice {
     try disk.crash(using: &generator)
   }
 
-  /// Remembers what must survive from here on.
+  /// Records what must survive from here on.
   func remember() {
     guard let core = process?.core, !disk.isOff else { return }
     guard process?.store.isSynchronized == true else { return }
@@ -135,7 +135,7 @@ final class CrashServer {
     }
   }
 
-  /// Makes the workspace and lets the devices in.
+  /// Makes the workspace and adds the devices.
   func admit(_ devices: [CrashDevice], wall: Int64) throws {
     guard let database = process?.database else { return }
     for device in devices {

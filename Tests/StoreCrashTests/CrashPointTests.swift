@@ -3,11 +3,11 @@ import QueueOracle
 import SyncTestSupport
 import Testing
 
-/// The workload of a few people on real SQLite files, with a power failure at every turn.
+/// The work of a few users on real SQLite files, with power failures at every step.
 ///
 /// Short in CI; `COSPOOL_CRASH_POINTS=1000` runs the long form, `COSPOOL_SEED` one seed again.
 @Suite struct CrashPointTests {
-  /// Crash points for each seed; then a fresh world begins, so that logs stay short.
+  /// Crash points for each seed; then a new world begins, so that logs stay short.
   static let crashesPerSeed = 20
 
   static var seeds: [UInt64] {
@@ -43,7 +43,7 @@ import Testing
       torn; \(total.sentAndLost) crashes over commands that were sent and not yet on the disk; \
       \(total.writers) replica ids, none used twice; 0 answered operations lost
       """)
-    // A run in which nothing was at stake would show nothing.
+    // A run without such crashes would show nothing.
     #expect(total.midTransaction * 2 > total.crashes)
     #expect(total.deviceCrashes > 0 && total.serverCrashes > 0)
     #expect(lostWrites > total.crashes)

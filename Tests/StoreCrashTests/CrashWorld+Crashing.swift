@@ -8,7 +8,7 @@ import ServerCore
 import ServerStore
 import WireProtocol
 
-/// Something lost or damaged, with the seed and the crash at which it showed.
+/// A loss or damage, with the seed and the crash after which it showed.
 struct CrashFailure: Error, CustomStringConvertible {
   var seed: UInt64
   var crash: Int
@@ -64,7 +64,7 @@ extension CrashWorld {
 
   // MARK: - Losing power
 
-  /// The power of a machine fails, now or at one of its next writes; the rest is up to `step`.
+  /// The power of a machine fails, now or at one of its next writes; `step` does the rest.
   func threaten() throws {
     let victim = generator.below(devices.count + 2)
     let disk = victim < devices.count ? devices[victim].disk : server.disk
@@ -77,7 +77,7 @@ extension CrashWorld {
     disk.failPower(after: 1 + generator.below(24))
   }
 
-  /// The machine goes down, comes up again, and must hold everything it promised.
+  /// The machine goes down and starts again, and must have everything that it promised.
   func crashDevice(_ index: Int, midTransaction: Bool) throws {
     let device = devices[index]
     statistics.crashes += 1
@@ -97,7 +97,7 @@ extension CrashWorld {
     try run(on: index) { core, context, _ in core.started(at: context) }
   }
 
-  /// What a device sent before it went down arrives up to a point; what it was sent does not.
+  /// What a device sent before it went down arrives up to a point; what was sent to it does not.
   private func deliverSome(of index: Int) throws {
     var sent: [[UInt8]] = []
     var connection: ConnectionID?
@@ -170,7 +170,7 @@ extension CrashWorld {
     try checkServer()
   }
 
-  /// What any device was told is stored must be stored.
+  /// Everything that was reported to any device as stored must be stored.
   private func checkServer() throws {
     let workspace = try serverWorkspace()
     for (index, device) in devices.enumerated() {
@@ -197,7 +197,7 @@ extension CrashWorld {
 
   // MARK: - The end
 
-  /// Everything comes to rest; then everything that was ever answered must be everywhere.
+  /// Everything comes to rest; then every operation of a completed command must be everywhere.
   func settle() throws {
     for device in devices { device.disk.failPower(after: .max) }
     server.disk.failPower(after: .max)

@@ -12,8 +12,8 @@ import WireProtocol
 /// Devices and a server with the production cores and the real SQLite stores, on machines that lose
 /// power at any write or sync.
 ///
-/// The network delivers in order and at once, or, at a step's whim, later; what is under way when a
-/// machine dies arrives or does not.
+/// The network delivers in order, at once or, by chance, later. What is under way when a machine
+/// dies may or may not arrive.
 final class CrashWorld {
   enum Parcel {
     case toServer(device: Int, ConnectionID, [UInt8])
@@ -30,9 +30,9 @@ final class CrashWorld {
   var parcels: [Parcel] = []
   var deviceActions: [(device: Int, action: ClientCore.Action)] = []
   var statistics = Statistics()
-  /// How far each replica ever wrote, also what a crash took.
+  /// The last number that each replica ever wrote, even if a crash lost it.
   private var written = VersionVector()
-  /// What devices and server said lately.
+  /// The latest reports of devices and server.
   private(set) var reports: [String] = []
 
   struct Statistics {
@@ -43,7 +43,7 @@ final class CrashWorld {
     var midTransaction = 0
     var commands = 0
     var operations = 0
-    /// Replica ids that wrote.
+    /// The number of replica ids that wrote.
     var writers = 0
     /// Crashes between the sending of a command and the disk.
     var sentAndLost = 0
@@ -67,7 +67,7 @@ final class CrashWorld {
       CrashFileSystem.unmount(device.disk)
     }
     CrashFileSystem.unmount(server.disk)
-    // A directory that stays behind in the temporary folder harms nobody.
+    // A leftover directory in the temporary folder does no harm.
     try? FileManager.default.removeItem(atPath: root)
   }
 
@@ -85,7 +85,7 @@ final class CrashWorld {
 
   // MARK: - Steps
 
-  /// One thing a person, the network or time does.
+  /// An event of a user, the network or time.
   func step() throws {
     now += Int64(1 + generator.below(400))
     switch generator.below(100) {
@@ -114,7 +114,7 @@ final class CrashWorld {
       }
     }
     if let operations { try note(operations, of: index) }
-    // A command whose answer the power cut off was never answered.
+    // A command whose answer was lost with the power was never completed.
     guard let operations, device.process?.store === process.store else { return }
     do {
       try process.store.synchronize()
@@ -131,7 +131,7 @@ final class CrashWorld {
     statistics.operations += operations.count
   }
 
-  /// No id is used a second time, whatever was lost of the first.
+  /// No id is used a second time, even if the first use was lost.
   private func note(_ operations: [QueueModel.Operation], of index: Int) throws {
     for range in operations.ranges {
       guard range.first > written[range.replica] else {
@@ -142,7 +142,7 @@ final class CrashWorld {
     }
   }
 
-  /// Runs an event of a device and what follows from it; deals with a power failure on the way.
+  /// Runs an event of a device and its actions, and handles a power failure on the way.
   func run(
     on index: Int,
     _ event: (inout ClientCore, EventContext, ClientStore) throws -> [ClientCore.Action]
@@ -218,7 +218,7 @@ final class CrashWorld {
 
   // MARK: - The network
 
-  /// Delivers so many of what is under way.
+  /// Delivers a number of the frames under way.
   func deliver(_ count: Int) throws {
     var left = count
     while left > 0, !parcels.isEmpty {
@@ -242,7 +242,7 @@ final class CrashWorld {
     }
   }
 
-  /// Runs an event of the server and what follows from it.
+  /// Runs an event of the server and its actions.
   func tellServer(_ event: (inout ServerCore) -> [ServerAction]) throws {
     guard let database = server.process?.database else { return }
     var actions = server.process?.core.noted(event) ?? []

@@ -2,17 +2,17 @@ import Foundation
 import QueueOracle
 import Synchronization
 
-/// The disk of one machine: what its database files would hold if the power failed now.
+/// The disk of one machine: the contents of its database files if the power failed now.
 ///
-/// The files themselves are real and in a real directory; SQLite's reads come from them. Beside
-/// them stands a model of what has been synced: a write counts after the next sync of its file.
-/// `crash` puts the files back to that, plus whatever part of the later writes the disk may have
-/// done on its own, sector by sector, in any order.
+/// The files themselves are real, in a real directory, and SQLite reads them. Beside them is a
+/// model of the synced contents: a write counts after the next sync of its file. `crash` restores
+/// the files to that, plus any part of the later writes that the disk may have done by itself,
+/// sector by sector, in any order.
 ///
-/// As SQLite does, it takes for granted that a write leaves the bytes beside it alone
+/// Like SQLite, it assumes that a write does not change the bytes beside it
 /// (`SQLITE_IOCAP_POWERSAFE_OVERWRITE`), and that a file's name is durable with its first sync.
 final class Disk: Sendable {
-  /// Bytes that a disk writes as a whole.
+  /// The bytes that a disk writes as a whole.
   static let sectorBytes = 512
 
   enum Change {
@@ -22,14 +22,14 @@ final class Disk: Sendable {
 
   /// One file since the last crash.
   struct File {
-    /// What has been synced; nil where the file never was.
+    /// The synced contents; nil if the file was never synced.
     var synced: [UInt8]?
     var unsynced: [Change] = []
   }
 
   struct State {
     var files: [String: File] = [:]
-    /// Deleted without a sync of the directory: they may be there again after a crash.
+    /// Deleted without a sync of the directory: they may exist again after a crash.
     var ghosts: [String: File] = [:]
     /// The power is off: nothing works until the crash is over.
     var isOff = false
@@ -71,12 +71,12 @@ final class Disk: Sendable {
     return false
   }
 
-  // MARK: - What SQLite does
+  // MARK: - SQLite's calls
 
   func opened(_ path: String) {
     state.withLock { state in
       guard state.files[path] == nil else { return }
-      // What stood there before this disk looked is durable; a fresh file is not.
+      // Existing contents are durable; a new file is not.
       let existing = FileManager.default.contents(atPath: path).map(Array.init)
       let isFresh = existing?.isEmpty ?? true
       state.files[path] = File(synced: isFresh ? nil : existing)
@@ -84,7 +84,7 @@ final class Disk: Sendable {
     }
   }
 
-  /// - Returns: whether the power stayed on; the change may be on the disk all the same.
+  /// - Returns: whether the power stayed on; the change may be on the disk in either case.
   func changed(_ path: String, _ change: Change) -> Bool {
     state.withLock { state in
       guard !state.isOff else { return false }
@@ -125,9 +125,9 @@ final class Disk: Sendable {
 
   // MARK: - The crash
 
-  /// Turns the power off, if it is on, and puts the files into a state that the disk may be in.
+  /// Turns the power off, if it is on, and puts the files into a state in which the disk may be.
   ///
-  /// - Precondition: nobody has the files open.
+  /// - Precondition: the files are not open.
   func crash(using generator: inout SeededGenerator) throws {
     var state = state.withLock { $0 }
     let survival = Survival(using: &generator)
@@ -155,7 +155,7 @@ final class Disk: Sendable {
     self.state.withLock { $0 = after }
   }
 
-  /// How much of what was not synced a crash leaves.
+  /// How much of the unsynced data a crash leaves.
   private enum Survival {
     case nothing
     case everything
@@ -194,7 +194,7 @@ final class Disk: Sendable {
     }
     generator = random
     state.lostAtCrashes += lost
-    // A file that was never synced may have no name either.
+    // A file that was never synced may have no name, either.
     if file.synced == nil, content.isEmpty || survival == .nothing { return nil }
     return content
   }
@@ -212,7 +212,7 @@ final class Disk: Sendable {
     return pieces
   }
 
-  /// The synced content with those changes applied that `selection` leaves.
+  /// The synced contents with the changes that `selection` leaves.
   private static func content(
     of file: File, selection: (Int, Change) -> [Change]
   ) -> [UInt8] {

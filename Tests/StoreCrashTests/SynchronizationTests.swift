@@ -5,7 +5,7 @@ import QueueModel
 import Testing
 import WireProtocol
 
-/// What a device's store has not waited for yet.
+/// The commits of a device's store that have not waited for the disk yet.
 @Suite struct SynchronizationTests {
   private func withDevice(_ body: (CrashDevice, CrashDevice.Process) throws -> Void) throws {
     let root = NSTemporaryDirectory() + "cospool-sync-\(UUID().uuidString)"
@@ -68,7 +68,7 @@ import WireProtocol
         ),
       ]
       for (index, (name, store)) in stores.enumerated() {
-        // What came before did not wait, which must not count for this.
+        // The commit before did not wait, which must not affect this one.
         try commit(UInt64(index + 1), device, process)
         let before = device.disk.statistics.syncs
         try store(process.store)

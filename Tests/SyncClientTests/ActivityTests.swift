@@ -14,7 +14,7 @@ import Testing
       #expect(!client.tasks.activity(of: session).busy.isBusy)
       try await client.tasks.receive(.turnStarted, in: session)
       try await client.tasks.receive(.toolStarted(id: "t1"), in: session)
-      // The same again is no news.
+      // The same again changes nothing.
       try await client.tasks.receive(.toolStarted(id: "t1"), in: session)
       try await client.tasks.receive(.toolEnded(id: "t1"), in: session)
       var seen: [BusyState] = []
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  /// Undo and redo are a person's: what an agent's reports bring about is passed over by both.
+  /// Undo and redo are for users: both skip the consequences of an agent's reports.
   @Test func whatAnAgentReportsIsNobodysToUndo() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  /// Its person stopped the agent, which tells no end of its turn: later it says that it waits.
+  /// The user stopped the agent, which reports no end of its turn: later it reports that it waits.
   @Test func anAgentThatWentIdleIsBusyNoLongerAndDidNotSucceed() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -79,7 +79,7 @@ import Testing
       #expect(client.tasks.activities().isEmpty)
       #expect(client.workspace().threadQueue().ready.map(\.session) == [session])
       #expect(client.workspace().task(of: session)?.status == .completed(.cancelled))
-      // After an end that was told it is no news.
+      // After a reported end, this is no change.
       try await client.tasks.receive(.turnStarted, in: session)
       try await client.tasks.receive(.turnFailed(message: "no network"), in: session)
       let before = client.tasks.activity(of: session)
@@ -91,7 +91,7 @@ import Testing
     }
   }
 
-  /// A person's agent and the executor's in one session: the end of the one is not that of the other.
+  /// A user's agent and the executor's in one session: the end of one is not the end of the other.
   @Test func twoTurnsInASessionEndEachAlone() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -115,7 +115,7 @@ import Testing
     }
   }
 
-  // S0-27, S0-40, S0-65, S0-66: the queue stops and shows the error, until somebody goes on.
+  // S0-27, S0-40, S0-65, S0-66: the queue stops and shows the error, until a user continues it.
   @Test func aFailurePausesTheQueue() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -181,8 +181,8 @@ import Testing
     }
   }
 
-  // S2-20, S2-57, S2-66, S2-67, S2-68: off adds nothing and forgets nothing, and no other device hears
-  // of it: there is no operation between the two sends.
+  // S2-20, S2-57, S2-66, S2-67, S2-68: off adds nothing and forgets nothing, and no other device
+  // gets an operation: there is none between the two sends.
   @Test func togglingTheThreadQueueKeepsItsState() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -199,7 +199,7 @@ import Testing
     }
   }
 
-  // S0-6, S0-61, C-7: a changed cap holds from the next send on.
+  // S0-6, S0-61, C-7: a changed cap applies from the next send on.
   @Test func aChangedCapHoldsAtOnce() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

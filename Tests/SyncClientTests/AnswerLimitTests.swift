@@ -5,7 +5,7 @@ import WireProtocol
 
 @testable import SyncClient
 
-/// Questions to a server that is there and says nothing.
+/// Questions to a server that is connected and does not answer.
 @Suite struct AnswerLimitTests {
   @Test(.timeLimit(.minutes(5)), arguments: [Duration.zero, .seconds(-1), .milliseconds(50)])
   func aLimitThatIsOverEndsTheQuestion(_ limit: Duration) async throws {
@@ -20,11 +20,11 @@ import WireProtocol
     }
   }
 
-  /// The person's program may end, and the machine, once it was told that the answer waits.
+  /// The program, and the machine, may end once the user saw that the answer waits.
   @Test(.timeLimit(.minutes(5))) func whatIsSaidToWaitIsOnTheDisk() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
-      // It is paired, and nobody runs its connection.
+      // It is paired, and nothing runs its connection.
       _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
       try await client.perform(.addSession(try SessionID("a"), name: nil, project: nil))
       let request = RequestID(high: 1, low: 1)

@@ -58,13 +58,13 @@ import Testing
         throws: ClientError.queue(
           .limitReached(what: "MiB of attachments on one device", max: 10))
       ) { _ = try await client.attachments.keep(Self.png, name: "one more") }
-      // The same bytes again take no room.
+      // The same bytes again need no space.
       #expect(try await client.attachments.keep(largest, name: "again").hash == file.hash)
       await client.close()
     }
   }
 
-  /// What is attached again begins its time anew.
+  /// The retention time of a file that is attached again starts again.
   @Test func whatIsAttachedAgainStays() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -137,7 +137,7 @@ import Testing
     }
   }
 
-  /// Without a server as with one; where one is away, what it has goes there first.
+  /// The same without a server; if one is disconnected, its copy is removed first.
   @Test(arguments: [false, true]) func whatNothingNeedsGoesWithoutAConnection(
     isUploaded: Bool
   ) async throws {

@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import SyncClient
 
-/// A client in a directory of its own, next to a scripted server.
+/// A client with its own directory, and a scripted server.
 struct ClientFixture: Sendable {
   let directory: String
   let server: ScriptedServer

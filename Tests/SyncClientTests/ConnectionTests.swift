@@ -21,7 +21,7 @@ import WireProtocol
         #expect(status.server == fixture.server.url)
         #expect(status.workspace == ScriptedServer.workspaceID.description)
         #expect(status.outgoing == 0)
-        // The connection is the pairing's first, the session's second.
+        // The first connection is for pairing, the second for the session.
         #expect(fixture.server.connections == 2)
       }
     }
@@ -44,7 +44,7 @@ import WireProtocol
     }
   }
 
-  // N-3: who had the session is told by its feed, as everybody is.
+  // N-3: the device that had the session learns it from its feed, like all others.
   @Test func aTakeOverIsTold() async throws {
     try await ClientFixture.withServer { fixture in
       try await fixture.running { client in
@@ -78,7 +78,7 @@ import WireProtocol
         for await view in client.queues.updates(of: try SessionID("a")) {
           if view.messages.map(\.content) == ["remote"] { break }
         }
-        // The device says how far it has come once it has stored it.
+        // The device reports its position once it has stored it.
         for await frame in fixture.server.arrivals {
           if case .ack(let ack) = frame, ack.prefix.position == 1 { break }
         }
@@ -97,7 +97,7 @@ import WireProtocol
         #expect(try fixture.server.workspace.texts() == ["once", "twice"])
         let range = try #require(receipt.operations)
         #expect(await client.changeState(range) == .onServer)
-        // Every id that was sent again stood for the same operation.
+        // Every id that was sent again named the same operation.
         var seen: [OperationID: QueueModel.Operation] = [:]
         for case .changes(let changes) in fixture.server.received {
           for operation in try PackedDelta.unpack(changes.delta) {
@@ -143,7 +143,7 @@ import WireProtocol
         await #expect(throws: ClientError.authentication(message: "revoked")) {
           try await client.waitUntilSynced(timeout: ClientFixture.patience)
         }
-        // Pairing again brings it back, with everything.
+        // Pairing again restores it, with everything.
         _ = try await client.pair(server: fixture.server.url, code: "BCDFGHJK")
         try await client.waitUntilSynced(timeout: ClientFixture.patience)
         #expect(try fixture.server.workspace.texts() == ["kept"])
@@ -238,7 +238,7 @@ import WireProtocol
   @Test func anAddressWhereNothingListensIsNamed() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
-      // No server of another test gets this port, as it may get one that was just given up.
+      // No server of another test gets this port, as it might get one that was just closed.
       let url = "ws://127.0.0.1:1"
       await #expect(
         throws: ClientError.unreachable(

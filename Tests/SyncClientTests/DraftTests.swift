@@ -3,7 +3,7 @@ import SyncClient
 import Testing
 
 @Suite(.timeLimit(.minutes(10))) struct DraftTests {
-  // S2-44: one for each session, kept over restarts, ended by the send.
+  // S2-44: one for each session, kept across restarts, ended by the send.
   @Test func aDraftIsKeptUntilItsSessionSends() async throws {
     try await ClientFixture.withServer { fixture in
       let (a, b) = (try SessionID("a"), try SessionID("b"))
@@ -25,7 +25,7 @@ import Testing
     }
   }
 
-  // S2-44: an agent that queues something, or another text of its person, does not end it.
+  // S2-44: a message that an agent queues, or another text of the user, does not end it.
   @Test func aDraftThatWasNotSentStays() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  // S2-43: a refused send changes nothing, the draft neither.
+  // S2-43: a refused send changes nothing, not even the draft.
   @Test func aRefusedSendKeepsTheDraft() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -70,7 +70,7 @@ import Testing
       await #expect(
         throws: ClientError.queue(.limitReached(what: "drafts", max: Limits.draftsMax))
       ) { try await client.queues.setDraft("x", of: try SessionID("beyond")) }
-      // Those that are there can be changed and removed.
+      // Existing ones can be changed and removed.
       try await client.queues.setDraft("y", of: session)
       try await client.queues.setDraft("", of: session)
       try await client.queues.setDraft("x", of: try SessionID("beyond"))

@@ -42,7 +42,7 @@ import Testing
     log.append([try event(100)])
     #expect(log.gap(after: start) == .overrun)
     #expect(log.gap(after: FeedCursor(opening: 7, position: 1)) == nil)
-    // This one had read everything, so nothing is missing for it.
+    // This one had read everything, so it misses nothing.
     #expect(taken(log, reader) == [try event(100)])
   }
 
@@ -57,7 +57,7 @@ import Testing
     #expect(taken(log, quick) == [try event(3)])
   }
 
-  /// Between the question whether there is a gap and the registration, events may go.
+  /// Between the check for a gap and the registration, events may be dropped.
   @Test func aReaderWhoseEventsWentMeanwhileIsCutOff() async throws {
     let log = FeedLog(opening: 7, limits: .init(eventsMax: 2, bytesMax: 1 << 20))
     let cursor = log.cursor

@@ -2,8 +2,8 @@ import QueueModel
 import SyncClient
 import Testing
 
-/// What a person says about a message that the agent is already done with. No server is asked: a
-/// device without one decides for itself.
+/// Users' changes of a message that the agent has finished. No server is asked: a device without
+/// one decides by itself.
 @Suite struct LateChangeTests {
   private let message = MessageID(high: 9, low: 1)
 
@@ -28,14 +28,14 @@ import Testing
     }
   }
 
-  /// Paired, and without a connection: nobody can say who was first.
+  /// Paired, and without a connection: it is unknown which came first.
   @Test(.timeLimit(.minutes(10)))
   func withoutAConnectionNothingIsConfirmed() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
       _ = try await client.pair(server: fixture.server.url, code: "BCDF-GHJK")
       try await client.perform(.text("do it", 1))
-      // Nothing can start without a host, so nothing is in doubt.
+      // Nothing can start without a host, so nothing is uncertain.
       #expect(
         try await client.queues.edit(message, content: "do this", base: nil).isConfirmed)
       try await client.perform(.setHost(SessionID("a"), client.deviceID))

@@ -27,7 +27,7 @@ import Testing
     }
   }
 
-  /// One that is made again under its name begins a new conversation, on the same agent.
+  /// A session that is made again under its name begins a new conversation, with the same agent.
   @Test func aDeletedSessionTakesItsConversationAlong() async throws {
     try await ClientFixture.withServer { fixture in
       let (gone, other) = (try SessionID("gone"), try SessionID("other"))
@@ -67,7 +67,7 @@ import Testing
       let client = try await fixture.open()
       let gate = DispatchSemaphore(value: 0)
       client.engine.soon { _ in gate.wait() }
-      // Gone before the engine comes to them.
+      // Gone before the engine processes them.
       _ = client.threads.updates()
       _ = client.queues.updates(of: try SessionID("a"))
       _ = client.syncStatusUpdates()
@@ -80,7 +80,7 @@ import Testing
     }
   }
 
-  // S0-22: the file has what is shown; a copy of it is as good.
+  // S0-22: the file has the shown state; a copy of it is as good.
   @Test func whatIsShownIsStoredBefore() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -103,7 +103,7 @@ import Testing
     }
   }
 
-  // S0-68: while the disk keeps the writer waiting, readers read; what is asked for at once is done one
+  // S0-68: while the writer waits for the disk, readers read; simultaneous requests are done one
   // after the other.
   @Test func readersDoNotWaitForTheWriter() async throws {
     try await ClientFixture.withServer { fixture in
@@ -214,7 +214,7 @@ import Testing
       try await client.perform(.text("two", 2))
       #expect(await queue.next()?.messages.map(\.content) == ["one", "two"])
       try await client.perform(.text("elsewhere", 3, in: "b"))
-      // The first queue was not touched; the thread queue was.
+      // The first queue did not change; the thread queue did.
       var latest = await threads.next()
       if latest?.threads.count == 1 { latest = await threads.next() }
       #expect(latest?.threads.count == 2)
@@ -264,6 +264,6 @@ import Testing
 }
 
 extension Engine {
-  /// How many state views are watched.
+  /// The number of watched state views.
   fileprivate var viewCount: Int { state.observers.viewCount }
 }

@@ -3,12 +3,12 @@ import QueueModel
 import SyncClient
 import Testing
 
-/// What is done with a full queue keeps the client from everything else for a moment only.
+/// Commands on a full queue delay the client's other work only for a moment.
 @Suite struct LongQueueTests {
   private let count = 1_000
 
-  /// A thousand cancels have one note of their time. One walk through
-  /// the log for each of them took a minute, in which nobody else was answered.
+  /// A thousand cancels share one note of their time. One walk through the log for each of them
+  /// took a minute, in which nothing else was answered.
   @Test(.timeLimit(.minutes(1)))
   func aFullQueueIsWithdrawnAndTheLogReadAtOnce() async throws {
     try await ClientFixture.withServer { fixture in

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncClient
 
-/// What whoever runs agents is told.
+/// The orders to the program that runs agents.
 @Suite(.timeLimit(.minutes(10))) struct OrderTests {
   private let message = MessageID(high: 9, low: 1)
 
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  /// A stop that comes between the order and the process: what was never begun did not succeed.
+  /// A stop between the order and the process: a turn that never began did not succeed.
   @Test func aStopComesBehindItsStart() async throws {
     try await withOrders { client, orders in
       var orders = orders.makeAsyncIterator()

@@ -42,7 +42,7 @@ private enum Sample {
       #expect(counts.sessions == 1)
       let session = try SessionID("abc123")
       let queue = try client.workspace().messageQueue(session).messages
-      // The urgent one first, whatever the order in the file.
+      // The urgent one comes first, whatever the order in the file.
       #expect(queue.map(\.content) == ["Fix the type errors", "Run the tests"])
       let failed = try #require(queue.first)
       #expect(failed.id.description == Sample.second)
@@ -143,7 +143,7 @@ private enum Sample {
   }
 }
 
-/// A faulty file is named with its line, whatever the system's own parser says of it.
+/// A faulty file is reported with its line, whatever the system's own parser reports.
 @Suite struct FaultLineTests {
   @Test(arguments: [
     ("{\n \"a\": 12x4\n}", 2), ("{\"a\": 0x1F}", 1), ("[1,\n2,\n]\n", 3), ("", 1),

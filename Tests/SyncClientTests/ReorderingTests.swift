@@ -4,10 +4,10 @@ import Testing
 
 @testable import SyncClient
 
-/// Rows of a list are moved as SwiftUI means it. S0-11.
+/// Rows of a list move as in SwiftUI. S0-11.
 struct ReorderingTests {
-  /// What `move(fromOffsets:toOffset:)` does to a collection: the rows go, and come back in front of
-  /// the row that stood at the destination.
+  /// The effect of `move(fromOffsets:toOffset:)` on a collection: the rows are removed, and
+  /// inserted before the row that was at the destination.
   private static func moved(_ list: [String], from: IndexSet, to: Int) -> [String] {
     let staying = { (range: Range<Int>) in range.filter { !from.contains($0) }.map { list[$0] } }
     return staying(0..<to) + from.map { list[$0] } + staying(to..<list.count)
@@ -44,7 +44,7 @@ struct ReorderingTests {
       try await client.perform(.cancel([view.messages[1].id]))
       try await client.perform(.text("5", 5))
       try await client.perform(.move([MessageID(high: 9, low: 5)], to: .position(1)))
-      // In front of the second row, which is gone: in front of the third.
+      // Before the second row, which is gone: before the third.
       try await client.queues.move(from: [3], to: 1, in: view)
       #expect(try Self.texts(of: client) == ["5", "1", "4", "3"])
       await client.close()

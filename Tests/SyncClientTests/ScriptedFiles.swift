@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Answers requests for files as a test tells it to.
+/// Answers requests for files as a test says.
 final class ScriptedFiles: ChannelInboundHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundOut = HTTPServerResponsePart

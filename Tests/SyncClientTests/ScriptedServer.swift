@@ -7,21 +7,21 @@ import SequenceCRDT
 import Synchronization
 import WireProtocol
 
-/// A real WebSocket server on an ephemeral port that does what a test tells it to.
+/// A real WebSocket server on an ephemeral port that acts as a test says.
 final class ScriptedServer: Sendable {
-  /// What it does besides storing and passing on.
+  /// Its behaviour, in addition to storing and forwarding.
   struct Script: Sendable {
-    /// Given to every `hello` instead of a welcome.
+    /// The answer to every `hello` instead of a welcome.
     var greetingRefusal: Refusal?
-    /// Given to `pair`.
+    /// The answer to `pair`.
     var pairing: Frame?
-    /// Batches that are stored, after which the connection is cut without an answer.
+    /// The number of batches that are stored, after which the connection is cut without an answer.
     var cutsAfterStoring = 0
-    /// Files whose requests it breaks off, by hash.
+    /// Files whose requests it aborts, by hash.
     var breaksOff: Set<String> = []
-    /// Files that it was given, by hash.
+    /// Files that it received, by hash.
     var files: Set<String> = []
-    /// Clients that lack anything get a snapshot.
+    /// Whether clients that lack anything get a snapshot.
     var sendsSnapshots = false
   }
 
@@ -37,7 +37,7 @@ final class ScriptedServer: Sendable {
 
     var head: LogPrefix { prefixes[log.count] }
 
-    /// Appends what is not there yet.
+    /// Appends unknown operations.
     mutating func append(_ operations: [Operation]) throws {
       let outcome = try workspace.merge(operations)
       guard !outcome.applied.isEmpty else { return }
@@ -52,7 +52,7 @@ final class ScriptedServer: Sendable {
 
   private let state = Mutex(State())
   private let listener = Mutex<(any Channel)?>(nil)
-  /// One element for each frame that came in.
+  /// One element for each received frame.
   let arrivals: AsyncStream<Frame>
   private let arrived: AsyncStream<Frame>.Continuation
   let subprotocol: String?
@@ -126,7 +126,7 @@ final class ScriptedServer: Sendable {
   var received: [Frame] { state.withLock { $0.received } }
   var connections: Int { state.withLock { $0.connections } }
 
-  /// Stores operations of some other device and sends them to everybody.
+  /// Stores operations of another device and sends them to all.
   func publish(_ operations: [Operation]) throws {
     let (frame, channels) = try state.withLock { state in
       try state.append(operations)
@@ -159,7 +159,7 @@ final class ScriptedServer: Sendable {
     state.withLock { $0.open[ObjectIdentifier(channel)] = nil }
   }
 
-  /// - Returns: what to answer, and whether to cut the connection.
+  /// - Returns: the answers, and whether to cut the connection.
   fileprivate func receive(_ frame: Frame) throws -> (answers: [Frame], cuts: Bool) {
     let result = try state.withLock { state in
       state.received.append(frame)

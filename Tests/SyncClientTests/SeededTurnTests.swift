@@ -5,12 +5,13 @@ import Testing
 
 @testable import SyncClient
 
-/// Handlers, services and apps side by side, in orders that seeds draw. `COSPOOL_SEEDS` for more of them.
+/// Handlers, services and apps in parallel, in orders that seeds draw. `COSPOOL_SEEDS` for more of
+/// them.
 @Suite(.timeLimit(.minutes(10))) struct SeededTurnTests {
   private static let sessions = ["a", "b"].compactMap { try? SessionID($0) }
 
-  /// Sets a device and its sessions in three tasks, several times each, and reports which of what is set
-  /// and what decides do not agree at the end.
+  /// Sets a device and its sessions in three tasks, several times each, and returns the differences
+  /// in the end between the set values and those that decide.
   ///
   /// - Parameter apply: gives the settings of a number to a client.
   private func disagreements(
@@ -60,7 +61,7 @@ import Testing
       "COSPOOL_SEED=\(seed)")
   }
 
-  /// The planted bug: settings are read in one turn and given to the executor in a later one.
+  /// The planted bug: settings are read in one turn and passed to the executor in a later one.
   @Test func settingsThatAreGivenLaterAreFound() async throws {
     for seed in TestSeeds.list(standard: 300) {
       let found = try await disagreements(seed: seed) { client, settings in

@@ -4,7 +4,7 @@ import Synchronization
 
 @testable import SyncClient
 
-/// Runs turns one at a time in an order that a seed draws: whatever waits may be next.
+/// Runs turns one at a time in an order that a seed draws: any waiting one may be next.
 final class SeededTurns: TurnQueue {
   private struct Waiting {
     var isBehind: Bool
@@ -40,7 +40,7 @@ final class SeededTurns: TurnQueue {
     queue.async { self.runOne() }
   }
 
-  /// What was handed over before something that goes behind it is not overtaken by what came later.
+  /// Turns before something that must come after them are not overtaken by later ones.
   private func runOne() {
     let body = state.withLock { state in
       let end = state.waiting.firstIndex(where: \.isBehind) ?? state.waiting.count

@@ -14,7 +14,7 @@ import Testing
     #expect(try ServerAddress(url).isExposed == isExposed)
   }
 
-  /// What is taken stands in commands that people paste into a shell.
+  /// Accepted hosts appear in commands that users paste into a shell.
   @Test func aHostIsANameOrANumber() throws {
     for url in [
       "wss://a:99999", "wss://a:0", "wss://a;b", "wss://a'b", "wss://a b", "wss://a%20b",

@@ -4,7 +4,8 @@ import Testing
 
 @testable import SyncClient
 
-/// What decides whether a message starts reaches the executor in the turn in which it is read.
+/// Values that decide whether a message starts reach the executor in the turn in which they are
+/// read.
 @Suite(.timeLimit(.minutes(10))) struct SettingsTurnTests {
   static func settings(_ number: Int) -> DeviceSettings {
     DeviceSettings(
@@ -13,7 +14,8 @@ import Testing
         kind: [.none, .claude, .hooks][number % 3], hosts: [.own, .ask, .any][number / 3 % 3]))
   }
 
-  /// Handlers, services and apps set things side by side: the executor has what holds in the end.
+  /// Handlers, services and apps set values in parallel: in the end, the executor has the valid
+  /// ones.
   @Test func whatIsSetSideBySideHoldsInTheEnd() async throws {
     try await ClientFixture.withServer { fixture in
       let sessions = try ["a", "b"].map { try SessionID($0) }
@@ -56,7 +58,7 @@ import Testing
     }
   }
 
-  /// A consent that is taken back starts nothing, whoever sets what meanwhile.
+  /// A withdrawn consent starts nothing, whatever is set meanwhile.
   @Test func aConsentThatIsTakenBackHolds() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -69,7 +71,7 @@ import Testing
         async let set: Void = client.apply(Self.settings(number % 2 == 0 ? 1 : 10))
         try await client.execution.setHost(of: session, to: nil)
         await set
-        // As another device would name it.
+        // As another device would assign it.
         try await client.perform(.setHost(session, client.deviceID))
         try await client.perform(.text("do it", number))
         #expect(await client.execution.counts().starts == 0)
@@ -81,7 +83,7 @@ import Testing
     }
   }
 
-  /// What is told side by side is read in its turn: a hook that is gone leaves no gate open.
+  /// Parallel reports are read in their turn: a hook that has ended leaves no gate open.
   @Test func aGateIsAsWhoeverWaitsSaysInItsTurn() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()
@@ -101,7 +103,7 @@ import Testing
     }
   }
 
-  /// Reports of one session come side by side: the last one counts.
+  /// Reports of one session come in parallel: the last one counts.
   @Test func anAgentThatIsDoneIsNeverBusy() async throws {
     try await ClientFixture.withServer { fixture in
       let client = try await fixture.open()

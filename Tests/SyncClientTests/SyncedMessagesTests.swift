@@ -2,7 +2,7 @@ import QueueModel
 import SyncClient
 import Testing
 
-/// The sync's own outgoing messages: what became of them follows from what the server has.
+/// The sync's own outgoing messages: their states follow from what the server has.
 @Suite(.timeLimit(.minutes(5))) struct SyncedMessagesTests {
   @Test func offlineIsNoFailureAndTheServersAnswerDelivers() async throws {
     try await ClientFixture.withServer { fixture in

@@ -8,7 +8,7 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// What stands in the log of somebody who is not let in.
+/// The log entries about clients without access.
 @Suite struct AccessLogTests {
   @Test func whoIsNotLetInStandsInTheLogWithAnAddress() async throws {
     let recorder = LogRecorder()
@@ -40,7 +40,7 @@ import WireProtocol
     #expect(recorder.lines().contains { $0.hasPrefix("paired device ") })
   }
 
-  /// Between two writings, too.
+  /// Also between two writes.
   @Test func whoIsRefusedWithoutEndKeepsNothingElseOut() {
     var pending = PendingAudit()
     for index in 0..<AuditEntry.keptOfEachKind + 10 {
@@ -71,7 +71,7 @@ import WireProtocol
 
   @Test(arguments: [
     ("10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
-    // What the client itself wrote stands at the left.
+    // The client's own value is on the left.
     ("10.0.0.1", ["198.51.100.1, 203.0.113.9"], "203.0.113.9"),
     ("10.0.0.1", ["198.51.100.1", "203.0.113.9, 10.0.0.7"], "203.0.113.9"),
     ("10.0.0.1", ["[2001:db8::1]:443"], "2001:db8::1"),
@@ -83,7 +83,7 @@ import WireProtocol
     ("10.0.0.1", ["203.0.113.9, unknown"], "10.0.0.1"),
     ("10.0.0.1", ["203.0.113.9\n"], "10.0.0.1"),
     ("10.0.0.1", ["[2001:db8::1"], "10.0.0.1"), ("10.0.0.1", ["2001:db8::1%eth0"], "2001:db8::1"),
-    // Who is no proxy may say what it wants.
+    // A client that is not a proxy may send any value.
     ("192.0.2.5", ["203.0.113.9"], "192.0.2.5"),
   ])
   func forwardedAddressesAreBelievedUpToTheFirstStranger(

@@ -52,7 +52,7 @@ import WireProtocol
     }
   }
 
-  /// A device calls itself by another one's id, or by the beginning of it.
+  /// A device's name is another one's id, or the beginning of it.
   @Test func noNameStandsForAnId() async throws {
     try await ServerFixture.with { fixture in
       let id = DeviceID(high: 9, low: 1).description
@@ -84,7 +84,7 @@ import WireProtocol
     ).text
   }
 
-  /// Behind a proxy nobody reaches the address at which the server listens.
+  /// Behind a proxy, no device reaches the address at which the server listens.
   @Test func behindAProxyThePairingNamesTheAddressThatDevicesUse() async throws {
     for listening in ["ws://127.0.0.1:7420", "ws://0.0.0.0:7420"] {
       let text = pairingText(listening, isBehindProxy: true)
@@ -173,7 +173,7 @@ import WireProtocol
     #expect(row("Bücher e\u{301}").hasPrefix("id  Bücher e\u{301}  home"))
   }
 
-  /// A time as a clock leaves it that was wrong when a backup was put back.
+  /// A time as a wrong clock leaves it, when a backup is restored.
   @Test func settingsOfAnyTimeCanBeTold() throws {
     let path = directory()
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -187,7 +187,7 @@ import WireProtocol
     #expect(later != now)
   }
 
-  /// What cannot be read need not be thrown away.
+  /// Unreadable settings need not be discarded.
   @Test func settingsAreTheirOwnersAndSayWhyTheyCannotBeRead() throws {
     let path = directory()
     defer { try? FileManager.default.removeItem(atPath: path) }
@@ -212,7 +212,7 @@ import WireProtocol
     #expect(said()?.contains("cannot be read: ") == true)
   }
 
-  /// A server that was killed leaves its address; a code must not name it.
+  /// A killed server leaves its address; a code must not name it.
   @Test func theAddressOfAServerThatIsGoneIsNotNamed() async throws {
     try await ServerFixture.with { fixture in
       let administration = fixture.administration

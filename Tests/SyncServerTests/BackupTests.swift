@@ -7,7 +7,7 @@ import Testing
 
 @testable import SyncServer
 
-/// Backups of a server that runs, without its process.
+/// Backups of a running server, without its process.
 @Suite struct BackupTests {
   /// A server with a device, an attachment and push settings; and a folder for backups.
   private struct Place {
@@ -53,7 +53,7 @@ import Testing
       let verified = try place.backup().verify(name: nil)
       #expect(verified.files == 3)
       #expect(verified.workspaces.map(\.name) == ["default"])
-      // Nothing is readable by others, and nothing of the check stays.
+      // Others can read nothing, and the check leaves nothing behind.
       let walker = FileManager.default.enumerator(atPath: place.folder)
       for entry in walker?.compactMap({ $0 as? String }) ?? [] {
         let path = place.folder + "/" + entry
@@ -64,8 +64,8 @@ import Testing
     }
   }
 
-  /// Whoever may write to the folder may write any manifest: it is read as one, or it is none, and its
-  /// numbers end no program.
+  /// An attacker who may write to the folder may write any manifest: it is read as one, or ignored,
+  /// and its numbers crash no program.
   @Test func aFolderThatCannotBeIsToldWithTheSystemsReason() async throws {
     try await Self.with { _, place in
       let file = place.folder + "-file"
@@ -149,7 +149,7 @@ import Testing
       _ = try BlobStore(dataDirectory: fixture.directory, quotaBytes: 1 << 20).keep(
         more, as: Self.hash(more), in: place.workspace)
       let before = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
-      // Of one day only the last would stay.
+      // Only the last backup of a day would stay.
       let second = try place.backup().create(at: 86_400_000)
       let after = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
       #expect(second.backup.attachments == 2)
@@ -163,7 +163,7 @@ import Testing
   @Test func olderBackupsGoAndOthersKeepTheirFiles() async throws {
     try await Self.with { fixture, place in
       let day: Int64 = 86_400_000
-      // Somebody else's file is no backup, and keeps nothing.
+      // A foreign file is not a backup, and does not protect anything.
       try FileManager.default.createDirectory(
         atPath: place.folder, withIntermediateDirectories: true)
       try Data("{}".utf8).write(to: URL(filePath: place.folder + "/package.json"))
@@ -184,8 +184,8 @@ import Testing
     }
   }
 
-  /// Of a clock that was wrong: which backup is the latest is for a person to say, and the one that was just
-  /// made does not go for it.
+  /// After a wrong clock, a user must say which backup is the latest, and the new one is not
+  /// removed in its place.
   @Test func aBackupThatIsDatedAheadIsNotTakenForTheLatest() async throws {
     try await Self.with { fixture, place in
       let day: Int64 = 86_400_000
@@ -220,17 +220,17 @@ import Testing
         let error = error as? SyncServerError
         return error?.code == .corrupt && error?.message.contains("blobs/") == true
       }
-      // From then on the list says so.
+      // From then on, the list shows that.
       let list = try place.backup().list()
       #expect(list.backups.map(\.missing) == [1])
       #expect(list.backups.allSatisfy { $0.text.contains("incomplete") })
       _ = try place.backup().create()
       _ = try place.backup().verify(name: nil)
       #expect(try place.backup().list().backups.allSatisfy { $0.missing == 0 })
-      // One that is missing is told, too.
+      // A missing one is reported, too.
       try FileManager.default.removeItem(atPath: kept)
       #expect(throws: SyncServerError.self) { try place.backup().verify(name: nil) }
-      // What is damaged on the server is named, and left out.
+      // Damaged files on the server are named, and left out.
       try Data("damaged".utf8).write(to: URL(filePath: place.blobPath(place.attachment)))
       let third = try place.backup().create()
       #expect(third.backup.damaged.count == 1)
@@ -250,7 +250,7 @@ import Testing
       #expect {
         try place.backup().verify(name: name)
       } throws: { ($0 as? SyncServerError)?.code == .corrupt }
-      // What it needs is not taken for unneeded.
+      // Its files do not count as unneeded.
       let before = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
       _ = try place.backup().create()
       let after = try FileManager.default.contentsOfDirectory(atPath: place.folder + "/files")
@@ -283,7 +283,7 @@ import Testing
     }
   }
 
-  /// The machine is new: nothing says who was revoked but the backups that came later.
+  /// On a new machine, only later backups know which devices were revoked.
   @Test func aRestoreOntoANewMachineBringsNoRevokedDeviceBack() async throws {
     try await Self.with { fixture, place in
       _ = try await fixture.pair(2)
@@ -324,17 +324,17 @@ import Testing
     try await Self.with { fixture, place in
       _ = try place.backup().create()
       await fixture.server.stop()
-      // As it is after a loss of power between the two moves.
+      // As after a power failure between the two moves.
       try FileManager.default.createDirectory(
         atPath: fixture.directory + "/restoring", withIntermediateDirectories: true)
       try FileManager.default.moveItem(
         atPath: fixture.directory + "/cospool.sqlite",
         toPath: fixture.directory + "/restoring/cospool.sqlite")
-      // Half of it would be a backup that looks whole.
+      // Half of it would look like a complete backup.
       #expect {
         try place.backup().create()
       } throws: { "\($0)".contains("backup restore") }
-      // A code for an empty database would be worth nothing once the backup is in its place.
+      // A code for an empty database would be worthless once the backup is in place.
       #expect {
         try fixture.administration.pair(workspaceName: "default")
       } throws: { "\($0)".contains("backup restore") }
@@ -351,8 +351,8 @@ import Testing
     }
   }
 
-  /// A `verify` that was killed leaves a whole copy; the next takes it away, and none that another process
-  /// works in.
+  /// A killed `verify` leaves a whole copy; the next one removes it, but no copy in which another
+  /// process works.
   @Test func whatAKilledVerifyLeftIsTakenAway() async throws {
     try await Self.with { fixture, place in
       _ = try place.backup().create()
@@ -386,7 +386,7 @@ import Testing
     }
   }
 
-  /// Later commands go where the latest backup went, and find out if its disk is not there.
+  /// Later commands use the folder of the latest backup, and detect if its disk is missing.
   @Test func theLatestBackupSaysWhere() throws {
     let directory = NSTemporaryDirectory() + "cospool-server-" + UUID().uuidString
     let folder = directory + "-b"
@@ -404,7 +404,7 @@ import Testing
     #expect(try BackupPlace.read(directory: directory) == BackupPlace(folder: folder))
     _ = try ServerBackup(dataDirectory: directory, folder: nil).create(at: 86_400_000)
     #expect(try ServerBackup(dataDirectory: directory, folder: nil).list().backups.count == 2)
-    // Its disk is not mounted: neither where no folder is, nor where an empty one is mounted over.
+    // Its disk is not mounted: the folder is missing, or an empty one is there.
     try FileManager.default.removeItem(atPath: folder)
     for step in 0..<2 {
       if step == 1 { #expect(mkdir(folder, 0o700) == 0) }
@@ -417,7 +417,7 @@ import Testing
       }
     }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
-    // What is garbled says nothing, and a folder that is named counts.
+    // A garbled file is ignored, and a named folder counts.
     let file = URL(filePath: directory + "/" + BackupPlace.fileName)
     for text in ["", "{}", #"{"folder":"b"}"#] {
       try Data(text.utf8).write(to: file)

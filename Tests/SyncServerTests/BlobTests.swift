@@ -83,7 +83,7 @@ import Testing
       let other = try await fixture.pair(2, workspace: "other").token
       let digits = token.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
       let hash = Self.hash("hello")
-      // It says that bytes come, and sends none.
+      // It announces bytes, and sends none.
       let held = try await PlainRequest.start(
         "PUT /v1/blobs/\(hash) HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer \(digits)\r\n"
           + "Content-Length: 5\r\n\r\n", fixture.server.port)
@@ -98,7 +98,8 @@ import Testing
     }
   }
 
-  /// One on which nothing is asked keeps its place among all connections; asked now and then, for ever.
+  /// An idle connection keeps its place among all connections; with a request now and then, for
+  /// ever.
   @Test func aDevicesFileConnectionsTakeNotAllPlaces() async throws {
     try await ServerFixture.with({
       $0.places.total = 12
@@ -142,7 +143,7 @@ import Testing
       let hash = Self.hash("hello")
       let path = "\(fixture.directory)/blobs/\(device.workspaceID)/\(hash)"
       _ = try await request("PUT", hash, body: "hello", token: token, fixture)
-      // Who has it whole may offer it before anybody asks.
+      // A client with the whole file may offer it before any request.
       try Data("hell".utf8).write(to: URL(filePath: path))
       #expect(
         try await request("PUT", hash, body: "hello", token: token, fixture).status == 201)
@@ -161,7 +162,8 @@ import Testing
     }
   }
 
-  /// A disk that gives an error for a file (here one whose first byte can never be read) keeps it.
+  /// The disk gives an error for a file (here, one whose first byte can never be read); the file is
+  /// kept.
   @Test func aFileThatCannotBeReadIsAnsweredSo() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
@@ -175,14 +177,14 @@ import Testing
       #expect(reply.status == 500)
       #expect(reply.body.hasPrefix("The file cannot be read: "), "\(reply.body)")
       #expect(!FileManager.default.fileExists(atPath: path + ".damaged"))
-      // Who has it whole gives it again.
+      // A client with the whole file sends it again.
       #expect(
         try await request("PUT", hash, body: "hello", token: device.token, fixture).status == 201)
       #expect(try await request("GET", hash, token: device.token, fixture).body == "hello")
     }
   }
 
-  /// A client that asks on and reads nothing must not have file after file wait for it.
+  /// A client that keeps requesting and reads nothing must not make file after file wait for it.
   @Test func aFileIsGivenAfterTheOneBeforeIsOnItsWay() async throws {
     try await ServerFixture.with { fixture in
       let device = try await fixture.pair(1)
@@ -199,7 +201,7 @@ import Testing
     }
   }
 
-  /// What cannot be counted is not nothing: the quota holds.
+  /// What cannot be counted is not zero: the quota holds.
   @Test func aFolderThatCannotBeReadIsNotAnEmptyOne() throws {
     let directory = NSTemporaryDirectory() + "cospool-blobs-" + UUID().uuidString
     defer { try? FileManager.default.removeItem(atPath: directory) }
@@ -277,7 +279,7 @@ import Testing
       #expect(try await request("PUT", hash, body: "", token: token, fixture).status == 413)
       #expect(try await request("POST", hash, body: "x", token: token, fixture).status == 405)
       #expect(try await request("GET", hash, token: token, fixture).status == 404)
-      // The quota counts what is there, also after a start.
+      // The quota counts existing files, also after a restart.
       #expect(
         try await request("PUT", hash, body: "hello", token: token, fixture).status == 201)
       try await fixture.restart()

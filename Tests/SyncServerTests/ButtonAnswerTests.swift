@@ -8,10 +8,10 @@ import SyncServer
 import Testing
 import WireProtocol
 
-/// Buttons of ntfy notices, pressed against a real server: one answer counts, and what is wrong with
-/// the others is said.
+/// Buttons of ntfy notices, pressed against a real server: one answer counts, and the others get
+/// the reason.
 @Suite struct ButtonAnswerTests {
-  /// A host whose agent waits, a phone with an ntfy target that is away, and what it was sent.
+  /// A host whose agent waits, an absent phone with an ntfy target, and the received pushes.
   private struct Bed {
     var fixture: ServerFixture
     var web: FakeWebServer
@@ -21,7 +21,7 @@ import WireProtocol
 
     var url: String { "http://127.0.0.1:\(fixture.server.port)/v1/answers" }
 
-    /// The agent asks, and the phone shows two buttons; what they post.
+    /// The agent asks, and the phone shows two buttons; returns what they post.
     mutating func ask(
       _ low: UInt64, expiresAt: Int64? = nil
     ) async throws -> (approve: String, deny: String) {
@@ -37,7 +37,7 @@ import WireProtocol
       return try #require(ButtonAnswerTests.buttons(in: web.requests, of: request.id))
     }
 
-    /// The next answer that the host is told.
+    /// The next answer that the host receives.
     func told() async throws -> AnsweredNotice? {
       let frame = try await client.frame { if case .answered = $0 { true } else { false } }
       guard case .answered(let notice) = frame else { return nil }
@@ -45,7 +45,7 @@ import WireProtocol
     }
   }
 
-  /// The SHA-256 of `Bash`, `make` and no details, each behind a line feed.
+  /// The SHA-256 of `Bash`, `make` and no details, each followed by a line feed.
   private static let digest = ContentHash(
     "3ee83b69d0c00445cba72481084b65fbba67f4a7de009648ba77814e8c32798d")
 
@@ -72,7 +72,7 @@ import WireProtocol
       try fixture.administration.configure(allowedNetworks: ["127.0.0.1"])
       try fixture.administration.configureAnswers(
         server: "http://127.0.0.1:\(fixture.server.port)")
-      // The server that runs takes it over; a restart would change its port.
+      // The running server applies it; a restart would change its port.
       let url = "http://127.0.0.1:\(fixture.server.port)/v1/answers"
       for _ in 0..<6_000 {
         if try await TestPost.send("{}", to: url).status == 400 { break }
@@ -123,7 +123,8 @@ import WireProtocol
     }
   }
 
-  /// The person's notice is answered in the name of the device that set the address, while it may.
+  /// The user's notice is answered in the name of the device that set the address, while that has
+  /// access.
   @Test func aNoticeForThePersonIsAnswered() async throws {
     try await Self.with(targetOf: .person) { bed in
       let (approve, _) = try await bed.ask(6)
@@ -159,7 +160,7 @@ import WireProtocol
     try await Self.with { bed in
       let now = Int64(Date().timeIntervalSince1970 * 1_000)
       let (approve, _) = try await bed.ask(6, expiresAt: now + 600_000)
-      // The agent goes on by itself.
+      // The agent continues by itself.
       try await bed.client.send(try bed.host.report(.processing(operation: nil)))
       try await PushServiceTests.eventually { bed.web.requests.contains { $0.method == "PUT" } }
       let late = try await TestPost.send(approve, to: bed.url)
@@ -177,7 +178,7 @@ import WireProtocol
     }
   }
 
-  /// Whoever loses a phone revokes it, and its buttons with it.
+  /// Revoking a lost phone also revokes its buttons.
   @Test func aRevokedDeviceAnswersNothing() async throws {
     try await Self.with { bed in
       let (approve, _) = try await bed.ask(6)
@@ -194,7 +195,7 @@ import WireProtocol
     }
   }
 
-  /// What is asked at the agent's own prompt is told of without buttons.
+  /// A request at the agent's own prompt is notified without buttons.
   @Test func whatNobodyElseCanAnswerHasNoButtons() async throws {
     try await Self.with { bed in
       let request = ApprovalRequest(
@@ -222,7 +223,7 @@ import WireProtocol
     }
   }
 
-  /// A device wrote other words beside the digest of what an agent asks for.
+  /// A device wrote other words with the digest of an agent's request.
   @Test func wordsThatAreNotTheDigestsHaveNoApproveButton() async throws {
     try await Self.with { bed in
       let request = ApprovalRequest(

@@ -7,7 +7,7 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// Who is connected, as `status` and `devices` tell it beside the serving process.
+/// The connected devices, as `status` and `devices` show them beside the serving process.
 @Suite(.timeLimit(.minutes(5))) struct ConnectedDeviceTests {
   private func connected(_ fixture: ServerFixture) throws -> [String] {
     try fixture.administration.devices(workspaceName: nil).devices
@@ -39,7 +39,7 @@ import WireProtocol
       #expect(text.hasPrefix("  d1 (host): connected for less than a minute\n  desk (host): "))
       let table = DeviceTable.text(for: try fixture.administration.devices(workspaceName: nil))
       #expect(table.contains("connected"))
-      // Whom nobody can see does not move the cursor, and a revoked device is not among them.
+      // An invisible name does not move the cursor, and a revoked device is not listed.
       list.devices?[0].name = "a\u{1B}[2J"
       _ = try fixture.administration.revoke(device: "desk", workspaceName: nil)
       #expect(!list.devicesText(of: id).contains("\u{1B}"))
@@ -84,7 +84,7 @@ import WireProtocol
     try await ServerFixture.with({ $0.certificate = TestCertificate.other }) { fixture in
       let health = await fixture.administration.health(within: .seconds(60))
       #expect(health == .well(address: "wss://127.0.0.1:\(fixture.server.port)"))
-      // Somebody removed the file that says where it listens.
+      // Somebody removed the file with the server's address.
       try FileManager.default.removeItem(atPath: fixture.directory + "/listening")
       guard case .unreachable(let unknown) = await fixture.administration.health() else {
         Issue.record("a server whose address is not known was asked")

@@ -79,7 +79,7 @@ import WireProtocol
 
     let hung = storage.hang()
     try await client.send(device.write("hello"))
-    // A batch that comes after the stop is not taken.
+    // A batch after the stop is not accepted.
     for await _ in hung {}
     let (overruns, continuation) = AsyncStream.makeStream(of: StopStage.self)
     async let stopped: Void = server.stop(within: 0.05) { stage in
@@ -97,7 +97,7 @@ import WireProtocol
   }
 }
 
-/// The page that says whether the server is well.
+/// The page with the server's health.
 @Suite struct HealthTests {
   @Test func aStoreThatStandsIsNotWell() async throws {
     var scene = SwitchableScene()
@@ -140,13 +140,13 @@ private struct SwitchableScene {
     options.tickMilliseconds = 20
   }
 
-  /// What is in the log at a position.
+  /// The log's prefix at a position.
   func prefix(_ position: UInt64) throws -> LogPrefix {
     let chain = try memory.chain(of: workspace, at: position)
     return LogPrefix(position: position, chain: try #require(chain))
   }
 
-  /// Saves a snapshot of all there is, and drops what of the log it may.
+  /// Saves a snapshot of everything, and drops the log as far as possible.
   func saveSnapshot() {
     guard case .workspace(let loaded?) = memory.perform(.load(workspace)) else { return }
     let prefix = loaded.header.head
@@ -167,7 +167,7 @@ private final class SwitchableStorage: ServerStorage {
   private let base: MemoryStorage
   private let fault = Mutex<StorageFault?>(nil)
   private let isHanging = Mutex(false)
-  /// Told once, when a batch waits for `goOn`.
+  /// Signals once, when a batch waits for `goOn`.
   private let hung = Mutex<AsyncStream<Void>.Continuation?>(nil)
   private let afterHeader = Mutex<(@Sendable () -> Void)?>(nil)
 
@@ -216,7 +216,7 @@ private final class SwitchableStorage: ServerStorage {
     try base.record(entries)
   }
 
-  /// Something happens once, right behind the reading of a header.
+  /// Runs something once, right after a header was read.
   func afterHeader(_ event: @escaping @Sendable () -> Void) {
     afterHeader.withLock { $0 = event }
   }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncServer
 
-/// In which order input is looked at, whoever sends how much.
+/// The order in which input is processed, whoever sends how much.
 @Suite struct InputTurnTests {
   /// A connection whose input is a number of pieces.
   private final class Sender: TurnTaker {
@@ -26,12 +26,12 @@ import Testing
     }
   }
 
-  /// Turns under a clock of the test's own.
+  /// Turns with a clock of the test's own.
   private final class Scene {
     var time = NIODeadline.uptimeNanoseconds(0)
     var order: [String] = []
     var calls: [Bool] = []
-    /// How long a turn takes.
+    /// The length of a turn.
     var turn = TimeAmount.microseconds(1)
     lazy var turns = InputTurns(clock: { [unowned self] in time }) { [unowned self] in
       calls.append($0)
@@ -63,7 +63,8 @@ import Testing
     #expect(scene.calls == [false])
   }
 
-  /// Sockets are looked at while somebody has very much waiting, and who came has the next turn but one.
+  /// The sockets are polled while one connection has much waiting, and a new arrival gets the turn
+  /// after the next.
   @Test func whoComesMeanwhileWaitsForOnePieceOfEach() {
     let scene = Scene()
     scene.turn = .milliseconds(5)
@@ -82,7 +83,7 @@ import Testing
     #expect(scene.calls.last == true)
   }
 
-  /// A device that joins while its input waits has the turns of its workspace from then on.
+  /// A device that joins while its input waits uses the turns of its workspace from then on.
   @Test func whoJoinsIsNoStrangerAnyMore() {
     let scene = Scene()
     for index in 1...3 { scene.send("s\(index)", 3, in: .strangers) }

@@ -1,7 +1,7 @@
 import Logging
 import Synchronization
 
-/// Keeps what a server logs.
+/// Records the log of a server.
 final class LogRecorder: Sendable {
   private let kept = Mutex<[(level: Logger.Level, text: String)]>([])
 

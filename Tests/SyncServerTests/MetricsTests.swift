@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// The numbers of a server that runs, and what is built on their names.
+/// The metrics of a running server, and everything that uses their names.
 @Suite struct MetricsTests {
   private static func page(_ fixture: ServerFixture, path: String = "/metrics") async throws
     -> String
@@ -28,7 +28,7 @@ import WireProtocol
       #expect(before.hasSuffix("# EOF\n"))
       #expect(Self.value("cospool_server_commit_batches_count", in: before) == 0)
       #expect(Self.value("cospool_server_healthy", in: before) == 1)
-      // An increase is seen from nothing on.
+      // An increase is visible from zero on.
       for name in [
         "refusals_total{code=\"\(RefusalCode.unauthorized.name)\"}",
         "pushes_total{outcome=\"rejected\"}", "pushes_total{outcome=\"configurationError\"}",
@@ -58,14 +58,14 @@ import WireProtocol
           == 1)
       #expect(Self.value("cospool_server_disk_free_bytes", in: after) ?? 0 > 0)
       #expect(try await Self.page(fixture, path: "/other").hasPrefix("HTTP/1.1 404"))
-      // Devices' port serves none.
+      // The devices' port serves none.
       #expect(try await fixture.get("/metrics").status.contains("404"))
       await client.close()
       await refused.close()
     }
   }
 
-  /// A page of a stranger whose name leads to this port asks by that name.
+  /// A stranger's page with a name that leads to this port requests that name.
   @Test func aReboundNameReadsNoNumbers() async throws {
     for host in [
       "localhost", "localhost:9420", "server:9420", "127.0.0.1", "127.0.0.1:1", "[::1]:9420", "::1",
@@ -84,7 +84,7 @@ import WireProtocol
     }
   }
 
-  /// Whoever opens connections and asks nothing has so many, and takes none from devices.
+  /// Clients that open connections and request nothing are limited, and take none from devices.
   @Test func aFloodOfReadersTakesOnlySoManyConnections() async throws {
     try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
       let port = try #require(fixture.server.metricsPort)
@@ -94,7 +94,7 @@ import WireProtocol
           try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: port).get())
       }
-      // Both ways: the server counts on several threads.
+      // In both cases: the server counts on several threads.
       for isRefused in [true, false] {
         let deadline = ContinuousClock.now + .seconds(8)
         var page: String
@@ -109,7 +109,7 @@ import WireProtocol
     }
   }
 
-  /// What is watched has a value while it is wrong, too.
+  /// A watched number has a value while something is wrong, too.
   @Test func backupsThatAreMissingHaveANumber() async throws {
     let name = "cospool_server_last_backup_time_seconds"
     try await ServerFixture.with({ $0.metrics = MetricsAddress("0") }) { fixture in
@@ -123,7 +123,8 @@ import WireProtocol
       let backup = try ServerBackup(dataDirectory: fixture.directory, folder: nil)
       let made = try backup.create(at: 1_700_000_000_000).backup
       #expect(Self.value(name, in: try await Self.page(fixture)) == 1_700_000_000)
-      // Read at every scrape, it is not opened; and one of a clock that was wrong counts for nothing.
+      // It is read for every request, without opening the backup; a backup of a wrong clock does
+      // not count.
       _ = try backup.create(
         at: Int64(Date(timeIntervalSinceNow: 86_400).timeIntervalSince1970) * 1_000)
       try Data().write(to: URL(filePath: "\(folder)/\(made.name).json"))
@@ -171,7 +172,8 @@ import WireProtocol
       })
   }
 
-  /// The dashboard and the alert rules ask for numbers that there are. Those of devices: `DeviceMetricsTests`.
+  /// The dashboard and the alert rules use metrics that exist. Those of devices:
+  /// `DeviceMetricsTests`.
   @Test(arguments: ["dashboard.json", "alerts.yaml"])
   func whatIsWatchedIsServed(file: String) async throws {
     let path = URL(filePath: #filePath).deletingLastPathComponent()

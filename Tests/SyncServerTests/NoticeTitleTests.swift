@@ -7,7 +7,7 @@ import WireProtocol
 @testable import ServerCore
 @testable import SyncServer
 
-/// A device that is connected and one that is pushed to are told under the same title.
+/// A connected device and one that gets pushes show the same title.
 @Suite struct NoticeTitleTests {
   @Test(arguments: [
     NotificationEvent.approval(tool: "Bash", summary: "make", details: nil),

@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// Who has a place among the connections, and who loses it.
+/// Which connections have a place, and which lose theirs.
 @Suite struct PlacesTests {
   private final class Token {}
 
@@ -33,7 +33,7 @@ import WireProtocol
     let (guest, arrival) = come("192.0.2.7")
     #expect(arrival == .taken(insteadOf: nil))
     let flood = (0..<9).map { _ in come("2001:db8::\(tokens.count)").0 }
-    // Half of the places are for those that are known.
+    // Half of the places are reserved for known devices.
     #expect(come("2001:db8::ff").1 == .taken(insteadOf: flood[0]))
     #expect(come("203.0.113.1").1 == .taken(insteadOf: flood[1]))
     #expect(places.isUnknown(guest))

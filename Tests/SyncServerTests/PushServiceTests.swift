@@ -9,23 +9,23 @@ import SyncServer
 import Testing
 import WireProtocol
 
-/// Pushes of a real server: from a task's state to what the providers get.
+/// Pushes of a real server: from a task's state to the requests that the providers get.
 @Suite struct PushServiceTests {
   static let topic = "org.example.app"
   static let deviceToken = String(repeating: "0123456789abcdef", count: 4)
   static let secret = "planted-webhook-secret"
 
-  /// A server, stand-ins for the providers, a phone with targets and a host that is connected.
+  /// A server, stand-ins for the providers, a phone with targets, and a connected host.
   struct Bed {
     var fixture: ServerFixture
     let apns: FakeAPNs
     let web: FakeWebServer
     var host: WireDevice
     var client: RawClient
-    /// Away, unless it registers something.
+    /// Offline, unless it registers something.
     var phone: WireDevice
 
-    /// The host says what its agent does.
+    /// The host reports its agent's status.
     mutating func report(_ status: TaskStatus) async throws {
       try await client.send(try host.report(status))
     }
@@ -78,7 +78,7 @@ import WireProtocol
     try await web.stop()
   }
 
-  /// Pairs a phone, registers its targets, and leaves.
+  /// Pairs a phone, registers its targets, and disconnects.
   private static func addPhone(
     to fixture: ServerFixture, _ web: FakeWebServer
   ) async throws -> WireDevice {
@@ -95,7 +95,7 @@ import WireProtocol
     return phone
   }
 
-  /// The phone comes, registers a target, and leaves.
+  /// The phone connects, registers a target, and disconnects.
   private static func setTarget(
     _ number: UInt64, _ kind: String, _ address: String, in bed: Bed
   ) async throws {
@@ -118,7 +118,7 @@ import WireProtocol
 
   struct NotAnswered: Error {}
 
-  /// How Apple is told to show an alert.
+  /// The urgency of an alert in a request to Apple.
   private static func urgency(of request: RecordedRequest) -> String? {
     (request.json["aps"] as? [String: Any])?["interruption-level"] as? String
   }
@@ -132,7 +132,8 @@ import WireProtocol
     Issue.record("it did not come about within a minute")
   }
 
-  /// S4-32, S4-17, N-10: an approval that is asked for while nobody looks is pushed, and taken back.
+  /// S4-32, S4-17, N-10: an approval that is requested while no user looks is pushed, and
+  /// retracted.
   @Test func anApprovalIsPushedAndTakenBack() async throws {
     try await Self.with { bed in
       try await bed.report(.processing(operation: nil))
@@ -162,7 +163,7 @@ import WireProtocol
     }
   }
 
-  /// While one target's delivery ends, what is due is read for another: nothing goes out twice.
+  /// While one target's delivery ends, due deliveries of another are read: nothing is sent twice.
   @Test func nothingIsPushedTwiceWhereNothingFailed() async throws {
     try await Self.with { bed in
       let count = 40
@@ -183,7 +184,7 @@ import WireProtocol
     }
   }
 
-  /// A retraction is of use after its request has expired: the notice still stands on the screen.
+  /// A retraction is useful after its request has expired: the notice is still on the screen.
   @Test func aRetractionOutlivesItsRequest() async throws {
     try await Self.with { bed in
       let expired = TaskStatus.awaitingApproval(
@@ -201,7 +202,8 @@ import WireProtocol
     }
   }
 
-  /// S4-34, S4-53: a dead token ends its target, which is never used again; the other one works on.
+  /// S4-34, S4-53: a dead token ends its target, which is never used again; the other one
+  /// continues.
   @Test func aDeadTokenIsNotUsedAgain() async throws {
     try await Self.with { bed in
       bed.apns.answer(always: .apns(400, "BadDeviceToken"))
@@ -221,7 +223,7 @@ import WireProtocol
     }
   }
 
-  /// S4-36: what could not be delivered is stored, and comes after a restart.
+  /// S4-36: undelivered pushes are stored, and sent after a restart.
   @Test func whatFailsIsTriedAgainAfterARestart() async throws {
     try await Self.with { bed in
       bed.web.answer(always: .status(503))
@@ -239,7 +241,7 @@ import WireProtocol
     }
   }
 
-  /// S4-7, S4-31: a running task is shown in place, and ended, where a target shows such things.
+  /// S4-7, S4-31: a running task is displayed, and ended, if a target displays statuses.
   @Test func aRunningTaskIsShownAndEnded() async throws {
     try await Self.with { bed in
       try await bed.report(.processing(operation: "planted work"))
@@ -250,12 +252,12 @@ import WireProtocol
       #expect(started.json["sessionId"] as? String == "main")
       #expect((started.json["status"] as? [String: Any])?["status"] as? String == "processing")
       #expect(!String(decoding: started.body, as: UTF8.self).contains("planted"))
-      // A device token takes no live status.
+      // A device token accepts no live status.
       #expect(bed.apns.requests.allSatisfy { $0.header("apns-push-type") != "liveactivity" })
     }
   }
 
-  /// Nothing corrects a start or an end that is lost.
+  /// Nothing corrects a lost start or end.
   @Test func startsAndEndsOfTasksAreTriedAgain() async throws {
     try await Self.with { bed in
       bed.web.answer(always: .status(503))
@@ -278,7 +280,8 @@ import WireProtocol
     }
   }
 
-  /// What was not told before a server ended is told by the next one, under the same name, and once.
+  /// Ends that were not sent before a server stopped are sent by the next one, under the same name,
+  /// and once.
   @Test func theEndOfATaskIsTriedAgainAfterARestart() async throws {
     try await Self.with { bed in
       try await bed.report(.processing(operation: nil))
@@ -303,7 +306,7 @@ import WireProtocol
     }
   }
 
-  /// A wrong address is its target's, and no problem of all webhooks.
+  /// A wrong address is a problem of its target, and not of all webhooks.
   @Test func aWrongAddressIsItsTargetsProblem() async throws {
     try await Self.with { bed in
       bed.web.answer(always: .status(404))
@@ -318,7 +321,7 @@ import WireProtocol
     }
   }
 
-  /// S4-19, S4-53: rotation: what is pushed afterwards goes to the new address alone.
+  /// S4-19, S4-53: rotation: later pushes go only to the new address.
   @Test func aTargetThatIsSetAnewUsesTheNewAddress() async throws {
     try await Self.with { bed in
       let fresh = String(repeating: "fedcba9876543210", count: 4)
@@ -351,7 +354,7 @@ import WireProtocol
     }
   }
 
-  /// What the operator puts right counts at once: the server is not started again.
+  /// The operator's correction counts at once, without a restart of the server.
   @Test(arguments: [false, true]) func whatIsPutRightNeedsNoRestart(byTest: Bool) async throws {
     try await Self.with { bed in
       bed.apns.answer(always: .apns(403, "InvalidProviderToken"))
@@ -437,7 +440,7 @@ import WireProtocol
     }
   }
 
-  /// A server with ntfy and webhooks alone has an authority of its own, too.
+  /// A server with only ntfy and webhooks can have its own root certificate, too.
   @Test func aRootNeedsNoSetUpOfAPNs() async throws {
     try await ServerFixture.with { fixture in
       let administration = fixture.administration
@@ -485,7 +488,7 @@ import WireProtocol
 }
 
 extension WireDevice {
-  /// What the session's agent does; the batch to be sent.
+  /// The status of the session's agent; returns the batch to send.
   mutating func report(_ status: TaskStatus) throws -> Frame {
     try perform(
       .reportTask(

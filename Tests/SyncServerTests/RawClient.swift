@@ -7,7 +7,7 @@ import NIOWebSocket
 import SyncServer
 import WireProtocol
 
-/// A WebSocket client that does what it is told, right or wrong.
+/// A WebSocket client that sends anything, right or wrong.
 final class RawClient: Sendable {
   enum Event: Sendable {
     case frame(Frame)
@@ -18,12 +18,12 @@ final class RawClient: Sendable {
     case gone
   }
 
-  /// What a client with a slow uplink sends. Its event loop does it, so that a test that waits for its
-  /// turn on a busy machine keeps nothing back.
+  /// The input of a client with a slow uplink. Its event loop sends it, so that a test that waits
+  /// for its turn on a busy machine delays nothing.
   struct SlowSending {
     /// Sent at once.
     var first: Frame
-    /// Sent byte by byte, one with each ping; what is left after the time, at once.
+    /// Sent byte by byte, one with each ping; the rest after the time, at once.
     var bytes: ArraySlice<UInt8>
     var time: TimeAmount
   }
@@ -86,7 +86,7 @@ final class RawClient: Sendable {
     try await send(bytes: FrameCodec.encode(frame))
   }
 
-  /// Sends a frame and says at once that nothing more comes.
+  /// Sends a frame, and ends its half of the connection at once.
   func sendLast(_ frame: Frame) async throws {
     let channel = channel
     let data = ByteBuffer(bytes: FrameCodec.encode(frame))
@@ -107,7 +107,7 @@ final class RawClient: Sendable {
   }
 
   /// Sends the head of a masked binary frame and none of its payload: a server that refuses the
-  /// length has read all there is, so its answer is not lost in a reset.
+  /// length has read everything, so its answer is not lost in a reset.
   func sendHead(announcing length: UInt64) async throws {
     var head = ByteBuffer(bytes: [0x82, 0xFF])
     head.writeInteger(length)
@@ -115,7 +115,7 @@ final class RawClient: Sendable {
     try await send(raw: Array(head.readableBytesView))
   }
 
-  /// Sends bytes as they are, with no frame around them.
+  /// Sends bytes unchanged, without a frame.
   func send(raw bytes: [UInt8]) async throws {
     let channel = channel
     let buffer = ByteBuffer(bytes: bytes)
@@ -146,7 +146,7 @@ final class RawClient: Sendable {
     }
   }
 
-  /// Frames up to the first that fits; nil where the connection ends before.
+  /// Frames up to the first that fits; nil if the connection ends before.
   func frame(where fits: (Frame) -> Bool) async throws -> Frame? {
     while let frame = try await frame() {
       if fits(frame) { return frame }
@@ -156,7 +156,7 @@ final class RawClient: Sendable {
 
   /// Waits for the end of the connection.
   ///
-  /// - Returns: the close code the server gave, nil where it gave none.
+  /// - Returns: the server's close code, nil if there was none.
   func end() async throws -> UInt16? {
     var code: UInt16?
     while true {

@@ -9,7 +9,7 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// Faults of the database and of pushes, planted where they would stand.
+/// Faults of the database and of pushes, planted where they would occur.
 extension ServerDoctorTests {
   @Test func aDatabaseOfANewerVersionIsTold() async throws {
     try await withDirectory { directory in
@@ -34,7 +34,7 @@ extension ServerDoctorTests {
       _ = try await fixture.pair(1)
       let quiet = await Self.findings(of: fixture.directory)
       #expect(!quiet.contains { $0.code == "storeLog" })
-      // The server has it open: it is neither read from its beginning nor taken away. Sparse.
+      // The server has it open, so it is neither read from its beginning nor removed. Sparse.
       let log = try FileHandle(
         forWritingTo: URL(filePath: fixture.directory + "/" + ServerDatabase.fileName + "-wal"))
       try log.truncate(atOffset: UInt64(ServerDoctor.logBytesHigh) + 1)

@@ -12,19 +12,19 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// `cospool-server doctor` finds what is planted, and names it.
+/// `cospool-server doctor` finds planted faults, and names them.
 @Suite(.timeLimit(.minutes(5))) struct ServerDoctorTests {
   static func findings(
     of directory: String, _ change: (inout ServerDoctorContext) -> Void = { _ in }
   ) async -> [DoctorFinding] {
     var context = ServerDoctorContext(dataDirectory: directory)
-    // Other tests keep the processors.
+    // Other tests use the processors.
     context.limit = .seconds(60)
     change(&context)
     return await ServerDoctor.findings(context)
   }
 
-  /// That a finding is there, and says what to do where it is a fault.
+  /// Requires a finding, with advice if it is a fault.
   func expect(
     _ findings: [DoctorFinding], _ code: String, _ severity: DoctorFinding.Severity,
     _ word: String = "", sourceLocation: SourceLocation = #_sourceLocation
@@ -70,7 +70,7 @@ import WireProtocol
     }
   }
 
-  /// As one that was stopped, or hangs: the system still takes connections for it.
+  /// As with a stopped or hanging server: the system still accepts connections for it.
   @Test func aServerThatNeverAnswersIsAnError() async throws {
     let silent = try await ServerBootstrap(group: NIOSingletons.posixEventLoopGroup)
       .bind(host: "127.0.0.1", port: 0).get()
@@ -114,7 +114,7 @@ import WireProtocol
     }
   }
 
-  /// Root may type what is advised, or say `--fix`.
+  /// Root may type the advice, or use `--fix`.
   @Test func aLinkWhereAFileShouldBeIsToldAndNotFollowed() async throws {
     try await withDirectory { directory in
       let foreign = directory + "-foreign"
@@ -151,7 +151,7 @@ import WireProtocol
     }
   }
 
-  /// The lost workspaces' files are no leftovers, and what brings them back is looked at.
+  /// The lost workspaces' files are not leftovers, and the way to restore them is checked.
   @Test func aDatabaseThatWasSetAsideIsToldAndItsFilesAreNotGivenUp() async throws {
     try await withDirectory { directory in
       let path = directory + "/" + ServerDatabase.fileName
@@ -180,7 +180,7 @@ import WireProtocol
         }
       }
       #expect(!FileManager.default.fileExists(atPath: path))
-      // One of before stands beside it, as after a restore.
+      // A former one is beside it, as after a restore.
       try FileManager.default.copyItem(atPath: kept, toPath: path)
       let restored = await Self.findings(of: directory)
       #expect(!restored.contains { ["storeSetAside", "deletedFiles"].contains($0.code) })
@@ -224,10 +224,10 @@ import WireProtocol
     }
   }
 
-  /// A deletion may end in the middle: the workspace is gone from the database first.
+  /// A deletion may end in the middle: the workspace is removed from the database first.
   @Test func filesOfAWorkspaceThatIsGoneAreNamed() async throws {
     try await withDirectory { place in
-      // What removes files is pasted into a shell.
+      // The command that removes files is pasted into a shell.
       let directory = place + "/my data"
       let administration = ServerAdministration(dataDirectory: directory)
       _ = try administration.pair(workspaceName: "default")
@@ -267,7 +267,7 @@ import WireProtocol
       expect(await Self.findings(of: directory), "server", .error, "no server runs")
       let lock = try DirectoryLock(directory: directory)
       expect(await Self.findings(of: directory), "server", .error, "does not report its address")
-      // It says where, and nobody is there.
+      // The record has an address, but nothing listens there.
       AddressFile(directory: directory).write(
         AddressFile.Listening(url: "ws://127.0.0.1:1", version: "0.0.1"))
       let findings = await Self.findings(of: directory)
@@ -277,7 +277,7 @@ import WireProtocol
     }
   }
 
-  /// Who named it once need not name it again.
+  /// An address that was given once need not be given again.
   @Test func theAddressThatDevicesUseIsAsked() async throws {
     try await ServerFixture.with({ $0.front.url = "ws://127.0.0.1:1" }) { fixture in
       let findings = await Self.findings(of: fixture.directory)
@@ -310,7 +310,7 @@ import WireProtocol
       }
       expect(well, "certificateDays", .ok, "days")
       expect(well, "serverAddress", .ok)
-      // Its own port is asked whatever the name; from outside the chain counts.
+      // Its own port is checked under any name; from outside, the chain counts.
       let untrusted = await Self.findings(of: fixture.directory) { $0.url = url }
       expect(untrusted, "serverHealth", .ok)
       expect(untrusted, "serverTLS", .error, "not trusted")
@@ -341,7 +341,7 @@ import WireProtocol
     try await withDirectory { directory in
       expect(
         await Self.findings(of: directory) { $0.url = "https://h" }, "serverAddress", .error)
-      // Names under `invalid` are known to nobody (RFC 6761).
+      // No server knows names under `invalid` (RFC 6761).
       expect(
         await Self.findings(of: directory) { $0.url = "wss://nowhere.invalid" }, "serverName",
         .error)
@@ -378,7 +378,7 @@ import WireProtocol
         .init(daily: 0), resets: false, ofWorkspaceNamed: "default")
       expect(await Self.findings(of: fixture.directory), "quota", .warning, "today's changes")
     }
-    // Those that the server was started with count, too.
+    // The options of the server's start count, too.
     try await ServerFixture.with({ $0.files.quotaBytes = 6 }) { fixture in
       let device = try await fixture.pair(1)
       let bytes = Array("a file".utf8)
@@ -426,13 +426,13 @@ import WireProtocol
       expect(
         await Self.findings(of: directory) { $0.now = Date(timeIntervalSinceNow: 3 * 86_400) },
         "backupAge", .error, "72 hours")
-      // Root may write anywhere but on a disk that is read-only.
+      // Root may write anywhere except on a read-only disk.
       if geteuid() != 0 {
         #expect(chmod(folder, 0o500) == 0)
         expect(await Self.findings(of: directory), "backupFolder", .error, "cannot be written")
         #expect(chmod(folder, 0o700) == 0)
       }
-      // A clock that was wrong for a moment silences nothing.
+      // A clock that was wrong for a moment hides nothing.
       let wrong = Int64(Date(timeIntervalSinceNow: 9 * 86_400).timeIntervalSince1970 * 1_000)
       let name = try ServerBackup(dataDirectory: directory, folder: nil).create(at: wrong).backup
         .name
@@ -467,7 +467,7 @@ import WireProtocol
       #expect(left.count == 4 && left.allSatisfy { $0.severity == .info }, "\(left)")
       let finding = left.first { $0.what.contains(old + " takes 3 MiB") }
       #expect(finding?.fix?.hasSuffix("rm -r \(old)") == true, "\(left)")
-      // A restore may be at work.
+      // A restore may be running.
       let lock = open(directory + "/server.lock", O_RDWR | O_CREAT, 0o600)
       defer { close(lock) }
       #expect(flock(lock, LOCK_EX | LOCK_NB) == 0)

@@ -9,7 +9,7 @@ import SyncServer
 import Testing
 import WireProtocol
 
-/// A real server on a temporary directory and an ephemeral port.
+/// A real server with a temporary directory and an ephemeral port.
 struct ServerFixture: Sendable {
   let directory: String
   var server: SyncServer
@@ -22,7 +22,7 @@ struct ServerFixture: Sendable {
     var options = SyncServerOptions(dataDirectory: directory, port: 0)
     options.tickMilliseconds = 20
     options.lingerMilliseconds = 300
-    // Other tests keep the processors: a slow client is not a silent one here.
+    // Other tests use the processors: a slow client is not a silent one here.
     options.core.admission.milliseconds = 60_000
     options.pings.silenceMilliseconds = 120_000
     adjust(&options)
@@ -51,7 +51,7 @@ struct ServerFixture: Sendable {
 
   private func end() async {
     await server.stop()
-    // What is left is the system's to clean.
+    // The system cleans up the rest.
     try? FileManager.default.removeItem(atPath: directory)
   }
 
@@ -125,7 +125,7 @@ struct WireDevice {
       deviceName: "d\(number)", prefix: prefix)
   }
 
-  /// Queues a prompt; the batch to be sent.
+  /// Queues a prompt; returns the batch to send.
   mutating func write(_ text: String, in session: String = "main") throws -> Frame {
     try perform(
       .send(
@@ -134,7 +134,7 @@ struct WireDevice {
     )
   }
 
-  /// Does a command; the batch to be sent.
+  /// Performs a command; returns the batch to send.
   mutating func perform(_ command: Command) throws -> Frame {
     var operations = workspace.announce(
       device: DeviceID(high: 9, low: number), name: "d\(number)", replica: replica)
@@ -153,7 +153,7 @@ struct WireDevice {
       prefix = changes.prefix
     case .ack(let ack): prefix = ack.prefix
     case .snapshot(let part):
-      // Small enough for one part; one that lacks something is not taken.
+      // Small enough for one part; a state that lacks something is not accepted.
       let state = try Workspace(image: PackedSnapshot.unpack(part.bytes))
       guard part.count == 1, state.vector.includes(workspace.vector) else { return }
       workspace = state
@@ -164,7 +164,7 @@ struct WireDevice {
 }
 
 extension Frame {
-  /// Whether it says that a batch is in the log, and the log that long.
+  /// Whether it reports that a batch is in the log, and the log's length.
   func acknowledges(_ batch: UInt64, at position: UInt64) -> Bool {
     guard case .ack(let ack) = self else { return false }
     return ack.batch == batch && ack.prefix.position == position
@@ -179,7 +179,7 @@ enum PlainRequest {
     try await start(text, port, endingInput: endingInput).get()
   }
 
-  /// Connects and sends, and says, if wished, that nothing more comes; the future ends when the
+  /// Connects, sends, and ends its half of the connection if requested; the future ends when the
   /// server closes.
   static func start(
     _ text: String, _ port: Int, endingInput: Bool = false
@@ -187,7 +187,7 @@ enum PlainRequest {
     let finished = MultiThreadedEventLoopGroup.singleton.next().makePromise(of: String.self)
     do {
       let channel = try await connect(port, Collector(finished: finished))
-      // On a busy machine the server's deadline can come first; then the end says all.
+      // On a busy machine, the server's deadline can come first; then the end is enough.
       channel.writeAndFlush(ByteBuffer(string: text), promise: nil)
       if endingInput { channel.close(mode: .output, promise: nil) }
     } catch {
@@ -196,9 +196,9 @@ enum PlainRequest {
     return finished.futureResult
   }
 
-  /// Connects, sends and waits for the beginning of the answer; the connection stays.
+  /// Connects, sends, and waits for the beginning of the answer; the connection stays open.
   ///
-  /// - Returns: the connection, and the line of the status; empty where the server closed.
+  /// - Returns: the connection and the status line; empty if the server closed.
   static func hold(
     _ text: String, _ port: Int
   ) async throws -> (channel: any Channel, status: Substring) {

@@ -234,7 +234,7 @@ import WireProtocol
     try await ServerFixture.with { fixture in
       let health = try await fixture.get("/healthz")
       #expect(health.status == "HTTP/1.1 200 OK")
-      // Strangers learn no more than that.
+      // Strangers learn nothing more.
       #expect(health.body == #"{"status":"ok"}"# + "\n")
       #expect(try await fixture.get("/").status == "HTTP/1.1 404 Not Found")
       #expect(try await fixture.get("/v1/sync").status == "HTTP/1.1 426 Upgrade Required")
@@ -247,7 +247,7 @@ import WireProtocol
     }
   }
 
-  /// Whoever says with a request that no other follows is answered.
+  /// A client that ends its half with a request gets an answer.
   @Test func requestWithTheEndOfInputIsAnswered() async throws {
     try await ServerFixture.with { fixture in
       for _ in 1...20 {
@@ -258,7 +258,7 @@ import WireProtocol
     }
   }
 
-  /// A device that leaves with its last batch, which is more than a piece, has said it.
+  /// A device that leaves with its last batch, which is larger than a piece, has sent it.
   @Test func batchWithTheEndOfInputIsTaken() async throws {
     try await ServerFixture.with { fixture in
       var (first, second) = (try await fixture.pair(1), try await fixture.pair(2))

@@ -9,11 +9,12 @@ import WireProtocol
 @testable import ServerCore
 @testable import SyncServer
 
-/// On which thread the store's work is done.
+/// The thread on which each task of the store runs.
 @Suite struct StoreRunnerTests {
   private static let workspace = WorkspaceID(high: 1, low: 1)
 
-  /// States of one workspace may be large: what others write does not wait until they are packed.
+  /// States of one workspace may be large: other workspaces' writes do not wait until they are
+  /// packed.
   @Test func noCommitWaitsForStatesThatArePackedOrJoined() async throws {
     let storage = MemoryStorage()
     storage.addWorkspace(Self.workspace, name: "default", firstChain: 42)
@@ -55,7 +56,7 @@ import WireProtocol
     await threads.shutDown()
   }
 
-  /// Whatever is packed for one workspace, another waits for one task of it that has begun, and one more.
+  /// Whatever is packed for one workspace, another waits for one started task of it, and one more.
   @Test func whatIsPackedForOneWorkspaceHoldsNoOtherUp() async throws {
     let other = WorkspaceID(high: 1, low: 2)
     let threads = StoreThreads()
@@ -79,7 +80,7 @@ import WireProtocol
     await threads.shutDown()
   }
 
-  /// Who waits for others to be packed has not asked a thread that stands.
+  /// Waiting for others to be packed does not count as waiting for a thread that hangs.
   @Test func waitingForATurnIsNoWaitingForTheStore() async throws {
     let threads = StoreThreads()
     let gate = DispatchSemaphore(value: 0)
@@ -110,7 +111,7 @@ import WireProtocol
     await threads.shutDown()
   }
 
-  /// So it is where the thread has ended, however many wait.
+  /// The same if the thread has ended, however many wait.
   @Test func turnsThatEndAtOnceAreNotNested() {
     let turns = PackingTurns()
     var (begun, depth, deepest) = (0, 0, 0)

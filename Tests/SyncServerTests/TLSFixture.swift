@@ -15,7 +15,7 @@ enum TestCertificate {
   /// For a host that is not this one.
   static let other = ServerCertificate(
     chainFile: path("other.pem"), keyFile: path("other.key.pem"))
-  /// The key of `localhost` under a passphrase.
+  /// The key of `localhost`, with a passphrase.
   static let encryptedKey = path("encrypted.key.pem")
 
   private static func path(_ name: String) -> String {
@@ -24,7 +24,7 @@ enum TestCertificate {
   }
 }
 
-/// Real clients of the library in directories of their own.
+/// Real clients of the library, each with its own directory.
 enum RealDevice {
   /// Opens a client that trusts `certificateFile`, runs its sync beside `body`, and closes both.
   static func with(
@@ -48,7 +48,7 @@ enum RealDevice {
       result = .failure(error)
     }
     await client.close()
-    // What is left is the system's to clean.
+    // The system cleans up the rest.
     try? FileManager.default.removeItem(atPath: directory)
     try result.get()
   }
@@ -57,7 +57,7 @@ enum RealDevice {
 }
 
 extension ServerFixture {
-  /// What a client that trusts `certificateFile` is told when it pairs with `url`.
+  /// The error of a client that trusts `certificateFile` when it pairs with `url`.
   func pairingTrouble(
     with url: String, trusting certificateFile: String?
   ) async throws -> String {
@@ -80,11 +80,11 @@ extension ServerFixture {
   }
 }
 
-/// A TLS connection on which nothing is said.
+/// A TLS connection on which nothing is sent.
 enum SilentTLSClient {
   /// Connects and does the handshake.
   ///
-  /// - Returns: the channel; it fails where the server does not take the handshake.
+  /// - Returns: the channel; it fails if the server does not accept the handshake.
   static func connect(
     port: Int, _ adjust: (inout TLSConfiguration) -> Void = { _ in }
   ) async throws -> any Channel {
@@ -122,7 +122,7 @@ enum SilentTLSClient {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-      // The one event that comes before anything was said.
+      // The only event before anything was sent.
       finished.succeed()
     }
 

@@ -10,7 +10,7 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct TLSTests {
   private let trusted = TestCertificate.localhost.chainFile
 
-  /// Far more than one TLS record holds, and nothing that compression makes small.
+  /// Far larger than one TLS record, and not compressible.
   private var longText: String {
     var text = ""
     var value: UInt64 = 1
@@ -141,7 +141,8 @@ import Testing
 
   @Test(arguments: ["", "\u{16}\u{3}\u{1}\u{2}", "\u{16}"])
   func handshakeThatStallsIsDropped(start: String) async throws {
-    // TLS gives its own goodbye five seconds; the server must not wait for that either.
+    // TLS waits five seconds for its own closing handshake; the server must not wait for that,
+    // either.
     try await withServer(authenticationMilliseconds: 200) { fixture in
       let answer = try await PlainRequest.send(start, fixture.server.port)
       #expect(answer.isEmpty)
@@ -173,7 +174,7 @@ import Testing
     try await ServerFixture.with({ $0.certificate = files }, logger: recorder.logger) { fixture in
       let old = try await SilentTLSClient.connect(port: fixture.server.port)
       try put(TestCertificate.other)
-      // The client trusts the old one alone: it is refused from some moment on.
+      // The client trusts only the old one: it is refused from some moment on.
       var isOld = true
       for _ in 0..<10_000 where isOld {
         do {

@@ -8,9 +8,9 @@ import Testing
 
 @testable import SyncServer
 
-/// What waits of one connection, and what becomes of it at its end.
+/// The waiting input of one connection, and its fate at the end.
 @Suite struct TurnHandlerTests {
-  /// Stands behind the turns and keeps the latest piece, as a decoder does.
+  /// Comes after the turns and keeps the latest piece, as a decoder does.
   private final class Decoder: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     private(set) var bytes: [UInt8] = []
@@ -35,7 +35,7 @@ import Testing
     }
   }
 
-  /// Runs `body` on the event loop of a connected socket on which the peer says nothing.
+  /// Runs `body` on the event loop of a connected socket whose peer sends nothing.
   private func withPipeline<Result: Sendable>(
     _ body: @escaping @Sendable (Pipeline) throws -> Result
   ) async throws -> Result {
@@ -54,7 +54,7 @@ import Testing
     return result
   }
 
-  /// Input that never runs empty, since more is read before the last piece had its turn.
+  /// Input that never runs empty, because more is read before the last piece had its turn.
   @Test func nothingGrowsWhileSomethingAlwaysWaits() async throws {
     let reading = (0..<InputTurns.readingBytesMax).map { UInt8(truncatingIfNeeded: $0 / 251) }
     let (isWhole, storageBytesMax) = try await withPipeline { pipeline in
@@ -80,7 +80,7 @@ import Testing
     #expect(bytes == (0..<InputTurns.pieceBytes).map { UInt8(truncatingIfNeeded: $0) })
   }
 
-  /// A device that syncs, or gives a file, does not wait behind all strangers together.
+  /// A device that syncs, or sends a file, does not wait behind all strangers together.
   @Test func whoIsKnownHasTheTurnsOfItsWorkspace() async throws {
     let workspace = WorkspaceID(high: 1, low: 1)
     let directory = NSTemporaryDirectory()

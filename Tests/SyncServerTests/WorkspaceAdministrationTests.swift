@@ -10,9 +10,9 @@ import WireProtocol
 
 @testable import SyncServer
 
-/// What an operator does with workspaces, and what is written down of access.
+/// An operator's commands for workspaces, and the audit of access.
 @Suite struct WorkspaceAdministrationTests {
-  /// Waits until the log of access holds this, and fails after a minute.
+  /// Waits until the audit of access contains this, and fails after a minute.
   private func expect(
     _ events: [String], in administration: ServerAdministration
   ) async throws {
@@ -35,7 +35,7 @@ import WireProtocol
     return nil
   }
 
-  /// Puts a file; the whole answer.
+  /// Puts a file; returns the whole answer.
   private func put(
     _ text: String, token: [UInt8], _ fixture: ServerFixture
   ) async throws -> String {
@@ -66,7 +66,7 @@ import WireProtocol
         device: DeviceID(high: 9, low: 1).description, workspaceName: nil)
       _ = try await client.end()
       let log = try fixture.administration.accessLog(workspaceName: nil, limit: 100).entries
-      // The device that is cut off by it may be there behind it.
+      // The device that it cuts off may come after it.
       #expect(log[4].event == "revoked")
       #expect(log[3].detail == "pairing code wrong, route sync")
       #expect(log[1...3].allSatisfy { $0.source == "127.0.0.1" })
@@ -76,7 +76,8 @@ import WireProtocol
     }
   }
 
-  /// A state changes more than any batch: the log line and the audit name the device and its address.
+  /// A state changes more than any batch: the log line and the audit name the device and its
+  /// address.
   @Test func anOfferedStateStandsInTheLog() async throws {
     let recorder = LogRecorder()
     let device = DeviceID(high: 9, low: 1).description
@@ -138,7 +139,7 @@ import WireProtocol
       _ = try await client.frame { $0.acknowledges(1, at: 1) }
       let deleted = try fixture.administration.deleteWorkspace(named: "old")
       #expect(deleted.devices == 1)
-      // Written while the server has not noticed, or refused: it harms nobody.
+      // It may be written before the server has noticed, or refused; either is fine.
       try? await client.send(try device.write("more"))
       #expect(try await refusal(on: client)?.code == .revoked)
       try await elsewhere.send(try other.write("text"))
@@ -160,7 +161,7 @@ import WireProtocol
       #expect(renamed.name == "team")
       try await client.send(try device.write("text"))
       _ = try await client.frame { $0.acknowledges(1, at: 1) }
-      // To connect again is to be let in under the name that nobody asks for.
+      // Connecting again requires access; no client uses the workspace's name.
       await client.close()
       _ = try await fixture.join(&device)
       let pairing = try fixture.administration.pair(workspaceName: "team")
@@ -174,7 +175,7 @@ import WireProtocol
       #expect(throws: SyncServerError.self) {
         try fixture.administration.renameWorkspace(named: "default", to: "new")
       }
-      // To its own name is no clash.
+      // Its own name is not a conflict.
       _ = try fixture.administration.renameWorkspace(named: "team", to: "team")
       let names = try fixture.administration.workspaces().workspaces.map(\.name)
       #expect(names == ["other", "team"])
@@ -206,7 +207,7 @@ import WireProtocol
     }
   }
 
-  /// What the devices hold belongs to its id; they take no code of another.
+  /// The devices' data belongs to its id; they accept no code of another one.
   @Test func aWorkspaceThatWasLostIsBegunAnewWithItsID() async throws {
     try await ServerFixture.with { fixture in
       let administration = fixture.administration
@@ -229,8 +230,8 @@ import WireProtocol
     }
   }
 
-  /// It holds where the log ended: the next batch would stand behind nothing, and what the devices have would
-  /// not be asked for.
+  /// The server holds the end of the old log: the next batch would follow nothing, and the devices'
+  /// data would not be requested.
   @Test func aWorkspaceThatARunningServerHoldsIsNotBegunAnewBesideIt() async throws {
     try await ServerFixture.with { fixture in
       let administration = fixture.administration
@@ -313,7 +314,7 @@ import WireProtocol
       let client = try await RawClient.connect(port: fixture.server.port)
       try await client.send(.hello(device.hello))
       #expect(try await refusal(on: client)?.code == .revoked)
-      // Paired again, it stays.
+      // If it is paired again, it stays.
       _ = try await fixture.pair(1)
       try await fixture.restart()
       #expect(try fixture.administration.devices(workspaceName: nil).devices[0].revoked == false)

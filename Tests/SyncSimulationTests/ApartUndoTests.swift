@@ -3,18 +3,18 @@ import SyncSimulation
 import SyncTestSupport
 import Testing
 
-/// Undo and redo on a device that is apart from the server, in worlds where careless ones let something
-/// start: the devices meet again, and nothing starts; without the care of a device that is apart, the checker
-/// tells.
+/// Undo and redo on a device that is apart from the server, in worlds in which careless ones let
+/// something start. The devices meet again, and nothing starts. Without the care of a device that
+/// is apart, the checker reports it.
 @Suite struct ApartUndoTests {
-  /// What happens to session `s`, which both devices know.
+  /// The events of session `s`, which both devices know.
   struct World: CustomTestStringConvertible {
     var name: String
-    /// Device 0, before it is apart.
+    /// The commands of device 0 before it is apart.
     var before: [Command] = []
-    /// Device 0, when it is.
+    /// The command of device 0 while it is apart.
     var turn: Command = .undo
-    /// Device 1 meanwhile.
+    /// The commands of device 1 meanwhile.
     var meanwhile: [Command]
     /// Whether the session has a host from the beginning.
     var isHosted = false

@@ -5,12 +5,12 @@ import Testing
 
 @testable import SyncSimulation
 
-/// What `CommandChecker` finds: the device holds one thing, the checker is told of another.
+/// The findings of `CommandChecker`: the device's state differs from what the checker is told.
 @Suite struct CommandCheckerTests {
   private let simulation = Simulation.twoDevices()
   private let checker = CommandChecker()
 
-  /// The state before the last command, which is not the last one that happened.
+  /// The state before the last command, which is not the command that really happened last.
   init() {
     for number in UInt64(1)...4 { perform(.send("text \(number)", as: number, in: "s")) }
   }

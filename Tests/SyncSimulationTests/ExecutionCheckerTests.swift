@@ -7,7 +7,8 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What `ExecutionChecker` takes for a second start, and what for a repeat after a restored server.
+/// What counts for `ExecutionChecker` as a second start, and what as a repeat after a restored
+/// server.
 @Suite struct ExecutionCheckerTests {
   private let simulation = Simulation.twoDevices()
   private let checker = ExecutionChecker()
@@ -19,7 +20,7 @@ import WireProtocol
       holder: LeaseHolder(device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1)),
       token: token, attempt: 1, request: token,
       content: DispatchRequest.contentDigest("text"), milliseconds: 0)
-    // The server of this world knows of no message; that is another check.
+    // The server of this world knows no message; another check reports that.
     #expect(checker.noted(.letOut([dispatch]), in: simulation).count == 1)
   }
 
@@ -52,7 +53,7 @@ import WireProtocol
     #expect(simulation.results.execution.repeatsAfterRestore == 1)
   }
 
-  /// The answer that let it out was under way when the server's store went back.
+  /// The grant was on its way when the server's store went back.
   @Test func whatAServerForgotWhileItsAnswerWasUnderWayIsARepeat() {
     letOut(token: 5)
     restoreServer()

@@ -2,8 +2,8 @@ import SyncSimulation
 import SyncTestSupport
 import Testing
 
-/// Hosts run what waits, in worlds where everything goes wrong. `COSPOOL_SEEDS` for more seeds;
-/// `cospool-harness run --agents` for many.
+/// Hosts run messages in worlds with every fault. `COSPOOL_SEEDS` for more seeds; `cospool-harness
+/// run --agents` for many.
 @Suite struct ExecutionRunTests {
   @Test(arguments: Profile.allCases)
   func noAttemptStartsTwiceAndNothingIsLost(profile: Profile) {
@@ -19,7 +19,7 @@ import Testing
     #expect(execution.doubleStarts == 0)
   }
 
-  /// Long queues drain: nearly everything that was queued is run, most of it in the first attempt.
+  /// Long queues drain: nearly all queued messages run, most of them in the first attempt.
   @Test(arguments: [Profile.standard, .crash, .storage])
   func longQueuesDrain(profile: Profile) {
     let report = Simulation.run(seed: 3, profile: profile, runsAgents: true, items: 60)
@@ -31,8 +31,8 @@ import Testing
     #expect(Simulation.replay(report.run).traceHash == report.traceHash)
   }
 
-  /// Each request has one outcome, whoever answers when, and none is missed; each notification is
-  /// shown once. See `RequestChecker` and `NotificationChecker`.
+  /// Each request has one outcome, whichever device answers when, and none is missed. Each
+  /// notification is shown once. See `RequestChecker` and `NotificationChecker`.
   @Test(arguments: Profile.syncing)
   func requestsHaveOneOutcomeAndNoneIsMissed(profile: Profile) {
     var execution = ExecutionReport()
@@ -51,8 +51,8 @@ import Testing
     #expect(execution.notifications.missedApprovals == 0)
   }
 
-  /// A host whose disk was full when its request was decided; a copy of a host that waits; two
-  /// answers of one device; a device that connects while the server cannot store.
+  /// A host whose disk was full when its request was decided; a copy of a waiting host; two answers
+  /// of one device; a device that connects while the server cannot store.
   @Test(
     arguments: zip(
       [UInt64(96), 397, 520, 567], [Profile.storage, .storage, .hostile, .smoke]))
@@ -62,7 +62,7 @@ import Testing
     #expect(report.violations == [])
   }
 
-  /// What people are told of their withdrawals and edits is what happens. See `OutcomeChecker`.
+  /// The reports about users' withdrawals and edits are true. See `OutcomeChecker`.
   @Test(arguments: Profile.syncing)
   func noStartContradictsWhatPeopleWereTold(profile: Profile) {
     var execution = ExecutionReport()
@@ -83,35 +83,36 @@ import Testing
     #expect(Simulation.replay(first.run).traceHash == first.traceHash)
   }
 
-  /// The message came to a queue whose lease is older than the one it ran under.
+  /// The message came to a queue whose lease is older than the one under which it ran.
   @Test func aMessageThatRanElsewhereRunsInItsNewQueue() {
     #expect(
       Simulation.run(seed: 500_060, profile: .standard, runsAgents: true).violations == [])
   }
 
-  /// Several changes in one event: the observer is compared behind the last.
+  /// Several changes in one event: the observer is compared after the last.
   @Test func observersAreComparedBehindTheLastChangeOfAnEvent() {
     #expect(Simulation.run(seed: 500_380, profile: .clock, runsAgents: true).violations == [])
   }
 
-  /// A busy host over slow links always has something to send: only what was there counts.
+  /// A busy host with slow links always has something to send: only operations from before the
+  /// repair count.
   @Test func aBusyHostHasDrainedWhatWasThereAtHealing() {
     let report = Simulation.run(seed: 8_000_975, profile: .partition, runsAgents: true, items: 100)
     #expect(report.violations == [])
   }
 
-  /// Two copies of a host's disk: what the one whose lease has ended did is not known of.
+  /// Two copies of a host's disk: the run of the one whose lease has ended is unknown.
   @Test func aSuccessUnderALeaseThatHasEndedMayBeTriedAgain() {
     let report = Simulation.run(seed: 8_007_526, profile: .hostile, runsAgents: true, items: 100)
     #expect(report.violations == [])
   }
 
-  /// Its host died over the report that it succeeded: nobody knows of that.
+  /// Its host died during the report of its success, which is lost.
   @Test func aSuccessThatItsHostDidNotStoreMayBeTriedAgain() {
     #expect(Simulation.run(seed: 75, profile: .crash, runsAgents: true).violations == [])
   }
 
-  /// The server let an attempt out twice, since it had forgotten the first time.
+  /// The server granted an attempt twice, since it had forgotten the first time.
   @Test func aGrantThatTheServerForgotIsNoDoubleStart() {
     let report = Simulation.run(
       seed: 8_009_317, profile: .standard, runsAgents: true, items: 100)
@@ -126,15 +127,15 @@ import Testing
     #expect(Simulation.replay(first.run).traceHash == first.traceHash)
   }
 
-  /// A host that lost its memory of an agent finds the message said to run, and says that nobody
-  /// knows: nothing is said to run for ever.
+  /// A host that lost its memory of an agent finds the message reported as running, and reports its
+  /// outcome as unknown: no message counts as running for ever.
   @Test func aHostThatForgotWhatItRanSaysSo() {
     let report = Simulation.run(seed: 107, profile: .storage, runsAgents: true)
     #expect(report.violations == [])
     #expect(report.execution.unknown > 0)
   }
 
-  /// A time that came while something else stood in the way woke the host again and again.
+  /// A time that passed while something else blocked the message woke the host again and again.
   @Test func timesThatHaveComeWakeNobodyTwice() {
     #expect(Simulation.run(seed: 122, profile: .clock, runsAgents: true).violations == [])
   }

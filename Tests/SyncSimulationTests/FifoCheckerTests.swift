@@ -6,7 +6,8 @@ import Testing
 
 @testable import SyncSimulation
 
-/// What `FifoChecker` finds: the device shows what it was sent, the checker gets the time and the place of each send.
+/// The findings of `FifoChecker`: the device shows its messages, and the checker gets the time and
+/// place of each send.
 @Suite struct FifoCheckerTests {
   private let simulation = Simulation.twoDevices()
   private let checker = FifoChecker()
@@ -17,7 +18,7 @@ import Testing
     }
   }
 
-  /// Tells the checker that a device sent a message to the beginning of the queue.
+  /// Reports to the checker that a device sent a message to the beginning of the queue.
   private func claim(_ number: UInt64, by device: Int = 0) throws {
     let workspace = try simulation.devices[0].workspace()
     let session = OperationID(replica: .init(rawValue: 1), seq: 2)

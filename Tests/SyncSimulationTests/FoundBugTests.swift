@@ -3,7 +3,7 @@ import SyncSimulation
 import SyncTestSupport
 import Testing
 
-/// What the simulation found, as fixed runs.
+/// Faults that the simulation found, as fixed runs.
 @Suite struct FoundBugTests {
   private func expectNothing(
     _ options: SimulationOptions, _ steps: [Step], _ location: SourceLocation = #_sourceLocation

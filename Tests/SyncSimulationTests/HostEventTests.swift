@@ -5,11 +5,11 @@ import Testing
 
 @testable import SyncSimulation
 
-/// What people and agents at hosts do decides what starts; and what `StandstillChecker` finds.
+/// Users and agents at hosts decide what starts; and the findings of `StandstillChecker`.
 @Suite struct HostEventTests {
   private let session = SessionID.named("s")
 
-  /// A device that runs what waits, in a world that nothing disturbs.
+  /// A device that runs messages, in a world without faults.
   private func world(isAlone: Bool = false) -> Simulation {
     var options = SimulationOptions(seed: 5, devices: isAlone ? 1 : 2)
     options.runsAgents = true
@@ -44,7 +44,7 @@ import Testing
     world.apply(.perform(device: 0, .command(.setHost(session, here))))
     send(3, in: world)
     #expect(starts(world) == 2)
-    // Healing is people who let it run.
+    // The repair includes users who let it run.
     world.apply(.settle)
     #expect(starts(world) == 3)
     #expect(world.results.violations == [])
@@ -88,14 +88,14 @@ import Testing
     #expect(world.results.violations == [])
   }
 
-  /// A message that stands still is found while the run goes on, and one that begins against its people's
-  /// word too.
+  /// A message that could start and does not is found while the run continues, and so is one that
+  /// starts against its users' decision.
   @Test func whatStandsStillIsFound() {
     let world = world(isAlone: true)
     let device = world.devices[0]
     world.apply(.perform(device: 0, .command(.addSession(session, name: nil, project: nil))))
     world.apply(.atHost(device: 0, .chooseHost(session, isHere: true)))
-    // The core is told what people do not say.
+    // The core gets an event that users did not cause.
     world.apply(.atHost(device: 0, .busy(session, true)))
     device.process?.host.busy = []
     send(1, in: world)

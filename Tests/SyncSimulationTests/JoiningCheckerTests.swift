@@ -1,7 +1,7 @@
 import SyncSimulation
 import Testing
 
-/// A checker that is not one of the standard ones takes part in runs, replays and shrinking.
+/// An additional checker takes part in runs, replays and shrinking.
 @Suite struct JoiningCheckerTests {
   /// Finds a device that starts more than once.
   private final class StartChecker: SimulationChecker {

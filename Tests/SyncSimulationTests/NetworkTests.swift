@@ -5,7 +5,7 @@ import Testing
 
 @testable import SyncSimulation
 
-/// What the simulated network promises.
+/// The guarantees of the simulated network.
 @Suite struct NetworkTests {
   private func options(devices: Int) -> SimulationOptions {
     var options = SimulationOptions(seed: 3, devices: devices)
@@ -38,7 +38,7 @@ import Testing
     #expect(lane.carriesNews)
   }
 
-  /// The other end must not take a connection for open that broke on its way.
+  /// The other end must not consider a connection open that broke on its way.
   @Test func connectionThatBreaksWhileItOpensIsOpenedAnew() {
     let world = Simulation(options(devices: 1))
     world.advance(milliseconds: 1)
@@ -63,7 +63,8 @@ import Testing
     #expect(world.network.pipes.count == 1 && world.results.violations.isEmpty)
   }
 
-  /// Half a cut is enough that nothing more arrives; a device that does not know yet is not at rest.
+  /// If half a connection is cut, nothing more arrives; a device that does not know yet is not at
+  /// rest.
   @Test func deviceWithABrokenConnectionIsNotQuiet() {
     let world = Simulation(options(devices: 2))
     #expect(world.quiescence.settle())

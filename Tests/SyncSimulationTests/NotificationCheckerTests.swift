@@ -8,15 +8,15 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What `NotificationChecker` and `PushChecker` find, beside a story that holds.
+/// The findings of `NotificationChecker` and `PushChecker`, and a correct story beside them.
 @Suite struct NotificationCheckerTests {
   private static let request = RequestID(high: 0xA5, low: 1)
   private let checker: NotificationChecker
   private let pushes: PushChecker
   private let simulation: Simulation
 
-  /// Two devices; the first one's agent asks, and the second one shows it. People answer now and then:
-  /// this is the first world in which they do not.
+  /// Two devices: the first one's agent asks, and the second one shows the request. Users sometimes
+  /// answer; this is the first world in which they do not.
   init() throws {
     (checker, pushes, simulation) = try #require(
       (1...20).lazy.map(NotificationCheckerTests.world).first { _, _, simulation in
@@ -157,7 +157,7 @@ import WireProtocol
     #expect(pushes.settled(in: simulation).count == 1)
   }
 
-  /// The device's connection stands, and it does not answer; the server's time goes on.
+  /// The device is connected and does not answer, while the server's time continues.
   @Test func aPushThatDoesNotComeIsFound() throws {
     let name = try #require(standing.first).name.advanced(by: 1)
     let device = simulation.devices[1].files.device
@@ -181,7 +181,7 @@ import WireProtocol
     #expect(found(after: 70_000) == 0)
     put(isPushed: false)
     #expect(found(after: 50_000) == 0)
-    // What is stored and cannot be read or written is not late.
+    // A push that is stored but cannot be read or written is not late.
     simulation.apply(.setServerStore(.full))
     #expect(found(after: 1_000) == 0)
     simulation.apply(.setServerStore(.working))

@@ -6,7 +6,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// Every device is shown every notification once, whatever dies and whatever is lost on the way.
+/// Every device shows every notification once, whatever dies or is lost on the way.
 @Suite struct NotificationRunTests {
   /// 1,000 runs: `COSPOOL_SEEDS=1000`.
   @Test func everyDeviceIsShownEveryNotificationOnce() {

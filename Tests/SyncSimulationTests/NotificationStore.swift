@@ -2,7 +2,7 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// What a device needs of its store for notifications, in memory: a commit is all or nothing.
+/// The part of a device's store for notifications, in memory: a commit is all or nothing.
 final class NotificationStore: ReplicaStore {
   private(set) var loaded = LoadedReplica()
   private var entries: [StoredOperations] = []

@@ -6,7 +6,7 @@ import SyncTestSupport
 import WireProtocol
 
 /// A host whose agent asks and ends, two devices that come and go, a server that dies between any
-/// two steps, and pushes that fail: both real cores with frames under way between them.
+/// two steps, and pushes that fail: both real cores, with frames under way between them.
 struct NotificationWorld {
   static let workspace = WorkspaceID(high: 1, low: 1)
   static let patienceMilliseconds: Int64 = 10_000
@@ -15,7 +15,7 @@ struct NotificationWorld {
     var id: DeviceID
     var store = NotificationStore()
     var core: ClientCore
-    /// Names that its person was shown, with how often.
+    /// The notifications shown to its user, and how often each was.
     var shown: [OperationID: Int] = [:]
     var retracted: [OperationID: Int] = [:]
     var isOnline = true
@@ -151,8 +151,8 @@ struct NotificationWorld {
     }
   }
 
-  /// The device's program dies and starts again on its store. What it had stored and not shown is
-  /// shown at the start.
+  /// The device's program dies and starts again with its store. Notifications that it had stored
+  /// and not shown are shown at the start.
   mutating func restartDevice(_ index: Int) {
     cut(index, tellsClient: false)
     let token = [UInt8](repeating: UInt8(index + 1), count: 32)
@@ -173,7 +173,7 @@ struct NotificationWorld {
     server = ServerCore(configuration: configuration) { $0 }
   }
 
-  /// Between any two steps: what is under way to and from it is gone, what it had stored is not.
+  /// Between any two steps: frames to and from it are lost, stored data is not.
   mutating func killServer() {
     server = nil
     tasks = []
@@ -211,7 +211,7 @@ struct NotificationWorld {
     }
   }
 
-  /// The store does its next task; the server may die before it hears of it.
+  /// The store does its next task; the server may die before it learns of it.
   mutating func doTask(diesAfterwards: Bool) {
     guard !tasks.isEmpty else { return }
     let next = tasks.removeFirst()
@@ -264,7 +264,7 @@ struct NotificationWorld {
     return true
   }
 
-  /// The host's agent goes on: asks, is done, fails, begins anew.
+  /// The host's agent continues: asks, is done, fails, starts again.
   mutating func agentGoesOn() {
     let kind = devices[0].core.replica.workspace.task(of: NotificationWorld.session)?.status.kind
     requests += 1
@@ -299,7 +299,7 @@ struct NotificationWorld {
     let orders = storage.withState { $0.pushOrders }
     for order in orders {
       guard !generator.chance(percent) else { return }
-      // One that is tried again has the same name with its provider, and shows once.
+      // An order that is retried has the same name with its provider, and shows once.
       guard pushed.insert(order.number).inserted else {
         try? storage.removePushOrders([order.number])
         continue

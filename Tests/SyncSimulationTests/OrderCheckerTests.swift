@@ -6,7 +6,7 @@ import Testing
 
 @testable import SyncSimulation
 
-/// What `OrderChecker` finds: the device holds what it was sent, the checker is told of an order.
+/// The findings of `OrderChecker`: the device has its messages, and the checker gets an order.
 @Suite struct OrderCheckerTests {
   private let simulation = Simulation.twoDevices()
   private let checker = OrderChecker()
@@ -19,7 +19,7 @@ import Testing
     for number in numbers { perform(.send("text", as: number, in: "s")) }
   }
 
-  /// Tells the checker that the device queued these, in this order.
+  /// Reports to the checker that the device queued these, in this order.
   private func claim(_ numbers: [UInt64]) throws {
     let workspace = try simulation.devices[0].workspace()
     let operation = Operation(

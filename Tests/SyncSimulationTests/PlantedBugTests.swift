@@ -3,7 +3,7 @@ import SyncSimulation
 import SyncTestSupport
 import Testing
 
-/// The net catches fish: a bug that is there on purpose is found, by the checker that is for it.
+/// The checkers are effective: each finds the bugs that are planted for it.
 ///
 /// Bugs inside the cores are mutants of the sources; `Tests/Scripts/mutants.sh` counts the seeds of
 /// both kinds.
@@ -12,7 +12,7 @@ import Testing
     var bug: PlantedBug
     var profile = Profile.smoke
     var seeds: UInt64 = 40
-    /// Of these one must tell.
+    /// One of these must report it.
     var checkers: Set<String>
 
     var testDescription: String { bug.rawValue }
@@ -37,7 +37,7 @@ import Testing
     Case(bug: .mergedUnseen, profile: .standard, seeds: 300, checkers: ["editions"]),
     Case(bug: .approvedUnseen, checkers: ["requests"]),
     Case(bug: .retractionLost, checkers: ["notifications"]),
-    // The last of an inbox that is dropped keeps the inbox from being empty.
+    // The last dropped notification of an inbox keeps the inbox from being empty.
     Case(bug: .notificationDropped, checkers: ["notifications", "quiescence", "stall"]),
     Case(bug: .notificationsForgotten, profile: .crash, checkers: ["notifications"]),
   ]
@@ -54,8 +54,8 @@ import Testing
     Issue.record("\(planted.bug.rawValue) was not found in \(planted.seeds) seeds")
   }
 
-  /// Rare where everything is drawn, so the world is a given one: the server cannot store a withdrawal,
-  /// its device loses its network before it can send that again, and the message starts.
+  /// Rare in random runs, so the world is given: the server cannot store a withdrawal, its device
+  /// loses its network before it can send that again, and the message starts.
   @Test(arguments: UInt64(1)...8) func silenceIsNoConsent(seed: UInt64) {
     var options = SimulationOptions(seed: seed, devices: 2)
     options.runsAgents = true
@@ -82,9 +82,9 @@ import Testing
     #expect(Set(found.map(\.checker)) == ["outcomes"])
   }
 
-  /// The same: a device that is cut off is told of a request, and the server dies before it gives the
-  /// device up. Only the time tells then that somebody has to be pushed to, where what was on its way
-  /// to the device did not arrive.
+  /// The same: a disconnected device is notified of a request, and the server dies before it gives
+  /// the device up. If the frames to the device did not arrive, only the time shows that a push is
+  /// due.
   @Test func aPushThatIsNeverDueIsFound() {
     var tellers = 0
     for seed in UInt64(1)...8 {

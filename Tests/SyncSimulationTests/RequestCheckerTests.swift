@@ -6,7 +6,7 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What `RequestChecker` finds, each with a story that holds beside it.
+/// The findings of `RequestChecker`, each beside a correct story.
 @Suite struct RequestCheckerTests {
   private let simulation = Simulation.twoDevices()
   private let checker = RequestChecker()
@@ -90,7 +90,7 @@ import WireProtocol
     #expect(raise() == [])
     #expect(decide(.expired) == [])
     #expect(checker.settled(in: simulation).count == 2)
-    // A host that lost what it wrote may have lost that the request is over.
+    // A host that lost its writes may have lost the end of the request.
     #expect(checker.noted(.rolledBack(.device(0)), in: simulation) == [])
     #expect(checker.settled(in: simulation) == [])
   }
@@ -98,7 +98,7 @@ import WireProtocol
   @Test func aServerThatWentBackMayTakeAnotherAnswer() {
     #expect(take(.allowed, on: 0) == [])
     #expect(checker.noted(.rolledBack(.server), in: simulation) == [])
-    // Who was told before says so still, and the server has taken nothing yet.
+    // A device with the former answer still reports it, and the server has accepted nothing yet.
     #expect(take(.allowed, on: 0) == [])
     #expect(take(.denied, on: 1) == [])
     #expect(take(.allowed, on: 0).count == 1)

@@ -3,7 +3,7 @@ import SyncSimulation
 import SyncTestSupport
 import Testing
 
-/// Seeds of every profile, and that a run is a function of its seed.
+/// Seeds of every profile, and that a run depends only on its seed.
 @Suite struct SimulationTests {
   @Test(arguments: Profile.allCases) func seedsOfEveryProfileHold(profile: Profile) {
     for seed in TestSeeds.list(standard: profile == .smoke ? 4 : 1, from: 1) {
@@ -21,8 +21,8 @@ import Testing
     #expect(first.faults > 0)
   }
 
-  /// The hashing of the standard library is seeded anew in every process; these numbers hold in
-  /// all of them, in debug and release, or something iterates over a dictionary.
+  /// The hashing of the standard library has another seed in every process. These numbers are the
+  /// same in all of them, in debug and release, unless something iterates over a dictionary.
   @Test func aRecordedRunGivesTheSameHashAgain() {
     let report = Simulation.run(seed: 11, profile: .smoke)
     let again = Simulation.replay(report.run)
@@ -38,8 +38,8 @@ import Testing
     #expect(told.trace.count > 100)
   }
 
-  /// Timers that find nothing are passed over, and what cannot have changed is not checked again: of a seed
-  /// comes the same as where all that is done, and a planted bug shows in the same step.
+  /// Timers without effect are skipped, and unchanged data is not checked again. A seed gives the
+  /// same run as without this, and a planted bug shows in the same step.
   @Test(arguments: [nil, .startBeforeFsync, .decidesTwice, .notificationDropped] as [PlantedBug?])
   func theShortWayComesToTheSame(planted: PlantedBug?) {
     for seed in TestSeeds.list(standard: 2, from: 1) {

@@ -7,7 +7,8 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What `AloneChecker` takes for two agents at once, and what `TurnChecker` for a turn that nobody ended.
+/// What counts for `AloneChecker` as two agents at once, and for `TurnChecker` as a turn that
+/// nobody ended.
 @Suite struct TurnCheckerTests {
   private let simulation = Simulation.twoDevices()
   private static let session = SessionID.named("s")

@@ -1,6 +1,6 @@
 import QueueOracle
 
-/// Where a generated test takes its decisions from: a seed, or the bytes of a fuzzer.
+/// The source of a generated test's decisions: a seed, or the bytes of a fuzzer.
 package struct Choices: Sendable {
   private enum Source {
     case bytes(ArraySlice<UInt8>)
@@ -9,17 +9,17 @@ package struct Choices: Sendable {
 
   private var source: Source
 
-  /// One byte each, two above 256, reduced to the bound.
+  /// One byte for each decision, two for bounds above 256, reduced to the bound.
   package init(bytes: [UInt8]) {
     source = .bytes(bytes[...])
   }
 
-  /// So many decisions from a seed.
+  /// A number of decisions from a seed.
   package init(seed: UInt64, count: Int) {
     source = .seed(SeededGenerator(seed: seed), left: count)
   }
 
-  /// A number in `0 ..< bound`; nil where the decisions are used up.
+  /// A number in `0 ..< bound`; nil if no decisions are left.
   package mutating func choose(below bound: Int) -> Int? {
     switch source {
     case .bytes(var bytes):

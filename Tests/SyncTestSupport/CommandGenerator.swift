@@ -1,9 +1,9 @@
 package import QueueModel
 import SequenceCRDT
 
-/// Draws commands as people on several devices might give them, refused ones among them.
+/// Draws commands of users on several devices, including ones that are refused.
 package struct CommandGenerator {
-  /// What the editors of one device saw when they opened a message.
+  /// The contents that the editors of one device showed when they opened a message.
   package typealias OpenEditors = [MessageID: EditBase]
 
   private let weights: [(weight: Int, value: Kind)]
@@ -12,7 +12,7 @@ package struct CommandGenerator {
   private var messages: [MessageID] = []
   private var nextNumber: UInt64 = 1
 
-  /// - Parameter executes: whether hosts run messages too, which nobody can undo.
+  /// - Parameter executes: whether hosts also run messages, which cannot be undone.
   package init(sessionCount: Int = 4, executes: Bool = true) {
     weights =
       CommandGenerator.weights + (executes ? CommandGenerator.executionWeights : [])
@@ -56,7 +56,7 @@ package struct CommandGenerator {
     case .removeThreads: return .removeThreads([session])
     case .clearThreads: return .clearThreads
     case .unlockThread: return .unlockThread(session)
-    // What cannot be undone stays in front until somebody skips it.
+    // A change that cannot be undone stays first until somebody skips it.
     case .undo: return generator.chance(25) ? .undo(change: nil, skip: true) : .undo
     case .redo: return .redo
     case .reportRun: return report(in: workspace, &generator)
@@ -78,7 +78,7 @@ package struct CommandGenerator {
     }
   }
 
-  /// Something a host might say of an attempt, whoever holds the lease.
+  /// A possible report of a host about an attempt, whoever holds the lease.
   private func report(
     in workspace: Workspace, _ generator: inout SeededGenerator
   ) -> Command {
@@ -93,7 +93,8 @@ package struct CommandGenerator {
         milliseconds: Int64(generator.below(1_000_000)), note: name(&generator)))
   }
 
-  /// Something a host might say of its agent; half of it is refused, because it does not follow.
+  /// A possible report of a host about its agent; half of them are refused, because they do not
+  /// follow.
   private func task(
     of session: SessionID, _ generator: inout SeededGenerator
   ) -> Command {
@@ -143,7 +144,7 @@ package struct CommandGenerator {
     "line\nbreak", "שלום", "z", "tabs\tand  spaces",
   ]
 
-  /// One thread to a position, or two next to another one.
+  /// Moves one thread to a position, or two next to another one.
   private func moveThread(
     _ session: SessionID, _ generator: inout SeededGenerator
   ) -> Command {
@@ -158,7 +159,7 @@ package struct CommandGenerator {
   private mutating func send(to session: SessionID, _ generator: inout SeededGenerator) -> Command {
     var id = MessageID.numbered(nextNumber)
     nextNumber += 1
-    // Now and then two devices queue under one id.
+    // Sometimes, two devices queue under one id.
     if generator.chance(6), let used = generator.pick(messages) { id = used }
     messages.append(id)
     return .send(
@@ -169,7 +170,7 @@ package struct CommandGenerator {
         requeuesThread: generator.chance(85)))
   }
 
-  /// Opens an editor, or saves what was typed into one opened earlier, maybe long ago.
+  /// Opens an editor, or saves text that was typed into one opened earlier, perhaps long ago.
   private func edit(
     in workspace: Workspace, _ editors: inout OpenEditors, _ generator: inout SeededGenerator
   ) -> Command {
@@ -186,7 +187,7 @@ package struct CommandGenerator {
     }
   }
 
-  /// Types somewhere in a text, now and then behind its end.
+  /// Types somewhere in a text, sometimes past its end.
   private func insertText(
     in workspace: Workspace, _ generator: inout SeededGenerator
   ) -> Command {
@@ -206,7 +207,7 @@ package struct CommandGenerator {
     return .deleteText(message, first..<first + generator.below(4))
   }
 
-  /// One of a few files; two names for the same bytes now and then.
+  /// One of a few files; sometimes two names for the same bytes.
   private func file(_ generator: inout SeededGenerator) -> Attachment {
     let digit = generator.below(4)
     let name = generator.chance(10) ? "z" : "file \(digit)"
@@ -217,7 +218,7 @@ package struct CommandGenerator {
     return file
   }
 
-  /// The text with a stretch of scalars replaced.
+  /// The text with a range of scalars replaced.
   private func edited(_ text: String, _ generator: inout SeededGenerator) -> String {
     var scalars = Array(text.unicodeScalars)
     let first = generator.below(scalars.count + 1)
@@ -243,7 +244,7 @@ package struct CommandGenerator {
     return .move(moved, to: target)
   }
 
-  /// Mostly one that waits on this device; else any that ever was.
+  /// Usually one that waits on this device; otherwise any that ever existed.
   private func anyMessage(
     _ workspace: Workspace, _ generator: inout SeededGenerator
   ) -> MessageID {

@@ -1,9 +1,9 @@
 package import QueueModel
 import SequenceCRDT
 
-/// Random changes of a state, as one who can write every field of it might make them.
+/// Random changes of a state, as an attacker who can write every field might make them.
 package enum ImageMutation {
-  /// Changes one thing.
+  /// Makes one change.
   package static func change(_ image: inout WorkspaceImage, using generator: inout SeededGenerator)
   {
     switch generator.below(10) {
@@ -14,7 +14,7 @@ package enum ImageMutation {
     }
   }
 
-  /// Drops, doubles or swaps an element, or mostly changes one.
+  /// Drops, doubles or swaps an element, or, most often, changes one.
   private static func change<Element>(
     one list: inout [Element], using generator: inout SeededGenerator,
     _ body: (inout Element, inout SeededGenerator) -> Void
@@ -81,7 +81,7 @@ package enum ImageMutation {
       change(one: &addition.runs, using: &generator) { run, generator in
         if generator.chance(30) {
           run.isVisible.toggle()
-          // Often what shows fits the text all the same.
+          // Often the shown text still matches.
           addition.text += generator.chance(50) ? String(repeating: "x", count: 1) : ""
         } else {
           change(&run.slots, &generator)
@@ -164,7 +164,7 @@ package enum ImageMutation {
     return id
   }
 
-  /// Another id, mostly of an operation nearby.
+  /// Another id, usually of an operation nearby.
   private static func change(_ id: inout OperationID, _ generator: inout SeededGenerator) {
     switch generator.below(8) {
     case 0: id.replica.rawValue = UInt64(generator.below(4))

@@ -1,14 +1,15 @@
 import QueueModel
 import SequenceCRDT
 
-/// A seeded history of several devices, and its states joined: with each other in every order,
-/// compared with the state of whoever applied the operations of all of them, and with the oracle.
+/// A seeded history of several devices, whose states are joined with each other in every order, and
+/// compared with the state after the operations of all of them, and with the oracle.
 ///
-/// At first all devices reach each other, with every fault of the network. Then, in two seeds of
-/// three, they part as behind two or three servers that were set up from one backup: devices with
+/// At first, all devices reach each other, with every fault of the network. Then, in two seeds of
+/// three, they are separated as by two or three servers from one backup: devices with their own
+/// replicas continue from the common state, and reach only those on their side.
 /// replicas of their own go on from the common state and reach only those on their side.
 package struct JoinRun {
-  /// What goes wrong, with the seed to find it again.
+  /// A fault, with the seed to find it again.
   package struct Failure: Error, CustomStringConvertible {
     package var seed: UInt64
     package var action: String
@@ -26,7 +27,7 @@ package struct JoinRun {
     var image: WorkspaceImage
     var operations: [Operation]
 
-    /// Whether neither holds all of the other.
+    /// Whether neither contains all of the other.
     func hasDiverged(from other: State) -> Bool {
       !image.vector.includes(other.image.vector) && !other.image.vector.includes(image.vector)
     }
@@ -36,9 +37,9 @@ package struct JoinRun {
     var device: TestDevice
     var side: Int
     var editors: CommandGenerator.OpenEditors = [:]
-    /// What its workspace applied.
+    /// The operations that its workspace applied.
     var applied: [Operation]
-    /// How many operations of `device.made` were sent.
+    /// The number of operations of `device.made` that were sent.
     var sent = 0
 
     var state: State {
@@ -69,7 +70,7 @@ package struct JoinRun {
     for number in 1...UInt64(2 + generator.below(3)) { addDevice(number, side: 0, knowing: []) }
   }
 
-  /// Lets the devices work, then joins so many pairs and triples of their states.
+  /// Lets the devices work, then joins these numbers of pairs and triples of their states.
   package mutating func run(pairs: Int, triples: Int) throws {
     try work(steps: 30 + generator.below(60))
     if generator.chance(67) {
@@ -84,14 +85,14 @@ package struct JoinRun {
   // MARK: - History
 
   private mutating func addDevice(_ number: UInt64, side: Int, knowing operations: [Operation]) {
-    // Clocks are minutes off, or agree, so that stamps are equal now and then.
+    // Clocks are minutes off, or agree, so that stamps are sometimes equal.
     let skew = generator.chance(50) ? 0 : Int64(generator.below(240_000)) - 120_000
     let device = TestDevice(number, now: TestDevice.startOfTime + skew, queueSizeMax: 6)
     participants.append(
       Participant(device: device, side: side, applied: device.made + operations))
   }
 
-  /// Brings everything everywhere; from then on there are sides.
+  /// Delivers everything everywhere; from then on there are sides.
   private mutating func part(sides: Int) throws {
     for index in participants.indices { send(from: index) }
     while !network.isIdle {
@@ -101,7 +102,7 @@ package struct JoinRun {
     let backup = participants[0]
     states.append(backup.state)
     participants = []
-    // Ids below and above those that were there, so that ties go either way.
+    // Ids below and above the existing ones, so that ties are decided either way.
     for side in 0..<sides {
       for device in 0..<UInt64(1 + generator.below(3)) {
         let number = UInt64(100 * (1 + generator.below(8)) + 10 * side) + device
@@ -129,7 +130,7 @@ package struct JoinRun {
       for: participants[index].device.workspace, editors: &participants[index].editors,
       using: &generator)
     participants[index].device.now += Int64(generator.below(3))
-    // A refused command is as good as none here.
+    // A refused command has no effect here.
     guard let outcome = try? participants[index].device.perform(command) else { return }
     participants[index].applied += outcome.operations
   }
@@ -160,7 +161,7 @@ package struct JoinRun {
     try expect(joined, action, "is changed by what it holds", try join(joined, one.image, action))
     try expect(joined, action, "is changed by what it holds", try join(other.image, joined, action))
     try compare(joined, one.operations + other.operations, action)
-    // A state and operations that it may hold in part give the same.
+    // A state and operations that it may partly contain must give the same.
     var grown = try Workspace(image: one.image)
     _ = try grown.merge(other.operations)
     try expect(joined, action, "is not what merging gives", grown.image())
@@ -184,14 +185,15 @@ package struct JoinRun {
       try expect(joined, action, "is not associative in the order \(order)", right)
     }
     try compare(joined, chosen.flatMap(\.operations), action)
-    // A joined state goes on as any other.
+    // A joined state is used like any other.
     var grown = try Workspace(image: try join(images[0], images[1], action))
     _ = try grown.merge(chosen[2].operations)
     try expect(joined, action, "is not what merging gives", grown.image())
     triples += 1
   }
 
-  /// A state to join with others: mostly one that none of them holds and that holds none of them.
+  /// A state to join with others: usually one that none of them contains, and that contains none of
+  /// them.
   private mutating func counterpart(of others: [State]) -> State? {
     let diverged = states.filter { state in others.allSatisfy(state.hasDiverged) }
     return generator.pick(diverged.isEmpty || generator.chance(20) ? states : diverged)
@@ -207,7 +209,7 @@ package struct JoinRun {
     }
   }
 
-  /// Compares a state with that of the engine and the oracle after the same operations.
+  /// Compares a state with those of the engine and the oracle after the same operations.
   private func compare(
     _ image: WorkspaceImage, _ operations: [Operation], _ action: String
   ) throws {

@@ -4,7 +4,7 @@ import SequenceCRDT
 
 /// A seeded run of several devices over a faulty network, compared with the oracle at every step.
 package struct MergeRun {
-  /// What goes wrong, with the seed and the step to find it again.
+  /// A fault, with the seed and the step to find it again.
   package struct Failure: Error, CustomStringConvertible {
     package var seed: UInt64
     package var step: Int
@@ -23,7 +23,7 @@ package struct MergeRun {
     var oracle: SlowWorkspace
     var editors: CommandGenerator.OpenEditors = [:]
     var mirror: QueueMirror
-    /// How many operations of `device.made` were sent.
+    /// The number of operations of `device.made` that were sent.
     var sent = 0
   }
 
@@ -37,7 +37,7 @@ package struct MergeRun {
   private var generator: SeededGenerator
   private var step = 0
   private let seed: UInt64
-  /// Images are compared at every n-th step; views at every one.
+  /// Images are compared at every n-th step; views at every step.
   private let imageInterval: Int
 
   package init(
@@ -61,7 +61,7 @@ package struct MergeRun {
     self.generator = generator
   }
 
-  /// Does so many steps, then brings everything everywhere and compares all.
+  /// Does a number of steps, then delivers everything everywhere and compares all.
   package mutating func run(steps: Int) throws {
     for _ in 0..<steps { try takeStep() }
     try settle()
@@ -100,7 +100,7 @@ package struct MergeRun {
         details = UndoCheck.differences(
           of: outcome, from: before, to: participants[index].device)
       }
-      // What skips a change ends a stretch of typing, if one is open.
+      // Skipping a change ends an open stretch of typing.
       let mayWrite = command.isSend || command == .undo(change: nil, skip: true)
       if outcome.operations.isEmpty != (outcome.notice == .unchanged), !mayWrite {
         details.append("notice \(outcome.notice) with \(outcome.operations.count) operations")
@@ -141,7 +141,7 @@ package struct MergeRun {
     }
   }
 
-  /// Packing must change nothing that anybody sees, nor what waits.
+  /// Packing must change neither what is visible nor what waits.
   private mutating func pack(_ index: Int) throws {
     let before = participants[index].device.workspace
     participants[index].device.packSessions()
@@ -164,7 +164,7 @@ package struct MergeRun {
     let bytes = SnapshotCodec.encode(before)
     do {
       if generator.chance(75) {
-        // Restored a second time, what nothing touched since goes through as it stands.
+        // If it is restored a second time, untouched parts are copied unchanged.
         try participants[index].device.restoreFromSnapshot()
         let again = SnapshotCodec.encodeParts(participants[index].device.workspace).bytes
         if again != bytes { try fail(index, "restoring", ["packed again it has other bytes"]) }
@@ -180,7 +180,7 @@ package struct MergeRun {
     try check(index, "restoring", touched: TouchedQueues())
   }
 
-  /// Everything is sent and delivered; then all devices must agree.
+  /// Sends and delivers everything; then all devices must agree.
   private mutating func settle() throws {
     for index in participants.indices { send(from: index) }
     while !network.isIdle {
@@ -235,11 +235,11 @@ package struct MergeRun {
 }
 
 extension Command {
-  /// Sending the same again answers where it waits and changes nothing.
+  /// Sending the same again reports the place of the message and changes nothing.
   fileprivate var isSend: Bool {
     if case .send = self { true } else { false }
   }
 
-  /// Whether it can be taken back: what the host reports and what a person decides about it cannot.
+  /// Whether it can be undone: reports of the host, and users' decisions about them, cannot.
   fileprivate var isUndoable: Bool { undoLabel != nil }
 }

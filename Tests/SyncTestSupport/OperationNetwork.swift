@@ -65,13 +65,13 @@ package struct OperationNetwork {
     return inFlight.remove(at: generator.below(inFlight.count))
   }
 
-  /// Puts everything that was lost under way again.
+  /// Sends everything again that was lost.
   package mutating func repeatLost() {
     inFlight.append(contentsOf: lost)
     lost.removeAll()
   }
 
-  /// A run may arrive whole, in two pieces, or whole with a piece of it besides.
+  /// A run may arrive whole, in two pieces, or whole with an additional piece of it.
   private func cut(
     _ operation: Operation, using generator: inout SeededGenerator
   ) -> [Operation] {

@@ -1,6 +1,6 @@
 /// Enumerates orders of delivery for exhaustive tests.
 package enum Permutations {
-  /// The factorial, or nil where it passes `limit`.
+  /// The factorial, or nil if it exceeds `limit`.
   package static func count(_ items: Int, limit: Int) -> Int? {
     var product = 1
     for factor in 1..<max(items + 1, 2) {
@@ -44,7 +44,7 @@ package enum Permutations {
     return found
   }
 
-  /// How many interleavings there are, or nil where it passes `limit`.
+  /// The number of interleavings, or nil if it exceeds `limit`.
   package static func interleavingCount(of sizes: [Int], limit: Int) -> Int? {
     var total = 0
     var product = 1

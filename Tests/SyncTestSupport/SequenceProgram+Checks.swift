@@ -46,7 +46,7 @@ extension SequenceProgram {
     else { throw fail("the neighbours before \(id) are wrong") }
   }
 
-  /// The list without text: order, visibility, and what is asked by index and by number.
+  /// The list without text: its order, its visibility, and queries by index and by number.
   private func checkList(of index: Int, _ order: [OperationID]) throws(Failure) {
     let (list, model) = (replicas[index].list, replicas[index].model)
     do {

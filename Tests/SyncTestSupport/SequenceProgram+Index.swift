@@ -8,7 +8,7 @@ extension SequenceProgram {
     order(of: index).filter(replicas[index].model.isVisible)
   }
 
-  /// The left origin is the visible unit before, the right one whatever stands behind that.
+  /// The left origin is the visible unit before; the right one is whatever follows it.
   mutating func insertByIndex(on index: Int) throws(Failure) {
     let visible = visible(on: index)
     let length = 1 + next(3)
@@ -35,7 +35,7 @@ extension SequenceProgram {
     publish([edit], by: index)
   }
 
-  /// What was inserted last can be taken back.
+  /// The latest insertion can be undone.
   private func checkTruncation(
     of list: RunSequence, to before: RunSequence
   ) throws(Failure) {

@@ -2,10 +2,10 @@ import QueueModel
 import QueueOracle
 import SequenceCRDT
 
-/// Several replicas of one text that edit, receive in any order, go through a snapshot and are
-/// copied, as the decisions say; each is compared with the explicit tree.
+/// Several replicas of one text that edit, receive in any order, restore a snapshot and are copied,
+/// as the decisions say. Each is compared with the explicit tree.
 package struct SequenceProgram {
-  /// What went wrong, and at which step.
+  /// A fault, and its step.
   package struct Failure: Error, CustomStringConvertible {
     package var step: Int
     package var action: String
@@ -14,13 +14,13 @@ package struct SequenceProgram {
     package var description: String { "step \(step), \(action): \(reason)" }
   }
 
-  /// How far a program goes.
+  /// The limits of a program.
   package struct Bounds {
     package var replicas = 3
-    /// No insertions of one's own from here on.
+    /// From here on, a replica makes no own insertions.
     package var unitsMax = 240
     package var longLength = 40
-    /// Every how many steps a replica is compared; the counts are at every one.
+    /// The number of steps between comparisons of a replica; the counts are compared at every step.
     package var interval = 1
 
     package init(
@@ -49,7 +49,7 @@ package struct SequenceProgram {
     var isKnown: [Bool] = []
   }
 
-  /// A value that was copied and must stay as it was.
+  /// A copied value that must not change.
   struct Copy {
     var text: TextContent
     var order: [OperationID]
@@ -65,7 +65,7 @@ package struct SequenceProgram {
   var copy: Copy?
   private var step = 0
   var action = "start"
-  /// How many edits were made, and how many insertions and deletions were refused as they must be.
+  /// The number of edits, and of insertions and deletions that were correctly refused.
   package private(set) var editCount = 0
   package private(set) var refusedCount = 0
 
@@ -77,7 +77,7 @@ package struct SequenceProgram {
     }
   }
 
-  /// Takes steps while there are decisions; then all replicas get everything and must agree.
+  /// Does steps while there are decisions; then all replicas get everything and must agree.
   package mutating func run() throws(Failure) {
     while let index = choices.choose(below: replicas.count),
       let kind = choices.choose(below: 16)
@@ -105,7 +105,7 @@ package struct SequenceProgram {
     }
   }
 
-  /// A decision, 0 where there are none left.
+  /// A decision; 0 if none is left.
   mutating func next(_ bound: Int) -> Int { choices.choose(below: bound) ?? 0 }
 
   func fail(_ reason: String) -> Failure {
@@ -119,7 +119,7 @@ extension SequenceProgram {
     replicas[index].text.sequence.runs.flatMap { run in (0..<run.length).map(run.unitID(at:)) }
   }
 
-  /// An insertion between neighbours, mostly near the start, so that insertions meet.
+  /// An insertion between neighbours, usually near the start, so that insertions meet.
   private mutating func insert(on index: Int, length: Int, near: Bool) throws(Failure) {
     let order = order(of: index)
     guard order.count + length <= bounds.unitsMax else { return }
@@ -127,7 +127,7 @@ extension SequenceProgram {
     try insert(on: index, length: length, between: place - 1, place, order)
   }
 
-  /// Three times the same gap from the right: each one before the last one.
+  /// Inserts three times into the same gap from the right: each one before the last one.
   private mutating func typeBackwards(on index: Int) throws(Failure) {
     let place = next(order(of: index).count + 1)
     for _ in 0..<3 where replicas[index].model.count < bounds.unitsMax {
@@ -158,7 +158,7 @@ extension SequenceProgram {
     publish(pieces(of: edit), by: index)
   }
 
-  /// Scalars of one to four bytes, all different where they are few.
+  /// Scalars of one to four bytes, all different if they are few.
   mutating func text(_ length: Int) -> String {
     let first = next(4)
     var view = String.UnicodeScalarView()
@@ -278,7 +278,7 @@ extension SequenceProgram {
     }
   }
 
-  /// What cannot be done must be refused, and nothing may change.
+  /// An impossible edit must be refused, and must change nothing.
   private mutating func expectRefusal(of edit: Edit, on index: Int) throws(Failure) {
     refusedCount += 1
     let before = replicas[index].text.sequence.runs

@@ -2,7 +2,7 @@ package import QueueModel
 package import QueueOracle
 package import SequenceCRDT
 
-/// A text as the explicit tree with one character a node: what `TextContent` is compared with.
+/// A text as the explicit tree with one character in each node, to compare `TextContent` with.
 package struct SlowText {
   package private(set) var tree = SlowSequence()
   private var characters: [OperationID: Unicode.Scalar] = [:]
@@ -40,7 +40,7 @@ package struct SlowText {
     }
   }
 
-  /// The visible text, where `order` is the order of the tree.
+  /// The visible text, if `order` is the order of the tree.
   package func text(in order: [OperationID]) -> String {
     var view = String.UnicodeScalarView()
     for id in order where !hidden.contains(id) {

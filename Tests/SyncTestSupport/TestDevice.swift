@@ -9,7 +9,7 @@ package struct TestDevice: Sendable {
   /// Wall clock time for the next commands, in milliseconds since 1970.
   package var now: Int64
   package var queueSizeMax: Int
-  /// What is certain here while the device is apart from the others; nil while it is not.
+  /// What the device knows for certain while it is apart from the others; nil while it is not.
   package var apart: Apartness?
   /// The connection over which it hears of the others at once; nil while it is apart.
   package var connection: UInt64?
@@ -19,7 +19,7 @@ package struct TestDevice: Sendable {
   package private(set) var history = UndoHistory()
   private var clock = HybridClock()
 
-  /// A fresh device number `number`, from 1, that announced itself.
+  /// A new device with this number, from 1, that has announced itself.
   package init(
     _ number: UInt64, now: Int64 = TestDevice.startOfTime,
     queueSizeMax: Int = Limits.queueSizeDefault
@@ -46,7 +46,7 @@ package struct TestDevice: Sendable {
     return outcome
   }
 
-  /// Ends what is typed by an edition, as a pause does.
+  /// Ends typing with an edition, as a pause does.
   package mutating func endTyping() throws(QueueError) {
     var history = history
     _ = try author { workspace, context throws(QueueError) in
@@ -55,7 +55,7 @@ package struct TestDevice: Sendable {
     self.history = history
   }
 
-  /// Its program ends, and goes on with what it stored.
+  /// Its program ends, and continues with its stored data.
   package mutating func restart() throws {
     var entries: [UndoHistory.Entry] = []
     for entry in history.entries {
@@ -85,7 +85,7 @@ package struct TestDevice: Sendable {
     return outcome
   }
 
-  /// Takes operations from elsewhere.
+  /// Merges operations of others.
   @discardableResult
   package mutating func merge(
     _ operations: [Operation]
@@ -97,14 +97,14 @@ package struct TestDevice: Sendable {
     return outcome
   }
 
-  /// Goes through a snapshot; waiting operations come along separately, as they are stored.
+  /// Restores itself from a snapshot; waiting operations are stored separately.
   package mutating func restoreFromImage() throws(MergeError) {
     let pending = workspace.pendingOperations
     workspace = try Workspace(image: workspace.image())
     _ = try workspace.merge(pending)
   }
 
-  /// Goes through the bytes of a snapshot, as when a store is opened: sessions stay packed until
+  /// Restores itself from the bytes of a snapshot, like an opened store: sessions stay packed until
   /// something touches them.
   package mutating func restoreFromSnapshot() throws {
     let pending = workspace.pendingOperations
@@ -113,7 +113,7 @@ package struct TestDevice: Sendable {
     _ = try workspace.merge(pending)
   }
 
-  /// Packs what was touched, as a device does that nobody uses for a while.
+  /// Packs touched sessions, as an unused device does after a while.
   package mutating func packSessions() {
     SnapshotCodec.pack(&workspace)
   }
@@ -123,7 +123,7 @@ package struct TestDevice: Sendable {
 extension SessionID {
   /// The session of this name.
   ///
-  /// - Precondition: the name is a valid one.
+  /// - Precondition: the name is valid.
   package static func named(_ name: String) -> SessionID {
     do {
       return try SessionID(name)
@@ -141,12 +141,12 @@ extension MessageID {
 }
 
 extension Command {
-  /// Takes back the latest change.
+  /// Undoes the latest change.
   package static var undo: Command { .undo(change: nil, skip: false) }
-  /// Does the latest undone change again.
+  /// Redoes the latest undone change.
   package static var redo: Command { .redo(change: nil) }
 
-  /// A send without the parts a test does not care about.
+  /// A send without the parts that a test does not care about.
   package static func send(
     _ text: String, as number: UInt64, in session: String, _ priority: Priority = .normal,
     requeues: Bool = true
@@ -159,7 +159,7 @@ extension Command {
 }
 
 extension Workspace {
-  /// The texts of a session's queue in effective order; empty where the session is not.
+  /// The texts of a session's queue in effective order; empty if the session does not exist.
   package func contents(_ session: String) -> [String] {
     ((try? messageQueue(.named(session)))?.messages ?? []).map(\.content)
   }
@@ -169,7 +169,7 @@ extension Workspace {
     ((try? messageQueue(.named(session)))?.messages ?? []).map(\.id.low)
   }
 
-  /// What became of a message; nil where it is not known.
+  /// The status of a message; nil if it is unknown.
   package func status(_ number: UInt64) -> MessageStatus? {
     (try? message(.numbered(number)))?.status
   }

@@ -2,8 +2,8 @@ import Foundation
 
 /// How long exhaustive tests may take.
 package enum TestEffort {
-  /// Whether everything is to be enumerated (`COSPOOL_EXHAUSTIVE=1`, in a release build) instead of
-  /// what takes seconds.
+  /// Whether to enumerate everything (`COSPOOL_EXHAUSTIVE=1`, in a release build), instead of cases
+  /// that take seconds.
   package static let isExhaustive =
     ProcessInfo.processInfo.environment["COSPOOL_EXHAUSTIVE"] == "1"
 }

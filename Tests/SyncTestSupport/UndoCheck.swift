@@ -1,22 +1,23 @@
 package import QueueModel
 import SequenceCRDT
 
-/// Takes a command back and does it again where nobody else acted in between: the views must be
-/// exactly those from before, and from after. The time at which a thread was queued does not come back,
-/// and a session that was paused so that nothing starts is paused.
+/// Undoes a command and redoes it, without commands of others in between: the views must equal
+/// exactly those from before and from after. Two differences are allowed: the time at which a
+/// thread was queued does not return, and a session that was paused so that nothing starts stays
+/// paused.
 package enum UndoCheck {
-  /// What is wrong, in words; empty where nothing is.
+  /// The differences, in words; empty if there are none.
   ///
   /// - Parameters:
   ///   - before: the device before the command.
-  ///   - after: the device behind it.
+  ///   - after: the device after it.
   package static func differences(
     of outcome: CommandOutcome, from before: TestDevice, to after: TestDevice
   ) -> [String] {
     let (typed, open) = (before.history.openTyping, after.history.openTyping)
-    // A stretch of typing goes on, and its edition comes with its latest change.
+    // A stretch of typing continues, and its edition comes with its latest change.
     if typed != nil, typed?.seen == open?.seen { return [] }
-    // What was typed before the command, and by it, is ended by an edition of its own.
+    // Text that was typed before the command, or by it, is ended by its own edition.
     var (before, after) = (before, after)
     do {
       try before.endTyping()
@@ -31,7 +32,7 @@ package enum UndoCheck {
     guard outcome.change != nil else {
       return showsNothing ? [] : ["nothing says how to take it back"]
     }
-    // Typing goes on with the change before it.
+    // Typing continues with the change before it.
     guard
       after.history.undoCount > before.history.undoCount
         || after.history.undoCount == Limits.undoGroupsMax
@@ -51,7 +52,7 @@ package enum UndoCheck {
         paused.formUnion(result.paused)
         details += starts(from: start, to: device.workspace).map { "\(what): \($0)" }
       } catch QueueError.notUndoable(let label, let obstacle) {
-        // Of a message without text nothing is left once it is cancelled.
+        // Nothing is left of a message without text once it is cancelled.
         return obstacle.code == "overtaken" && !showsNothing && label.text != ""
           ? details + ["\(what) of \(label): \(obstacle)"] : details
       } catch {
@@ -59,14 +60,14 @@ package enum UndoCheck {
       }
       var shown = View(device.workspace, known: before.workspace, ignoringPauseOf: paused)
       let expected = View(wanted, known: before.workspace, ignoringPauseOf: paused)
-      // A session that holds what others did stays, though the change added it or brought it back.
+      // A session with changes of others stays, even if the command added or restored it.
       if command == .undo { shown.leaveOut(sessionsBesides: expected, known: before.workspace) }
       if shown != expected { details.append("\(what): \(shown), not \(expected)") }
     }
     return details
   }
 
-  /// What could start after an undo that could not before, in sessions with a host.
+  /// The messages that could start after an undo and not before, in sessions with a host.
   private static func starts(from before: Workspace, to after: Workspace) -> [String] {
     after.sessions().filter { $0.host != nil }.compactMap { session in
       guard let (message, _) = after.startable(in: session.id),
@@ -76,7 +77,7 @@ package enum UndoCheck {
     }
   }
 
-  /// What a person sees, without the cancelled messages that were not there before.
+  /// What a user sees, without cancelled messages that did not exist before.
   package struct View: Equatable {
     var threads: [ThreadView]
     var sessions: [SessionView]
@@ -104,7 +105,7 @@ package enum UndoCheck {
       for index in cancelled.indices { View.sortVersions(of: &cancelled[index]) }
     }
 
-    /// A version that comes back stands behind others of its time.
+    /// A restored version comes after others of its time.
     private static func sortVersions(of messages: inout [MessageView]) {
       for index in messages.indices where messages[index].isMerged {
         messages[index].versions.sort {
@@ -113,8 +114,8 @@ package enum UndoCheck {
       }
     }
 
-    /// Leaves out the sessions that another view does not show, in which nothing waits but what was there
-    /// before, in a session that was deleted.
+    /// Leaves out the sessions that another view does not show, if nothing waits in them that did
+    /// not wait before in a deleted session.
     fileprivate mutating func leaveOut(sessionsBesides other: View, known workspace: Workspace) {
       let known = Set(other.sessions.map(\.id))
       for index in sessions.indices.reversed()

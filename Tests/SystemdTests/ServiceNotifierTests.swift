@@ -15,7 +15,7 @@ import Testing
         notifier.send("READY=1\nSTATUS=listening")
         #expect(try await manager.message() == "READY=1\nSTATUS=listening")
         manager.close()
-        // Nobody listens any more.
+        // The other end of the socket is closed.
         notifier.send("STOPPING=1")
       }
     }
@@ -89,7 +89,7 @@ import Testing
       try #require(code == 0)
     }
 
-    /// The next one; waits for it, on a thread of its own: those of the tests are few.
+    /// Waits for the next message, on a thread of its own because the tests have few threads.
     func message() async throws -> String {
       let bytes = await withCheckedContinuation { continuation in
         Thread.detachNewThread {

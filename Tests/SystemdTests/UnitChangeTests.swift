@@ -24,12 +24,12 @@ import Testing
     #expect(change.takeBack.isEmpty)
     #expect(change.bringBack.last?.words == ["restart", "a.service"])
     let text = change.failure("no.", wrote: "why", problem: nil, command: "c")
-    #expect(text.contains("What it wrote:\nwhy\n") && text.contains("as it was before"))
+    #expect(text.contains("Its output:\nwhy\n") && text.contains("was restored"))
     let stuck = change.failure("no.", wrote: "why", problem: "full.", command: "c")
-    #expect(stuck.hasSuffix("full.\nRemove it: c uninstall") && !stuck.contains("as it was"))
-    // A package's ran before.
+    #expect(stuck.hasSuffix("full.\nRemove it: c uninstall") && !stuck.contains("was restored"))
+    // A package's service ran before.
     let package = self.change(wasThere: false, isOn: true)
     #expect(
-      package.failure("no.", wrote: nil, problem: nil, command: "c").contains("as it was before"))
+      package.failure("no.", wrote: nil, problem: nil, command: "c").contains("was restored"))
   }
 }

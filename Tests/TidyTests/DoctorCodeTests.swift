@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every fault that the doctors know is planted by a test: the codes of the sources stand in the tests.
+/// A test provokes every fault that the doctors know: the tests contain the codes of the sources.
 @Suite struct DoctorCodeTests {
   private static let sources = [
     "Client/SyncCommand/Doctor", "Server/SyncServer/Doctor", "Protocol/HealthChecks",
@@ -11,7 +11,7 @@ import Testing
     "Tests/HealthChecksTests",
   ]
 
-  /// Codes of what is called a warning or an error.
+  /// Codes of findings that are warnings or errors.
   private static func codes() throws -> Set<String> {
     var codes: Set<String> = []
     for file in sources.flatMap(Repository.files) where file.hasSuffix(".swift") {

@@ -1,13 +1,13 @@
 import Foundation
 import Testing
 
-/// A document whose rows each name a number, the tests that hold it, and in the last cell what is left: `–`, or
-/// `accepted: ` with the reason.
+/// A document whose rows each have a number, the tests that show it, and in the last cell the
+/// remaining risk: `–`, or `accepted: ` with the reason.
 struct EvidenceTable {
   var document: String
-  /// What stands before the number, as `S-`.
+  /// The text before the number, such as `S-`.
   var prefix: String
-  /// How many cells a row has; the last two are the tests and what is left.
+  /// The number of cells of a row; the last two are the tests and the remaining risk.
   var cells: Int
 
   /// The rows of each section, in the order of the document.
@@ -27,9 +27,10 @@ struct EvidenceTable {
     return Int(first.dropFirst(prefix.count))
   }
 
-  /// What is wrong with a row; nil if nothing is.
+  /// The fault of a row; nil if there is none.
   ///
-  /// - Parameter tests: the tests that exist, by `Suite.test`, and the checks of the page, by `page: name`.
+  /// - Parameter tests: the tests that exist, by `Suite.test`, and the checks of the page, by
+  ///   `page: name`.
   func fault(of row: [String], tests: Set<String>) -> String? {
     guard row.count == cells else { return "\(row[0]) has \(row.count) cells, not \(cells)" }
     let named = Markdown.codeWords(row[cells - 2]).filter {
@@ -56,7 +57,7 @@ struct EvidenceTable {
     }
   }
 
-  /// Records what is wrong with the rows of the document.
+  /// Reports the faults of the document's rows.
   func check() throws {
     let tests = Set(try RequirementTests.functions().keys).union(try EvidenceTable.pageChecks())
     for row in try sections().joined() {

@@ -1,14 +1,15 @@
 import Foundation
 import Testing
 
-/// INTENT.md names only tests that exist, says why where none is named, and its numbers ascend within each section.
+/// INTENT.md names only tests that exist, gives a reason if it names none, and its numbers ascend
+/// within each section.
 @Suite struct IntentTests {
   static let table = EvidenceTable(document: "Tests/INTENT.md", prefix: "I-", cells: 5)
-  /// The numbers of each section, as the document says them.
+  /// The numbers of each section, as in the document.
   static let ranges = [1...49, 50...99, 100...149, 150...199, 200...249]
 
   @Test func numbersAscendWithinTheirSection() throws {
-    // The first is what stands above the sections.
+    // The first part precedes the sections.
     let sections = try Self.table.sections().dropFirst()
     #expect(sections.count == Self.ranges.count)
     for (section, range) in zip(sections, Self.ranges) {

@@ -1,6 +1,7 @@
 import Testing
 
-/// Bugs that `Tests/Scripts/mutants.sh` plants (`Tests/Mutants`) have their places in the sources.
+/// The bugs that `Tests/Scripts/mutants.sh` plants (`Tests/Mutants`) have their places in the
+/// sources.
 @Suite struct MutantTests {
   @Test func everyMutantHasItsPlaceOnce() throws {
     let mutants = Repository.files(in: "Tests/Mutants").filter { $0.hasSuffix(".mutant") }

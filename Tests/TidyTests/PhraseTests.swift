@@ -6,17 +6,17 @@ import Testing
   /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
   /// ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 308, "nobody knows": 22, "nobody can": 24, "of which nobody": 6,
+    "nobody": 193, "nobody knows": 11, "nobody can": 14, "of which nobody": 3,
     "as long as nobody": 1,
-    "is told": 130, "are told": 28, "was told": 53, "be told": 21, "tells of": 6,
-    "asks leave": 6, "asks for leave": 5, "ask for leave": 6, "leave is": 1,
-    "stands still": 13, "stand still": 1, "stands there": 19, "what stands": 57, "what lies": 7,
-    "what is over": 4, "that are over": 4, "what became of": 41, "is harmless": 2,
-    "let in": 18, "lets in": 4, "goes on without": 8, "gives back": 2, "is due": 20, "stays so": 2,
-    "where nothing": 46, "where nobody": 25, "where somebody": 5, "where none": 35,
-    "where it is not": 24, "where it does not": 13, "where there is": 50, "where there are": 12,
-    "where one is": 3, "where that is": 20, "takes no": 11, "is no json": 1, "is no uuid": 0,
-    "it is said": 2, "anew": 75,
+    "is told": 49, "are told": 6, "was told": 17, "be told": 13, "tells of": 3,
+    "asks leave": 4, "asks for leave": 2, "ask for leave": 0, "leave is": 1,
+    "stands still": 9, "stand still": 1, "stands there": 16, "what stands": 29, "what lies": 4,
+    "what is over": 2, "that are over": 4, "what became of": 18, "is harmless": 1,
+    "let in": 13, "lets in": 1, "goes on without": 4, "gives back": 0, "is due": 18, "stays so": 2,
+    "where nothing": 31, "where nobody": 15, "where somebody": 1, "where none": 25,
+    "where it is not": 18, "where it does not": 8, "where there is": 38, "where there are": 9,
+    "where one is": 1, "where that is": 13, "takes no": 8, "is no json": 1, "is no uuid": 0,
+    "it is said": 2, "anew": 33,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {

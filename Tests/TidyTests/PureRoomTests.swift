@@ -1,7 +1,7 @@
 import Testing
 
-/// What keeps the rooms that are to run in a browser fit for it, where `Int` has 32 bits and types are not
-/// looked at while the program runs.
+/// Keeps the rooms that will run in a browser fit for it: there, `Int` has 32 bits, and types are
+/// not examined while the program runs.
 @Suite struct PureRoomTests {
   private static let rooms: Set<String> = [
     "Sources/SequenceCRDT", "Sources/QueueModel", "Protocol/DeltaCodec", "Protocol/WireProtocol",
@@ -18,7 +18,7 @@ import Testing
     #expect(try occurrences(of: /\bAny(?:Sequence|Collection|Iterator|Hashable)\b/) == [])
   }
 
-  /// A sequence number may be 2^31, which is more than 32 bits with a sign hold.
+  /// A sequence number may be 2^31, which does not fit 32 bits with a sign.
   @Test func sequenceNumbersAreNoIndexes() throws {
     #expect(try occurrences(of: /\bInt\(Limits\.sequenceMax/) == [])
     #expect(try occurrences(of: /\bInt\([a-z.]*\b(?:seq|milliseconds)\)/) == [])

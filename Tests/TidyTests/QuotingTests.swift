@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// What a program shows to be typed goes through `Shell.quoted`: names come from other devices, and whoever pastes the
-/// command must not run what stands in one.
+/// Commands that a program shows for typing use `Shell.quoted`: names come from other devices, and
+/// pasting a command must not run its names.
 @Suite struct QuotingTests {
-  /// The words behind a program's name that make it a command, as the programs declare them.
+  /// The words after a program's name that make a command, as the programs declare them.
   private static func commandWords() throws -> Set<String> {
     var words: Set<String> = []
     for file in try Repository.swiftFiles() where !file.path.hasPrefix("Tests/") {
@@ -15,7 +15,7 @@ import Testing
 
   /// The interpolations within the commands of a text that are not quoted.
   static func unquoted(in text: String, words: Set<String>) -> [String] {
-    // A literal that goes on on the next line is one.
+    // A literal that continues on the next line is one.
     let joined = text.replacing(#/"\s*\+ "/#, with: "")
     var found: [String] = []
     for match in joined.matches(of: #/\bcospool(?:-server|-harness)? ([a-z-]+)|\bcospoold --/#)

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What the documents tell people to type exists. The subcommands and options are checked by
-/// EndToEndTests, which has the executables at hand.
+/// Commands in the documents exist. EndToEndTests, which have the executables, check the
+/// subcommands and options.
 @Suite struct ReadmeTests {
   static let documents = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md"]
 
@@ -47,7 +47,7 @@ import Testing
       var words = line.split(separator: " ").map(String.init)
       if words.first == "$" { words.removeFirst() }
       guard let first = words.first?.split(separator: "/").last, first.hasPrefix("cospool"),
-        // What a program says of itself is output, and runs nothing.
+        // A program's name before a colon is output, and runs nothing.
         !first.hasSuffix(":")
       else { continue }
       #expect(products.contains(String(first)), "\(document) runs \(first)")

@@ -8,7 +8,7 @@ struct Repository {
   /// The folders that hold Swift files.
   static let codeFolders = ["Sources", "Protocol", "Server", "Client", "Tests"]
 
-  /// Folders that are no rooms, and why they exist.
+  /// Folders that are not rooms, and the reasons for them.
   static let foldersWithoutRoom = [
     "Client/Packaging",  // what packages of the device bring besides the executables
     "Client/WebPage",  // the page's files, which the daemon has in a table
@@ -22,7 +22,7 @@ struct Repository {
     "Tests/Scripts",  // what the Makefile runs
   ]
 
-  /// Everything that may stand at the top.
+  /// Everything that may be at the top level.
   static let topLevel: Set<String> = [
     ".ci", ".git", ".gitignore", ".swift-format", "ARCHITECTURE.md", "CHANGELOG.md", "Client",
     "LICENSE", "Makefile", "Package.resolved", "Package.swift", "Protocol", "README.md", "Server",
@@ -33,7 +33,7 @@ struct Repository {
     try String(contentsOf: root.appending(path: path), encoding: .utf8)
   }
 
-  /// Paths below `folder`, relative to the root, sorted; hidden ones left out.
+  /// Paths below `folder`, relative to the root, sorted; without hidden ones.
   static func files(in folder: String) -> [String] {
     let base = root.appending(path: folder)
     guard let walker = FileManager.default.enumerator(atPath: base.path(percentEncoded: false))
@@ -45,7 +45,7 @@ struct Repository {
       .sorted()
   }
 
-  /// The names of what stands directly in `folder`, hidden ones left out.
+  /// The names directly in `folder`, without hidden ones.
   static func entries(of folder: String) throws -> [String] {
     try FileManager.default
       .contentsOfDirectory(atPath: root.appending(path: folder).path(percentEncoded: false))

@@ -28,7 +28,7 @@ import Testing
     /// `cospool …` words.
     var commands: [String]
 
-    /// nil for what is no requirement's row.
+    /// nil if it is not a requirement's row.
     init?(_ cells: [String]) {
       guard cells.count == 4, cells[0].wholeMatch(of: #/(S[0-4]|C|N)-\d+/#) != nil else {
         return nil
@@ -42,7 +42,7 @@ import Testing
       commands = words.filter { $0.hasPrefix("cospool") }
     }
 
-    /// Why nothing shows it: a decision, or nothing is built yet.
+    /// Whether it is open because nothing is built yet, or decided.
     var isOpen: Bool { shown.contains("later: ") }
     var isDecided: Bool { shown.hasPrefix("decided: ") }
   }
@@ -72,8 +72,8 @@ import Testing
     return functions
   }
 
-  /// The test functions of a file. A comment belongs to the function that follows it, or that it
-  /// stands in; what stands above the first function belongs to it as well.
+  /// The test functions of a file. A comment belongs to the function after it or around it;
+  /// comments above the first function also belong to that.
   static func functions(in text: String) -> [Function] {
     var functions: [Function] = []
     var suite = ""
@@ -86,7 +86,7 @@ import Testing
         if isAboveFunction {
           comments.formUnion(numbers)
         } else if !functions.isEmpty {
-          // Inside of a body, or above the next function: of use to both.
+          // Inside a body, or above the next function: it counts for both.
           functions[functions.count - 1].numbers.formUnion(numbers)
           comments.formUnion(numbers)
         }
@@ -115,7 +115,7 @@ import Testing
 
   /// The requirement numbers in a comment; `S2-63 to S2-65` names three.
   static func numbers(in comment: String) -> Set<String> {
-    // Most comments have none, and patterns cost much more than a look.
+    // Most comments have none, and patterns cost much more than this check.
     guard comment.utf8.contains(UInt8(ascii: "-")) else { return [] }
     var numbers = Set(comment.matches(of: #/\b(?:S[0-4]|C|N)-\d+\b/#).map { String($0.output) })
     for range in comment.matches(of: #/\b(S[0-4]|C|N)-(\d+) to (S[0-4]|C|N)-(\d+)\b/#) {

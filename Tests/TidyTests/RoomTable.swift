@@ -1,7 +1,7 @@
-/// The law: what each room may import. ARCHITECTURE.md shows this table.
+/// The rule: what each room may import. ARCHITECTURE.md shows this table.
 ///
-/// A room may import the rooms named here, the modules of its foreign products, and what
-/// `system` names. Nothing else; the direction of the arrows is the design.
+/// A room may import the rooms named here, the modules of its foreign products, and those in
+/// `system`. Nothing else is allowed; the direction of the arrows is the design.
 struct RoomRule: Equatable {
   var name: String
   var folder: String
@@ -127,7 +127,7 @@ enum RoomTable {
       foreign: ["ArgumentParser"], system: platform),
   ]
 
-  /// Modules that tests may import besides the rooms and products Package.swift gives them.
+  /// Modules that tests may import in addition to the rooms and products of Package.swift.
   static let testSystem = platform.union(["Testing"])
 
   /// The only file that may import CZlib is in this room.

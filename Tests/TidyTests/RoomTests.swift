@@ -17,7 +17,8 @@ import Testing
     }
   }
 
-  /// Targets have one name in a whole graph of packages, and `make consumer` has two packages in one.
+  /// Targets have unique names in a whole graph of packages, and `make consumer` has two packages
+  /// in one.
   @Test func theAppOutsideHasATargetOfItsOwn() throws {
     let text = try Repository.text("Tests/Consumer/Package.swift")
     let name = try #require(text.firstMatch(of: #/Target\(\s+name: "([^"]+)"/#)?.1)
@@ -54,7 +55,7 @@ import Testing
 
   @Test func everyRoomHasItsTests() throws {
     let tests = Set(try PackageManifest.rooms().filter(\.isTest).map(\.name))
-    // The oracle is what the tests of other rooms compare with.
+    // Tests of other rooms compare with the oracle.
     let testedByOthers: Set = ["SyncServerCommand", "CZlib", "QueueOracle"]
     for rule in RoomTable.rules where !testedByOthers.contains(rule.name) {
       #expect(tests.contains(rule.name + "Tests"), "\(rule.name) has no tests")

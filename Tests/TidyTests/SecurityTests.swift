@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// SECURITY.md has a row for every finding, names only tests that exist, and says why where something
-/// is left as a risk.
+/// SECURITY.md has a row for every finding, names only tests that exist, and gives a reason for
+/// every remaining risk.
 @Suite struct SecurityTests {
   static let table = EvidenceTable(document: "Tests/SECURITY.md", prefix: "S-", cells: 4)
-  /// How many findings there are.
+  /// The number of findings.
   static let count = 45
 
   @Test func everyFindingHasOneRow() throws {
@@ -13,7 +13,7 @@ import Testing
     #expect(numbers == (1...Self.count).map { $0 })
   }
 
-  /// The threat model names every risk that is left, in plain words, and the README links to it.
+  /// The threat model names every remaining risk in plain words, and the README links to it.
   @Test func theThreatModelNamesEveryRiskThatIsLeft() throws {
     let rows = try Self.table.sections().joined()
     let left = rows.filter { $0.last?.hasPrefix("accepted: ") == true }

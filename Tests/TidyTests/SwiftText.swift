@@ -1,8 +1,8 @@
-/// Blanks out what is not code: enough of Swift's lexical rules to count braces safely.
+/// Blanks out everything that is not code: enough of Swift's lexical rules to count braces safely.
 ///
-/// Knows line and nested block comments, strings of one and of several lines, raw strings, and
-/// interpolations (whose code is blanked with the string around it), and extended regex literals.
-/// Bare `/regex/` literals are not known; the project does not use them.
+/// It knows line comments and nested block comments, strings of one and of several lines, raw
+/// strings, interpolations (whose code is blanked with the string around it), and extended regex
+/// literals. It does not know bare `/regex/` literals; the project does not use them.
 enum SwiftText {
   /// The text with the same lines, and spaces in place of comments and string contents.
   static func blanked(_ text: String) -> String {
@@ -31,7 +31,7 @@ enum SwiftText {
     var code: [UInt8] = []
     var literals: [String] = []
     var comments: [String] = []
-    /// How many string literals stand around the current position.
+    /// The number of string literals around the current position.
     var depth = 0
 
     init(_ bytes: [UInt8]) {
@@ -66,7 +66,7 @@ enum SwiftText {
       }
     }
 
-    /// Reads code to the end, or behind the parenthesis that closes an interpolation.
+    /// Reads code to the end, or to after the parenthesis that closes an interpolation.
     mutating func scanCode(untilParenthesis: Bool) {
       var open = 0
       while let here = byte() {
@@ -87,7 +87,7 @@ enum SwiftText {
       }
     }
 
-    /// How many `#` stand here directly before `mark`; nil where something else follows.
+    /// The number of `#` directly before `mark`; nil if something else follows.
     func hashesBefore(_ mark: UInt8) -> Int? {
       var count = 0
       while byte(count) == hash { count += 1 }

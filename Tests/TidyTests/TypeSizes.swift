@@ -6,11 +6,11 @@ struct TypeSizes {
     var type: String
   }
 
-  /// Lines of the declaration and all extensions, blank ones and comments left out.
+  /// Lines of the declaration and all extensions, without blank lines and comments.
   private(set) var lines: [Name: Int] = [:]
   private(set) var stored: [Name: Int] = [:]
 
-  /// Counts what stands in a file.
+  /// Counts the types of a file.
   ///
   /// - Parameter code: Swift text without comments and string contents (`SwiftText.blanked`).
   mutating func add(_ code: String, of room: String) {
@@ -40,8 +40,8 @@ struct TypeSizes {
     return words[index + 1].split(separator: ".").first.map(String.init)
   }
 
-  /// Whether a line of a type's own declares a stored property; one that is computed has its body on
-  /// the same line or begins it there.
+  /// Whether a line declares a stored property of the type itself. A computed one has its body on
+  /// the same line, or begins it there.
   private static func isStored(_ words: [Substring], _ line: Substring) -> Bool {
     guard words.contains("var") || words.contains("let"), !words.contains("static"),
       !words.contains("func"), !words.contains("case")

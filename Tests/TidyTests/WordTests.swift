@@ -1,7 +1,7 @@
 import Testing
 
-/// Words that must not stand in the project. They are put together here, so that this file does
-/// not hold them itself.
+/// Words that the project must not contain. They are assembled here, so that this file does not
+/// contain them itself.
 @Suite struct WordTests {
   @Test func nothingForcesTry() throws {
     for file in try Repository.swiftFiles() {
@@ -54,7 +54,7 @@ import Testing
     }
   }
 
-  /// Names that the field has a word for, which stands in their place now.
+  /// Replaced names, with the standard word that is used now.
   private static let replacedNames = [
     "ArrivalGate", "AskBook", "AttachmentKeeper", "BatchNews", "BlobShelf", "CertificateKeeper",
     "ChannelCensus", "Defect", "Hindrance", "House", "LabelBook", "LiveSeats", "LiveStatusBook",

@@ -5,11 +5,11 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// What a bad line, a bad disk or a bad peer can do to every vector.
+/// Damages every vector as a bad line, a bad disk or a bad peer can.
 struct DamageTests {
   private static let packedFiles = ["deltas.json", "snapshots.json"]
 
-  /// What damaged bytes were taken for.
+  /// How a decoder read damaged bytes.
   private enum Outcome: Hashable {
     case refused(WireError.Code)
     case operations([Single])
@@ -64,7 +64,7 @@ struct DamageTests {
     }
   }
 
-  /// Frames have no checksum of their own: their damage shows as an error or as another value.
+  /// Frames have no checksum of their own: a damaged frame shows as an error or as another value.
   @Test func damagedFramesAreRefusedOrReadAsOthers() throws {
     for vector in try VectorFile.allBytes(["frames.json"]) {
       let whole = read(vector.bytes, "frames.json")
@@ -79,7 +79,8 @@ struct DamageTests {
     }
   }
 
-  /// Bodies without their checksum: never a trap, and never the same value from other bytes.
+  /// Bodies without their checksum: damage never traps, and never yields the same value from other
+  /// bytes.
   @Test func damagedBodiesAreRefusedOrReadAsOthers() throws {
     for vector in try VectorFile.read("deltas.json").vectors {
       let body = try #require(vector.body.flatMap(Hex.decode))

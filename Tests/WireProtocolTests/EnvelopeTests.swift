@@ -20,7 +20,7 @@ struct EnvelopeTests {
     code { () throws(WireError) in _ = try envelope.unwrap(bytes) }
   }
 
-  /// An envelope around any body, with a right checksum.
+  /// An envelope around any body, with a correct checksum.
   private func seal(_ inside: [UInt8], deflated: Bool) -> [UInt8] {
     let seed = deflated ? PresetDictionary.standard.checksumBytes : []
     var writer = ByteWriter()
@@ -87,7 +87,7 @@ struct EnvelopeTests {
     #expect(unwrap([]) == .truncated)
     #expect(unwrap([0xC2]) == .truncated)
     #expect(unwrap([0xC2, 0, 0]) == .wrongChecksum)
-    // 257 and 258 bytes are lengths that no envelope has.
+    // No envelope is 257 or 258 bytes long.
     for count in 257...258 {
       #expect(unwrap([0xC2] + Array(repeating: 0, count: count - 1)) == .truncated)
     }
@@ -109,18 +109,18 @@ struct EnvelopeTests {
       Zlib.deflate(
         Array(repeating: 0, count: 20 << 20), dictionary: PresetDictionary.standard.bytes))
     #expect(zeros.count < 25_000)
-    // Absolute: 20 MiB said, and 16 MiB said of a stream that holds 20.
+    // The absolute limit: one stream claims 20 MiB; another claims 16 MiB and holds 20.
     #expect(unwrap(seal([0xC3] + number(20 << 20) + zeros, deflated: true)) == .limitExceeded)
     let most = WireLimits.inflateBytesMax
     #expect(unwrap(seal([0xC3] + number(most) + zeros, deflated: true)) == .inflateFailed)
     #expect(unwrap(seal([0xC3] + number(most + 1) + zeros, deflated: true)) == .limitExceeded)
-    // Ratio: a thousand for each stored byte is the end.
+    // The ratio: a thousand bytes for each stored byte is the limit.
     let ratio = WireLimits.inflateRatioMax
     let short = Array(zeros.prefix(100))
     #expect(
       unwrap(seal([0xC3] + number(100 * ratio + 1) + short, deflated: true)) == .limitExceeded)
     #expect(unwrap(seal([0xC3] + number(100 * ratio) + short, deflated: true)) == .inflateFailed)
-    // Raw bodies have the same absolute limit.
+    // The absolute limit holds for raw bodies as well.
     let long = Array(repeating: UInt8(0), count: most)
     #expect(unwrap(seal([0xC2] + long, deflated: false)) == nil)
     #expect(unwrap(seal([0xC2] + long + [0], deflated: false)) == .limitExceeded)

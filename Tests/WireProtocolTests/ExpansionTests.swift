@@ -8,8 +8,9 @@
   @testable import SequenceCRDT
   @testable import WireProtocol
 
-  /// A few bytes that stand for millions of things. Each case runs in a process of its own that can
-  /// take only so much more memory: what reserves before it checks ends the process.
+  /// A few bytes that stand for millions of items. Each case runs in a process of its own whose
+  /// memory may grow only by a fixed amount: code that reserves memory before it checks ends the
+  /// process.
   struct ExpansionTests {
     @Test func deltasOfAFewBytesTakeNoMemory() async {
       await #expect(processExitsWith: .success) {
@@ -23,7 +24,8 @@
       }
     }
 
-    /// A thousand compressed bytes that stand for a million placements, or rows of one character.
+    /// A thousand compressed bytes that stand for a million placements, or for rows of one
+    /// character.
     @Test func compressedOperationsTakeNoMemoryBeyondTheirLimit() async {
       await #expect(processExitsWith: .success) {
         let bombs = Bombs.compressed
@@ -38,7 +40,7 @@
       }
     }
 
-    /// Deletions are one row however many they are, so the largest that is allowed is taken.
+    /// A deletion is one row whatever its length, so the largest allowed one is accepted.
     @Test func theLargestDeletionTakesNoMemory() async {
       await #expect(processExitsWith: .success) {
         var device = TestDevice(1)
@@ -70,7 +72,7 @@
       }
     }
 
-    /// 16 MiB of one byte in 16 KiB: inflated, because so much is allowed, and then refused.
+    /// 16 MiB of one byte in 16 KiB: inflated, because that much is allowed, and then refused.
     @Test func theLongestBodyThatMayInflateTakesItsLength() async {
       await #expect(processExitsWith: .success) {
         let bytes = try #require(
@@ -93,7 +95,7 @@
       }
     }
 
-    /// One text in which all was deleted: 262,144 scalars that take no bytes.
+    /// A text whose characters were all deleted: 262,144 scalars that take no bytes.
     @Test func aLongHiddenRunTakesAFewBytesAScalar() async {
       await #expect(processExitsWith: .success) {
         let bytes = try Bombs.snapshot(hiddenRuns: 1, of: 1 << 18)
@@ -122,7 +124,7 @@
       var bytes: [UInt8]
     }
 
-    /// One replica, first sequence number 1, rows together.
+    /// One replica, first sequence number 1, operations in rows.
     static let start: [UInt8] = [0x02, 1, 2, 3, 4, 5, 6, 7, 8]
 
     static func number(_ value: UInt64) -> [UInt8] {
@@ -157,7 +159,7 @@
           "operations in rows",
           start + [0xE1] + stamp + [2] + (0..<450_000).flatMap { _ in [0xC0, 0] as [UInt8] }
         ),
-        // insertText behind the last one, the letter "a" each.
+        // insertText behind the last one, the letter "a" each time.
         ("rows", start + [0x91, 2, 97] + (0..<450_000).flatMap { _ in [0x80, 97] as [UInt8] }),
       ]
       return bodies.compactMap { name, body in
@@ -191,7 +193,7 @@
         .map { envelope(promising: UInt64(body.count), $0) }
     }
 
-    /// An envelope of a delta with a right checksum.
+    /// An envelope of a delta, with a correct checksum.
     private static func envelope(promising length: UInt64, _ stream: [UInt8]) -> [UInt8] {
       var bytes = [0xC << 4 | Envelope.firstVersion << 1 | 1] + number(length) + stream
       let seed = PresetDictionary.standard.checksumBytes
@@ -218,7 +220,8 @@
       ]
     }
 
-    /// A workspace with one message that was added so often, each time with content that was deleted.
+    /// A workspace with one message that was added `count` times, each time with content that was
+    /// deleted.
     static func snapshot(hiddenRuns count: Int, of length: Int) throws -> [UInt8] {
       var image = try image()
       let replica = image.replicas[0].id
@@ -236,7 +239,7 @@
       return SnapshotCodec.encode(image)
     }
 
-    /// A workspace with so many slots in the thread queue that nobody stands at.
+    /// A workspace with `count` slots in the thread queue that no thread stands at.
     private static func snapshot(deadSlots count: Int) throws -> [UInt8] {
       var image = try image()
       image.threadSlots.append(
@@ -255,7 +258,7 @@
     }
   }
 
-  /// Lets this process take only so much more memory.
+  /// Lets this process take only a fixed amount of further memory.
   private enum MemoryFence {
     static func raise(megabytes: Int) {
       let pages = (try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8))?

@@ -91,7 +91,7 @@ struct FrameTests {
   }
 
   @Test func countsAreCheckedAgainstWhatFollows() {
-    // presence: 1,000 devices, of which none follows; one more is beyond the limit anyway.
+    // presence: announces 1,000 devices and ends; one device more is beyond the limit anyway.
     #expect(code([11, 0xE8, 0x07]) == .truncated)
     #expect(code([11, 0xE9, 0x07]) == .limitExceeded)
   }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import WireProtocol
 
-/// Requests about notifications and their answers as bytes.
+/// The bytes of requests about notifications, and of their answers.
 @Suite struct InboxRequestTests {
   private static let target = PushTargetID(high: 3, low: 4)
 
@@ -55,7 +55,7 @@ import Testing
     }
   }
 
-  /// A number means one request: what one kind reads, another leaves alone.
+  /// A number belongs to one kind of request: the other kinds do not read it.
   @Test func numbersAreOfOneRequestEach() throws {
     for request in InboxRequestTests.requests {
       #expect(try AuthorityRequest(request.request(id: 9)) == nil, "\(request)")
@@ -86,7 +86,7 @@ import Testing
       for length in whole.payload.indices {
         #expect(code(whole.kind, Array(whole.payload[..<length])) != nil)
       }
-      // Behind preferences a delay may stand.
+      // A delay may follow preferences.
       let more: [UInt8] = whole.kind == 11 ? [0, 0] : [0]
       #expect(code(whole.kind, whole.payload + more) == .trailingBytes)
     }
@@ -120,7 +120,7 @@ import Testing
     for role in [0, 4, 255] as [UInt8] {
       #expect(code(16, [role, 0]) == .malformed, "no such role")
     }
-    // The largest takes a whole frame, as near as its number goes.
+    // The largest echo fills a frame as nearly as its count allows.
     let largest = InboxRequest.echo(Array(repeating: 7, count: WireLimits.echoBytesMax))
     let frame = FrameCodec.encode(.request(largest.request(id: .max)))
     #expect(frame.count <= WireLimits.frameBytesMax && frame.count > WireLimits.frameBytesMax - 32)
@@ -132,7 +132,7 @@ import Testing
     }
   }
 
-  /// The standard delay has no bytes, so that equal preferences have equal ones.
+  /// The standard delay takes no bytes, so that equal preferences have equal bytes.
   @Test func thePersonsDelayIsThereWhereItIsNotTheStandard() throws {
     for seconds in [0, 1, 59, 61, WireLimits.personDelaySecondsMax] {
       let request = InboxRequest.setPreferences(

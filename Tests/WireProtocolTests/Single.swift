@@ -1,7 +1,7 @@
 import QueueModel
 import SequenceCRDT
 
-/// One unit of an operation, so that runs cut differently compare equal.
+/// One unit of an operation, so that runs that are cut differently compare equal.
 struct Single: Hashable {
   var operation: Operation
   var scalar: UInt32?

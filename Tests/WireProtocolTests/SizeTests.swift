@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// The sizes of the deltas that people make most, cold: the replica table is part of each.
+/// The sizes of the deltas that people make most often. Each includes its replica table.
 struct SizeTests {
   private static let session = SessionID.named("api-server")
 
@@ -47,7 +47,7 @@ struct SizeTests {
     for offset in [0, 50, 100] {
       var device = try SizeTests.device()
       let message = try device.workspace.messageQueue(SizeTests.session).messages[4]
-      // Typing is by letters; an edit is by words.
+      // Typing sends letters; an edit sends words.
       let outcome = try device.perform(.insertText(message.id, at: offset, text: "x"))
       #expect(outcome.operations.count == 1)
       #expect(try SizeTests.size("one character at \(offset)", outcome.operations) <= 20)
@@ -65,8 +65,9 @@ struct SizeTests {
     }
   }
 
-  /// Of a queue whose messages were sent minutes apart, and some of which were moved: the times of slots
-  /// take a small part of the snapshot, compared with the same state with one time for all.
+  /// The queue's messages were sent minutes apart, and some of them were moved. The times of their
+  /// slots take a small part of the snapshot, compared with the same state with one time for all
+  /// slots.
   @Test func timesTakeAtMostASeventhOfASnapshot() throws {
     var device = TestDevice(0x5EED_0123_4567_89AB, queueSizeMax: 300)
     var generator = SeededGenerator(seed: 5)
@@ -74,7 +75,7 @@ struct SizeTests {
     for number in 0..<200 {
       device.now += Int64(generator.below(600_000))
       let id = SizeTests.id(&generator)
-      // In any order, since no two prompts of a person are the same.
+      // The words are in random order, since no two prompts of a person are the same.
       let words = SizeTests.prompts[number % SizeTests.prompts.count].split(separator: " ")
       let prompt = words.shuffled(using: &generator).joined(separator: " ")
       try device.perform(

@@ -8,7 +8,7 @@ import Testing
 
 /// Envelopes of version 2, and snapshots in local files.
 struct SnapshotEnvelopeTests {
-  /// The specification word for word.
+  /// Follows the specification word for word.
   private func slowSum(_ bytes: [UInt8], dictionary: UInt32?) -> UInt64 {
     func taking(_ word: UInt64, into sum: UInt64) -> UInt64 {
       let product = (sum ^ word) &* 0x9E37_79B9_7F4A_7C15
@@ -37,7 +37,7 @@ struct SnapshotEnvelopeTests {
         StripedChecksum.sum(([1, 2, 3] + bytes)[3...], dictionary: nil)
           == slowSum(bytes, dictionary: nil))
     }
-    // A fixed value, so that both could not change together.
+    // A fixed value, so that the code and the slow version cannot change together unnoticed.
     #expect(
       StripedChecksum.sum(Array("123456789".utf8)[...], dictionary: nil) == 0x6d379abb1f53608d)
   }

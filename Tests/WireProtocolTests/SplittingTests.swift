@@ -49,7 +49,7 @@ struct SplittingTests {
     #expect(DeltaCodec.encode(decoded) == DeltaCodec.encode(operations))
   }
 
-  /// What a device made of each command, and the messages that each delta has a change of.
+  /// The messages that each delta changes.
   private func messages(in parts: [[UInt8]]) throws -> [[OperationID]] {
     try parts.map { part in
       try PackedDelta.unpack(part).compactMap { operation in
@@ -76,7 +76,7 @@ struct SplittingTests {
       send.attachments = files
       try device.perform(.send(send))
     }
-    // In one piece, as a device has them from elsewhere.
+    // As one list, the way a device has operations that came from elsewhere.
     let parts = PackedDelta.pack(device.made, bytesMax: 4_096)
     #expect(parts.count > 5 && parts.allSatisfy { $0.count <= 4_096 })
     let seen = try messages(in: parts)
@@ -104,7 +104,8 @@ struct SplittingTests {
     #expect(ends.allSatisfy { ($0 - 9) % 40 == 0 }, "\(ends)")
   }
 
-  /// An addition and the mark that says that more is to come are in one delta, whatever is cut.
+  /// An addition and the mark that more of it is to come are in one delta, wherever the delta is
+  /// cut.
   @Test func noAdditionComesWithoutItsMark() throws {
     var device = TestDevice(9)
     try device.perform(.send(noise(60_000, seed: 6), as: 1, in: "s"))
@@ -132,7 +133,7 @@ struct SplittingTests {
     #expect(DeltaCodec.encode(decoded) == DeltaCodec.encode([deletion]))
   }
 
-  /// A batch of placements, as many as `count`.
+  /// A batch of `count` placements.
   private func placements(_ count: Int) -> [QueueModel.Operation] {
     (0..<count).map { number in
       Operation(
@@ -171,7 +172,7 @@ struct SplittingTests {
   @Test func deltasEndAtTheirRows() throws {
     let most = WireLimits.deltaRowsMax
     func deletions(_ count: Int) -> [QueueModel.Operation] {
-      // Every second scalar: no row continues the one before.
+      // Every second scalar, so that no row continues the one before.
       (0..<count).map { number in
         Operation(
           id: id(1_000_000 + number),

@@ -2,7 +2,7 @@ import Testing
 import WireProtocol
 
 struct TransferPaceTests {
-  /// The largest file at the least pace, and a little slower.
+  /// The largest file at the lowest pace that is allowed, and a little below it.
   @Test(arguments: [(8_192, true), (8_000, false)])
   func aSlowWayCarriesALargeFile(bytesPerSecond: Int, arrives: Bool) {
     var pace = TransferPace(start: 5_000, graceMilliseconds: 10_000)

@@ -2,15 +2,15 @@ import Foundation
 
 /// One file of test vectors under `Protocol/TestVectors`.
 ///
-/// To write the files anew from the values in the tests: `COSPOOL_WRITE_VECTORS=1 swift test
-/// --filter VectorTests`, twice; the second run, without the variable, must pass.
+/// To write the files again from the values in the tests, run `COSPOOL_WRITE_VECTORS=1 swift test
+/// --filter VectorTests`, and then once more without the variable; the second run must pass.
 struct VectorFile: Codable {
   struct Vector: Codable {
     var name: String
     var description: String
-    /// The value in words, one line an operation.
+    /// The value in words, one line for each operation.
     var value: [String]
-    /// The uncompressed body, where there is an envelope.
+    /// The uncompressed body, if there is an envelope.
     var body: String?
     /// The bytes as sent.
     var bytes: String

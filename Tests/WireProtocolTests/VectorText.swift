@@ -2,7 +2,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// Values in words, for readers of the vectors: every field by name, ids as `replica:seq`.
+/// Values in words, for people who read the vectors: every field by name, ids as `replica:seq`.
 enum VectorText {
   static func describe(_ value: Any) -> String {
     // An empty array of anything can be cast to an array of bytes, so the type itself decides.

@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import WireProtocol
 
-/// What the vectors hold: a name, a description, and the value.
+/// The contents of the vectors: a name, a description, and the value.
 enum VectorValues {
   static let device = DeviceID(high: 0x0190_0000_0000_7000, low: 0x8000_0000_0000_00D1)
   static let workspace = WorkspaceID(high: 0x0190_0000_0000_7000, low: 0x8000_0000_0000_0057)
@@ -18,7 +18,7 @@ enum VectorValues {
 
   typealias Deltas = [(name: String, description: String, operations: [Operation])]
 
-  /// An operation of the first author, whose clock shows so many milliseconds more than the stamp says.
+  /// An operation of the first author, whose clock is this many milliseconds ahead of the stamp.
   static func operation(
     _ seq: UInt32, _ body: Operation.Body, clockAheadOfStamp ahead: Int64 = 0
   ) -> Operation {
@@ -162,7 +162,7 @@ enum VectorValues {
     ),
   ]
 
-  /// Typical sequences and the corners of the format.
+  /// Typical sequences, and the corner cases of the format.
   static let sequences: Deltas = [
     ("nothing", "No operation at all.", []),
     (
@@ -419,7 +419,7 @@ enum VectorValues {
     ("unknown", "A frame of the future that may be skipped.", .unknownOptional(type: 100)),
   ]
 
-  /// All operations of a small session of work on two devices, as a server would send them on.
+  /// All operations of a short session on two devices, as a server would send them on.
   static func sessionOfWork() throws -> Deltas.Element {
     (
       "session of work", "All that two devices did: columns with two replicas.",
@@ -427,13 +427,13 @@ enum VectorValues {
     )
   }
 
-  /// The state after a small session of work on two devices.
+  /// The state after a short session on two devices.
   static func image() throws -> WorkspaceImage {
     try devices().workspace.image()
   }
 
-  /// "Fix number 2" becomes "Fix the 2nd number", by the operations of version 0.1.0: later ones
-  /// find other edits for the same, and these bytes stay.
+  /// Turns "Fix number 2" into "Fix the 2nd number" with the operations of version 0.1.0. Later
+  /// versions find other edits for the same change, and these bytes must stay.
   private static let editOfNumberTwo = [
     Operation(
       id: OperationID(replica: bob, seq: 2),
@@ -458,7 +458,7 @@ enum VectorValues {
     }
     try phone.merge(laptop.made)
     try phone.merge(editOfNumberTwo)
-    // Nothing is paused; the command takes the time that the edit took.
+    // Nothing is paused, so the command changes nothing; it takes the time that the edit took.
     try phone.perform(.resume(api))
     try laptop.perform(.edit(.numbered(2), content: "fix number 2!", base: nil))
     try phone.perform(.move([.numbered(1)], to: .after(.numbered(2))))

@@ -64,7 +64,7 @@ public struct AgentSettings: Hashable, Sendable {
   public var timeoutSeconds: Int?
   /// The policy for an attempt with an unknown outcome.
   public var onUnknown: UnknownPolicy
-  /// How many seconds agents may continue after the daemon was told to stop.
+  /// How many seconds agents may continue after the daemon got the order to stop.
   public var graceSeconds: Int
 
   /// Makes settings.

@@ -13,7 +13,7 @@ public enum LiftedLock: Hashable, Sendable {
   case stopped
   /// Its next message was merged from independent saves, and needs a check.
   case merged
-  /// The same, and its queue is paused besides: nothing starts even if somebody looks.
+  /// The same, and its queue is also paused: nothing starts even after the check.
   case paused
   /// No message waits, and no agent works.
   case nothingWaits

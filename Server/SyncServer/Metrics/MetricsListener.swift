@@ -8,7 +8,7 @@ import Synchronization
 /// Serves `GET /metrics` on its own port, so that a proxy in front of devices does not lead to it.
 ///
 /// One request per connection, within ten seconds, and a limited number of connections: a flood of
-/// the port takes no descriptors from devices.
+/// the port uses up no descriptors that devices need.
 enum MetricsListener {
   static let path = "/metrics"
   /// The maximum number of open connections. A metrics reader uses one.

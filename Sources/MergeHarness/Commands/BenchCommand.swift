@@ -2,11 +2,11 @@ import ArgumentParser
 import Foundation
 import SyncSimulation
 
-/// How fast the harness itself is.
+/// Measures the speed of the harness itself.
 struct BenchCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "bench",
-    abstract: "Measures seeds and operations per second, profile by profile.",
+    abstract: "Measure seeds and operations per second, profile by profile.",
     discussion: """
       Examples:
         cospool-harness bench
@@ -15,10 +15,10 @@ struct BenchCommand: AsyncParsableCommand {
       Build with optimisation: make harness.
       """)
 
-  @Option(help: "Seconds for each profile.")
+  @Option(help: "The number of seconds for each profile.")
   var seconds = 5.0
 
-  @Option(help: "Seeds to run at the same time (default: the number of cores).")
+  @Option(help: "The number of seeds to run at the same time (default: the number of cores).")
   var jobs: Int?
 
   func validate() throws {

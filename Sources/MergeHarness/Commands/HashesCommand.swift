@@ -2,21 +2,21 @@ import ArgumentParser
 import Basics
 import Foundation
 
-/// That a run is a function of its seed, wherever it is run.
+/// Shows that a run depends only on its seed, wherever it runs.
 struct HashesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "hashes",
-    abstract: "Prints the trace hashes of some seeds, or compares them with a file.",
+    abstract: "Print the trace hashes of some seeds, or compare them with a file.",
     discussion: """
       Examples:
         cospool-harness hashes > hashes.txt
         cospool-harness hashes --check hashes.txt
 
       A run is the same on every machine, in debug and in release. Tests/Scenarios/trace-hashes.txt \
-      has the hashes that the tests expect; whoever changes what devices send writes it anew.
+      has the hashes that the tests expect. If you change what devices send, write it again.
       """)
 
-  @Option(help: "A file that this command wrote; exit code 1 where a hash differs.")
+  @Option(help: "A file that this command wrote; exit code 1 if a hash differs.")
   var check: String?
 
   func run() throws {
@@ -37,7 +37,7 @@ struct HashesCommand: ParsableCommand {
     guard differences.isEmpty else {
       for line in differences { Console.write(line) }
       Console.write(
-        "Runs changed. If that was meant: cospool-harness hashes > \(Shell.quoted(check))")
+        "Runs have changed. If that is intended: cospool-harness hashes > \(Shell.quoted(check))")
       throw ExitCode.violation
     }
     Console.write("\(table.entries.count) runs give the same hashes")

@@ -1,25 +1,25 @@
 import ArgumentParser
 import QueueOracle
 
-/// Every pair of actions.
+/// Runs every pair of actions.
 struct MatrixCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "matrix",
-    abstract: "Lets every two actions happen at the same time, in every order of delivery.",
+    abstract: "Run every pair of concurrent actions, in every order of delivery.",
     discussion: """
       Examples:
         cospool-harness matrix
         cospool-harness matrix --action "move" --list
 
-      Each cell stands for one ordered pair, the second with the later clock, with several relations \
-      of replica ids. ● holds what the contract's conflict table says, · agrees with the oracle in \
+      Each cell is one ordered pair, the second with the later clock, with several relations \
+      of replica ids. ● agrees with the contract's conflict table, · agrees with the oracle in \
       every order, ✗ does not.
       """)
 
   @Option(help: "Only pairs with an action whose name contains this.")
   var action: String?
 
-  @Flag(help: "A line for each pair instead of the table.")
+  @Flag(help: "Print a line for each pair instead of the table.")
   var list = false
 
   func run() async throws {
@@ -27,7 +27,7 @@ struct MatrixCommand: AsyncParsableCommand {
       action.map { pair.first.name.contains($0) || pair.second.name.contains($0) } ?? true
     }
     guard !pairs.isEmpty else {
-      throw ValidationError("No action is called that; there are \(names.joined(separator: ", ")).")
+      throw ValidationError("No action has that name. Actions: \(names.joined(separator: ", ")).")
     }
     let verdicts = await withTaskGroup(of: (Int, PairResult).self) { group in
       for (number, pair) in pairs.enumerated() { group.addTask { (number, PairResult(pair)) } }
@@ -94,7 +94,7 @@ struct MatrixText {
       + (wrong == 0 ? "all agree" : "\(wrong) pairs do not agree")
   }
 
-  /// What is wrong, a few lines for each pair.
+  /// The faults, a few lines for each pair.
   var faults: String {
     verdicts.filter { !$0.faults.isEmpty }.map { verdict in
       "\(verdict.first) ∥ \(verdict.second)\n"

@@ -6,25 +6,25 @@ struct RunArguments: ParsableArguments {
   @Option(help: "The seed.")
   var seed: UInt64
 
-  @Option(help: "What goes wrong in the world.")
+  @Option(help: "The faults of the world.")
   var profile: Profile = .standard
 
-  @Option(name: .customLong("plant"), help: "Add a bug on purpose, to see it found.")
+  @Option(name: .customLong("plant"), help: "Plant a bug, to see it found.")
   var planted: [PlantedBug] = []
 
-  @Flag(help: "Sessions have hosts, and hosts run what waits.")
+  @Flag(help: "Give sessions hosts, which run the messages.")
   var agents = false
 
-  @Flag(help: "Agents ask for leave and answers, and people answer; implies --agents.")
+  @Flag(help: "Let agents ask for permission and answers, and users answer; implies --agents.")
   var requests = false
 
-  @Flag(help: "Who withdraws or edits asks whether that was in time; implies --agents.")
+  @Flag(help: "Let users who withdraw or edit ask whether that was in time; implies --agents.")
   var outcomes = false
 
-  @Option(help: "So many messages for hosts to run, as the run had; implies --agents.")
+  @Option(help: "The number of messages for hosts to run, as in the run; implies --agents.")
   var items = 0
 
-  /// Texts are told apart by characters of which there are no more.
+  /// Each text begins with a character of its own, and there are no more than that.
   static func check(items: Int) throws {
     guard (0...20_000).contains(items) else {
       throw ValidationError("--items takes 1 to 20000.")
@@ -34,7 +34,7 @@ struct RunArguments: ParsableArguments {
   func validate() throws {
     try Self.check(items: items)
     guard seed <= UInt64(Int64.max) else {
-      throw ValidationError("Seeds lie below 2 to the power of 63.")
+      throw ValidationError("Seeds must be below 2 to the power of 63.")
     }
   }
 
@@ -46,11 +46,11 @@ struct RunArguments: ParsableArguments {
   }
 }
 
-/// One seed again.
+/// Runs one seed again.
 struct ReplayCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "replay",
-    abstract: "Runs one seed again, with all that happens where that is wanted.",
+    abstract: "Run one seed again, with a trace of all events if requested.",
     discussion: """
       Examples:
         cospool-harness replay --seed 17
@@ -59,7 +59,7 @@ struct ReplayCommand: ParsableCommand {
 
   @OptionGroup var chosen: RunArguments
 
-  @Flag(help: "A line for everything that happens, with its virtual time in milliseconds.")
+  @Flag(help: "Print a line for each event, with its virtual time in milliseconds.")
   var trace = false
 
   func run() throws {

@@ -2,11 +2,11 @@ import ArgumentParser
 import Foundation
 import SyncSimulation
 
-/// Many seeds of a profile.
+/// Runs many seeds of a profile.
 struct RunCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "run",
-    abstract: "Runs many seeds and reports what must not be.",
+    abstract: "Run many seeds and report violations.",
     discussion: """
       Examples:
         cospool-harness run
@@ -21,37 +21,37 @@ struct RunCommand: AsyncParsableCommand {
       runs until the time is over.
       """)
 
-  @Option(help: "How many seeds to run (default: 100; with --minutes: as many as fit).")
+  @Option(help: "The number of seeds to run (default: 100; with --minutes: as many as fit).")
   var seeds: UInt64?
 
   @Option(help: "The first seed.")
   var first: UInt64 = 1
 
-  @Option(help: "What goes wrong in the world.")
+  @Option(help: "The faults of the world.")
   var profile: ProfileChoice = .one(.standard)
 
-  @Flag(help: "Sessions have hosts, and hosts run what waits.")
+  @Flag(help: "Give sessions hosts, which run the messages.")
   var agents = false
 
-  @Flag(help: "Agents ask for leave and answers, and people answer; implies --agents.")
+  @Flag(help: "Let agents ask for permission and answers, and users answer; implies --agents.")
   var requests = false
 
-  @Flag(help: "Who withdraws or edits asks whether that was in time; implies --agents.")
+  @Flag(help: "Let users who withdraw or edit ask whether that was in time; implies --agents.")
   var outcomes = false
 
-  @Option(help: "So many messages in each run, for hosts to run; implies --agents.")
+  @Option(help: "The number of messages in each run, for hosts to run; implies --agents.")
   var items = 0
 
-  @Option(help: "End after so many minutes.")
+  @Option(help: "The number of minutes after which to end.")
   var minutes: Double?
 
-  @Flag(help: "One JSON object instead of sentences.")
+  @Flag(help: "Print one JSON object instead of sentences.")
   var json = false
 
-  @Option(help: "Seeds to run at the same time (default: the number of cores).")
+  @Option(help: "The number of seeds to run at the same time (default: the number of cores).")
   var jobs: Int?
 
-  @Option(name: .customLong("plant"), help: "Add a bug on purpose, to see it found.")
+  @Option(name: .customLong("plant"), help: "Plant a bug, to see it found.")
   var planted: [PlantedBug] = []
 
   func validate() throws {
@@ -59,7 +59,7 @@ struct RunCommand: AsyncParsableCommand {
       throw ValidationError("--seeds takes 1 or more.")
     }
     guard first <= UInt64(Int64.max), (seeds ?? 1) <= UInt64(Int64.max) - first else {
-      throw ValidationError("Seeds lie below 2 to the power of 63.")
+      throw ValidationError("Seeds must be below 2 to the power of 63.")
     }
     guard minutes.map({ $0 > 0 && $0.isFinite }) ?? true else {
       throw ValidationError("--minutes takes a number above 0.")
@@ -98,7 +98,7 @@ struct RunCommand: AsyncParsableCommand {
   }
 }
 
-/// What a sweep came to, in words and in JSON.
+/// The result of a sweep, in words and in JSON.
 enum SweepText {
   static func lines(of failure: SweepResult.Failure) -> String {
     let violation = failure.violation

@@ -2,23 +2,23 @@ import ArgumentParser
 import Basics
 import Foundation
 
-/// Scenario files.
+/// Runs scenario files.
 struct ScenarioCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "scenario",
-    abstract: "Runs scenario files.",
+    abstract: "Run scenario files.",
     discussion: """
       Examples:
         cospool-harness scenario conflict.json
         cospool-harness scenario Tests/Scenarios/*.json
 
-      The language is described in Sources/MergeHarness/README.md.
+      Sources/MergeHarness/README.md describes the language.
       """)
 
   @Argument(help: "The files.", completion: .file(extensions: ["json"]))
   var files: [String]
 
-  @Flag(help: "A line for everything that happens, with its virtual time in milliseconds.")
+  @Flag(help: "Print a line for each event, with its virtual time in milliseconds.")
   var trace = false
 
   func run() throws {
@@ -41,7 +41,7 @@ struct ScenarioCommand: ParsableCommand {
 }
 
 enum ScenarioFile {
-  /// Reads and checks a file; what is wrong with it comes with line and column.
+  /// Reads and checks a file; a fault comes with its line and column.
   static func read(_ path: String) throws(ScenarioError) -> Scenario {
     let bytes: [UInt8]
     do {
@@ -54,7 +54,7 @@ enum ScenarioFile {
   }
 }
 
-/// What came of a scenario, in words.
+/// The result of a scenario, in words.
 enum ScenarioWords {
   static func text(of report: ScenarioReport, file: String) -> String {
     let verdict = report.failures.isEmpty ? "passed" : "FAILED"
@@ -65,7 +65,7 @@ enum ScenarioWords {
       .joined(separator: "\n")
   }
 
-  /// Expected and actual one below the other, so that they can be compared.
+  /// The expected value above the actual one, so that they can be compared.
   private static func text(of failure: ScenarioReport.Failure, file: String) -> String {
     let head = "\(file):\(failure.position): \(failure.what)"
     guard let expected = failure.expected else {

@@ -4,11 +4,11 @@ import Foundation
 import QueueModel
 import SyncSimulation
 
-/// A failing seed made small.
+/// Makes a failing seed small.
 struct ShrinkCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "shrink",
-    abstract: "Makes a failing seed small and writes it as a scenario that still fails.",
+    abstract: "Make a failing seed small, and write it as a scenario that still fails.",
     discussion: """
       Examples:
         cospool-harness shrink --seed 17 --profile hostile
@@ -18,10 +18,10 @@ struct ShrinkCommand: ParsableCommand {
 
   @OptionGroup var chosen: RunArguments
 
-  @Option(help: "Where the scenario goes (default: shrunk-PROFILE-SEED.json).")
+  @Option(help: "The file of the scenario (default: shrunk-PROFILE-SEED.json).")
   var output: String?
 
-  @Option(help: "Runs to try at most.")
+  @Option(help: "The maximum number of runs to try.")
   var attempts = 2_000
 
   func validate() throws {
@@ -64,7 +64,8 @@ struct ShrinkCommand: ParsableCommand {
       """)
   }
 
-  /// The run as a scenario that fails in the same checker; with short labels where it still does.
+  /// The run as a scenario that fails in the same checker; with short labels if it then still
+  /// fails.
   static func scenario(of shrunk: ShrunkRun, _ name: RunName) throws -> Scenario {
     let description =
       "Shrunk from seed \(name.seed), profile \(name.profile.rawValue). "
@@ -74,7 +75,7 @@ struct ShrinkCommand: ParsableCommand {
       let scenario = ScenarioTranscript.scenario(
         of: run, name: "seed \(name.seed), \(name.profile.rawValue)",
         description: description, labels: labels)
-      // What counts is the file, so it takes the way through the file.
+      // Only the file counts, so the scenario is written and read again.
       let read = try ScenarioParser.parse(Array(ScenarioWriter.text(of: scenario).utf8))
       if ScenarioRunner.run(read).violations.contains(where: {
         $0.checker == shrunk.violation.checker

@@ -4,9 +4,10 @@ import SequenceCRDT
 
 /// Two actions at the same time, delivered to a third device in every order.
 struct PairResult: Sendable {
-  /// Orders tried of pairs whose operations have more orders than that.
+  /// The number of orders that are tried if a pair has more.
   static let ordersMax = 120
-  /// The authors' replica ids, whose order breaks ties: both above the founder's, and around it.
+  /// The authors' replica ids, whose order breaks ties: both above the founder's, and on either
+  /// side of it.
   static let replicaChoices: [[UInt64]] = [[60, 61], [61, 60], [3, 61], [62, 3]]
   private static let founder: UInt64 = 50
   /// 2026-01-01T00:00:00Z.
@@ -16,7 +17,7 @@ struct PairResult: Sendable {
   var second: String
   var orders = 0
   var facts = 0
-  /// What is wrong; empty where all orders agree with the oracle and the contract.
+  /// The faults; empty if all orders agree with the oracle and the contract.
   var faults: [String] = []
 
   init(_ pair: PairMatrix.Pair) {
@@ -70,7 +71,7 @@ struct PairResult: Sendable {
       let announced = author.made.count
       _ = try author.workspace.merge(founder.made)
       for command in action.commands(author.workspace, PairMatrix.Author(number: number)) {
-        // The author's own earlier command may have taken away what this one works on.
+        // The author's own earlier command may have removed what this one works on.
         do { try author.perform(command) } catch { continue }
       }
       concurrent.append(Array(author.made.dropFirst(announced)))
@@ -108,7 +109,7 @@ struct PairResult: Sendable {
   }
 }
 
-/// Orders in which operations may arrive: all of them, or so many evenly spread ones.
+/// Orders in which operations may arrive: all of them, or a number of evenly spread ones.
 ///
 /// Order number n follows from n's digits in the factorial number system (Lehmer code).
 struct DeliveryOrders: Sequence {
@@ -120,7 +121,7 @@ struct DeliveryOrders: Sequence {
     var count = 1
     for factor in 1...Swift.max(operations.count, 1) {
       let (product, overflow) = count.multipliedReportingOverflow(by: factor)
-      // More than fits a number: the first so many that do are spread over their range.
+      // More orders than fit a number: the first ones that do are spread over their range.
       if overflow { break }
       count = product
     }

@@ -3,7 +3,7 @@ import Foundation
 import QueueModel
 import QueueOracle
 
-/// Looks an expectation up in a device's state; both sides come out in the scenario's words.
+/// Evaluates an expectation in a device's state; both sides are in the scenario's words.
 struct ExpectationView {
   struct Found {
     var what: String
@@ -14,7 +14,7 @@ struct ExpectationView {
   let workspace: Workspace
   let labels: LabelTable
 
-  /// `error` and `equal` are not questions to one state; they are found to be as expected.
+  /// `error` and `equal` are not about one state, and always count as expected here.
   func found(_ check: Expectation.Check) -> Found {
     switch check {
     case .queue(let session, let messages):
@@ -77,7 +77,8 @@ struct ExpectationView {
     "[" + names.joined(separator: ", ") + "]"
   }
 
-  /// Long texts by their length, ends and a sum over all bytes, so that unequal ones look unequal.
+  /// Long texts by their length, their ends and a sum over all bytes, so that different ones look
+  /// different.
   private static func shown(_ text: String) -> String {
     guard text.utf8.count > 400 else { return PositionedJSON.quoted(text) }
     let sum = text.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
@@ -91,7 +92,7 @@ struct ExpectationView {
 
 /// Compares the states of several parties.
 enum StateComparison {
-  /// What differs from the first party's state, in words; the first few lines for each.
+  /// The differences from the first party's state, in words; the first few lines for each.
   static func differences(among parties: [(name: String, workspace: Workspace)]) -> [String] {
     guard let first = parties.first else { return [] }
     let dump = lines(of: first.workspace)

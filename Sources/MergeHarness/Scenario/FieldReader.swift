@@ -1,10 +1,10 @@
 import Basics
 
-/// Takes the fields of an object one by one, and knows which nobody asked for.
+/// Takes the fields of an object one by one, and knows which were not used.
 struct FieldReader {
   /// The object's place.
   let position: TextPosition
-  /// What the object is, for messages.
+  /// A name of the object for messages.
   private let what: String
   private var members: [PositionedJSON.Member]
   private var asked: [String] = []
@@ -20,7 +20,7 @@ struct FieldReader {
 
   func has(_ key: String) -> Bool { members.contains { $0.key == key } }
 
-  /// The field, or nil where it is absent.
+  /// The field, or nil if it is absent.
   mutating func optional(_ key: String) -> PositionedJSON? {
     asked.append(key)
     guard let index = members.firstIndex(where: { $0.key == key }) else { return nil }
@@ -34,16 +34,16 @@ struct FieldReader {
     return value
   }
 
-  /// Refuses fields that nobody asked for.
+  /// Refuses fields that were not used.
   func finish() throws(ScenarioError) {
     guard let extra = members.first else { return }
     let known =
       asked.isEmpty
-      ? "it has none" : "it has " + asked.map { "\"\($0)\"" }.joined(separator: ", ")
+      ? "it has no fields" : "it has " + asked.map { "\"\($0)\"" }.joined(separator: ", ")
     throw ScenarioError("\(what) has no field \"\(extra.key)\"; \(known)", at: extra.position)
   }
 
-  /// A complaint about the object as a whole.
+  /// An error about the object as a whole.
   func error(_ message: String) -> ScenarioError {
     ScenarioError("\(what) \(message)", at: position)
   }

@@ -1,7 +1,7 @@
 import QueueModel
 import SyncSimulation
 
-// What people and agents at a host do, in the scenario's words and in the simulation's.
+// Events of users and agents at a host, in the scenario's words and in the simulation's.
 
 extension WorldVerb {
   /// - Parameter index: the number of a device, from 0.
@@ -42,7 +42,8 @@ extension WorldVerb {
       }
   }
 
-  /// The device and the session that it names; nil where it is not what people and agents at a host do.
+  /// The device and the session that it names; nil if it is not an event of users and agents at a
+  /// host.
   var atHost: (device: Label, session: Label?)? {
     switch self {
     case .settings(let device, _, _), .drain(let device): (device, nil)
@@ -108,7 +109,7 @@ extension WorldVerbParser {
 }
 
 extension ScenarioWriter {
-  /// nil where it is not what people and agents at a host do.
+  /// nil if it is not an event of users and agents at a host.
   static func hostVerb(_ verb: WorldVerb) -> (String, Fields)? {
     guard let (device, session) = verb.atHost else { return nil }
     let fields: Fields =

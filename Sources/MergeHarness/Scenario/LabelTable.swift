@@ -1,9 +1,9 @@
 import QueueModel
 
-/// Labels of messages to ids and back.
+/// Maps labels of messages to ids and back.
 ///
-/// An id follows from its label alone, so that two runs, and two files with the same labels, use the
-/// same ids. A label that is a UUID already stands for itself.
+/// An id depends only on its label, so that two runs, and two files with the same labels, use the
+/// same ids. A label that is a UUID is its own id.
 struct LabelTable: Sendable {
   private var labels: [MessageID: String] = [:]
 
@@ -25,7 +25,7 @@ struct LabelTable: Sendable {
     return id
   }
 
-  /// The label that stands for the id, or the id where none does.
+  /// The label of the id, or the id itself if it has none.
   func label(of id: MessageID) -> String { labels[id] ?? id.description }
 
   private static func sum(of label: String, start: UInt64) -> UInt64 {

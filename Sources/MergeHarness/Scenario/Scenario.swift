@@ -1,11 +1,11 @@
 import Basics
 import QueueModel
 
-/// A conflict as somebody wrote it down: devices, and what happens to them in order.
+/// A conflict as a user wrote it: devices, and the events that happen to them, in order.
 ///
-/// Labels name devices, messages, sessions and backups. `LabelTable` turns them into ids.
+/// Labels name devices, messages, sessions and backups. `LabelTable` maps those of messages to ids.
 struct Scenario: Hashable, Sendable {
-  /// A label and where it stands.
+  /// A label and its place in the file.
   struct Label: Hashable, Sendable, CustomStringConvertible {
     var name: String
     var position: TextPosition
@@ -28,23 +28,24 @@ struct Scenario: Hashable, Sendable {
 
   var name: String
   var description: String?
-  /// The world that a random run had; nil for the plain one of scenarios.
+  /// The world of a random run; nil for the plain one of scenarios.
   var world: ScenarioWorld?
   var devices: [Label]
   var steps: [Step]
 }
 
-/// How devices differ from those of the plain world.
+/// The differences of devices from those of the plain world.
 struct Machines: Hashable, Sendable {
-  /// They have no server.
+  /// Whether they have no server.
   var areAlone = false
   /// How late they wake at most, in milliseconds.
   var timersLateMax: Int64 = 0
 }
 
-/// What a world that is not the plain one follows from; fields left out are the simulation's own.
+/// Everything that determines a world that is not the plain one; missing fields have the
+/// simulation's defaults.
 struct ScenarioWorld: Hashable, Sendable {
-  /// Where latencies, splits and jitter are drawn from.
+  /// The seed of latencies, splits and jitter.
   var seed: UInt64
   var latencyMilliseconds: ClosedRange<Int64>?
   var splitPercent: Int?
@@ -52,24 +53,24 @@ struct ScenarioWorld: Hashable, Sendable {
   var catchUpEntriesMax: Int?
   var snapshotEntries: Int?
   var partBytesMax: Int?
-  /// Messages a session may hold for a local enqueue to be taken.
+  /// The number of messages in a session up to which a local enqueue is accepted.
   var queueSizeMax: Int?
-  /// Virtual milliseconds after healing within which outboxes must be empty.
+  /// Virtual milliseconds after a repair within which outboxes must be empty.
   var drainMillisecondsMax: Int64?
-  /// Hosts run what waits in their sessions.
+  /// Whether hosts run the messages of their sessions.
   var runsAgents = false
-  /// Agents are done within a second, mostly.
+  /// Whether most agents are done within a second.
   var hasQuickAgents = false
-  /// Agents ask for leave and for answers, and people answer.
+  /// Whether agents ask for permission and for answers, and users answer.
   var raisesRequests = false
-  /// Who withdraws or edits a message asks whether that was in time.
+  /// Whether users who withdraw or edit a message ask whether that was in time.
   var asksOutcomes = false
   var machines = Machines()
-  /// Names of bugs that are there on purpose.
+  /// The names of planted bugs.
   var planted: [Scenario.Label] = []
 }
 
-/// A text in a scenario; long ones are written as a short one many times.
+/// A text in a scenario; a long one is written as a short one and a number of repetitions.
 struct ScenarioText: Hashable, Sendable {
   var unit: String
   var times: Int
@@ -82,7 +83,7 @@ struct ScenarioText: Hashable, Sendable {
   var full: String { times == 1 ? unit : String(repeating: unit, count: times) }
 }
 
-/// What a person or program does on one device: the model's commands with labels.
+/// A command of a user or program on one device: the model's commands with labels.
 enum DeviceVerb: Hashable, Sendable {
   typealias Label = Scenario.Label
 
@@ -106,7 +107,7 @@ enum DeviceVerb: Hashable, Sendable {
   }
 
   case send(Send)
-  /// Against what the device shows, or against what it showed at the last `open`.
+  /// Against the shown text, or against that of the last `open`.
   case edit(Label, ScenarioText, againstOpened: Bool)
   case open(Label)
   /// `at` counts Unicode scalars from 0.
@@ -132,17 +133,17 @@ enum DeviceVerb: Hashable, Sendable {
   case onMerge(Label, MergePolicy)
   case retry(Label)
   case skip(Label)
-  /// Until a time in milliseconds since 1970; nil for no longer.
+  /// Until a time in milliseconds since 1970; nil ends it.
   case hold(Label, until: Int64?)
   case notBefore(Label, Int64?)
   case later(Label, Int64?)
   case undo
-  /// Goes on without the latest change, which stays.
+  /// Skips the latest change, which stays.
   case undoSkip
   case redo
 }
 
-/// What happens to devices, the server and time.
+/// An event of devices, the server and time.
 enum WorldVerb: Hashable, Sendable {
   typealias Label = Scenario.Label
 
@@ -152,16 +153,16 @@ enum WorldVerb: Hashable, Sendable {
     case server
   }
 
-  /// Which bytes a partition holds back.
+  /// The bytes that a partition holds back.
   enum Direction: String, Hashable, Sendable, CaseIterable {
     case toServer = "to-server"
     case fromServer = "from-server"
     case both
   }
 
-  /// How a copy comes to be used.
+  /// How a copy is used.
   enum Method: String, Hashable, Sendable, CaseIterable {
-    /// The database is put back; the files beside it stay.
+    /// The database is restored; the files beside it stay.
     case database
     /// All files.
     case directory
@@ -169,7 +170,7 @@ enum WorldVerb: Hashable, Sendable {
     case memory
   }
 
-  /// What the next commits of a store come to.
+  /// The result of the next commits of a store.
   enum Store: String, Hashable, Sendable, CaseIterable {
     case working
     case full
@@ -186,11 +187,11 @@ enum WorldVerb: Hashable, Sendable {
   // The network.
   /// Nil means every device that runs and is online.
   case sync([Label]?)
-  /// Ends all that is wrong, restarts what is down, and waits for everybody.
+  /// Ends every fault, restarts everything that is down, and waits for all devices.
   case settle
   case offline([Label])
   case online([Label])
-  /// A person asks for a connection now.
+  /// A user asks for a connection now.
   case connect([Label])
   /// The connection breaks before the next acknowledgement arrives.
   case dropAcknowledgement([Label])
@@ -210,10 +211,10 @@ enum WorldVerb: Hashable, Sendable {
   case backup(Machine, label: Label)
   case restore(Machine, label: Label, Method)
   case clone(Label, as: Label, Method)
-  /// Another server answers that began with the same backup.
+  /// Another server answers, which began with the same backup.
   case swapServers
 
-  // People and agents at a device.
+  // Users and agents at a device.
   case settings(Label, agent: Agent, needsConsent: Bool)
   case chooseHost(Label, session: Label, isHere: Bool)
   case chooseAgent(Label, session: Label, Agent?)
@@ -228,7 +229,7 @@ enum WorldVerb: Hashable, Sendable {
   case advance(milliseconds: Int64)
 }
 
-/// What must hold at a point of the scenario.
+/// A property that must hold at a point of the scenario.
 struct Expectation: Hashable, Sendable {
   typealias Label = Scenario.Label
 
@@ -248,7 +249,7 @@ struct Expectation: Hashable, Sendable {
     case paused(session: Label, Bool)
     /// The code with which the device's last command was refused.
     case error(String)
-    /// Whether all devices and the server hold the same state.
+    /// Whether all devices and the server have the same state.
     case equal(Bool)
   }
 

@@ -1,13 +1,13 @@
 import QueueModel
 
-/// Walks through a scenario and refuses labels that stand for nothing where they are used.
+/// Walks through a scenario and refuses labels that are unknown where they are used.
 ///
-/// A message is known from the step that sends it on, on any device; whether a device has heard of
-/// it there is for the run to show. A session is known from the step that names it first in `send`
+/// A message is known from the step that sends it on, on any device; only the run shows whether a
+/// device has heard of it by then. A session is known from the step that first names it in `send`
 /// or `session-add`.
 ///
-/// What a random run left, a scenario with a `world`, may do what makes no sense, such as asking a
-/// device that is off; there only devices and backups must be known.
+/// A scenario with a `world` comes from a random run. It may contain steps that make no sense, such
+/// as a command for a device that is off; there, only devices and backups must be known.
 struct ScenarioCheck {
   typealias Label = Scenario.Label
 
@@ -15,12 +15,12 @@ struct ScenarioCheck {
     case online
     case offline
     case crashed
-    /// It may have crashed at a commit, or not.
+    /// It may or may not have crashed at a commit.
     case unknown
   }
 
   private var devices: [String: Condition] = [:]
-  /// Where crashed devices go back to.
+  /// Whether crashed devices were online before.
   private var wasOnline: [String: Bool] = [:]
   private var messages: Set<String> = []
   private var sessions: Set<String> = []
@@ -53,15 +53,15 @@ struct ScenarioCheck {
 
   private mutating func add(_ label: Label) throws(ScenarioError) {
     guard label.name != "all", label.name != "server" else {
-      throw ScenarioError("\"\(label)\" has a meaning of its own here", at: label.position)
+      throw ScenarioError("\"\(label)\" has a special meaning here", at: label.position)
     }
     guard devices[label.name] == nil else {
-      throw ScenarioError("there is a device \"\(label)\" already", at: label.position)
+      throw ScenarioError("there is already a device \"\(label)\"", at: label.position)
     }
     devices[label.name] = isStrict ? .online : .unknown
   }
 
-  /// Follows what becomes of a device, as far as that can be told before the run.
+  /// Tracks the condition of a device, as far as it can be known before the run.
   private mutating func set(_ label: Label, _ condition: Condition) {
     if isStrict { devices[label.name] = condition }
   }
@@ -96,7 +96,7 @@ struct ScenarioCheck {
   }
 
   private mutating func introduce(session label: Label) {
-    // The parser has looked at it; another spelling is the same session.
+    // The parser has checked it; another spelling is the same session.
     if let id = try? SessionID(label.name) { sessions.insert(id.rawValue) }
   }
 
@@ -181,7 +181,7 @@ struct ScenarioCheck {
     case .clock(let machine, _), .store(let machine, _):
       _ = try name(of: machine)
     case .settle:
-      // It restarts what is down and connects what is offline.
+      // It restarts everything that is down and connects everything that is offline.
       for name in devices.keys where isStrict { devices[name] = .online }
     case .settings, .chooseHost, .chooseAgent, .busy, .gate, .stopAgent, .drain:
       guard let (device, session) = verb.atHost else { return }
@@ -221,7 +221,7 @@ struct ScenarioCheck {
     let name = try name(of: machine)
     guard backups[name, default: []].insert(label.name).inserted else {
       throw ScenarioError(
-        "there is a backup \"\(label)\" of \(name) already", at: label.position)
+        "there is already a backup \"\(label)\" of \(name)", at: label.position)
     }
   }
 
@@ -232,7 +232,7 @@ struct ScenarioCheck {
     guard backups[name, default: []].contains(label.name) else {
       throw ScenarioError("there is no backup \"\(label)\" of \(name)", at: label.position)
     }
-    // What was put back is started.
+    // A restored device is started.
     if case .device(let device) = machine, try known(device) == .crashed {
       set(device, wasOnline[name] == false ? .offline : .online)
     }

@@ -1,6 +1,6 @@
 import Basics
 
-/// What is wrong with a scenario file, and where.
+/// A fault in a scenario file, and its place.
 struct ScenarioError: Error, Hashable, Sendable, CustomStringConvertible {
   var position: TextPosition
   var message: String

@@ -1,7 +1,7 @@
 import Basics
 import QueueModel
 
-/// Reads scenario files. Everything it refuses, it refuses with line and column.
+/// Reads scenario files. Every refusal has a line and a column.
 enum ScenarioParser {
   typealias Label = Scenario.Label
 
@@ -11,7 +11,7 @@ enum ScenarioParser {
   static let stepsMax = 100_000
   /// Bytes of a name, label or description.
   static let nameBytesMax = 4_096
-  /// UTF-8 bytes of one text written out; the model takes less, which is for scenarios to show.
+  /// UTF-8 bytes of one text, written out; the model accepts less, which scenarios can show.
   static let textBytesMax = 4 << 20
   /// About a thousand years.
   static let millisecondsMax: Int64 = 1 << 45
@@ -108,11 +108,11 @@ enum ScenarioParser {
   }
 }
 
-/// A way to read a verb's fields.
+/// How to read a verb's fields.
 struct VerbTable<Verb: Sendable>: Sendable {
   typealias Reading = @Sendable (inout FieldReader) throws(ScenarioError) -> Verb
 
-  /// What the verbs are, for messages.
+  /// What the verbs are called in messages.
   let what: String
   let readings: [(name: String, read: Reading)]
 
@@ -134,7 +134,7 @@ struct VerbTable<Verb: Sendable>: Sendable {
 
 // The small values of scenarios.
 extension PositionedJSON {
-  /// Words for people: not empty, not endless.
+  /// Words for users: not empty, and of limited length.
   func name(as key: String) throws(ScenarioError) -> String {
     let text = try string(as: key)
     guard !text.isEmpty, text.utf8.count <= ScenarioParser.nameBytesMax else {
@@ -154,7 +154,7 @@ extension PositionedJSON {
     return labels
   }
 
-  /// Labels of which none stands twice.
+  /// Labels that must all be different.
   func distinctLabels(as key: String) throws(ScenarioError) -> [Scenario.Label] {
     let labels = try labels(as: key)
     var seen: Set<String> = []
@@ -199,7 +199,7 @@ extension FieldReader {
     return [try label(one)]
   }
 
-  /// A text, with "times" beside it where it is a repeated one.
+  /// A text, with "times" beside it if it is repeated.
   mutating func text(_ key: String) throws(ScenarioError) -> ScenarioText {
     let json = try required(key)
     let unit = try json.string(as: key)
@@ -235,7 +235,7 @@ extension FieldReader {
     return lower...(try elements[1].integer(as: key, in: lower...max))
   }
 
-  /// A position counted from 1; whether the queue has it is for the model to say.
+  /// A position counted from 1; the model decides whether the queue has it.
   mutating func position(_ key: String) throws(ScenarioError) -> Int {
     Int(try integer(key, in: -1_000_000...1_000_000))
   }

@@ -2,13 +2,13 @@ import Basics
 import QueueModel
 import SyncSimulation
 
-/// What came of a scenario.
+/// The result of a scenario.
 struct ScenarioReport: Hashable, Sendable {
-  /// Something that is not as the scenario wants it.
+  /// A difference from what the scenario expects.
   struct Failure: Hashable, Sendable {
     var position: TextPosition
     var what: String
-    /// Nil where nothing was expected in words.
+    /// Nil if nothing was expected in words.
     var expected: String?
     var actual: String
   }
@@ -21,15 +21,15 @@ struct ScenarioReport: Hashable, Sendable {
   var virtualMilliseconds: Int64 = 0
   var violations: [Violation] = []
   var traceHash: UInt64 = 0
-  /// A line for each thing that happened, where that was wanted.
+  /// A line for each event, if requested.
   var trace: [String] = []
 }
 
-/// Runs a scenario on the simulated world, with the production cores.
+/// Runs a scenario in the simulated world, with the production cores.
 ///
-/// Without a `world` in the scenario there is no randomness: latency is a millisecond, nothing is
-/// split or lost but what the steps say. The simulation's checkers watch every scenario; what they
-/// find is a failure like a wrong expectation.
+/// Without a `world` in the scenario, nothing is random: latency is a millisecond, and nothing is
+/// split or lost except by the steps. The simulation's checkers watch every scenario; their
+/// findings are failures like wrong expectations.
 struct ScenarioRunner {
   typealias Label = Scenario.Label
 
@@ -42,9 +42,9 @@ struct ScenarioRunner {
   private var names: [String] = []
   private(set) var labels = LabelTable()
   private var report: ScenarioReport
-  /// Devices that a step turned off, so that "all" means the others.
+  /// The code of the latest refusal on each device.
   private var lastError: [String: String] = [:]
-  /// A refusal that no expectation has asked about yet.
+  /// A refusal that no expectation has mentioned yet.
   private var unasked: [String: (position: TextPosition, error: String)] = [:]
   private var violationsSeen = 0
 
@@ -74,7 +74,7 @@ struct ScenarioRunner {
     names.append(label.name)
   }
 
-  /// The device's number; `ScenarioCheck` has seen that there is one.
+  /// The device's number; `ScenarioCheck` made sure that it exists.
   private func index(_ label: Label) -> Int { indexes[label.name] ?? -1 }
 
   private mutating func take(_ step: Scenario.Step) {
@@ -124,7 +124,7 @@ struct ScenarioRunner {
     if isStrict { unasked[device.name] = (step.position, "\(code): \(message)") }
   }
 
-  /// A refusal is expected or a failure.
+  /// A refusal must be expected; otherwise it is a failure.
   private mutating func complainOfRefusal(on device: String) {
     guard let refusal = unasked.removeValue(forKey: device) else { return }
     report.failures.append(
@@ -143,7 +143,7 @@ struct ScenarioRunner {
       let chosen = labels.map { Set($0.map(index)) }
       if !simulation.quiescence.settle(chosen, withinMilliseconds: Self.syncMillisecondsMax) {
         fail(
-          step, "sync does not come to an end",
+          step, "sync does not finish",
           expected: "quiet within \(Self.syncMillisecondsMax) virtual ms",
           simulation.quiescence.unsettled)
       }
@@ -232,7 +232,7 @@ struct ScenarioRunner {
       if actual != code {
         fail(
           step, "error of \(device)'s last command", expected: code,
-          actual ?? "none, it was taken")
+          actual ?? "none, it was performed")
       }
       return
     }
@@ -246,7 +246,7 @@ struct ScenarioRunner {
     }
   }
 
-  /// What a device shows; nil where its files cannot be read.
+  /// What a device shows; nil if its files cannot be read.
   private func workspace(of device: String) -> Workspace? {
     indexes[device].flatMap { try? simulation.devices[$0].workspace() }
   }

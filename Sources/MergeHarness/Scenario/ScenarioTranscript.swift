@@ -2,10 +2,10 @@ import Basics
 import QueueModel
 import SyncSimulation
 
-/// A recorded run as a scenario that does the same.
+/// A recorded run as a scenario with the same effect.
 enum ScenarioTranscript {
-  /// - Parameter labels: short names for messages instead of their ids; what depends on the ids,
-  ///   the order of equals say, may then turn out otherwise.
+  /// - Parameter labels: short names for messages instead of their ids; results that depend on ids,
+  ///   such as the order of equals, may then differ.
   static func scenario(
     of run: RecordedRun, name: String, description: String, labels: [MessageID: String] = [:]
   ) -> Scenario {
@@ -17,7 +17,7 @@ enum ScenarioTranscript {
       devices: (0..<run.options.devices).map { Writer.device($0) }, steps: writer.steps)
   }
 
-  /// The run up to its first violation, without the steps that made no sense when they came, such as
+  /// The run up to its first violation, without steps that made no sense when they came, such as
   /// those of devices that were never added: a scenario has no words for them.
   static func withoutSkippedSteps(_ run: RecordedRun) -> RecordedRun {
     let simulation = Simulation(run.options)

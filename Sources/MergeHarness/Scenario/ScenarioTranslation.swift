@@ -2,7 +2,7 @@ import Basics
 import QueueModel
 import SyncSimulation
 
-// Between the scenario's words and the simulation's.
+// Translates between the scenario's words and the simulation's.
 
 extension SimulationOptions {
   init(_ scenario: Scenario) {
@@ -63,7 +63,7 @@ extension DeviceVerb {
     return command
   }
 
-  /// What the person does, with ids for labels.
+  /// The user's action, with ids for labels.
   func action(_ labels: inout LabelTable) -> UserAction {
     switch self {
     case .open(let message):
@@ -152,7 +152,7 @@ extension DeviceVerb.Place {
 }
 
 extension SessionID {
-  /// The session of a label that the parser has looked at.
+  /// The session of a label that the parser has checked.
   static func labelled(_ label: Scenario.Label) -> SessionID {
     do {
       return try SessionID(label.name)

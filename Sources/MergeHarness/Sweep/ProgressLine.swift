@@ -1,8 +1,9 @@
 import Foundation
 
-/// Says on standard error how far a sweep is: in place on a terminal, else a line now and then.
+/// Shows the progress of a sweep on standard error: in place on a terminal, otherwise sometimes a
+/// line.
 struct ProgressLine {
-  /// Seconds between two lines where nobody watches.
+  /// Seconds between two lines without a terminal.
   static let lineSeconds = 10.0
   static let terminalSeconds = 0.25
 

@@ -2,22 +2,22 @@ import ArgumentParser
 import Basics
 import SyncSimulation
 
-/// What names a run for ever.
+/// Names a run for ever.
 struct RunName: Hashable, Sendable {
   var seed: UInt64
   var profile: Profile
-  /// Bugs that are there on purpose.
+  /// Planted bugs.
   var planted: Set<PlantedBug> = []
-  /// Whether hosts run what waits.
+  /// Whether hosts run messages.
   var runsAgents = false
-  /// How many messages are queued for them; 0 for a bit of everything instead.
+  /// The number of messages that are queued for them; 0 for a mix of everything instead.
   var items = 0
-  /// Whether agents ask, and people answer.
+  /// Whether agents ask, and users answer.
   var raisesRequests = false
-  /// Whether who withdraws or edits a message asks if that was in time.
+  /// Whether users who withdraw or edit a message ask if that was in time.
   var asksOutcomes = false
 
-  /// The one command that runs it again.
+  /// The command that runs it again.
   var replayCommand: String {
     let plants = planted.sorted().map { " --plant \($0.rawValue)" }.joined()
     let agents = items > 0 ? " --items \(items)" : runsAgents ? " --agents" : ""

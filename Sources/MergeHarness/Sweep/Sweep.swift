@@ -1,6 +1,6 @@
 import SyncSimulation
 
-/// What many seeds came to.
+/// The results of many seeds.
 struct SweepResult: Sendable {
   struct Failure: Hashable, Sendable {
     var name: RunName
@@ -12,9 +12,9 @@ struct SweepResult: Sendable {
   var steps = 0
   var commands = 0
   var faults = 0
-  /// The slowest drain of all, virtual milliseconds.
+  /// The slowest drain of all, in virtual milliseconds.
   var drainMillisecondsMax: Int64 = 0
-  /// What was run; nothing where no agents are.
+  /// The counts of executing; empty without agents.
   var execution = ExecutionReport()
   var failures: [Failure] = []
   var seconds = 0.0
@@ -33,30 +33,32 @@ struct SweepResult: Sendable {
   }
 }
 
-/// Runs many seeds on all cores; each simulation is on its own.
+/// Runs many seeds on all cores; each simulation is independent.
 struct Sweep: Sendable {
-  /// Seeds that fail before the rest is given up: what fails that often needs no more proof.
+  /// The number of failing seeds after which the sweep ends: so many failures need no further
+  /// proof.
   static let failingSeedsMax = 20
 
   var first: UInt64
-  /// Nil for as many as there is time for.
+  /// Nil for as many as the time allows.
   var count: UInt64?
   var profiles: ProfileChoice
   var planted: Set<PlantedBug> = []
-  /// Whether hosts run what waits.
+  /// Whether hosts run messages.
   var runsAgents = false
-  /// How many messages are queued in each run for them; 0 for a bit of everything instead.
+  /// The number of messages that are queued in each run for them; 0 for a mix of everything
+  /// instead.
   var items = 0
-  /// Whether agents ask, and people answer.
+  /// Whether agents ask, and users answer.
   var raisesRequests = false
-  /// Whether who withdraws or edits a message asks if that was in time.
+  /// Whether users who withdraw or edit a message ask if that was in time.
   var asksOutcomes = false
   var jobs: Int
   var secondsMax: Double?
 
   /// - Parameters:
-  ///   - shouldStop: asked before each seed.
-  ///   - progress: told after each seed, one call at a time; failures are those of that seed.
+  ///   - shouldStop: called before each seed.
+  ///   - progress: called after each seed, one call at a time; failures are those of that seed.
   func run(
     shouldStop: @escaping @Sendable () -> Bool = { false },
     progress: (_ soFar: SweepResult, _ failures: [SweepResult.Failure]) -> Void = { _, _ in }

@@ -1,10 +1,10 @@
 import Foundation
 import SyncSimulation
 
-/// Runs with the hashes of their traces, as a file keeps them: lines of profile, seed and hash.
+/// Runs with the hashes of their traces, as in a file: lines of profile, seed and hash.
 ///
-/// The hash takes in every frame and every step. The same numbers in debug, in release and on every
-/// machine say that nothing in a run depends on memory addresses, hashing or the time of day.
+/// The hash covers every frame and every step. If the numbers are the same in debug, in release and
+/// on every machine, nothing in a run depends on memory addresses, hashing or the time of day.
 struct TraceHashTable: Hashable, Sendable {
   struct Entry: Hashable, Sendable {
     var profile: Profile
@@ -14,7 +14,7 @@ struct TraceHashTable: Hashable, Sendable {
     var line: String { "\(profile.rawValue) \(seed) \(String(hash, radix: 16))" }
   }
 
-  /// A line that is none.
+  /// A line that cannot be read.
   struct Mistake: Error, CustomStringConvertible {
     var line: Int
     var description: String { "line \(line): expected a profile, a seed and a hash" }
@@ -27,7 +27,7 @@ struct TraceHashTable: Hashable, Sendable {
 
   var entries: [Entry]
 
-  /// Runs the seeds and notes their hashes.
+  /// Runs the seeds and records their hashes.
   init(running runs: [(profile: Profile, seed: UInt64)] = Self.usual) {
     entries = runs.map { run in
       let report = Simulation.run(seed: run.seed, profile: run.profile)
@@ -48,7 +48,7 @@ struct TraceHashTable: Hashable, Sendable {
 
   var text: String { entries.map { $0.line + "\n" }.joined() }
 
-  /// The entries that come out otherwise when they are run now, in words.
+  /// The entries that differ when they are run now, in words.
   func differences() -> [String] {
     let now = TraceHashTable(running: entries.map { ($0.profile, $0.seed) })
     return zip(entries, now.entries).filter { $0 != $1 }.map { before, after in

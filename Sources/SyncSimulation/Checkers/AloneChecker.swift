@@ -2,12 +2,13 @@ import ClientCore
 import DispatchAuthority
 import QueueModel
 
-/// At no moment do agents of two devices work for one session or one message, but after somebody took over
-/// the attempt of the one that began first.
+/// Agents of two devices never work for one session or one message at the same time, unless
+/// somebody took over the attempt of the first one.
 ///
-/// A server whose store went back to before an attempt, or another server, cannot know of it: what begins
-/// beside it then is counted apart, as `ExecutionChecker` does. Copies of a device are one store to the server:
-/// one of them ends what another one has at work, so what a copied device runs is not looked at.
+/// An attempt is not judged if the server cannot know of the earlier one: its store went back to
+/// before that, or another server answers. Such attempts are counted apart, as in
+/// `ExecutionChecker`. To the server, copies of a device are one store, and one copy ends what
+/// another one runs. So attempts of copied devices are not judged, either.
 final class AloneChecker: SimulationChecker {
   let name = "alone"
 

@@ -4,23 +4,24 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Undos and redos of devices that were apart from the server, and what they come to there.
+/// Checks undos and redos of devices that were apart from the server, by their effect at the
+/// server.
 ///
-/// The server's state decides what starts. So an undo lets something start *by itself* if, at the moment in
-/// which its operations come to the server, hosts would run something behind them that they would not have
-/// run a moment before, or would run it sooner or first: at once, or in its turn without another word of
-/// anybody. What others do to the session later is their word. What they did before it came, and the device
-/// did not know of, is what it has to be careful about.
+/// The server's state decides what starts. An undo lets something start *by itself* if hosts would
+/// run something after its operations that they would not have run before, or would run it earlier:
+/// at once, or in its turn without another command. This is compared at the moment in which the
+/// operations arrive at the server. Later changes of the session by others do not count. Earlier
+/// changes that the device did not know of do: the device has to allow for them.
 ///
-/// Left out is a session that the device had no reason to pause: another device has moved a message there
-/// that the undo is about, and the device cannot hear of it.
+/// A session is left out if the device had no reason to pause it: another device moved a message of
+/// the undo there, and the device cannot know that.
 struct ApartUndos {
   private struct Turn {
     var device: Int
     var command: Command
-    /// What was made in its turn.
+    /// The operations that it made.
     var made: [OperationRange]
-    /// What it is about, as far as the device knows.
+    /// The sessions that it affects, as far as the device knows.
     var sessions: Set<SessionID>
 
     func holds(_ id: OperationID) -> Bool {
@@ -29,7 +30,7 @@ struct ApartUndos {
   }
 
   private var turns: [Turn] = []
-  /// What the server has stored, while turns are on their way to it.
+  /// The server's stored state, as long as turns are on their way to it.
   private var stored: Workspace?
 
   mutating func note(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -48,7 +49,7 @@ struct ApartUndos {
       guard stored != nil else { return [] }
       return entries.flatMap { take((try? PackedDelta.unpack($0.content.bytes)) ?? []) }
     case .joined, .rolledBack(.server):
-      // What was in it looks like what was not.
+      // Known and unknown operations can no longer be distinguished.
       stored = turns.isEmpty ? nil : try? simulation.server.disk.storedWorkspace()
     case .reauthored(let index):
       turns.removeAll { $0.device == index }
@@ -61,7 +62,7 @@ struct ApartUndos {
     return []
   }
 
-  /// The server has stored operations, in this order.
+  /// The server stored operations, in this order.
   private mutating func take(_ operations: [Operation]) -> [String] {
     var found: [String] = []
     var rest = operations[...]
@@ -81,7 +82,7 @@ struct ApartUndos {
     return found
   }
 
-  /// Looks behind each operation: a host may get them one by one.
+  /// Compares after each operation: a host may receive them one by one.
   private mutating func compare(_ operations: [Operation], of turn: Turn) -> [String] {
     guard let before = stored else { return [] }
     var found: [String] = []
@@ -94,12 +95,12 @@ struct ApartUndos {
     }
     if let after = stored { found += lost(from: before, to: after) }
     return found.map {
-      "\(turn.command) of device \(turn.device), which was apart: \($0) where it meets what others did"
+      "\(turn.command) of device \(turn.device), which was apart: \($0) at the server"
     }
   }
 
-  /// What agents have, and what they did, is there as before. Another text, or another place, is no loss: a
-  /// change of a device that is apart merges with a start, undone or not.
+  /// Messages that agents have, and messages that ran, must stay. Another text or another place is
+  /// no loss: a change of a device that is apart merges with a start, with or without an undo.
   private func lost(from before: Workspace, to after: Workspace) -> [String] {
     before.sessions().flatMap { session in
       UndoChecker.messages(of: session.id, before).compactMap { message in
@@ -114,7 +115,7 @@ struct ApartUndos {
 }
 
 extension VersionVector {
-  /// What this one has, and another had not.
+  /// The operations that this vector has and another one lacks.
   fileprivate func ranges(since old: VersionVector) -> [OperationRange] {
     sorted.compactMap { replica, seq in
       let known = old[replica]

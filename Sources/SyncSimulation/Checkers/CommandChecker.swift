@@ -1,7 +1,7 @@
 import ClientCore
 import QueueModel
 
-/// A command that was taken shows at once on the device that gave it.
+/// A performed command shows at once on its device.
 final class CommandChecker: SimulationChecker {
   let name = "commands"
 
@@ -35,11 +35,11 @@ final class CommandChecker: SimulationChecker {
       guard case .queued(let id, let position, let count, _) = outcome.notice else { return nil }
       let queue = (try? workspace.messageQueue(send.session))?.messages ?? []
       guard let place = queue.firstIndex(where: { $0.id == id }) else {
-        // Sent again after it went elsewhere: it is answered where it is.
+        // The message was moved elsewhere and sent again: it keeps its place.
         return outcome.operations.isEmpty ? nil : "is not in the queue"
       }
       return place + 1 == position && queue.count == count
-        ? nil : "answers \(position) of \(count), stands at \(place + 1) of \(queue.count)"
+        ? nil : "reports \(position) of \(count), but is \(place + 1) of \(queue.count)"
     case .move(let messages, let target):
       return checkMove(messages, to: target, outcome.notice, from: before, to: workspace)
     case .moveThreads(let sessions, let target):
@@ -49,7 +49,7 @@ final class CommandChecker: SimulationChecker {
     case .restore(let message):
       return (try? workspace.message(message))?.status == .cancelled ? "stays cancelled" : nil
     case .clear(let session):
-      // What an agent has stays in front.
+      // Messages that an agent has stay in front.
       let left = ((try? workspace.messageQueue(session))?.messages ?? [])
         .filter { $0.status != .running }
       return left.isEmpty ? nil : "leaves \(left.count) messages"
@@ -58,7 +58,7 @@ final class CommandChecker: SimulationChecker {
     case .resume(let session):
       return workspace.session(session)?.paused == true ? "stays paused" : nil
     case .setPriority(let message, let priority):
-      return (try? workspace.message(message))?.priority == priority ? nil : "has another one"
+      return (try? workspace.message(message))?.priority == priority ? nil : "has another priority"
     case .removeThreads(let sessions):
       let left = workspace.threadQueue().threads.map(\.session)
       return sessions.contains(where: left.contains) ? "stays in the thread queue" : nil
@@ -76,7 +76,7 @@ final class CommandChecker: SimulationChecker {
     case .setHost(let session, let host):
       return workspace.session(session)?.host == host ? nil : "has another host"
     case .retry(let message):
-      // A device that is its own authority may begin with it at once.
+      // A device that is its own authority may start it at once.
       let status = (try? workspace.message(message))?.status
       return status == .queued || status == .running ? nil : "does not wait"
     case .skip(let message):
@@ -87,7 +87,7 @@ final class CommandChecker: SimulationChecker {
       return (try? workspace.message(message))?.later == time ? nil : "is wanted at another time"
     case .setNotBefore(let message, let time):
       return (try? workspace.message(message))?.notBefore == time
-        ? nil : "has another time to start at"
+        ? nil : "has another start time"
     default:
       return nil
     }
@@ -95,8 +95,8 @@ final class CommandChecker: SimulationChecker {
 
   // MARK: - Moves
 
-  /// The queue is what it was with the messages taken out and put in where they were to go; what was
-  /// tried stands in front, then what is urgent.
+  /// The new queue must equal the old one with the messages removed and inserted at their target.
+  /// Messages that were tried come first, then urgent ones.
   private func checkMove(
     _ ids: [MessageID], to target: MoveTarget, _ notice: CommandOutcome.Notice,
     from before: Workspace, to after: Workspace
@@ -109,7 +109,7 @@ final class CommandChecker: SimulationChecker {
       }
     guard moved.count == ids.count,
       let queue = neighbour.flatMap({ try? before.message($0) })?.session
-    else { return "names what is not there" }
+    else { return "names a message that is not there" }
     let old = (try? before.messageQueue(queue))?.messages ?? []
     var wanted = old.filter { !ids.contains($0.id) }
     let index: Int? =
@@ -154,7 +154,7 @@ final class CommandChecker: SimulationChecker {
   ) -> String? {
     guard shown == wanted else { return "gives \(shown), not \(wanted)" }
     switch notice {
-    case .unchanged: return shown == old ? nil : "answers that nothing changed"
+    case .unchanged: return shown == old ? nil : "reports that nothing changed"
     case .moved(let position):
       return shown.indices.contains(position - 1) && shown[position - 1] == first
         ? nil : "answers position \(position)"

@@ -4,7 +4,7 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// All devices and the server hold the same, in memory and in their stores.
+/// All devices and the server have the same state, in memory and in their stores.
 final class ConvergenceChecker: SimulationChecker {
   let name = "convergence"
 
@@ -35,17 +35,17 @@ final class ConvergenceChecker: SimulationChecker {
       }
       if PackedSnapshot.pack(workspace.image()) != snapshot {
         found.append(
-          "device \(device.index) has another snapshot than the server: "
+          "device \(device.index) and the server have different snapshots: "
             + Self.difference(workspace, server))
       } else if workspace.dump() != dump {
-        found.append("device \(device.index) has another dump than the server")
+        found.append("device \(device.index) and the server have different dumps")
       }
       found += storeDifferences(device, process)
     }
     return found
   }
 
-  /// What the files hold is what the memory shows, so that a start finds the same.
+  /// The files hold the state in memory, so that a restart finds the same.
   private func storeDifferences(
     _ device: SimulatedDevice, _ process: SimulatedDevice.Process
   ) -> [String] {
@@ -55,11 +55,11 @@ final class ConvergenceChecker: SimulationChecker {
       var found: [String] = []
       if PackedSnapshot.pack(stored.image()) != PackedSnapshot.pack(shown.image()) {
         found.append(
-          "the files of device \(device.index) hold other things than its memory: "
+          "the files and the memory of device \(device.index) differ: "
             + Self.difference(stored, shown))
       }
       if process.store.files.database.record != process.core.replica.record {
-        found.append("the files of device \(device.index) hold another record")
+        found.append("the files of device \(device.index) hold a different record")
       }
       return found
     } catch {
@@ -86,7 +86,7 @@ final class ConvergenceChecker: SimulationChecker {
         parts.append("session \(mine.session): \(Self.difference(mine, theirs))")
       }
     }
-    return parts.isEmpty ? "what nobody sees" : parts.prefix(6).joined(separator: ", ")
+    return parts.isEmpty ? "something invisible" : parts.prefix(6).joined(separator: ", ")
   }
 
   private static func difference(

@@ -4,8 +4,8 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// What the server acknowledged would survive its crash, and what a device answered "done" to
-/// would survive the device's.
+/// Everything acknowledged by the server would survive a crash of the server, and every completed
+/// command of a device a crash of the device.
 final class DurabilityChecker: SimulationChecker {
   let name = "durability"
 
@@ -19,7 +19,7 @@ final class DurabilityChecker: SimulationChecker {
   }
 
   private func acknowledged(_ device: SimulatedDevice, _ simulation: Simulation) -> [String] {
-    // What an earlier life of the server said counts no longer until it has said welcome.
+    // Reports of an earlier server process do not count until this one has sent `welcome`.
     guard let core = device.process?.core, case .connected = core.condition,
       let pipe = device.process?.pipes.values.first(where: \.serverHolds),
       pipe.serverLife == simulation.server.life

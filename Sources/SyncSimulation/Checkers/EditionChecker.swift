@@ -2,24 +2,25 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// Texts that were saved apart wait until somebody has looked, unless their session's `onMerge` is `run`, and
-/// each can be read.
+/// Texts that were saved independently wait until somebody has checked them, unless their session's
+/// `onMerge` is `run`; and every version can be read.
 ///
-/// Only a person settles a merged text: a version that no person saved or typed settles it without a look. That
-/// nothing merged is let out is the business of `ExecutionChecker`, which knows what the server knows.
+/// Only a user settles a merged text. A version that no user saved or typed would settle it unseen.
+/// `ExecutionChecker`, which knows the server's state, checks that no merged message is granted.
 final class EditionChecker: SimulationChecker {
   let name = "editions"
 
-  /// Every text that a person saved, or had back by an undo.
+  /// Every text that a user saved, or restored by an undo.
   private var saved: Set<[UInt8]> = []
-  /// On which devices a person typed in a message: they make versions of what shows when the typing ends.
+  /// The devices on which a user typed in a message. They make versions of the shown text when the
+  /// typing ends.
   private var typed: [MessageID: Set<DeviceID>] = [:]
-  /// A process died over an undo or an import, so what it wrote is not known.
+  /// A process died during an undo or an import, so its writes are not known.
   private var isUnsure = false
-  /// Versions that were not saved yet when an agent started: an edit can start it in its own turn, and is
-  /// noted after that.
+  /// Versions that were not saved yet when an agent started. An edit can start its message in its
+  /// own turn, and is noted after that.
   private var started: [(message: MessageID, device: Int, text: String)] = []
-  /// What agents got, by the latest attempt that started.
+  /// The prompts that agents got, by the latest attempt that started.
   private var orders: [MessageID: StartOrder] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -39,7 +40,7 @@ final class EditionChecker: SimulationChecker {
       default: break
       }
     case .added(let index):
-      // A copy of a store in which somebody typed ends that stretch at its start, as its original does.
+      // A copy of a store in which somebody typed ends the typing at its start, like its original.
       let copy = simulation.devices[index].currentFiles.device
       for message in typed.keys { typed[message]?.insert(copy) }
     case .agentStarted(let index, let order):
@@ -85,7 +86,7 @@ final class EditionChecker: SimulationChecker {
       .map(\.text)
   }
 
-  /// Messages that ran and show another text than their agents got.
+  /// Messages that ran, and show another text than their agents got.
   private func otherThanRan(in workspace: Workspace) -> [MessageID] {
     orders.values.filter { order in
       guard let message = try? workspace.message(order.message), let run = message.run,
@@ -103,7 +104,7 @@ final class EditionChecker: SimulationChecker {
     for (index, device) in simulation.devices.enumerated() {
       guard let workspace = device.process?.core.replica.workspace else { continue }
       if let other = otherThanRan(in: workspace).first {
-        return ["device \(index) shows of \(other) another text than its agent got"]
+        return ["device \(index) shows a text of \(other) that its agent did not get"]
       }
       for session in workspace.sessions() {
         for message in (try? workspace.messageQueue(session.id))?.messages ?? [] {

@@ -2,7 +2,7 @@ import ClientCore
 import QueueModel
 import QueueOracle
 
-/// What observers were told amounts to what is shown.
+/// The changes that observers received add up to the shown state.
 final class EventChecker: SimulationChecker {
   let name = "events"
   private var seen = 0
@@ -10,7 +10,7 @@ final class EventChecker: SimulationChecker {
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     guard case .changed(let index, let touched) = observation else { return [] }
     seen += 1
-    // Comparing takes as long as the state is large; at rest it is done for everybody.
+    // Comparing takes time proportional to the state; at rest, all devices are compared.
     let isQuick = simulation.options.hasQuickAgents
     guard isQuick || seen % 16 == 0 else { return [] }
     let isNarrow = isQuick && seen % 16 != 0
@@ -21,7 +21,7 @@ final class EventChecker: SimulationChecker {
     simulation.devices.flatMap { differences($0, in: nil) }
   }
 
-  /// - Parameter sessions: whose queues are compared; everything where it is nil.
+  /// - Parameter sessions: the sessions whose queues are compared; nil compares everything.
   private func differences(
     _ device: SimulatedDevice, in sessions: Set<SessionID>?
   ) -> [String] {

@@ -5,11 +5,12 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// No attempt starts twice, nothing starts that the server knew to be cancelled, agents get the text
-/// that the server knew, and in the end it is known of every start what became of it, or why not.
+/// No attempt starts twice. No message starts that the server knew to be cancelled. Agents get the
+/// text that the server knew. In the end, every start has an outcome, or a reason why there is
+/// none.
 ///
-/// After the server's store went back to before a start, it cannot know of it unless a device tells:
-/// such repeats are counted apart.
+/// If the server's store went back to before a start, the server cannot know of it unless a device
+/// reports it. Such repeats are counted apart.
 final class ExecutionChecker: SimulationChecker {
   let name = "execution"
 
@@ -28,17 +29,18 @@ final class ExecutionChecker: SimulationChecker {
   private struct Start {
     var device: Int
     var token: UInt64
-    /// That of the grant, whose answer may have been under way when the store went back once more.
+    /// The same at the time of the grant, whose answer may have been on its way when the store went
+    /// back once more.
     var serverRestores: Int
   }
 
   private var starts: [Attempt: Start] = [:]
-  /// What the server let out, with the text it knew.
+  /// The server's grants, with the text that it knew.
   private var letOut: [Attempt: Grant] = [:]
-  /// The newest attempt that succeeded, and under which lease.
+  /// The latest attempt that succeeded, and its lease's token.
   private var succeeded: [MessageID: (attempt: UInt16, token: UInt64)] = [:]
-  /// What the server has stored, as far as it can be told from what it stored last; loading it anew
-  /// for each attempt would take longer than all the rest.
+  /// The server's stored state, updated from each commit: loading it for each attempt would take
+  /// longer than everything else.
   private var stored: Workspace?
   private var serverRestores = 0
   private var deviceRestores = 0
@@ -59,7 +61,7 @@ final class ExecutionChecker: SimulationChecker {
     case .agentStarted(let device, let order):
       return check(order, by: device, in: simulation)
     case .agentSucceeded(_, let order):
-      // What ends under a lease that has gone over to the next holder does not count.
+      // The end of a turn does not count if its lease has passed to the next holder.
       if !simulation.options.isAlone, let lease = simulation.server.disk.lease(of: order.session),
         lease.token > order.token
       {
@@ -83,7 +85,7 @@ final class ExecutionChecker: SimulationChecker {
     }
   }
 
-  /// What is let out waits in its queue, as the server knows it in the same moment.
+  /// A granted message waits in its queue in the server's state at that moment.
   private func check(_ dispatches: [Dispatch], in simulation: Simulation) -> [String] {
     guard let workspace = stored ?? (try? simulation.server.disk.storedWorkspace()) else {
       return []
@@ -94,17 +96,17 @@ final class ExecutionChecker: SimulationChecker {
       letOut[attempt] = Grant(
         token: dispatch.token, content: dispatch.content, serverRestores: serverRestores)
       guard let message = try? workspace.message(dispatch.message) else {
-        return "\(dispatch.message) was let out, and the server does not know it"
+        return "\(dispatch.message) was granted, but the server does not know it"
       }
       guard message.status == .queued else {
-        return "\(dispatch.message) was let out while \(message.status)"
+        return "\(dispatch.message) was granted while \(message.status)"
       }
       let waitsForALook = workspace.session(message.session)?.onMerge != .run
       guard !message.isMerged || !waitsForALook else {
-        return "\(dispatch.message) was let out merged, without a look"
+        return "\(dispatch.message) was granted with an unchecked merged text"
       }
       return DispatchRequest.contentDigest(message.content) == dispatch.content
-        ? nil : "\(dispatch.message) was let out with another text than the server knows"
+        ? nil : "\(dispatch.message) was granted with a text that the server does not have"
     }
   }
 
@@ -126,13 +128,13 @@ final class ExecutionChecker: SimulationChecker {
       }
     }
     starts[attempt] = Start(device: device, token: order.token, serverRestores: life)
-    // A device that is its own authority tells nobody what it let out.
+    // A device that is its own authority does not report its grants.
     if simulation.options.isAlone { return found }
     guard let grant else {
-      return found + ["\(order.message) started on device \(device), and nobody let it out"]
+      return found + ["\(order.message) started on device \(device) without a grant"]
     }
     if grant.content != DispatchRequest.contentDigest(order.text) {
-      found.append("the agent of \(order.message) got another text than was let out")
+      found.append("the agent of \(order.message) got a text that was not granted")
     }
     return found
   }
@@ -151,7 +153,7 @@ final class ExecutionChecker: SimulationChecker {
     guard let workspace = simulation.devices.first?.process?.core.replica.workspace else {
       return []
     }
-    // What went back in time may not know of it any more.
+    // A store that went back in time may not know of it any more.
     guard serverRestores == 0, deviceRestores == 0 else { return [] }
     var found: [String] = []
     for attempt in starts.keys.sorted(by: { $0.message < $1.message }) {
@@ -159,17 +161,18 @@ final class ExecutionChecker: SimulationChecker {
       if let success = succeeded[attempt.message], message.status == .queued,
         !wasFenced(attempt.message, success)
       {
-        found.append("\(attempt.message) was done, and waits again")
+        found.append("\(attempt.message) was done, but waits again")
       }
       if (message.run?.attempt ?? 0) < attempt.number {
-        found.append("nobody knows of attempt \(attempt.number) of \(attempt.message)")
+        found.append("no device knows of attempt \(attempt.number) of \(attempt.message)")
       }
     }
     return found
   }
 
-  /// What succeeds under a lease that has ended does not count: where the next holder, a copy of the
-  /// same disk for one, has said that nobody knows of the attempt, a person may have it tried again.
+  /// A success under a lease that has ended does not count. The next holder, for example a copy of
+  /// the same disk, may have reported the outcome as unknown, and a user may have had it tried
+  /// again.
   private func wasFenced(
     _ message: MessageID, _ success: (attempt: UInt16, token: UInt64)
   ) -> Bool {

@@ -2,12 +2,12 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// Of two messages that devices with right clocks sent to one place of a queue, the one that was sent
-/// first stands first, on every device. Messages that somebody moved are left out.
+/// If devices with correct clocks sent two messages to one place of a queue, the earlier one comes
+/// first on every device. Moved messages are left out.
 final class FifoChecker: SimulationChecker {
   let name = "fifo"
 
-  /// Where a message was sent to: it stands there beside those that others sent there.
+  /// The place to which a message was sent, next to others that were sent there.
   private struct Place: Hashable {
     var session: SessionID
     var left: OperationID?
@@ -23,9 +23,9 @@ final class FifoChecker: SimulationChecker {
 
   private var sent: [Place: [Sent]] = [:]
   private var places: [MessageID: Place] = [:]
-  /// Messages that somebody moved, prioritised or queued a second time.
+  /// Messages that somebody moved, prioritised or queued again.
   private var disturbed: Set<MessageID> = []
-  /// With two memories under one replica, an id may name two places.
+  /// If two memories use one replica, an id may name two places.
   private var hasMemoryClones = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -54,7 +54,8 @@ final class FifoChecker: SimulationChecker {
     switch command {
     case .move(let messages, _): disturbed.formUnion(messages)
     case .setPriority(let message, _): disturbed.insert(message)
-    // The device died over it: it may be there, and another may have sent the same.
+    // The device died during the command: the message may exist, and another device may have sent
+    // the same.
     case .send(let send): disturbed.insert(send.id)
     default: break
     }
@@ -85,7 +86,8 @@ final class FifoChecker: SimulationChecker {
     return []
   }
 
-  /// The positions of what waits. What was tried already stands in front, whoever sent it when.
+  /// The positions of waiting messages. Messages that were tried come first, whoever sent them
+  /// when.
   static func positions(in workspace: Workspace) -> [MessageID: Int] {
     var positions: [MessageID: Int] = [:]
     for session in workspace.sessions() {

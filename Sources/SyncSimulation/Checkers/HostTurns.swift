@@ -1,10 +1,10 @@
 import QueueModel
 import SequenceCRDT
 
-/// What a session's host runs, one message after the other, without another word of a person: found by running
-/// it, each attempt succeeding at once, and not by rules.
+/// The messages that a session's host runs, one after the other, without another command of a user.
+/// They are found by running them, with each attempt succeeding at once, and not by rules.
 struct HostTurns {
-  /// Longer queues are not judged, since running one takes as long as all the rest.
+  /// Longer queues are not judged, since running one takes as long as everything else.
   private static let runsMax = 150
 
   private struct Turn {
@@ -16,8 +16,8 @@ struct HostTurns {
   private var turns: [Turn] = []
 
   /// - Parameters:
-  ///   - waiting: what is in the queue.
-  ///   - time: by which what people want later is passed over.
+  ///   - waiting: the messages in the queue.
+  ///   - time: until which messages for later are passed over.
   private init(
     of session: SessionID, _ waiting: [MessageView], in workspace: Workspace, by time: Int64
   ) {
@@ -43,10 +43,11 @@ struct HostTurns {
     }
   }
 
-  /// What of these turns is not so without a change: another message, an earlier time, or another one first.
-  /// What stood behind a message that is gone, and goes on in its turn, is none.
+  /// Why these turns differ from those without a change: another message, an earlier time, or
+  /// another first message. If a message is gone, those after it may run in their turn; that is no
+  /// difference.
   ///
-  /// - Parameter waiting: the messages in the queue with the change.
+  /// - Parameter waiting: the messages in the queue after the change.
   private func started(besides former: HostTurns, waiting: Set<MessageID>) -> String? {
     guard let first = turns.first else { return nil }
     for turn in turns {
@@ -62,7 +63,8 @@ struct HostTurns {
 }
 
 extension HostTurns {
-  /// What hosts could start in a workspace, and could not before, or not yet: now, and when all times have come.
+  /// The messages that hosts can start in a workspace, and could not before, or not so early: now, and when
+  /// all times have come.
   static func started(
     in sessions: some Sequence<SessionID>, from before: Workspace, to after: Workspace
   ) -> [String] {

@@ -3,11 +3,10 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// An id names one content, over all that is authored and logged, whatever was restored or copied.
-/// Stamps aside: the server may lower them once.
+/// An id names one content in everything that is authored and logged, even after files were
+/// restored or copied. Stamps are left out, because the server may lower them once.
 ///
-/// Where memory is cloned, a second content may be authored, and has to be noticed before it is
-/// logged.
+/// If memory is cloned, a second content may be authored, but must be detected before it is logged.
 final class ImmutabilityChecker: SimulationChecker {
   let name = "immutability"
   /// A hash of the content of each unit, by id.

@@ -2,10 +2,10 @@ import ClientCore
 import QueueModel
 import SequenceCRDT
 
-/// No state contradicts itself, and no device forgets what it knew and its disk had.
+/// No state contradicts itself, and no device forgets operations that its disk had.
 final class InvariantChecker: SimulationChecker {
   let name = "invariants"
-  /// What each device knew, since its files last went back in time.
+  /// The operations that each device knew, since its files last went back in time.
   private var known: [Int: VersionVector] = [:]
   private var replicas: [Int: Set<ReplicaID>] = [:]
   private var seen = 0
@@ -17,11 +17,11 @@ final class InvariantChecker: SimulationChecker {
       return []
     case .started(let index), .advanced(let index), .performed(let index, _, _, _):
       seen += 1
-      // Looking at everything takes time that grows with the state.
+      // Checking everything takes time that grows with the state.
       let deeply = simulation.options.usesOracle && seen % 32 == 0
       return check(simulation.devices[index], deeply: deeply)
     case .reauthored(let index):
-      // Operations that get other ids leave under the old ones.
+      // Operations that get new ids leave under their old ones.
       let workspace = simulation.devices[index].process?.core.replica.workspace
       known[index] = workspace?.vector
       return []

@@ -4,30 +4,30 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Nothing typed is lost or comes twice, whatever ids it travels under.
+/// Typed text is never lost or doubled, whichever ids it has.
 ///
-/// Each typed text begins with a mark, a scalar that no other text has. A mark must be found in the
-/// end, and once, unless somebody deleted it, typed it again by restoring an older text, or the
-/// only place that held it was put back in time.
+/// Each typed text begins with a mark, a scalar that no other text has. Every mark must be found
+/// once in the end, unless somebody deleted it or restored an older text with it, or the only place
+/// that held it went back in time.
 final class MarkLedger: SimulationChecker {
   let name = "loss"
 
   private struct Fact {
-    /// nil where an undo put it in.
+    /// nil if an undo inserted it.
     var message: MessageID?
-    /// Somebody may have deleted it.
+    /// Whether somebody may have deleted it.
     var isExcused = false
-    /// It was put in by more than one operation.
+    /// Whether several operations inserted it.
     var isRepeated = false
   }
 
   private var facts: [Unicode.Scalar: Fact] = [:]
   private var messages: Set<MessageID> = []
-  /// Of what two copies of one memory wrote under one id, both is shown, and some of it twice.
+  /// If two copies of one memory wrote under one id, both texts show, and some of them twice.
   private var hasMemoryClones = false
   private var wasServerPutBack = false
-  /// Where a server was put back between what two copies of one memory wrote, and a device had one of both,
-  /// it brings back texts under other ids.
+  /// If a server was restored to a point between the writes of two copies of one memory, and a
+  /// device had one of each, texts return under other ids.
   private var haveIDsChanged = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -72,7 +72,7 @@ final class MarkLedger: SimulationChecker {
     }
   }
 
-  /// What somebody deleted may be gone.
+  /// Text that somebody deleted may be gone.
   private func excuseRemoved(by action: UserAction, before: Workspace, after: Workspace) {
     switch action {
     case .command(.cancel(let messages)):
@@ -86,7 +86,7 @@ final class MarkLedger: SimulationChecker {
           excuse([message.id])
         }
       }
-      // In messages that somebody withdrew and in deleted sessions too.
+      // Withdrawn messages and deleted sessions are included.
       let left = Self.contents(of: after).counts
       for scalar in Self.contents(of: before).counts.keys where left[scalar] == nil {
         facts[scalar]?.isExcused = true
@@ -112,7 +112,8 @@ final class MarkLedger: SimulationChecker {
     }
   }
 
-  /// What was only on a disk that went back in time, or had not reached it, is gone, as it must be.
+  /// Text is rightly gone if it was only on a disk that went back in time, or never reached the
+  /// disk.
   private func excuseWhatNobodyHolds(_ simulation: Simulation) {
     var held: Set<Unicode.Scalar> = []
     var heldMessages: Set<MessageID> = []
@@ -156,7 +157,7 @@ final class MarkLedger: SimulationChecker {
     }.joined(separator: ", ")
   }
 
-  /// All messages, and how often each mark is in the texts of all their additions.
+  /// All messages, and the number of times that each mark is in the texts of all their additions.
   private static func contents(
     of workspace: Workspace
   ) -> (messages: Set<MessageID>, counts: [Unicode.Scalar: Int]) {

@@ -4,29 +4,30 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Each device shows each notification once, in order, none is missing at rest, what is over stands
-/// nowhere, and the server's inboxes are empty once every device has had its turn.
+/// Each device shows each notification once, in order; none is missing at rest; a notification that
+/// is no longer needed shows nowhere; and the server's inboxes are empty once every device has had
+/// its turn.
 ///
-/// A device whose files went back in time is held to what they know. Of several copies of one
-/// device the server tells only one, so that nobody can say what another one lacks.
+/// A device whose files went back in time is judged by those files. Of several copies of one
+/// device, the server notifies only one, so the others are not judged.
 final class NotificationChecker: SimulationChecker {
   let name = "notifications"
 
-  /// What the server's store put into inboxes.
+  /// The notifications that the server's store put into inboxes.
   private var posted: [DeviceID: [OperationID: StoredNotification]] = [:]
-  /// What each device showed, and whether it could store that.
+  /// The notifications that each device showed, and whether it could store that.
   private var shown: [Int: [OperationID: Bool]] = [:]
-  /// The position that was shown last.
+  /// The position of the latest shown notification.
   private var latest: [Int: UInt64] = [:]
-  /// The server's life that ended with its store being put back; what it sent may still arrive.
+  /// The server process whose store was restored afterwards; its frames may still arrive.
   private var restoredLife = 0
   /// Requests that were answered or decided. A host whose files went back may have lost that.
   private var over: Set<RequestID> = []
-  /// Requests of which somebody on the device was told that nobody waits for an answer. By the
-  /// server's clock they have expired, while the host still hopes.
+  /// Requests for which a user of the device learned that no answer is awaited. They have expired
+  /// by the server's clock, but the host may still wait.
   private var refused: [Int: Set<RequestID>] = [:]
-  /// Sessions that somebody deleted. What a device got of their requests it took back; where others
-  /// kept a session alive and its host goes on, nobody is told once more of the same.
+  /// Deleted sessions. A device removed what it had of their requests. If another device kept a
+  /// session alive and its host continues, it is not notified of the same request again.
   private var deleted: Set<SessionID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -65,7 +66,7 @@ final class NotificationChecker: SimulationChecker {
     }
   }
 
-  /// What was in the inboxes of a store that was put back; what is not comes again, as news.
+  /// The inbox entries of a restored store; all others will arrive again, as new ones.
   private func readInboxes(in simulation: Simulation) {
     posted = [:]
     let records = simulation.server.disk.inboxRecords
@@ -91,7 +92,7 @@ final class NotificationChecker: SimulationChecker {
       return ["device \(device) shows \(notification.name) twice"]
     }
     simulation.results.execution.notifications.shown += 1
-    // Positions begin anew where the server's store did.
+    // Positions begin again if the server's store did.
     let pipes = simulation.devices[device].process?.pipes ?? [:]
     guard pipes.values.allSatisfy({ $0.serverLife >= restoredLife }) else { return [] }
     defer { latest[device] = notification.position }
@@ -99,8 +100,8 @@ final class NotificationChecker: SimulationChecker {
     return ["device \(device) shows position \(notification.position) after \(before)"]
   }
 
-  /// The files know what they know; what they lost the server does not have either, once it was
-  /// answered for.
+  /// A device is judged by what its files know. The server no longer has what they lost, if it was
+  /// acknowledged.
   private func forget(_ device: SimulatedDevice, _ index: Int) {
     let files = device.currentFiles
     let kept = files.database.notifications
@@ -114,7 +115,8 @@ final class NotificationChecker: SimulationChecker {
 
   // MARK: - While a request is open
 
-  /// Nothing is under way between the host and a device: what the host's task awaits shows there.
+  /// Nothing is under way between the host and a device: the device must show the requests that the
+  /// host's task awaits.
   private func look(
     at index: Int, host: Int, _ session: SessionID, _ request: RequestID,
     in simulation: Simulation
@@ -128,14 +130,14 @@ final class NotificationChecker: SimulationChecker {
       found.append("device \(index) does not show \(request) of device \(host)")
     }
     let device = simulation.devices[index].currentFiles.device
-    // One that another host's task was written over is told of again when it shows again.
+    // A request that another host's task replaced is sent again when it shows again.
     let item = posted[device]?.values.filter { $0.request == request }
       .max { $0.position < $1.position }
     if let item, isAlone(device, in: simulation), !core.isSettled(request), !over.contains(request),
       !isRefused(request, on: index), !isTakenBack(item, on: index, in: simulation),
       !core.notifications.contains(where: { $0.name == item.name })
     {
-      found.append("device \(index) was not told of \(request)")
+      found.append("device \(index) was not notified of \(request)")
     }
     if !found.isEmpty { simulation.results.execution.notifications.missedApprovals += 1 }
     return found
@@ -233,7 +235,7 @@ final class NotificationChecker: SimulationChecker {
 }
 
 extension StoredNotification {
-  /// The request or the message that it is about, of which only the latest stands.
+  /// The request or the message that it is about; only its latest notification stays.
   fileprivate var subject: RequestID? {
     request ?? message.map { RequestID(high: $0.high, low: $0.low) }
   }

@@ -5,24 +5,25 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// What people see is what the plain set of operations amounts to by the slow oracle, whether they
-/// came as entries of a log or in states that were joined.
+/// The shown state equals the slow oracle's result for the plain set of operations, whether they
+/// arrived as log entries or in joined states.
 ///
-/// A server that was put back may lower an operation that it gets again by another clock than the first
-/// time. Whatever then hangs on the stamp must be as one of both has it. Where a memory was copied too, it
-/// may log what the other copy wrote under an id. Then each thing must be as what was logged first has it, or
-/// as what was logged last has it: a device may have joined its state where nothing told the two apart.
+/// A restored server may lower the stamp of an operation that it gets again by another clock than
+/// the first time. Everything that depends on the stamp must then match one of the two. If a memory
+/// was also copied, the server may log what the other copy wrote under an id. Then each part must
+/// match either what was logged first or what was logged last, because a device may have joined its
+/// state before anything distinguished the two.
 final class OracleChecker: SimulationChecker {
   let name = "oracle"
-  /// Every operation that was ever logged, whatever the server lost since, in the order in which it was.
+  /// Every operation that was ever logged, in order, even if the server has lost it since.
   private var logged: [Operation] = []
   private var known = VersionVector()
-  /// Units that were logged with several stamps, as they were, in their order.
+  /// Units that were logged with several stamps: each logged form, in order.
   private var lowered: [OperationID: [Operation]] = [:]
-  /// Of units that have a stamp, the operation as it was logged first, and last.
+  /// For each unit with a stamp, the operation as it was logged first, and last.
   private var stamped: [OperationID: Operation] = [:]
-  /// Units that were logged since a memory was copied, as they were last, and which of them were something
-  /// else before.
+  /// Units that were logged since a memory was copied: their last logged form, and which of them
+  /// had another content before.
   private var latest: [OperationID: Operation] = [:]
   private var relogged: Set<OperationID> = []
   private var hasMemoryClones = false
@@ -34,7 +35,7 @@ final class OracleChecker: SimulationChecker {
       guard let operations = try? PackedDelta.unpack(entry.content.bytes) else {
         return ["the delta at \(entry.prefix.position) cannot be read"]
       }
-      // What was lost with a backup and given back comes a second time.
+      // Operations that a restore lost, and devices sent again, come a second time.
       for operation in operations {
         noteStamps(of: operation)
         if hasMemoryClones { noteContents(of: operation) }
@@ -75,12 +76,12 @@ final class OracleChecker: SimulationChecker {
         Int(workspace.vector[operation.id.replica]) - Int(operation.id.seq) + 1)
     }
     let units = kept.reduce(0) { $0 + $1.length }
-    // The oracle is quadratic where many insert at one place.
+    // The oracle is quadratic if many insert at one place.
     guard simulation.options.usesOracle, units < 60_000 else { return [] }
     var sets = [kept]
     if !relogged.isEmpty {
       sets.append(replaced(in: kept) { relogged.contains($0) ? latest[$0] : nil })
-      // What hung on the other content of an id may have come to nobody.
+      // Operations that depend on the other content of an id may have reached no device.
       sets = sets.filter(isWhole)
     }
     if !lowered.isEmpty {
@@ -104,13 +105,13 @@ final class OracleChecker: SimulationChecker {
     return summary(found)
   }
 
-  /// Whether the operations name nothing that is something else among them.
+  /// Whether none of the operations refers to an id with another content among them.
   private func isWhole(_ operations: [Operation]) -> Bool {
     var workspace = Workspace()
     return (try? workspace.merge(operations).dropped.isEmpty) ?? false
   }
 
-  /// The operations with other units in the place of some.
+  /// The operations, with some units replaced.
   private func replaced(
     in operations: [Operation], by unit: (OperationID) -> Operation?
   ) -> [Operation] {
@@ -126,7 +127,7 @@ final class OracleChecker: SimulationChecker {
     return oracle.state().differences(from: workspace)
   }
 
-  /// What a difference is about.
+  /// The part of the state that a difference is about.
   private func place(of difference: String) -> String {
     guard let range = difference.firstRange(of: ": engine ") else { return difference }
     return String(difference[..<range.lowerBound])
@@ -137,7 +138,8 @@ final class OracleChecker: SimulationChecker {
   }
 }
 
-/// The server stores each operation once, in the order of its author, after all that it names.
+/// The server stores each operation once, in the order of its author, and after all operations that
+/// it names.
 final class LogChecker: SimulationChecker {
   let name = "log"
   private var vector = VersionVector()
@@ -184,8 +186,8 @@ final class LogChecker: SimulationChecker {
     return found + stampsAhead(in: operations, position, wall)
   }
 
-  /// No stamp may be so far ahead that it wins against everybody for long: of the server's clock, or
-  /// where that was set back, of what the log has.
+  /// A stamp must not be so far ahead that it wins against all others for long. It is compared with
+  /// the server's clock or, if that was set back, with the log.
   private func stampsAhead(
     in operations: [Operation], _ position: UInt64, _ wall: Int64
   ) -> [String] {

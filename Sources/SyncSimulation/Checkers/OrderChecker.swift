@@ -1,14 +1,14 @@
 import ClientCore
 import QueueModel
 
-/// What one device queued stays in the order in which it queued it, unless somebody moved it.
+/// The messages that one device queued keep their order, unless somebody moved them.
 final class OrderChecker: SimulationChecker {
   let name = "author order"
 
   private struct Sent {
     var message: MessageID
     var author: Int
-    /// Counts how often the author's files went back in time: then it does not know its past.
+    /// How often the author's files went back in time: then it does not know its own past.
     var life: Int
     var session: SessionID
     var priority: Priority
@@ -16,7 +16,7 @@ final class OrderChecker: SimulationChecker {
 
   private var sent: [Sent] = []
   private var lives: [Int: Int] = [:]
-  /// Messages that somebody moved, prioritised or queued a second time.
+  /// Messages that somebody moved, prioritised or queued again.
   private var disturbed: Set<MessageID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -24,7 +24,8 @@ final class OrderChecker: SimulationChecker {
     case .rolledBack(.device(let index)), .lostCommits(let index):
       lives[index, default: 0] += 1
     case .reauthored(let index):
-      // What it queued before may come back from another copy of it, and places go by new ids.
+      // Messages that it queued before may return from another copy of it, and ids decide their
+      // order.
       lives[index, default: 0] += 1
       disturbed.formUnion(sent.lazy.filter { $0.author == index }.map(\.message))
     case .performed(let index, .command(let command), _, let outcome):
@@ -54,7 +55,8 @@ final class OrderChecker: SimulationChecker {
     switch command {
     case .move(let messages, _): disturbed.formUnion(messages)
     case .setPriority(let message, _): disturbed.insert(message)
-    // The device died over it: it may be there, and another may have sent the same.
+    // The device died during the command: the message may exist, and another device may have sent
+    // the same.
     case .send(let send): disturbed.insert(send.id)
     default: break
     }
@@ -80,7 +82,7 @@ final class OrderChecker: SimulationChecker {
     return []
   }
 
-  /// What is comparable: one author, one queue, one priority.
+  /// The messages that are compared: of one author, in one queue, with one priority.
   private struct Line: Hashable {
     var author: Int
     var life: Int

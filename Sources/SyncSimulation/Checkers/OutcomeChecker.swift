@@ -5,12 +5,12 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Whoever is told that a withdrawal or an edit was in time can rely on it: no attempt starts after
-/// that which the server let out without knowing of the change, and none has.
+/// If the server reports that a withdrawal or an edit was in time, no attempt starts, or has
+/// started, that the server granted without knowing of the change.
 ///
-/// What is let out with the change known is another matter: another device may have brought the
-/// message back at the same time. So is a server whose store went back to before the change, or to
-/// before the attempt, of which nobody has told it since.
+/// An attempt may start that was granted with the change known: another device may have restored
+/// the message at the same time. Also left out are servers whose store went back to before the
+/// change, or to before the attempt without hearing of it since.
 final class OutcomeChecker: SimulationChecker {
   let name = "outcomes"
 
@@ -18,7 +18,7 @@ final class OutcomeChecker: SimulationChecker {
     var attempt: UInt16
     var token: UInt64
     var content: UInt64
-    /// What the server had stored when it let the attempt out.
+    /// The operations that the server had stored when it granted the attempt.
     var known: VersionVector
     var serverRestores: Int
     var hasStarted = false
@@ -31,7 +31,7 @@ final class OutcomeChecker: SimulationChecker {
     var knownAttempt: UInt16
   }
 
-  /// What the server has stored.
+  /// The operations that the server has stored.
   private var stored = VersionVector()
   private var grants: [MessageID: [Grant]] = [:]
   private var promises: [MessageID: [Promise]] = [:]
@@ -68,13 +68,13 @@ final class OutcomeChecker: SimulationChecker {
       let latest = grants[asked.race.message]?.map(\.attempt).max() ?? 0
       return latest > asked.race.knownAttempt
         ? []
-        : ["device \(device) is told that \(asked.race.message) began, and nobody let it out"]
+        : ["device \(device) learns that \(asked.race.message) began, without a grant"]
     default:
       return []
     }
   }
 
-  /// The latest attempt at a message that the server has let out or heard of.
+  /// The latest attempt at a message that the server has granted or heard of.
   private func knownAttempt(at message: MessageID, in simulation: Simulation) -> UInt16 {
     let dispatched = simulation.server.disk.storage.withState { state in
       state.workspaces[ServerDisk.workspace]?.dispatches[message]?.attempt
@@ -95,7 +95,7 @@ final class OutcomeChecker: SimulationChecker {
     return (promises[order.message] ?? []).compactMap { broken($0, by: grant) }
   }
 
-  /// What is wrong with a start of which somebody was told that it would not be.
+  /// Why a start breaks the promise that it would not happen.
   private func broken(_ promise: Promise, by grant: Grant) -> String? {
     let race = promise.asked.race
     guard grant.attempt > race.knownAttempt, grant.content != race.content,
@@ -105,7 +105,7 @@ final class OutcomeChecker: SimulationChecker {
       !promise.asked.made.allSatisfy({ $0.last <= grant.known[$0.replica] })
     else { return nil }
     let change = race.content == nil ? "withdrawal" : "edit"
-    return "device \(promise.device) is told that its \(change) of \(race.message) was in time, "
-      + "and attempt \(grant.attempt) started without it"
+    return "device \(promise.device) learns that its \(change) of \(race.message) was in time, "
+      + "but attempt \(grant.attempt) started without it"
   }
 }

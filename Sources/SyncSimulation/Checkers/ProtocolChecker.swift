@@ -3,11 +3,12 @@ import QueueModel
 import ServerCore
 import WireProtocol
 
-/// The two sides understand each other: neither accuses the other of a fault.
+/// The two sides understand each other: neither reports a fault of the other.
 final class ProtocolChecker: SimulationChecker {
   let name = "protocol"
-  /// Of two copies of one memory the later is refused what does not fit behind the other's. By then it
-  /// was told of that and sends it no more: else its outbox would not drain.
+  /// If there are two copies of one memory, the server refuses batches of the later one that do not
+  /// fit after those of the other. The later copy learns that and sends them no more; otherwise its
+  /// outbox would not drain.
   private var hasMemoryClones = false
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -17,16 +18,17 @@ final class ProtocolChecker: SimulationChecker {
     case .faulted(_, let message):
       return ["the server faults a client: \(message)"]
     case .refused(let id, .authenticationBudget, _) where simulation.network.isDisturbed(id):
-      // The network kept the greeting from the server.
+      // The network kept the `hello` from the server.
       return []
     case .refused(_, .invalidChanges, _) where hasMemoryClones:
       return []
     case .refused(_, .rateLimited, _) where simulation.results.hasStoreFailed:
-      // Who cannot store the state, or finds a server that cannot, asks for it with every connection.
+      // A device that cannot store the state, or whose server cannot, asks for it with every
+      // connection.
       return []
     case .refused(_, .rateLimited, _) where hasCopies(simulation):
-      // The server takes one state of a device at a time: of two copies that both have what its log lacks,
-      // the later one waits 30 seconds and offers again.
+      // The server takes one state of a device at a time. If two copies have data that its log
+      // lacks, the later one waits 30 seconds and offers again.
       return []
     case .refused(_, let code, let message) where ProtocolChecker.accusations.contains(code):
       return ["the server refuses: \(message)"]
@@ -47,7 +49,7 @@ final class ProtocolChecker: SimulationChecker {
   ]
 }
 
-/// What can grow does not, once everything is at rest.
+/// Everything that can grow is bounded at rest.
 final class BoundednessChecker: SimulationChecker {
   let name = "bounds"
 

@@ -3,8 +3,8 @@ import QueueModel
 import SequenceCRDT
 import ServerCore
 
-/// What waits for a device is pushed in time and once, and taken back where it was a request that is
-/// over.
+/// A waiting notification is pushed in time and once, and retracted if it was a request that is no
+/// longer open.
 ///
 /// A server whose store went back in time does not know what it pushed meanwhile.
 final class PushChecker: SimulationChecker {
@@ -21,14 +21,14 @@ final class PushChecker: SimulationChecker {
     var serverRestores: Int
   }
 
-  /// How long something may wait for its push while nothing puts that off: the time in which a
-  /// device may answer, and the time in which the server finds out that a connection is gone.
+  /// How long a notification may wait for its push if nothing delays that: the time in which a
+  /// device may answer, and the time in which the server detects a lost connection.
   private static let waitMillisecondsMax: Int64 = 60_000
 
   private var alerts: [Key: Alert] = [:]
-  /// Since when what is in the inboxes could have been pushed.
+  /// Since when each inbox entry could have been pushed.
   private var waiting: [Key: Int64] = [:]
-  /// The life of the server, and the connections of each device, that `waiting` holds for.
+  /// The server process, and the connections of each device, for which `waiting` holds.
   private var life = 0
   private var connections: [DeviceID: Set<Int>] = [:]
   private var retracted: Set<Key> = []
@@ -57,7 +57,7 @@ final class PushChecker: SimulationChecker {
       case .retract:
         retracted.insert(key)
         return alerts[key] == nil
-          ? ["\(key.name) is taken back from \(key.device), and was never pushed"] : []
+          ? ["\(key.name) is retracted from \(key.device), but was never pushed"] : []
       }
     default: break
     }
@@ -66,10 +66,10 @@ final class PushChecker: SimulationChecker {
 
   // MARK: - In time
 
-  /// What waits for too long.
+  /// Notifications that have waited too long.
   ///
-  /// The time begins anew with the server, with what its store says, and with every connection of the
-  /// device that begins or ends; of a device that its person looks at nothing is pushed.
+  /// The time starts again with the server, with a change of its store, and with every connection
+  /// of the device that begins or ends. Nothing is pushed to a device that its user looks at.
   private func late(in simulation: Simulation) -> [String] {
     let server = simulation.server
     guard server.life == life, server.disk.condition == .working,
@@ -99,7 +99,7 @@ final class PushChecker: SimulationChecker {
       let since = waiting[key] ?? simulation.clock.now
       left[key] = since
       guard simulation.clock.now - since > PushChecker.waitMillisecondsMax else { continue }
-      found.append("\(name) waits for \(entry.device) since \(since), and is not pushed")
+      found.append("\(name) has waited for \(entry.device) since \(since) without a push")
     }
     waiting = left
     return found.sorted()
@@ -123,7 +123,7 @@ final class PushChecker: SimulationChecker {
       guard let request = alert.notification.request, !retracted.contains(key),
         !workspace.awaits(request, in: alert.notification.session)
       else { continue }
-      found.append("\(key.name) was pushed to \(key.device), is over, and was not taken back")
+      found.append("\(key.name) was pushed to \(key.device), ended, and was not retracted")
     }
     return found.sorted()
   }

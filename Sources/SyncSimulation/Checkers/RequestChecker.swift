@@ -2,13 +2,13 @@ import ClientCore
 import QueueModel
 import WireProtocol
 
-/// What agents ask has one outcome: of several answers one is taken, each agent is told once, of
-/// the answer that was taken, and afterwards no device shows the request any more. Nothing is allowed that
-/// somebody at the device which allowed it was not shown.
+/// A request of an agent has one outcome. One of several answers is taken, the agent gets that
+/// answer once, and afterwards no device shows the request. Nothing is approved that the device
+/// which approved it did not show.
 ///
-/// What is not claimed is only what nobody could know: a server whose store went back in time may
-/// take another answer than before, and a host that lost what it had written of a request, or runs
-/// twice, may leave it open in the register.
+/// Cases are left out that no one could know: a server whose store went back in time may take
+/// another answer than before, and a host that lost its record of a request, or runs twice, may
+/// leave it open in the register.
 final class RequestChecker: SimulationChecker {
   let name = "requests"
 
@@ -25,19 +25,21 @@ final class RequestChecker: SimulationChecker {
   }
 
   private var raised: [RequestID: Asking] = [:]
-  /// What those who said yes were shown.
+  /// What was shown to the users who approved.
   private var shown: [RequestID: [DeviceID: Set<ContentHash?>]] = [:]
-  /// What agents were told, with the number of times that the server's store had gone back before.
+  /// The decisions that agents received, with the number of times that the server's store had gone
+  /// back before.
   private var decided: [RequestID: (decision: AskAnswer, serverRestores: Int)] = [:]
-  /// With the number of times that the server's store had gone back before.
+  /// The answers that were taken, with the number of times that the server's store had gone back
+  /// before.
   private var taken: [RequestID: (answer: Taken, serverRestores: Int)] = [:]
-  /// Answers that were taken before the server's store went back. Who was told of one then may say so
-  /// until the server tells of another.
+  /// Answers that were taken before the server's store went back. A device that received one may
+  /// report it until the server sends another.
   private var outdated: [RequestID: Set<Taken>] = [:]
   private var serverRestores = 0
-  /// The server's life that ended with its store being put back; what it said may still arrive.
+  /// The server process whose store was restored afterwards; its frames may still arrive.
   private var restoredLife = 0
-  /// Hosts whose files went back in time, or that there are several of.
+  /// Hosts whose files went back in time, or of which there are several.
   private var doubtfulHosts: Set<DeviceID> = []
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -68,7 +70,7 @@ final class RequestChecker: SimulationChecker {
           verdicts.map { Taken(verdict: $0, device: device) })
       }
       if let earlier = decided[request]?.decision {
-        return ["the agent of \(request) on device \(device) is told \(earlier), then \(decision)"]
+        return ["the agent of \(request) on device \(device) gets \(earlier), then \(decision)"]
       }
       return contradiction(of: request, decision) + unseen(request, decision)
     case .answerEnded(let index, let answer, let ending) where !hearsServer(index, simulation):
@@ -86,7 +88,7 @@ final class RequestChecker: SimulationChecker {
         outdated[answer.request]?.contains(told) != true
       else { return [] }
       return [
-        "device \(index) is told that \(answer.request) has \(told), and \(counts) was taken"
+        "device \(index) learns that \(answer.request) has \(told), but \(counts) was taken"
       ]
     default: break
     }
@@ -97,14 +99,14 @@ final class RequestChecker: SimulationChecker {
     simulation.devices[index].currentFiles.device
   }
 
-  /// Whether what a device is told comes from the server as it is now, not from before it was put back.
+  /// Whether a device's information comes from the present server, not from before a restore.
   private func hearsServer(_ index: Int, _ simulation: Simulation) -> Bool {
     let pipes = simulation.devices[index].process?.pipes ?? [:]
-    // A connection that is not there yet says nothing.
+    // A connection that is not established yet carries nothing.
     return pipes.values.allSatisfy { $0.serverLife == 0 || $0.serverLife >= restoredLife }
   }
 
-  /// The answer that was taken, where the server must still know of it.
+  /// The answer that was taken, if the server must still know it.
   private func standing(_ request: RequestID) -> Taken? {
     taken[request].flatMap { $0.serverRestores == serverRestores ? $0.answer : nil }
   }
@@ -112,34 +114,35 @@ final class RequestChecker: SimulationChecker {
   private func take(
     _ answer: Taken, _ request: RequestID, in simulation: Simulation
   ) -> [String] {
-    // Who was told before the server's store went back says so until the server tells of another.
+    // A device that was informed before the server's store went back reports that until the server
+    // sends another.
     if standing(request) == nil, outdated[request]?.contains(answer) == true { return [] }
-    // The same answer is taken as often as it comes.
+    // The same answer may be taken any number of times.
     if taken[request] == nil { simulation.results.execution.requests.answersTaken += 1 }
     if let earlier = standing(request), earlier != answer {
-      return ["of \(request) two answers are taken: \(earlier) and \(answer)"]
+      return ["two answers to \(request) are taken: \(earlier) and \(answer)"]
     }
     taken[request] = (answer, serverRestores)
-    // A server that was put back does not know what the agent was told.
+    // A restored server does not know what the agent received.
     guard let told = decided[request], told.serverRestores == serverRestores else { return [] }
     return contradiction(of: request, told.decision)
   }
 
-  /// An agent that is told of an answer is told of the one that was taken.
+  /// The agent's decision must be the answer that was taken.
   private func contradiction(of request: RequestID, _ decision: AskAnswer) -> [String] {
     guard let device = decision.device, let taken = standing(request),
       device != taken.device || decision.ending != taken.verdict.ending
     else { return [] }
-    return ["the agent of \(request) is told \(decision), and \(taken) was taken"]
+    return ["the agent of \(request) gets \(decision), but \(taken) was taken"]
   }
 
-  /// An agent may do what somebody was shown who allowed it.
+  /// An agent may only do what the user who approved it was shown.
   private func unseen(_ request: RequestID, _ decision: AskAnswer) -> [String] {
     guard decision.ending == .allowed, let device = decision.device, raised[request] != nil,
       let views = shown[request]?[device],
       !views.contains(SimulatedAgents.digest(of: request))
     else { return [] }
-    return ["the agent of \(request) may do what nobody on device \(device) was shown"]
+    return ["the agent of \(request) may do what device \(device) did not show"]
   }
 
   func settled(in simulation: Simulation) -> [String] {
@@ -149,7 +152,7 @@ final class RequestChecker: SimulationChecker {
         !simulation.agents.isOpen(request, asking.device, asking.life),
         simulation.devices[asking.device].life == asking.life
       else { continue }
-      found.append("the agent of \(request) on device \(asking.device) is never told")
+      found.append("the agent of \(request) on device \(asking.device) never gets a decision")
     }
     for device in simulation.devices {
       guard let workspace = device.process?.core.replica.workspace else { continue }

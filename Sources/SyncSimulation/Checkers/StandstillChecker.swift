@@ -2,13 +2,13 @@ import ClientCore
 import QueueModel
 import ServerCore
 
-/// No message stands still while nothing is in its way: what may begin on a host whose machine, link and
-/// server work has begun a minute later, while the run goes on and before anything is healed. And nothing
-/// begins that people at the host do not let begin.
+/// No message waits without a reason. If a message can start on a host whose machine, link and
+/// server work, it starts within a minute, while the run continues and before anything is repaired.
+/// And nothing starts that the users at the host do not allow.
 final class StandstillChecker: SimulationChecker {
   let name = "standstill"
 
-  /// Longer than a lease that somebody else has left, with the pauses behind it.
+  /// Longer than a lease that another holder left, with the pauses after it.
   private static let waitMillisecondsMax: Int64 = 60_000
 
   private struct Head: Hashable {
@@ -19,7 +19,7 @@ final class StandstillChecker: SimulationChecker {
     var attempt: UInt16
   }
 
-  /// Since when a message could begin without a break.
+  /// Since when a message could start without interruption.
   private var since: [Head: Int64] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
@@ -28,7 +28,7 @@ final class StandstillChecker: SimulationChecker {
       guard !simulation.hosts.mayStart(order.session, on: simulation.devices[device]) else {
         return []
       }
-      return ["\(order.message) begins on device \(device), whose people do not let it"]
+      return ["\(order.message) begins on device \(device), whose users do not allow it"]
     case .sampled: return sample(simulation)
     default: return []
     }
@@ -47,7 +47,7 @@ final class StandstillChecker: SimulationChecker {
     }
     for head in late.keys { since[head] = simulation.clock.now }
     return late.keys.map {
-      "\($0.message) could begin on device \($0.device) for a minute, and has not"
+      "\($0.message) could have begun on device \($0.device) a minute ago"
     }.sorted()
   }
 
@@ -70,7 +70,7 @@ final class StandstillChecker: SimulationChecker {
     let workspace = process.core.replica.workspace
     let time = simulation.quiescence.time(of: process, on: device)
     return workspace.sessions().compactMap { view in
-      // A turn of another device has the session until it ends or somebody takes it over.
+      // A turn of another device keeps the session until it ends or somebody takes it over.
       guard process.core.runsElsewhere[view.id] == nil,
         view.waiting > 0, view.host == device.files.device,
         simulation.hosts.mayStart(view.id, on: device),
@@ -86,7 +86,7 @@ final class StandstillChecker: SimulationChecker {
     }
   }
 
-  /// Whether an agent of any device has the session, or the message for another one.
+  /// Whether an agent of any device works in the session, or on the message in another one.
   private func isAtWork(
     in session: SessionID, on message: MessageID, _ simulation: Simulation
   ) -> Bool {

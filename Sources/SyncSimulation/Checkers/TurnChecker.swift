@@ -2,9 +2,10 @@ import ClientCore
 import DispatchAuthority
 import QueueModel
 
-/// No turn ends for want of a server: an agent is told to stop only where a person wants that, its session was
-/// deleted, its program is to end, somebody took it over, or another store can have the session, since the
-/// server's store went back in time or the device's files were copied or put back.
+/// No turn ends just because there is no server. An agent is stopped only for one of these reasons:
+/// a user wants that; its session was deleted; its program has to end; somebody took the turn over;
+/// or another store can get the session, because the server's store went back in time, or the
+/// device's files were copied or restored.
 final class TurnChecker: SimulationChecker {
   let name = "turnsGoOn"
 
@@ -53,7 +54,7 @@ final class TurnChecker: SimulationChecker {
       device.process?.core.isStoppedForLease(order.session) == true
     else { return [] }
     return [
-      "device \(device.index) stops the agent of \(order.message) in \(order.session), which nobody wanted"
+      "device \(device.index) stops the agent of \(order.message) in \(order.session) without a reason"
     ]
   }
 }

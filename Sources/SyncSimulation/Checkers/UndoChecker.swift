@@ -2,12 +2,12 @@ import ClientCore
 import QueueModel
 import QueueOracle
 
-/// No turn starts, stops or is repeated by an undo or a redo alone, and none takes history away: on the
-/// device that has it done, and where it comes to the server if the device was apart.
+/// An undo or a redo alone never starts, stops or repeats a turn, and never removes history: on its
+/// own device, and at the server if the device was apart.
 final class UndoChecker: SimulationChecker {
   let name = "undo"
 
-  /// Sessions that an undo or a redo took away, and no person since.
+  /// Sessions that an undo or a redo removed, and no user has removed since.
   private var takenAway: Set<SessionID> = []
   private var apart = ApartUndos()
 
@@ -35,13 +35,13 @@ final class UndoChecker: SimulationChecker {
         let workspace = simulation.devices[index].process?.core.replica.workspace,
         workspace.session(order.session) == nil
       else { break }
-      return ["device \(index) stops \(order.message), whose session an undo took away"]
+      return ["device \(index) stops \(order.message), whose session an undo removed"]
     default: break
     }
     return []
   }
 
-  /// What an agent has, or has had, is as it was.
+  /// Messages that an agent has, or has had, are unchanged.
   private func lost(from before: Workspace, to after: Workspace) -> [String] {
     before.sessions().flatMap { session -> [String] in
       let tried = UndoChecker.messages(of: session.id, before).filter { $0.run != nil }
@@ -51,7 +51,7 @@ final class UndoChecker: SimulationChecker {
         let now = try? after.message(message.id)
         return now?.run == message.run && now?.status == message.status
           && now?.content == message.content && now?.session == message.session
-          ? nil : "\(message.id), which was tried, is another"
+          ? nil : "\(message.id), which was tried, has changed"
       }
     }
   }
@@ -63,7 +63,7 @@ final class UndoChecker: SimulationChecker {
 }
 
 extension Command {
-  /// Whether it takes a change back, or does one again.
+  /// Whether it is an undo or a redo.
   var turnsBack: Bool {
     switch self {
     case .undo(_, let skip): !skip

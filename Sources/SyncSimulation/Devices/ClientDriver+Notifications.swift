@@ -2,12 +2,12 @@ import ClientCore
 import SequenceCRDT
 import WireProtocol
 
-/// Programs of a device that show notifications on its screen and remember that.
+/// The program of a device that shows notifications on its screen and remembers that.
 extension ClientDriver {
-  /// A program shows a notification, and says so to the store.
+  /// Shows a notification, and stores that it did.
   ///
-  /// Between the two it may die, or the disk may be full: then it shows it again after a restart,
-  /// which no device can rule out.
+  /// In between, the program may die, or the disk may be full. Then it shows the notification again
+  /// after a restart, which no device can prevent.
   func show(_ kept: DeviceNotification, on device: SimulatedDevice) {
     guard options.raisesRequests, device.process != nil else { return }
     results.log("device \(device.index): shows \(kept.notification.title), \(kept.name)")
@@ -21,7 +21,7 @@ extension ClientDriver {
       .shown(device: device.index, kept.notification, isRemembered: stored != nil))
   }
 
-  /// A process begins: what stands is on the screen, what nobody showed before is shown.
+  /// A process begins: the screen shows open notifications, and those that were never shown.
   func showStanding(on device: SimulatedDevice) {
     guard let standing = device.process?.core.notifications else { return }
     device.process?.screen = Set(standing.map(\.name))

@@ -5,8 +5,8 @@ import SequenceCRDT
 import ServerCore
 import WireProtocol
 
-/// Drives the production core of each device as SyncClient does: tells it what happens with the time
-/// of its clocks, does what it wants done in order, and wakes it when it asked for that.
+/// Drives the production core of each device as SyncClient does: it passes events with the time of
+/// the device's clocks, performs the core's actions in order, and wakes it when it asked for that.
 final class ClientDriver: SimulationPart {
   unowned let simulation: Simulation
 
@@ -14,14 +14,14 @@ final class ClientDriver: SimulationPart {
 
   // MARK: - Events
 
-  /// A process begins; it goes on with what it executed in an earlier life.
+  /// A process begins; it continues what it executed in an earlier life.
   func started(_ device: SimulatedDevice, _ executed: LoadedReplica.Execution) {
     tell(device) { core, context, _ in core.started(at: context) }
     if options.runsAgents { simulation.agents.start(on: device, executed) }
     if options.raisesRequests { showStanding(on: device) }
   }
 
-  /// A message came in from the server.
+  /// A message arrived from the server.
   func receive(_ bytes: [UInt8], _ device: SimulatedDevice, _ id: TransportID) {
     let frame: Frame
     do {
@@ -45,7 +45,7 @@ final class ClientDriver: SimulationPart {
     if case .ack = frame { simulation.note(.acknowledged(device: device.index)) }
   }
 
-  /// A connection of a copied memory is found to be broken.
+  /// A connection of a copied memory turns out to be broken.
   func connectionEnds(_ device: SimulatedDevice, life: Int, _ id: TransportID) {
     guard device.life == life else { return }
     device.process?.foreignConnections.remove(id)
@@ -60,7 +60,7 @@ final class ClientDriver: SimulationPart {
     // Nothing runs while the machine sleeps; waking catches up.
     guard !device.isAsleep else { return }
     if isAtRest(device) {
-      // What the event would draw is drawn, so that a run is the same as with it.
+      // The random number of the event is drawn, so that the run is the same as with it.
       _ = device.generator.next()
       return scheduleWake(of: device)
     }
@@ -69,8 +69,9 @@ final class ClientDriver: SimulationPart {
     }
   }
 
-  /// Whether the event of a timer would find what the last one found: only time passed since that, the
-  /// device's clock was not set, and no deadline has passed. Most timers are such, since none is taken back.
+  /// Whether the event of a timer would have no effect, like the last one: only time has passed
+  /// since then, the device's clock was not set, and no deadline has passed. Most timers are of
+  /// this kind, since none is cancelled.
   private func isAtRest(_ device: SimulatedDevice) -> Bool {
     guard !options.takesLongWay, let origin = device.process?.clockOrigin,
       device.process?.restsAtClockOffset == device.clockOffset
@@ -78,7 +79,7 @@ final class ClientDriver: SimulationPart {
     return device.process?.core.deadline.map { $0 > clock.now - origin } ?? true
   }
 
-  /// A planted bug: what was sent counts as acknowledged.
+  /// A planted bug: sent operations count as acknowledged.
   func takeForAcknowledged(
     _ batch: UInt64, _ id: TransportID, _ device: SimulatedDevice, life: Int
   ) {
@@ -97,7 +98,7 @@ final class ClientDriver: SimulationPart {
       random: device.generator.next())
   }
 
-  /// Tells the device's core of an event that it deals with itself.
+  /// Passes the device's core an event that it handles itself.
   func tell(
     _ device: SimulatedDevice, byTime: Bool = false,
     _ event: (inout ClientCore, EventContext, DeviceStore) -> [ClientCore.Action]
@@ -105,12 +106,12 @@ final class ClientDriver: SimulationPart {
     run(on: device, byTime: byTime) { core, context, store in ((), event(&core, context, store)) }
   }
 
-  /// Runs an event and the actions that follow from it.
+  /// Runs an event and its actions.
   ///
   /// - Parameters:
-  ///   - synchronizes: whether the disk is waited for once they are done, as for a command.
-  ///   - byTime: whether nothing happened but that time passed.
-  /// - Returns: nil where there is no process, or it died over the event.
+  ///   - synchronizes: whether to wait for the disk after the actions, as for a command.
+  ///   - byTime: whether nothing happened except that time passed.
+  /// - Returns: nil if there is no process, or it died during the event.
   @discardableResult
   func run<Value>(
     on device: SimulatedDevice, synchronizes: Bool = false, byTime: Bool = false,
@@ -124,7 +125,7 @@ final class ClientDriver: SimulationPart {
     let context = context(of: device, origin: origin)
     let result: (value: Value, actions: [ClientCore.Action])?
     var isAtRest = false
-    // Also where the event throws.
+    // Also if the event throws.
     defer { device.process?.restsAtClockOffset = isAtRest ? device.clockOffset : nil }
     do {
       result = try device.process?.core.run { core in
@@ -147,7 +148,7 @@ final class ClientDriver: SimulationPart {
       throw error
     }
     if store.hasDied { endOverItsStore(device) }
-    // What was committed before a death counts.
+    // Commits before a death count.
     if repairsBefore != store.files.database.record?.repairs {
       simulation.note(.reauthored(device: device.index))
     }
@@ -155,7 +156,7 @@ final class ClientDriver: SimulationPart {
     let life = device.life
     for action in result.actions where device.life == life { act(action, device) }
     if synchronizes, device.life == life {
-      // A disk that fails took no commit either.
+      // A failing disk took no commit, either.
       try? store.synchronize()
       if store.hasDied {
         endOverItsStore(device)
@@ -167,7 +168,7 @@ final class ClientDriver: SimulationPart {
     return result.value
   }
 
-  /// The process died in a commit or in the wait for the disk, or the machine with it.
+  /// The process died in a commit or while it waited for the disk, or its machine did.
   private func endOverItsStore(_ device: SimulatedDevice) {
     simulation.devices.end(device, losesPower: device.process?.store.death == .beforeSync)
   }
@@ -182,13 +183,14 @@ final class ClientDriver: SimulationPart {
       results.addViolation("invariants", "device \(device.index): \(error.reason)")
     }
     guard options.runsAgents else { return }
-    // Which queues hold something follows from what is stored; only then is it looked for again.
+    // The queues that hold something depend on the stored state; they are searched only after it
+    // changed.
     let state = SimulatedDevice.StoredState(
       life: device.life, commits: store.commits, vector: core.replica.workspace.vector)
     if device.remembered.work?.state != state || options.takesLongWay {
       device.remembered.work = core.sessionsWithWork.map { (state, $0) }
     }
-    // Nothing is healed before that: whatever may begin waits for something.
+    // Nothing is repaired before this: every message that may start must wait for something.
     do throws(InvariantViolation) {
       try core.checkLiveness(of: device.remembered.work?.sessions, at: context)
     } catch {
@@ -196,10 +198,10 @@ final class ClientDriver: SimulationPart {
     }
   }
 
-  /// How many changes an observer is told of at once: a slow one gets them together.
+  /// How many changes an observer gets at once: a slow one gets them together.
   private var changesUntoldMax: Int { options.hasQuickAgents ? 16 : 1 }
 
-  /// Every change of the event is in the workspace, so the mirror is compared behind the last.
+  /// All changes of the event are in the workspace, so the mirror is compared after the last one.
   private func tellObserver(of device: SimulatedDevice) {
     guard let untold = device.process?.untoldCount, untold >= changesUntoldMax else { return }
     let touched = device.process?.untold ?? TouchedQueues()
@@ -207,16 +209,16 @@ final class ClientDriver: SimulationPart {
     simulation.note(.changed(device: device.index, touched))
   }
 
-  /// One pending wake-up at a time; one that comes too early does nothing.
+  /// Only one wake-up is pending; one that comes too early has no effect.
   func scheduleWake(of device: SimulatedDevice) {
-    // Field by field: a copy of the process takes longer than all the rest.
+    // Field by field: copying the process would take longer than everything else.
     guard let deadline = device.process?.core.deadline, let origin = device.process?.clockOrigin
     else { return }
     if let scheduled = device.process?.scheduledWake, scheduled <= deadline { return }
     device.process?.scheduledWake = deadline
-    // A deadline that is not met would come again at the same moment for ever.
+    // A missed deadline would otherwise cause a wake-up at the same moment for ever.
     var delay = min(max(1, deadline - (clock.now - origin)), 3_600_000)
-    // A machine that has other things to do, or slept, wakes nobody in time.
+    // A machine that is busy, or slept, wakes its programs late.
     if options.timersLateMax > 0, device.generator.chance(30) {
       delay += Int64(device.generator.below(Int(options.timersLateMax)))
     }
@@ -268,7 +270,7 @@ final class ClientDriver: SimulationPart {
 }
 
 extension ClientCore {
-  /// Hands itself to an event; lets the driver change it in place.
+  /// Passes itself to an event, so that the driver can change it in place.
   fileprivate mutating func run<Result>(
     _ event: (inout ClientCore) throws -> Result
   ) rethrows -> Result {
@@ -277,7 +279,7 @@ extension ClientCore {
 }
 
 extension Frame {
-  /// What a trace says of it.
+  /// Its text in a trace.
   fileprivate var inWords: String {
     switch self {
     case .changes(let changes):

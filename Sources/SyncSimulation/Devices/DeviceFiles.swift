@@ -4,13 +4,13 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// What lies in a device's data directory: the database's rows in their stored form, and the files
-/// beside it.
+/// The contents of a device's data directory: the database's rows in their stored form, and the
+/// files beside it.
 ///
-/// A value: a backup is a copy. It keeps what ClientStore keeps, in the same encodings, so that
-/// starting again goes through the same decoding.
+/// A value, so a backup is a copy. It stores what ClientStore stores, in the same encodings, so
+/// that a restart decodes it in the same way.
 struct DeviceFiles {
-  /// The database, as it is after the last commit.
+  /// The database after the last commit.
   struct Database {
     struct Entry {
       var id: Int64
@@ -22,18 +22,18 @@ struct DeviceFiles {
     var record: ReplicaRecord?
     var entries: [Entry] = []
     var base: [UInt8]?
-    /// The last entry that the base stands for.
+    /// The last entry that the base replaces.
     var prunedThrough: Int64 = 0
     var receipts: [Receipt] = []
-    /// By number; as values, since their stored form is ClientStore's own.
+    /// By number; as values, since ClientStore has its own stored form.
     var undo: [Int64: UndoHistory.Entry] = [:]
-    /// What agents have, or had when the process ended.
+    /// The prompts that agents have, or had when the process ended.
     var intents: [MessageID: StartOrder] = [:]
-    /// What people at the device said of single sessions.
+    /// The choices of users at the device for single sessions.
     var choices = SessionChoices()
-    /// What the device granted as its own authority.
+    /// The device's grants as its own authority.
     var authority = AuthorityRecords()
-    /// Answers that people gave and that wait to be sent.
+    /// Answers of users that wait to be sent.
     var answers: [RequestID: PendingAnswer] = [:]
     var notifications = LoadedNotifications()
   }
@@ -43,7 +43,7 @@ struct DeviceFiles {
   var credentials: Credentials?
   var database = Database()
 
-  /// Everything that is needed to take up where the store left off.
+  /// All data to continue where the store stopped.
   func load() throws(StoreError) -> LoadedReplica {
     var tail: [StoredOperations] = []
     for entry in database.entries { tail.append(try DeviceFiles.decode(entry)) }
@@ -60,7 +60,7 @@ struct DeviceFiles {
     return loaded
   }
 
-  /// The stored state, opened as the device's own store does it.
+  /// The stored state, opened as by the device's own store.
   func stored() throws(StoreError) -> Workspace? {
     guard let base = database.base else { return nil }
     do {
@@ -79,7 +79,7 @@ struct DeviceFiles {
     }
   }
 
-  /// The workspace that a start on these files would show.
+  /// The workspace that a start with these files would show.
   func workspace() throws -> Workspace {
     let loaded = try load()
     var workspace = loaded.workspace ?? Workspace()
@@ -101,7 +101,7 @@ struct DeviceFiles {
 }
 
 extension DeviceFiles.Database {
-  /// What the device grants as its own authority takes the place of what it granted before.
+  /// The device's grants as its own authority replace the earlier ones.
   mutating func grant(_ records: AuthorityRecords) {
     for lease in records.leases {
       authority.leases.removeAll { $0.session == lease.session }
@@ -117,7 +117,7 @@ extension DeviceFiles.Database {
     }
   }
 
-  /// A planted bug: the entries go that the server is not known to have.
+  /// A planted bug: removes the entries that the server is not known to have.
   mutating func forgetUnsent() {
     guard let outbox = record?.outbox else { return }
     entries.removeAll { entry in

@@ -4,25 +4,25 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// A device's store in memory, with the promises of SQLite in WAL mode: a commit is all or nothing,
-/// what fails stores nothing, and what waits for the disk is durable when it returns, with all that
-/// came before it.
+/// A device's store in memory, with the guarantees of SQLite in WAL mode: a commit is all or
+/// nothing, a failed one stores nothing, and a commit that waits for the disk is durable when it
+/// returns, with all commits before it.
 final class DeviceStore: ReplicaStore {
-  /// How the process is to die in its next commit.
+  /// How the process will die in its next commit.
   enum Death {
     case beforeCommit
     case afterCommit
-    /// With the machine, before the disk has what it committed without waiting, or an agent's intent.
+    /// With its machine, before the disk has the commits that did not wait, or an agent's intent.
     case beforeSync
   }
 
   private(set) var files: DeviceFiles
   var condition = StoreCondition.working
   var death: Death?
-  /// The process died in a commit; nothing it did since counts.
+  /// Whether the process died in a commit; nothing after that counts.
   private(set) var hasDied = false
   private(set) var commits = 0
-  /// The database as the disk has it: without what was committed behind the last wait.
+  /// The database on the disk: without the commits after the last wait.
   private var synced: DeviceFiles.Database
   private var unsynced: [Write] = []
   private let planted: Set<PlantedBug>
@@ -35,7 +35,7 @@ final class DeviceStore: ReplicaStore {
     synced = files.database
   }
 
-  /// A transaction in the form in which it is stored.
+  /// A transaction in its stored form.
   private struct Write {
     var transaction: StoreTransaction
     var entries: [DeviceFiles.Database.Entry]
@@ -46,7 +46,7 @@ final class DeviceStore: ReplicaStore {
     }
   }
 
-  /// Whether a loss of power would take nothing.
+  /// Whether a power failure would lose nothing.
   var isSynchronized: Bool { unsynced.isEmpty }
 
   func synchronize() throws(StoreError) {
@@ -61,7 +61,7 @@ final class DeviceStore: ReplicaStore {
     unsynced = []
   }
 
-  /// What is left of the files when the process ends, or with it the machine.
+  /// The files after the process, or the machine with it, has ended.
   func filesLeft(losingPower: Bool) -> DeviceFiles {
     guard losingPower else { return files }
     var left = files
@@ -69,10 +69,10 @@ final class DeviceStore: ReplicaStore {
     return left
   }
 
-  /// Whether a loss of power would leave the intent.
+  /// Whether the intent would survive a power failure.
   func holdsDurably(_ intent: StartOrder) -> Bool { synced.intents[intent.message] == intent }
 
-  /// Whether a loss of power would leave the operation.
+  /// Whether the operation would survive a power failure.
   func holdsDurably(_ id: OperationID) -> Bool {
     synced.entries.last { entry in
       entry.ranges.contains {

@@ -3,18 +3,18 @@ package import QueueModel
 import QueueOracle
 import SequenceCRDT
 
-/// A device: its files, its clocks, and the process while there is one.
+/// A device: its files, its clocks, and its process if one runs.
 package final class SimulatedDevice {
-  /// What stands between the device and the server.
+  /// The network between the device and the server.
   struct Network {
-    /// The device has an address at all.
+    /// Whether the device has an address at all.
     var isUp = true
-    /// Bytes in these directions get lost, and are repeated until they get through.
+    /// Whether bytes in this direction are lost, and repeated until they arrive.
     var blocksToServer = false
     var blocksFromServer = false
-    /// Everything is late until then.
+    /// Until when everything is late.
     var cloggedUntil: Int64 = 0
-    /// The connection breaks before the next acknowledgement arrives.
+    /// Whether the connection breaks before the next acknowledgement arrives.
     var losesNextAck = false
 
     func blocks(_ direction: Pipe.Direction) -> Bool {
@@ -25,7 +25,7 @@ package final class SimulatedDevice {
     }
   }
 
-  /// What people at a host said, and what its agents do.
+  /// The choices of users at a host, and the activity of its agents.
   struct Host {
     var settings = ExecutionSettings()
     var choices = SessionChoices()
@@ -38,49 +38,50 @@ package final class SimulatedDevice {
   struct Process {
     var core: ClientCore
     var store: DeviceStore
-    /// What an observer was told.
+    /// The state as an observer knows it.
     var mirror: QueueMirror
-    /// What the observer was not told of yet, and how many changes that is.
+    /// The changes that the observer has not received yet, and their number.
     var untold = TouchedQueues()
     var untoldCount = 0
-    /// What editors saw that were opened.
+    /// The contents that open editors show.
     var editors: [MessageID: EditBase] = [:]
     /// True time at the start of the monotonic clock.
     var clockOrigin: Int64
     var scheduledWake: Int64?
-    /// How far its clock was off when time passed and nothing came of it, with nothing since; see
+    /// The clock's offset when time passed without any effect, if nothing has happened since; see
     /// `ClientDriver.timerFired`.
     var restsAtClockOffset: Int64?
     var pipes: [TransportID: Pipe] = [:]
-    /// Connections that a copied memory takes for its own, and that are another machine's.
+    /// Connections that a copied memory considers its own, although they belong to another machine.
     var foreignConnections: Set<TransportID> = []
     /// Agents at work, by session.
     var agents: [SessionID: Agent] = [:]
     var host = Host()
-    /// What people here wait to be told of withdrawals and edits, by question.
+    /// Withdrawals and edits whose outcome users here wait for, by question.
     var races: [UInt64: AskedRace] = [:]
-    /// What people here looked at.
+    /// The requests that users here have seen.
     var seenRequests: Set<RequestID> = []
-    /// Notifications that are to be seen.
+    /// The notifications on the screen.
     var screen: Set<OperationID> = []
   }
 
-  /// What its driver remembers between events.
+  /// Values that the driver caches between events.
   struct Remembered {
-    /// In which sessions something may begin or is said to run, and the state for which that holds.
+    /// The sessions in which a message may start or counts as running, and the state for which that
+    /// holds.
     var work: (state: StoredState, sessions: [SessionID])?
-    /// Notifications that came, by which a planted bug drops some.
+    /// The number of received notifications, by which a planted bug drops some.
     var notificationsReceived = 0
   }
 
-  /// What names a state of a device: whatever changes a queue is stored with that.
+  /// Identifies a state of a device: every change of a queue is stored.
   struct StoredState: Equatable {
     var life: Int
     var commits: Int
     var vector: VersionVector
   }
 
-  /// A running machine that was kept.
+  /// A saved copy of a running machine.
   struct Memory {
     var process: Process
     var files: DeviceFiles
@@ -93,7 +94,7 @@ package final class SimulatedDevice {
     }
   }
 
-  /// Tells the observer what changed.
+  /// Passes the changes to the observer.
   func tellObserver() {
     guard var process, process.untoldCount > 0 else { return }
     let touched = process.untold
@@ -108,15 +109,15 @@ package final class SimulatedDevice {
   struct Agent {
     var order: StartOrder
     var endsAt: Int64
-    /// What it waits for, and whether for ever; several where its subagents ask.
+    /// The requests that it waits for, and whether it waits for ever; several if its subagents ask.
     var requests: [RequestID: Bool] = [:]
     var hasAsked = false
     var isStopped = false
 
-    /// What it waits for of people, who may take as long as they like.
+    /// The requests that users may answer at any time.
     var open: [RequestID] { isStopped ? [] : requests.filter(\.value).keys.sorted() }
 
-    /// It waits for people alone.
+    /// Whether it only waits for users.
     var isOpen: Bool { !requests.isEmpty && open.count == requests.count }
   }
 
@@ -125,18 +126,18 @@ package final class SimulatedDevice {
   /// The files while no process has them open.
   var files: DeviceFiles
   var process: Process?
-  /// Counts the processes, so that what was meant for an earlier one is not given to a later.
+  /// Counts the processes, so that events for an earlier one do not reach a later one.
   var life = 0
   var network = Network()
   var clockOffset: Int64 = 0
   var sleepsUntil: Int64?
   var condition = StoreCondition.working
-  /// What its file of settings says.
+  /// The contents of its settings file.
   var hostSettings = HostSettings()
   var generator: SeededGenerator
   var backups: [String: DeviceFiles] = [:]
   var memories: [String: Memory] = [:]
-  /// What executing came to in the processes that ended.
+  /// The counts of the processes that have ended.
   var pastExecution = ExecutionReport()
   var remembered = Remembered()
 
@@ -149,22 +150,22 @@ package final class SimulatedDevice {
 
   package var isRunning: Bool { process != nil }
   var isAsleep: Bool { sleepsUntil != nil }
-  /// Whether it has a network and nothing is held back.
+  /// Whether it has a network that holds nothing back.
   var isOnline: Bool {
     network.isUp && !network.blocksToServer && !network.blocksFromServer
   }
 
-  /// What executing came to in all processes.
+  /// The counts of all processes.
   var execution: ExecutionReport {
     var sum = pastExecution
     if let process { sum.add(process.core.executionCounts) }
     return sum
   }
 
-  /// The files as they are now, open or not.
+  /// The present files, open or not.
   var currentFiles: DeviceFiles { process?.store.files ?? files }
 
-  /// What the device holds, also while it is off.
+  /// The device's workspace, also while it is off.
   package func workspace() throws -> Workspace {
     if let process { return process.core.replica.workspace }
     return try files.workspace()

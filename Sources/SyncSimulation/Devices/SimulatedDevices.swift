@@ -4,8 +4,8 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// The devices, by index: how they come to be, start, sleep and die, and what is kept, put back and
-/// copied of them. What runs on them is `ClientDriver`'s.
+/// The devices, by index: how they are added, start, sleep and die, and their backups and copies.
+/// `ClientDriver` runs their programs.
 package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
   private var devices: [SimulatedDevice] = []
   unowned let simulation: Simulation
@@ -16,14 +16,14 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
   package var endIndex: Int { devices.count }
   package subscript(index: Int) -> SimulatedDevice { devices[index] }
 
-  /// The device and its copies: those that go by the same id.
+  /// The device and its copies: all with the same id.
   func copies(of device: SimulatedDevice) -> [SimulatedDevice] {
     devices.filter { $0.files.device == device.files.device }
   }
 
   // MARK: - Coming to be
 
-  /// Adds a fresh, paired device and starts it.
+  /// Adds a new, paired device and starts it.
   func add() {
     let index = devices.count
     var generator = RandomStream.device.generator(seed: options.seed, index)
@@ -33,7 +33,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     let device = SimulatedDevice(
       index: index, name: "device \(index)", files: files, generator: generator)
     devices.append(device)
-    // Every other device, so that there are some that are told by the server alone.
+    // Every other device, so that some devices are notified only by the server.
     if options.raisesRequests, index % 2 == 1 { simulation.pushes.addTarget(of: id) }
     start(device)
   }
@@ -49,13 +49,13 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
       workspaceName: "simulated", token: token)
   }
 
-  /// Adds a device that starts on a copy of another's files.
+  /// Adds a device that starts on a copy of another one's files.
   private func clone(_ original: SimulatedDevice, _ method: CopyMethod) {
     let index = devices.count
     var generator = RandomStream.device.generator(seed: options.seed, index)
     var files = original.currentFiles
     if method == .database {
-      // Another machine got the database alone: it has its own id and token.
+      // Another machine got the database alone, and has its own id and token.
       files.device = DeviceID(high: 0xD, low: UInt64(index + 1))
       files.credentials = pair(files.device, index, using: &generator)
     }
@@ -86,7 +86,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
       if condition != .working { results.hasStoreFailed = true }
       device.condition = condition
       device.process?.store.condition = condition
-      // What could not be stored may be tried with any event.
+      // Any event may retry what could not be stored.
       device.process?.restsAtClockOffset = nil
       return .done
     case .backUp(_, let label):
@@ -148,7 +148,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     return .done
   }
 
-  /// Every fault is over: the disk works, the network is there, the process runs.
+  /// Ends every fault: the disk works, the network is there, the process runs.
   func repair(_ device: SimulatedDevice) {
     device.condition = .working
     device.process?.store.condition = .working
@@ -238,7 +238,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
       clockOrigin: origin)
   }
 
-  /// The process ends at once; with `losesPower` the whole machine does.
+  /// Ends the process at once, or the whole machine with `losesPower`.
   func end(_ device: SimulatedDevice, losesPower: Bool) {
     guard let process = device.process else { return }
     let losesCommits = losesPower && !process.store.isSynchronized
@@ -256,19 +256,19 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
 
   // MARK: - Copies of a memory
 
-  /// The running machine; nil where it does not run, or has agents, which are no copies.
+  /// The running machine; nil if it does not run, or has agents, which cannot be copied.
   private func memory(of device: SimulatedDevice) -> SimulatedDevice.Memory? {
     guard !options.runsAgents else { return nil }
     return device.process.map { SimulatedDevice.Memory(process: $0, savedAt: clock.now) }
   }
 
-  /// Goes on with a memory and files that were kept.
+  /// Continues with a saved memory and saved files.
   private func goOn(_ device: SimulatedDevice, with memory: SimulatedDevice.Memory) {
     device.life += 1
     device.files = memory.files
     var process = memory.process
     process.store = store(of: device, memory.files)
-    // The clock that never steps stood still meanwhile.
+    // The monotonic clock stood still meanwhile.
     process.clockOrigin += clock.now - memory.savedAt
     process.scheduledWake = nil
     process.restsAtClockOffset = nil
@@ -277,7 +277,7 @@ package final class SimulatedDevices: RandomAccessCollection, SimulationPart {
     process.pipes = [:]
     device.process = process
     results.log("device \(device.index): goes on with a copy of a memory")
-    // What is sent meanwhile gets nowhere.
+    // Bytes that it sends meanwhile are lost.
     for id in connections {
       clock.add(
         .connectionEnd(device: device.index, life: device.life, id),

@@ -4,23 +4,22 @@ import ServerCore
 
 /// One connection between a device and the server, as the network sees it.
 ///
-/// A connection is two streams of bytes that deliver in order or break: within one nothing is lost,
-/// repeated or overtaken. Whole messages arrive, because WebSocket delivers no others; a message
-/// that was cut anywhere never does. What a real network repeats and reorders shows across
-/// connections: bytes of a connection that was given up arrive at the server after those of the
-/// next one.
+/// A connection is two streams of bytes that deliver in order or break. Within a stream, nothing is
+/// lost, repeated or overtaken. Only whole messages arrive, as with WebSocket; a message that is
+/// cut anywhere never arrives. The repetition and reordering of a real network shows across
+/// connections: bytes of an abandoned connection reach the server after those of the next one.
 final class Pipe {
-  /// Which way bytes go.
+  /// The direction of bytes.
   enum Direction: Int, CaseIterable {
     case toServer
     case fromServer
   }
 
-  /// What travels.
+  /// An item under way.
   enum Item {
     /// The first bytes of a message whose rest follows.
     case part(bytes: Int)
-    /// A message, and how many bytes of it are left.
+    /// A message, and the number of its bytes that are left.
     case message([UInt8], bytes: Int)
     case ping
     case pong
@@ -41,25 +40,25 @@ final class Pipe {
     private var items: [(at: Int64, item: Item)] = []
     private var next = 0
     private(set) var waitingBytes = 0
-    /// Nothing arrives before.
+    /// Nothing arrives before this time.
     var heldUntil: Int64 = 0
-    /// The receiver does not read.
+    /// Whether the receiver does not read.
     var isPaused = false
-    /// Nothing more can be put in.
+    /// Whether nothing more can be added.
     private(set) var isEnded = false
     private var latest: Int64 = 0
 
     var isEmpty: Bool { next == items.count }
 
-    /// When the next item may arrive; nil where none is under way or nobody reads.
+    /// When the next item may arrive; nil if none is under way or the receiver does not read.
     var nextAt: Int64? {
       guard next < items.count, !isPaused else { return nil }
       return max(items[next].at, heldUntil)
     }
 
-    /// Puts an item in.
+    /// Adds an item.
     ///
-    /// - Returns: when it arrives, at the earliest.
+    /// - Returns: the earliest time of its arrival.
     mutating func put(_ item: Item, at: Int64) -> Int64? {
       guard !isEnded else { return nil }
       if case .end = item { isEnded = true }
@@ -69,7 +68,8 @@ final class Pipe {
       return max(latest, heldUntil)
     }
 
-    /// Whether anything but signs of life is under way: messages, or the news that the stream broke.
+    /// Whether anything except keepalives is under way: messages, or the news that the stream
+    /// broke.
     var carriesNews: Bool {
       items[next...].contains { entry in
         switch entry.item {
@@ -79,7 +79,7 @@ final class Pipe {
       }
     }
 
-    /// The item that arrives next, without taking it.
+    /// The item that arrives next, without removing it.
     var first: Item? { next < items.count ? items[next].item : nil }
 
     mutating func take() -> Item? {
@@ -95,7 +95,7 @@ final class Pipe {
       return item
     }
 
-    /// Breaks the stream: what comes after so many bytes never arrives.
+    /// Breaks the stream: bytes after this number never arrive.
     mutating func cut(afterBytes count: Int) {
       var left = count
       var place = next
@@ -103,16 +103,16 @@ final class Pipe {
         left -= items[place].item.bytes
         place += 1
       }
-      // A message that is cut leaves a part that means nothing.
+      // A message that is cut leaves a useless part.
       for item in items[place...] {
         waitingBytes -= item.item.bytes
-        // The news of an earlier break is cut off too; that of this one takes its place.
+        // The news of an earlier break is also cut off, and that of this one replaces it.
         if case .end = item.item { isEnded = false }
       }
       items.removeSubrange(place...)
     }
 
-    /// The stream is gone for good, with all that is under way.
+    /// Removes the stream permanently, with everything under way.
     mutating func vanish() {
       items = []
       next = 0
@@ -129,13 +129,14 @@ final class Pipe {
   /// Whether the process at either end still holds its end.
   var clientHolds = true
   var serverHolds = false
-  /// The network held something up or lost it; who is late on such a connection is not to blame.
+  /// Whether the network delayed or lost something; a late peer on such a connection is not to
+  /// blame.
   var isDisturbed = false
-  /// The server knows who it is; until then it counts raw bytes.
+  /// Whether the server knows the device; until then it counts raw bytes.
   var isAuthenticated = false
   var serverHeardAt: Int64 = 0
   var serverPingedAt: Int64 = 0
-  /// When this server process began; answers of an earlier one are not to be judged by it.
+  /// When this server process began; answers of an earlier one must not be judged by it.
   var serverLife = 0
   private var generator: SeededGenerator
   private let latency: ClosedRange<Int64>
@@ -165,10 +166,10 @@ final class Pipe {
 
   func delay() -> Int64 { Int64.random(in: latency, using: &generator) }
 
-  /// Up to a second, as a sender waits before it repeats what was lost.
+  /// Up to a second, as a sender waits before it repeats lost bytes.
   func repetitionDelay() -> Int64 { Int64.random(in: 0...1_000, using: &generator) }
 
-  /// Draws how many of the bytes under way arrive before the stream breaks.
+  /// Draws the number of bytes under way that arrive before the stream breaks.
   func survivingBytes(_ direction: Direction) -> Int {
     generator.below(self[direction].waitingBytes + 1)
   }
@@ -177,9 +178,9 @@ final class Pipe {
 
   /// Sends a message.
   ///
-  /// - Returns: when something of it arrives.
+  /// - Returns: when some of it arrives.
   func send(_ message: [UInt8], _ direction: Direction, now: Int64) -> Int64? {
-    // The length that WebSocket puts in front counts too.
+    // The length that WebSocket puts in front also counts.
     let bytes = message.count + 4
     guard bytes > 1, generator.chance(splitPercent) else {
       return self[direction].put(.message(message, bytes: bytes), at: now + delay())

@@ -1,6 +1,6 @@
 import ServerCore
 
-/// What goes wrong between a device and the server.
+/// Faults between a device and the server.
 extension SimulatedNetwork {
   func perform(_ event: WorldEvent, on device: SimulatedDevice) -> EventOutcome {
     switch event {
@@ -32,19 +32,19 @@ extension SimulatedNetwork {
     return .done
   }
 
-  /// The open pipes of a device, in the order of making.
+  /// The open pipes of a device, in the order of their creation.
   private func openPipes(of device: SimulatedDevice) -> [Pipe] {
     pipes.filter { $0.device == device.index && ($0.clientHolds || $0.serverHolds) }
   }
 
-  /// Breaks a connection at any byte.
+  /// Breaks a connection at a random byte.
   private func cut(_ pipe: Pipe) {
     sever(
       pipe, survivingToServer: pipe.survivingBytes(.toServer),
       survivingFromServer: pipe.survivingBytes(.fromServer))
   }
 
-  /// Breaks a connection: what is beyond these bytes never arrives, in either direction.
+  /// Breaks a connection: bytes beyond these numbers never arrive.
   func sever(_ pipe: Pipe, survivingToServer: Int, survivingFromServer: Int) {
     pipe.isDisturbed = true
     pipe[.toServer].cut(afterBytes: survivingToServer)
@@ -54,7 +54,7 @@ extension SimulatedNetwork {
   }
 
   private func clog(_ device: SimulatedDevice, milliseconds: Int64) {
-    // What is held already was put off until the later of both.
+    // Bytes that are held back already are delayed until the later of both times.
     device.network.cloggedUntil = max(
       device.network.cloggedUntil, clock.now + max(0, milliseconds))
     for pipe in pipes where pipe.device == device.index {
@@ -67,7 +67,7 @@ extension SimulatedNetwork {
 
   // MARK: - Healing
 
-  /// The device has a network again that lets everything through.
+  /// Gives the device a network again that lets everything through.
   func repair(_ device: SimulatedDevice) {
     device.network.isUp = true
     device.network.losesNextAck = false
@@ -75,7 +75,7 @@ extension SimulatedNetwork {
     if device.network.cloggedUntil > clock.now { unclog(device) }
   }
 
-  /// Lets bytes through again; senders repeat what was lost within a second.
+  /// Lets bytes through again; senders repeat lost bytes within a second.
   private func heal(_ device: SimulatedDevice) {
     let wasBlocked = device.network.blocksToServer || device.network.blocksFromServer
     device.network.blocksToServer = false
@@ -98,7 +98,7 @@ extension SimulatedNetwork {
     resumePipes(of: device)
   }
 
-  /// Whether the network held up or lost what a connection carried.
+  /// Whether the network delayed or lost something of a connection.
   func isDisturbed(_ id: ConnectionID) -> Bool {
     pipes.contains { $0.serverID == id && $0.isDisturbed }
   }

@@ -5,14 +5,14 @@ import ServerCore
 import WireProtocol
 
 /// The network between the devices and the server: connections that open, carry bytes in order, and
-/// break. What it delivers goes to `ClientDriver` at one end and to `SimulatedServer` at the other.
+/// break. It delivers to `ClientDriver` at one end and to `SimulatedServer` at the other.
 final class SimulatedNetwork: SimulationPart {
   /// How long a graceful close waits for the other side.
   private static let lingerMilliseconds: Int64 = 1_000
-  /// A sender repeats the first segment of a connection so often.
+  /// How often a sender repeats the first segment of a connection.
   private static let openingRepetition: Int64 = 1_000
 
-  /// The pipes that may still carry something, in the order of making.
+  /// The pipes that may still carry something, in the order of their creation.
   private(set) var pipes: [Pipe] = []
   private var pipesMade = 0
   unowned let simulation: Simulation
@@ -37,7 +37,7 @@ final class SimulatedNetwork: SimulationPart {
   }
 
   func open(_ pipe: Pipe) {
-    // Waking and healing look again, so that a pipe can come here twice.
+    // Waking and healing call this again, so a pipe can come here twice.
     guard pipe.serverID == nil else { return }
     guard pipe.clientHolds else { return forget(pipe) }
     // It broke before the other side knew of it.
@@ -89,7 +89,8 @@ final class SimulatedNetwork: SimulationPart {
     clock.add(.arrival(pipe, direction), at: max(at, clock.now))
   }
 
-  /// Looks again at what waits in both directions of a device's pipes, and at those being opened.
+  /// Continues the waiting bytes in both directions of a device's pipes, and the pipes that are
+  /// being opened.
   func resumePipes(of device: SimulatedDevice) {
     for pipe in pipes where pipe.device == device.index {
       if pipe.serverID == nil { clock.add(.opening(pipe), after: pipe.delay()) }
@@ -99,11 +100,11 @@ final class SimulatedNetwork: SimulationPart {
     }
   }
 
-  /// Delivers what is due.
+  /// Delivers items whose time has come.
   func arrive(_ pipe: Pipe, _ direction: Pipe.Direction) {
     let device = simulation.devices[pipe.device]
     while let due = pipe[direction].nextAt {
-      // Healing and waking look again.
+      // Healing and waking continue this.
       if device.network.blocks(direction) {
         pipe.isDisturbed = true
         return
@@ -175,9 +176,9 @@ final class SimulatedNetwork: SimulationPart {
     simulation.clients.tell(simulation.devices[pipe.device], event)
   }
 
-  // MARK: - Ends that go
+  // MARK: - Closed ends
 
-  /// The client's end is gone, whoever closed it.
+  /// The client's end is closed, whoever closed it.
   func clientLoses(_ pipe: Pipe, _ reason: String) {
     guard pipe.clientHolds else { return }
     pipe.clientHolds = false
@@ -195,17 +196,17 @@ final class SimulatedNetwork: SimulationPart {
     put(.end("the client closed"), .toServer, on: pipe)
   }
 
-  /// The client's process is gone; with `losesPower` its machine, which says nothing any more.
+  /// The client's process is gone; with `losesPower` its machine, which sends nothing any more.
   func clientDies(_ pipe: Pipe, losesPower: Bool) {
     pipe.clientHolds = false
     pipe.isDisturbed = true
     pipe[.fromServer].vanish()
     pipe[.toServer].cut(afterBytes: pipe.survivingBytes(.toServer))
-    // Of a machine without power the server hears nothing more.
+    // A machine without power sends the server nothing more.
     if !losesPower { put(.end("the client died"), .toServer, on: pipe) }
   }
 
-  /// The server's end is gone, whoever closed it.
+  /// The server's end is closed, whoever closed it.
   func serverLetsGo(of pipe: Pipe) {
     guard pipe.serverHolds, let id = pipe.serverID else { return }
     pipe.serverHolds = false
@@ -225,7 +226,7 @@ final class SimulatedNetwork: SimulationPart {
       pipe.serverHolds = false
       pipe[.toServer].vanish()
       pipe[.fromServer].cut(afterBytes: pipe.survivingBytes(.fromServer))
-      // A machine that lost its power says nothing; the device has to find out.
+      // A machine without power sends nothing; the device has to find out.
       if pipe.chance(75) { put(.end("the server is gone"), .fromServer, on: pipe) }
     }
   }

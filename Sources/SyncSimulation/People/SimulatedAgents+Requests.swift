@@ -3,20 +3,20 @@ import QueueModel
 import QueueOracle
 import WireProtocol
 
-/// Agents that ask for leave or for an answer while they work.
+/// Agents that ask for permission or for an answer while they work.
 extension SimulatedAgents {
-  /// How often it is looked whether devices show an open request, in milliseconds.
+  /// How often devices are checked for an open request, in milliseconds.
   private static let lookMilliseconds: Int64 = 700
 
-  /// Lets an agent that begins ask something later on, now and then with its subagents: two or three
-  /// at once, or more than are shown at once.
+  /// Plans that an agent which begins asks something later, sometimes with its subagents: two or
+  /// three requests at once, or more than can be shown.
   func planRequest(of order: StartOrder, on device: SimulatedDevice) {
     guard options.raisesRequests, device.generator.chance(40) else { return }
     let endsAt = device.process?.agents[order.session]?.endsAt ?? clock.now
     let span = max(1, min(2_000, Int(endsAt - clock.now)))
     let at = clock.now + Int64(device.generator.below(span))
     clock.add(.ask(device: device.index, life: device.life, order), at: at)
-    // What others draw does not hang on how many ask.
+    // The number of requests must not change what others draw.
     var generator = SeededGenerator(seed: UInt64(at) &* 31 &+ UInt64(device.index))
     let counts = [
       (weight: 70, value: 0), (weight: 20, value: 1), (weight: 8, value: 2),
@@ -29,7 +29,7 @@ extension SimulatedAgents {
     }
   }
 
-  /// The agent asks, where it still works; it waits until it is told.
+  /// The agent asks if it still works, and waits for the decision.
   func ask(_ device: SimulatedDevice, life: Int, _ order: StartOrder) {
     guard device.life == life, !device.isAsleep,
       var agent = device.process?.agents[order.session], agent.order == order, !agent.isStopped
@@ -69,12 +69,12 @@ extension SimulatedAgents {
     }
   }
 
-  /// What stands for all that an agent asks leave for; no two ask for the same.
+  /// Stands for the content of a request; no two requests have the same.
   static func digest(of request: RequestID) -> ContentHash? {
     ContentHash(bytes: Array("\(request)".utf8.suffix(32)))
   }
 
-  /// An agent is told of what it asked.
+  /// An agent receives the decision about its request.
   func decide(_ request: RequestID, _ decision: AskAnswer, on device: SimulatedDevice) {
     results.log("device \(device.index): \(request) is \(decision)")
     simulation.note(.decided(device: device.index, request, decision))
@@ -86,7 +86,7 @@ extension SimulatedAgents {
     }
   }
 
-  /// Whether an agent waits for as long as people like.
+  /// Whether an agent waits for an answer without a time limit.
   func isOpen(_ request: RequestID, _ device: Int, _ life: Int) -> Bool {
     guard simulation.devices[device].life == life,
       let process = simulation.devices[device].process
@@ -94,7 +94,7 @@ extension SimulatedAgents {
     return process.agents.values.contains { $0.open.contains(request) }
   }
 
-  /// Looks at each device that has nothing under way whether it shows what an agent waits for.
+  /// Checks that each device with nothing under way shows the requests that agents wait for.
   func lookForMissed(
     _ request: RequestID, in session: SessionID, on host: SimulatedDevice, life: Int
   ) {
@@ -104,7 +104,8 @@ extension SimulatedAgents {
     clock.add(
       .look(device: host.index, life: life, session, request),
       after: SimulatedAgents.lookMilliseconds)
-    // There is no room for it yet, another device writes the task, or an answer is on its way to the agent.
+    // There is no room for it yet, another device writes the task, or an answer is on its way to
+    // the agent.
     guard process.core.replica.workspace.awaits(request, in: session),
       !process.core.isSettled(request)
     else { return }

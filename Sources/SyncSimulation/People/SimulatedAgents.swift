@@ -3,16 +3,16 @@ import DispatchAuthority
 import QueueModel
 import QueueOracle
 
-/// Agents on the hosts: they work for a while, ask for leave or an answer meanwhile, and end: done,
-/// failed, dead with their machine, or having to wait themselves.
+/// Agents on the hosts: they work for a while, may ask for permission or an answer, and end: done,
+/// failed, dead with their machine, or with a reason to wait.
 final class SimulatedAgents: SimulationPart {
-  /// What agents asked so far.
+  /// The number of requests so far.
   var requestsRaised = 0
   unowned let simulation: Simulation
 
   init(in simulation: Simulation) { self.simulation = simulation }
 
-  /// A host starts to run agents, and reports on those of its earlier life.
+  /// A host starts to run agents, and reports those of its earlier life.
   func start(on device: SimulatedDevice, _ executed: LoadedReplica.Execution) {
     var settings = ExecutionSettings()
     settings.onUnknown = [.ask, .skip, .retry][device.generator.below(3)]
@@ -75,7 +75,7 @@ final class SimulatedAgents: SimulationPart {
     planRequest(of: start, on: device)
   }
 
-  /// An agent is done, where it has not been stopped before and its machine runs.
+  /// An agent is done, unless it was stopped before or its machine does not run.
   func end(_ order: StartOrder, on device: SimulatedDevice, life: Int) {
     guard device.life == life, let agent = device.process?.agents[order.session],
       agent.order == order, agent.endsAt <= clock.now
@@ -102,7 +102,7 @@ final class SimulatedAgents: SimulationPart {
       core.agentEnded(
         order.session, attempt: order.attempt, with: result, at: context, store: store)
     }
-    // Where its host died over the report, nobody knows what became of it.
+    // If its host died during the report, the outcome is unknown.
     if case .succeeded = result, device.currentFiles.database.intents[order.message] == nil {
       simulation.note(.agentSucceeded(device: device.index, order))
     }

@@ -2,25 +2,25 @@ import ClientCore
 package import QueueModel
 import QueueOracle
 
-/// What people and agents at a host do that decides whether its messages start.
+/// An event at a host that decides whether its messages start.
 package enum HostEvent: Hashable, Sendable {
-  /// The device is set anew.
+  /// The device's settings are replaced.
   case set(HostSettings)
-  /// A person at the device has it run a session, or not any more.
+  /// A user at the device lets it run a session, or no longer.
   case chooseHost(SessionID, isHere: Bool)
-  /// A person at the device gives a session an agent of its own; nil: the device's.
+  /// A user at the device chooses an agent for a session; nil: the device's.
   case chooseAgent(SessionID, StartMode?)
-  /// Somebody works at the prompt of a session's agent, or is done.
+  /// Somebody works at the prompt of a session's agent, or has finished.
   case busy(SessionID, Bool)
-  /// A session's agent, which is a person's own, waits for a prompt, or not any more.
+  /// A session's agent, which a user started, waits for a prompt, or no longer.
   case gate(SessionID, isOpen: Bool)
-  /// A person wants the agent of a session stopped.
+  /// A user wants the agent of a session stopped.
   case stopAgent(SessionID)
-  /// The program is told to end: it does once nothing runs, or after a while.
+  /// The program has to end: it does so once nothing runs, or after a while.
   case drain
 }
 
-/// What a host is set to.
+/// The settings of a host.
 package struct HostSettings: Hashable, Sendable {
   package var mode: StartMode
   package var needsConsent: Bool
@@ -31,9 +31,10 @@ package struct HostSettings: Hashable, Sendable {
   }
 }
 
-/// People at hosts, and what they know of who may start what: the cores are asked for nothing of that.
+/// Users at hosts, and their knowledge of which messages may start: it does not come from the
+/// cores.
 final class SimulatedHosts: SimulationPart {
-  /// How long what runs may take to end when a program is told to end.
+  /// How long running agents may take to end when a program has to end.
   private static let graceMilliseconds: Int64 = 20_000
   unowned let simulation: Simulation
 
@@ -103,12 +104,12 @@ final class SimulatedHosts: SimulationPart {
     }
   }
 
-  /// Says something of a session, which counts once the disk has it.
+  /// Stores a choice for a session; it counts once the disk has it.
   private func choose(
     _ choice: SessionChoice, on device: SimulatedDevice,
     _ event: (inout ClientCore, EventContext, DeviceStore) throws -> [ClientCore.Action]
   ) -> EventOutcome {
-    // Before what follows from it; a person whose word was not taken sees that.
+    // Before its consequences; a user whose choice was not stored sees that.
     let before = device.process?.host.choices
     device.process?.host.choices.apply(choice)
     do {
@@ -123,7 +124,7 @@ final class SimulatedHosts: SimulationPart {
     }
   }
 
-  /// The time to end in peace is over.
+  /// The time to end in peace has passed.
   func endGrace(of device: SimulatedDevice, life: Int) {
     guard device.life == life else { return }
     simulation.clients.tell(device) { core, context, store in
@@ -137,7 +138,7 @@ final class SimulatedHosts: SimulationPart {
     simulation.devices.end(device, losesPower: false)
   }
 
-  /// People let everything run again, and nobody works at an agent's prompt.
+  /// Users let everything run again, and no user works at an agent's prompt.
   func heal(_ device: SimulatedDevice) {
     guard let host = device.process?.host else { return }
     if host.isDraining { return simulation.devices.end(device, losesPower: false) }
@@ -149,9 +150,9 @@ final class SimulatedHosts: SimulationPart {
     }
   }
 
-  // MARK: - What people know
+  // MARK: - The users' knowledge
 
-  /// Whether people at a device let a session's messages start on it now.
+  /// Whether users at a device now let a session's messages start on it.
   func mayStart(_ session: SessionID, on device: SimulatedDevice) -> Bool {
     guard let host = device.process?.host, !host.isDraining, !host.busy.contains(session) else {
       return false

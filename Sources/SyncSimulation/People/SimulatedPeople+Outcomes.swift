@@ -13,8 +13,8 @@ package struct AskedRace: Sendable {
   package var serverRestores: Int
 }
 
-/// People who withdraw or edit what is about to start, and are told whether that was in time; the
-/// library's `cancel` and `edit` do the same.
+/// Users who withdraw or edit a message that is about to start, and learn whether that was in time,
+/// as with the library's `cancel` and `edit`.
 extension SimulatedPeople {
   func askForOutcomes(
     of command: Command, from before: Workspace, _ outcome: CommandOutcome,
@@ -24,7 +24,7 @@ extension SimulatedPeople {
     let races: [StartRace]
     switch command {
     case .cancel(let messages):
-      // What is done has nothing to be withdrawn from.
+      // A completed message cannot be withdrawn.
       let withdrawn = messages.filter { (try? after.message($0))?.status != .succeeded }
       races = withdrawn.map { StartRace(withdrawing: $0, in: before) }
     case .edit(let message, _, _):
@@ -64,8 +64,8 @@ extension SimulatedPeople {
     simulation.note(.raceEnded(device: device.index, asked, ending))
   }
 
-  /// A planted bug: where the server does not say that an attempt was let out, whatever it says is
-  /// consent, also where it has not taken the change that it was asked behind.
+  /// A planted bug: unless the server reports that an attempt was granted, any answer counts as
+  /// consent, even if the server has not stored the change that the question was about.
   func takeForConsent(_ response: Response, on device: SimulatedDevice) {
     guard options.planted.contains(.silenceIsConsent),
       let asked = device.process?.races[response.id]

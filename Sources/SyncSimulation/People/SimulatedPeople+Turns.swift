@@ -3,24 +3,25 @@ import QueueModel
 import QueueOracle
 import WireProtocol
 
-/// People who go on without the turn of a device that is away, or want one stopped from another device.
+/// Users who continue without the turn of an absent device, or have one stopped from another
+/// device.
 extension SimulatedPeople {
-  /// Somebody at a device reads that another one keeps a session of it, and is away: now and then that
-  /// person takes its turn over.
+  /// A user at a device sees that another one, which is absent, keeps a session of it; sometimes
+  /// the user takes the turn over.
   func takeOverSometimes(on device: SimulatedDevice) {
     guard options.runsAgents, let first = absent(on: device).first, device.generator.chance(20)
     else { return }
     ask(.takeOver(first), on: device)
   }
 
-  /// Somebody takes over all that keeps sessions of devices here from going on.
+  /// Takes over all turns of absent devices that keep sessions of devices here.
   func takeOverWhatIsAbsent() {
     for device in simulation.devices {
       for attempt in absent(on: device) { ask(.takeOver(attempt), on: device) }
     }
   }
 
-  /// Somebody stops, from anywhere, what works in a session.
+  /// A user stops, from anywhere, a turn of a session.
   func stopSometimes(on device: SimulatedDevice) {
     guard options.runsAgents, device.generator.chance(2),
       let workspace = device.process?.core.replica.workspace

@@ -3,10 +3,10 @@ import QueueModel
 import QueueOracle
 import ServerCore
 
-/// People who undo and redo, also on a device that does not know the server's state.
+/// Users who undo and redo, also on a device that does not know the server's state.
 extension SimulatedPeople {
-  /// Whether a device knows that it is apart from the server, or would find out by a question, as the client
-  /// library asks one before an undo.
+  /// Whether a device knows that it is apart from the server, or would find out by a question, as
+  /// the client library asks one before an undo.
   func isApart(_ device: SimulatedDevice) -> Bool {
     guard let process = device.process, process.core.hasServer else { return false }
     if process.core.apart() != nil { return true }
@@ -18,7 +18,7 @@ extension SimulatedPeople {
     return !answers
   }
 
-  /// A planted bug needs to know what an undo would come to without the care of a device that is apart.
+  /// For a planted bug: the result of an undo without the care of a device that is apart.
   func careless(_ command: Command, on device: SimulatedDevice) -> Workspace? {
     guard options.planted.contains(.undoStartsApart), command.turnsBack, isApart(device),
       let replica = device.process?.core.replica
@@ -26,7 +26,7 @@ extension SimulatedPeople {
     return UndoTrial(of: command, in: replica.workspace, with: replica.undo, apart: nil)?.workspace
   }
 
-  /// A planted bug: where a device that is apart would not undo a pause, the pause goes all the same.
+  /// A planted bug: if a device that is apart would not undo a pause, the pause is undone anyway.
   func insistent(_ command: Command, careless: Workspace?, _ core: ClientCore) -> Command {
     guard let careless else { return command }
     let (workspace, history) = (core.replica.workspace, core.replica.undo)
@@ -39,9 +39,9 @@ extension SimulatedPeople {
     return .resume(resumed.id)
   }
 
-  /// Planted bugs: what an undo paused goes on, or the session goes that an undo is about.
+  /// Planted bugs: what an undo paused continues, or the session of an undo is removed.
   ///
-  /// - Parameter careless: what the undo would have come to without the care of a device that is apart.
+  /// - Parameter careless: the result of the undo without the care of a device that is apart.
   func goingTooFar(
     _ outcome: CommandOutcome, careless: Workspace?, core: inout ClientCore,
     at context: EventContext, store: DeviceStore

@@ -4,8 +4,8 @@ import QueueOracle
 import SequenceCRDT
 import WireProtocol
 
-/// People at the devices: what they do with queues, the questions of agents that they see and answer
-/// (at the same time, twice, offline, or after they expired), and what they are told.
+/// Users of the devices: their commands, the agents' requests that they see and answer (at the same
+/// time, twice, offline, or after they expired), and the results that they see.
 final class SimulatedPeople: SimulationPart {
   unowned let simulation: Simulation
 
@@ -42,7 +42,7 @@ final class SimulatedPeople: SimulationPart {
     _ command: Command, for action: UserAction, from workspace: Workspace,
     on device: SimulatedDevice
   ) -> EventOutcome {
-    // With the command, where it is done: what is sent counts, though the device forgets it.
+    // Recorded when the command is performed: a sent command counts even if the device forgets it.
     var after: Workspace?
     let isApart = isApart(device)
     let careless = careless(command, on: device)
@@ -90,7 +90,7 @@ final class SimulatedPeople: SimulationPart {
 
   // MARK: - Answers
 
-  /// Somebody at a device sees what tasks await, each request once, and may answer later.
+  /// A user at a device sees the awaited requests, each once, and may answer later.
   func lookAtRequests(_ touched: TouchedQueues, on device: SimulatedDevice) {
     guard options.raisesRequests, let workspace = device.process?.core.replica.workspace else {
       return
@@ -109,7 +109,7 @@ final class SimulatedPeople: SimulationPart {
     guard device.generator.chance(60) else { return }
     let answer = drawAnswer(to: request, in: session, on: device)
     let span = device.generator.pick(weighted: [(6, 500), (5, 8_000), (2, 70_000)])
-    // Now and then a double tap.
+    // Sometimes a double tap.
     for _ in 0...(device.generator.chance(20) ? 1 : 0) {
       clock.add(
         .answer(device: device.index, life: device.life, answer),
@@ -129,8 +129,8 @@ final class SimulatedPeople: SimulationPart {
       digest: verdict == .allowed ? isSent ? request.digest : ContentHash.none : nil)
   }
 
-  /// Whether a device shows something else than what an agent asks for. What others draw does not hang
-  /// on it.
+  /// Whether a device shows something else than an agent asks for. It must not change what others
+  /// draw.
   private func isMisled(on request: RequestID, _ device: SimulatedDevice) -> Bool {
     (request.low &* 31 &+ UInt64(device.index)).isMultiple(of: 16)
   }
@@ -149,7 +149,7 @@ final class SimulatedPeople: SimulationPart {
       core.visibilityChanged(forMilliseconds: 20_000, at: context)
     }
     guard device.life == life else { return }
-    // A disk that takes nothing refuses the answer, and the person sees that.
+    // A full disk refuses the answer, and the user sees that.
     let ending = try? simulation.clients.run(on: device, synchronizes: true) {
       core, context, store in
       let given = try core.answerGiven(answer, at: context, store: store)
@@ -160,9 +160,9 @@ final class SimulatedPeople: SimulationPart {
     }
   }
 
-  /// Somebody answers everything that agents wait for.
+  /// Answers all open requests.
   ///
-  /// - Returns: whether there was something.
+  /// - Returns: whether there were any.
   func answerWhatIsOpen() -> Bool {
     let devices = simulation.devices
     var wasOpen = false

@@ -2,10 +2,10 @@ import ClientCore
 import QueueModel
 import QueueOracle
 
-/// Draws what people and agents at hosts do that decides whether messages start.
+/// Draws events of users and agents at hosts that decide whether messages start.
 struct HostWorkload {
   private var generator: SeededGenerator
-  /// How often something of that happens, in percent of the steps; some runs have none.
+  /// How often such an event happens, in percent of the steps; some runs have none.
   private let percent: Int
 
   init(generator: SeededGenerator) {
@@ -13,7 +13,7 @@ struct HostWorkload {
     percent = [0, 5, 15][self.generator.below(3)]
   }
 
-  /// What happens at a host instead of the next step; nil for nothing.
+  /// An event at a host instead of the next step; nil for none.
   mutating func step(in simulation: Simulation) -> WorldEvent? {
     guard generator.chance(percent),
       let device = generator.pick(Array(simulation.devices)),
@@ -36,7 +36,7 @@ struct HostWorkload {
       let mode: StartMode? = generator.pick([nil, nil, .free, .gated, .off]) ?? nil
       return .chooseAgent(session, mode)
     case ..<75:
-      // Who began is done some time.
+      // Whoever began to work also finishes.
       let busy = generator.pick(host.busy.sorted())
       return busy.map { .busy($0, false) } ?? .busy(session, true)
     case ..<90:

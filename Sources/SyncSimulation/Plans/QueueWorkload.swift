@@ -3,17 +3,17 @@ import QueueModel
 import QueueOracle
 import SequenceCRDT
 
-/// Draws what people do who queue much and let hosts work it off.
+/// Draws the commands of users who queue many messages and let hosts run them.
 ///
-/// Long queues in a few sessions at a time, decisions about what stopped, and now and then an edit,
-/// a move, a withdrawal, another host.
+/// It makes long queues in a few sessions at a time, decides about stopped ones, and sometimes
+/// edits, moves or withdraws a message, or changes the host.
 struct QueueWorkload {
   /// Sessions that get messages at the same time.
   private static let sessionsMax = 4
-  /// How often, after everything came to rest, what stopped is decided before it is left as it is.
+  /// How many times stopped queues are decided after everything came to rest, before they are left.
   private static let roundsMax = 3
 
-  /// What is drawn.
+  /// The kinds of commands.
   private enum Kind {
     case send, decide, edit, move, cancel, setHost, pause, resume
   }
@@ -29,15 +29,16 @@ struct QueueWorkload {
   private let itemsPerSession: Int
   private var generator: SeededGenerator
   private var sent = 0
-  /// Those that still get messages.
+  /// Queues that still get messages.
   private var filling: [Queue] = []
   private var sessions: [SessionID] = []
-  /// Those that may hold something, after everything is queued.
+  /// Queues that may hold messages after all were queued.
   private var draining: [SessionID] = []
   private var looksLeft: Int
   private var rounds = 0
   private var marks: UInt32 = 0
-  /// What is done before anything is drawn: by this device, which knows the session, or by any.
+  /// Commands that come before anything is drawn: on this device, which knows the session, or on
+  /// any.
   private var due: [(device: Int?, action: UserAction)] = []
 
   init(itemCount: Int, hostCount: Int, generator: SeededGenerator) {
@@ -49,7 +50,7 @@ struct QueueWorkload {
     self.generator = generator
   }
 
-  /// The next thing somebody does on a device that shows this; nil where only waiting helps.
+  /// The next command on a device; nil if only waiting helps.
   mutating func action(on device: SimulatedDevice) -> UserAction? {
     guard let workspace = device.process?.core.replica.workspace else { return nil }
     if let place = due.firstIndex(where: { $0.device ?? device.index == device.index }) {
@@ -80,7 +81,7 @@ struct QueueWorkload {
     }
   }
 
-  /// Somebody looks whether the queues go on, until they are empty, and decides where one does not.
+  /// Checks whether the queues advance until they are empty, and decides about one that does not.
   private mutating func look(_ workspace: Workspace) -> UserAction? {
     if draining.isEmpty, looksLeft > 0 { draining = sessions }
     while let session = generator.pick(draining), looksLeft > 0 {
@@ -96,7 +97,8 @@ struct QueueWorkload {
     return nil
   }
 
-  /// Everything is queued and came to rest: decides about what stopped, once for each queue.
+  /// After everything was queued and came to rest: decides about stopped messages, once for each
+  /// queue.
   ///
   /// - Returns: whether there was something to decide.
   mutating func decideAll(on device: SimulatedDevice) -> Bool {
@@ -111,7 +113,7 @@ struct QueueWorkload {
     return !due.isEmpty
   }
 
-  /// What lets a queue go on that stands still.
+  /// The command that lets a stopped queue continue.
   private mutating func decision(
     in session: SessionID, _ workspace: Workspace
   ) -> UserAction? {
@@ -149,7 +151,7 @@ struct QueueWorkload {
           requeuesThread: generator.chance(85))))
   }
 
-  /// A fresh mark, by which the ledger of losses knows it, and a word.
+  /// A new mark, by which `MarkLedger` recognises it, and a word.
   private mutating func text() -> String {
     marks += 1
     return Workload.mark(marks) + "item"
@@ -159,7 +161,7 @@ struct QueueWorkload {
     DeviceID(high: 0xD, low: UInt64(1 + generator.below(hostCount)))
   }
 
-  /// Mostly one that still gets messages.
+  /// Usually a session that still gets messages.
   private mutating func anySession() -> SessionID? {
     generator.pick(generator.chance(80) ? filling.map(\.session) : sessions)
   }

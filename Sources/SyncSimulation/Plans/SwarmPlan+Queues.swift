@@ -1,9 +1,9 @@
 import QueueOracle
 
-/// Runs whose point is how much is executed: many messages, and a fault for every few.
+/// Runs that execute as much as possible: many messages, and a fault for every few.
 extension SwarmPlan {
-  /// What costs time with the state as a whole is done less often by the server, and not by the
-  /// oracle: each item is to cost no more than its own frames and checks.
+  /// The server does work in proportion to the whole state less often, and the oracle does none:
+  /// each message should cost no more than its own frames and checks.
   static func drawQueues(
     _ options: inout SimulationOptions, using generator: inout SeededGenerator
   ) {
@@ -15,7 +15,7 @@ extension SwarmPlan {
     options.server.snapshotEntries = 512
   }
 
-  /// The next step of such a run; nil where everything was queued, worked off and decided.
+  /// The next step of such a run; nil once everything was queued, run and decided.
   mutating func queueStep(in simulation: Simulation) -> Step? {
     let after = queuePause()
     if generator.chance(faultPercent), let event = repair(in: simulation) ?? fault(in: simulation) {
@@ -29,7 +29,7 @@ extension SwarmPlan {
     if let action = queues?.action(on: device) {
       return Step(after: after, .perform(device: device.index, action))
     }
-    // Where the last decisions were made at rest, there is nothing left to do.
+    // If the last decisions were made at rest, nothing is left to do.
     if simulation.isJustSettled {
       guard queues?.decideAll(on: device) == true else { return nil }
       return queueStep(in: simulation)

@@ -1,11 +1,11 @@
 import QueueOracle
 
-/// Draws a run: how many devices, which faults, which commands, and how fast.
+/// Draws a run: the number of devices, the faults, the commands and the pace.
 ///
-/// Every seed leaves kinds of faults out and overdoes others ("swarm testing"), because a fault
-/// that always happens hides what only shows where it does not.
+/// Every seed leaves some kinds of faults out and overdoes others ("swarm testing"), because a
+/// fault that always happens hides bugs that only show without it.
 struct SwarmPlan {
-  /// Kinds of things that go wrong, or are repaired.
+  /// Kinds of faults, or their repair.
   enum Fault: CaseIterable {
     case crash, crashAtCommit, sleep, cut, disconnect, partition, clog, dropAck
     case setClock, setServerClock
@@ -17,17 +17,17 @@ struct SwarmPlan {
 
   private(set) var options: SimulationOptions
   private(set) var stepCount: Int
-  /// After so many steps everything heals and is checked.
+  /// The number of steps after which everything is repaired and checked.
   private let settleEvery: Int
   let faultPercent: Int
   private let faults: [(weight: Int, value: Fault)]
-  /// How much longer than usual people and faults wait, in percent.
+  /// How much longer than usual users and faults wait, in percent.
   let pacePercent: Int
   private let profile: Profile
   private var workload: Workload
-  /// Where many messages are to be worked off.
+  /// If many messages have to be run.
   var queues: QueueWorkload?
-  /// Where hosts run what waits.
+  /// If hosts run messages.
   private var hosts: HostWorkload?
   var generator: SeededGenerator
   private var labels = 0
@@ -42,7 +42,7 @@ struct SwarmPlan {
     let devices = SwarmPlan.deviceCount(profile, using: &generator)
     options = SimulationOptions(seed: seed, devices: devices)
     options.planted = planted
-    // A device alone has nothing to sync: what it does is run messages.
+    // A device alone has nothing to sync: it only runs messages.
     let runsAgents = runsAgents || profile == .alone
     options.isAlone = profile == .alone
     options.runsAgents = runsAgents
@@ -67,7 +67,7 @@ struct SwarmPlan {
       generator.chance(profile == .hostile ? 15 : 50)
       ? .human : generator.pick(Workload.Pattern.drawn) ?? .human
     if runsAgents, devices < 10, RandomStream.plan.generator(seed: seed, 2).seed % 4 == 0 {
-      // Long queues that are worked off; the oracle would take longer than all the rest.
+      // Long queues are run; the oracle would take longer than everything else.
       pattern = .batches
       stepCount *= 3
       options.usesOracle = false
@@ -166,7 +166,7 @@ struct SwarmPlan {
 
   // MARK: - Drawing a step
 
-  /// What happens next; nil where the run is over.
+  /// The next event; nil at the end of the run.
   mutating func step(in simulation: Simulation, number: Int) -> Step? {
     if queues != nil { return queueStep(in: simulation) }
     guard number < stepCount else { return nil }
@@ -196,7 +196,7 @@ struct SwarmPlan {
     return Int64(milliseconds * pacePercent / 100)
   }
 
-  /// Half of the time, something that was broken works again.
+  /// Half of the time, repairs something that was broken.
   mutating func repair(in simulation: Simulation) -> WorldEvent? {
     guard generator.chance(50) else { return nil }
     var repairs: [WorldEvent] = []
@@ -263,7 +263,7 @@ struct SwarmPlan {
     return "\(labels)"
   }
 
-  /// Minutes, hours, days or decades off; before 1970 too.
+  /// Minutes, hours, days or decades off; also before 1970.
   private mutating func clockOffset() -> Int64 {
     let scale: Int64 = generator.pick(weighted: [
       (3, 0), (4, 60_000), (3, 3_600_000), (2, 86_400_000), (2, 31_536_000_000),
@@ -271,7 +271,7 @@ struct SwarmPlan {
     return Int64.random(in: -60...60, using: &generator) * scale
   }
 
-  /// A server has an administrator; what is off by decades there is off for everybody.
+  /// A server has an administrator: if its clock is off by decades, those of all devices are.
   private mutating func serverClockOffset() -> Int64 {
     let scale: Int64 = generator.pick(weighted: [(3, 0), (4, 1_000), (2, 60_000)])
     return Int64.random(in: -60...60, using: &generator) * scale

@@ -3,30 +3,30 @@ import QueueModel
 import QueueOracle
 import SequenceCRDT
 
-/// Draws what people do, refused commands among it.
+/// Draws commands of users, including ones that are refused.
 ///
-/// Every text that is typed begins with a scalar of a private use area that no other text has. These
-/// *marks* survive merging, cutting and new operation ids, so that a checker can tell whether
-/// something was lost or came twice.
+/// Every typed text begins with a scalar of a private use area that no other text has. These
+/// *marks* survive merging, cutting and new operation ids, so that a checker can detect a loss or a
+/// double.
 struct Workload {
   /// Where the commands of a run meet.
   enum Pattern {
-    /// A bit of everything.
+    /// A mix of everything.
     case human
-    /// Everybody moves to the front of one queue.
+    /// All devices move messages to the front of one queue.
     case head
-    /// Everybody puts things behind the same message.
+    /// All devices insert after the same message.
     case gap
     /// Long texts, pasted and cut.
     case hugeText
-    /// Little is sent, much is cancelled and cleared.
+    /// Few messages are sent, many are cancelled and cleared.
     case emptyQueues
-    /// The thread queue above all.
+    /// Mostly the thread queue.
     case threads
-    /// Much is sent, for hosts to run; whoever looks in lets queues that stopped go on.
+    /// Many messages are sent for hosts to run; a user who looks lets stopped queues continue.
     case batches
 
-    /// Those that a run draws from; batches make sense where something is run.
+    /// The patterns that a run draws from; `batches` makes sense only if something is run.
     static let drawn: [Pattern] = [.human, .head, .gap, .hugeText, .emptyQueues, .threads]
   }
 
@@ -34,7 +34,7 @@ struct Workload {
     case addSession, renameSession, deleteSession, send, open, edit, move, cancel, restore, clear
     case setPriority, pause, resume, moveThread, removeThreads, clearThreads, unlockThread
     case insertText, deleteText, undo, redo
-    // Only where hosts run what waits; behind the others, so that those are drawn the same.
+    // Only if hosts run messages; after the others, so that those are drawn the same.
     case setHost, retry, skip, hold, setNotBefore, setOnMerge, setLater
 
     var needsHosts: Bool {
@@ -55,7 +55,7 @@ struct Workload {
   private let pattern: Pattern
   private let weights: [(weight: Int, value: Kind)]
   private let longTextScalars: Int
-  /// The first devices, which may be hosts; 0 where nothing is run.
+  /// The first devices, which may be hosts; 0 if nothing is run.
   private let hostCount: Int
   private var messages: [MessageID] = []
   private var nextMark: UInt32 = 0
@@ -118,7 +118,7 @@ struct Workload {
     }
   }
 
-  /// What a pattern cannot do without.
+  /// The kinds that a pattern needs.
   private static func favourites(of pattern: Pattern) -> [(Kind, Int)] {
     switch pattern {
     case .human: [(.send, 20), (.edit, 10)]
@@ -132,10 +132,10 @@ struct Workload {
 
   // MARK: - Drawing
 
-  /// The next thing somebody does on a device that shows this.
+  /// The next command of a user on a device.
   mutating func action(on device: SimulatedDevice) -> UserAction? {
     guard let workspace = device.process?.core.replica.workspace else { return nil }
-    // Whoever waits for a connection looks back.
+    // A user who waits for a connection sometimes undoes or redoes.
     if hostCount > 0, device.process?.core.apart() != nil, generator.chance(25) {
       return .command(
         generator.chance(70) ? .undo(change: nil, skip: false) : .redo(change: nil))
@@ -183,7 +183,7 @@ struct Workload {
     }
   }
 
-  /// Mostly the device itself; now and then another, or none.
+  /// Usually the device itself; sometimes another, or none.
   private mutating func host(_ device: SimulatedDevice) -> DeviceID? {
     switch generator.below(20) {
     case ..<12: return device.currentFiles.device
@@ -192,7 +192,7 @@ struct Workload {
     }
   }
 
-  /// A message that waits for a decision, where there is one.
+  /// A message that waits for a decision, if there is one.
   private mutating func stopped(in workspace: Workspace) -> MessageID {
     for session in sessions {
       let waiting = (try? workspace.messageQueue(session))?.messages ?? []
@@ -203,13 +203,13 @@ struct Workload {
     return anyMessage(workspace)
   }
 
-  /// A time within a minute of the last thing that happened, or none.
+  /// A time within a minute of the latest event, or none.
   private mutating func soon(_ workspace: Workspace) -> Int64? {
     guard generator.chance(80) else { return nil }
     return workspace.latestStamp.milliseconds + Int64(generator.below(60_000))
   }
 
-  /// Typing, now and then past the end of the text.
+  /// Typing, sometimes past the end of the text.
   private mutating func insertion(_ workspace: Workspace) -> UserAction {
     let message = anyMessage(workspace)
     let count = (try? workspace.message(message).content.unicodeScalars.count) ?? 0
@@ -227,7 +227,7 @@ struct Workload {
 
   private mutating func send(to session: SessionID, _ workspace: Workspace) -> Command.Send {
     var id = MessageID(high: 0x4000, low: UInt64(messages.count + 1))
-    // Now and then two devices queue under one id.
+    // Sometimes, two devices queue under one id.
     if generator.chance(4), let used = generator.pick(messages) { id = used }
     messages.append(id)
     var send = Command.Send(
@@ -237,7 +237,7 @@ struct Workload {
     return send
   }
 
-  /// Changes what the person sees: the message as it is, or as it was when it was opened.
+  /// Changes the content that the user sees: the present one, or that of the last `open`.
   private mutating func edit(_ workspace: Workspace, _ device: SimulatedDevice) -> UserAction {
     let message = anyMessage(workspace)
     if generator.chance(30), let opened = device.process?.editors[message] {
@@ -280,7 +280,7 @@ struct Workload {
     return .move(moved, to: target)
   }
 
-  /// Mostly one that waits on this device; else any that ever was.
+  /// Usually one that waits on this device; otherwise any that ever existed.
   private mutating func anyMessage(_ workspace: Workspace) -> MessageID {
     if generator.chance(80) {
       let waiting = (try? workspace.messageQueue(anySession()))?.messages ?? []
@@ -295,7 +295,7 @@ struct Workload {
     return sessions[generator.below(sessions.count)]
   }
 
-  /// A fresh mark and a word, or a long text in a run that has such.
+  /// A new mark and a word, or a long text if the run has such texts.
   private mutating func text() -> String {
     let mark = Workload.mark(nextMark)
     nextMark += 1

@@ -4,11 +4,11 @@ import SequenceCRDT
 package import ServerCore
 import WireProtocol
 
-/// What the server has stored, with the faults of its disk and the backups that were made of it.
+/// The server's stored data, with the faults of its disk and its backups.
 package final class ServerDisk {
   static let workspace = WorkspaceID(high: 0xC0, low: 0x5F)
 
-  /// What a backup of the server holds.
+  /// The contents of a backup of the server.
   struct Backup {
     var state: MemoryStorage.State
   }
@@ -16,18 +16,18 @@ package final class ServerDisk {
   let storage = MemoryStorage()
   private(set) var condition = StoreCondition.working
   var backups: [String: Backup] = [:]
-  /// What another server holds that began with the same backup; nil where there is none.
+  /// The data of another server that began with the same backup; nil if there is none.
   private var other: Backup?
   /// How often the store went back in time.
   private(set) var restores = 0
-  /// The store's state at the last fsync, where a planted bug reports commits before that.
+  /// The store's state at the last fsync, if a planted bug reports commits before that.
   private(set) var synced: Backup?
 
   init(firstChain: UInt64) {
     storage.addWorkspace(ServerDisk.workspace, name: "simulated", firstChain: firstChain)
   }
 
-  // MARK: - What is stored
+  // MARK: - Stored data
 
   /// The workspace as a start of the server would read it.
   package func storedWorkspace() throws(StorageFault) -> Workspace {
@@ -43,17 +43,17 @@ package final class ServerDisk {
     }
   }
 
-  /// Who may run a session's messages, as far as the store knows.
+  /// Who may run a session's messages, according to the store.
   func lease(of session: SessionID) -> Lease? {
     storage.withState { $0.workspaces[ServerDisk.workspace]?.leases[session] }
   }
 
-  /// What is stored of notifications.
+  /// The stored notifications.
   var inboxRecords: InboxRecords {
     storage.withState { $0.workspaces[ServerDisk.workspace]?.inboxes } ?? InboxRecords()
   }
 
-  /// What a crash at this moment would leave of the server's log.
+  /// The server's log as a crash at this moment would leave it.
   var durableHead: LogPrefix {
     let state = synced?.state ?? storage.withState { $0 }
     return state.workspaces[ServerDisk.workspace]?.head ?? .empty
@@ -81,22 +81,22 @@ package final class ServerDisk {
       }
     storage.withState {
       $0.writeFault = fault
-      // A disk that fails does not read either.
+      // A failing disk does not read, either.
       $0.readFault = condition == .failing ? fault : nil
     }
   }
 
-  /// A planted bug: what is committed from now on is not on the disk.
+  /// A planted bug: commits from now on are not on the disk.
   func holdBack() { synced = backup() }
 
-  /// The machine goes down, and with it what is not on the disk.
+  /// The machine goes down, and loses what is not on the disk.
   func loseWhatIsHeldBack() {
     if let synced { put(synced) }
   }
 
   // MARK: - Backups
 
-  /// A copy of what is stored; the faults of the disk are not part of it.
+  /// A copy of the stored data, without the disk's faults.
   func backup() -> Backup {
     Backup(state: storage.withState { $0 })
   }
@@ -107,7 +107,7 @@ package final class ServerDisk {
     synced = nil
   }
 
-  /// Takes what the other server holds, which keeps what is here for the next time.
+  /// Exchanges the data with that of the other server.
   func swap() {
     let next = other ?? backup()
     other = backup()

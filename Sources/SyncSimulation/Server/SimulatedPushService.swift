@@ -2,10 +2,10 @@ import QueueModel
 import QueueOracle
 import ServerCore
 
-/// The push service beside the server: it carries out the orders that are stored, over a provider that
-/// does not take every push.
+/// The push service beside the server: it carries out the stored orders, with a provider that does
+/// not accept every push.
 final class SimulatedPushService: SimulationPart {
-  /// How many of a hundred pushes the provider does not take.
+  /// How many pushes of a hundred the provider does not accept.
   private static let lossPercent = 40
   private static let retryMilliseconds: Int64 = 500
 
@@ -16,7 +16,7 @@ final class SimulatedPushService: SimulationPart {
   private var server: SimulatedServer { simulation.server }
   private var storage: MemoryStorage { server.disk.storage }
 
-  /// Registers a place to which notifications of a device are pushed.
+  /// Registers a push target of a device.
   func addTarget(of device: DeviceID) {
     storage.withState { state in
       state.workspaces[ServerDisk.workspace]?.inboxes.targets.append(
@@ -32,8 +32,8 @@ final class SimulatedPushService: SimulationPart {
       .push(life: server.life), after: SimulatedPushService.retryMilliseconds / 10)
   }
 
-  /// Tries the orders, in order. One that is not taken is tried again, and so is one after which the
-  /// service died; that has the same name with its provider, and shows once.
+  /// Tries the orders, in order. An order that is not accepted is retried, and so is one after
+  /// which the service died; it has the same name with its provider, and shows once.
   func push(life: Int) {
     guard life == server.life, server.process != nil else { return }
     let isReliable = simulation.quiescence.isSettling

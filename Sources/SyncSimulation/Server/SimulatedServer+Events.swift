@@ -1,7 +1,7 @@
 import ClientCore
 import ServerCore
 
-/// What happens to the server from outside.
+/// Events from outside that affect the server.
 extension SimulatedServer {
   func perform(_ event: WorldEvent) -> EventOutcome {
     switch event {
@@ -41,7 +41,7 @@ extension SimulatedServer {
     startLater(50...200)
   }
 
-  /// Devices that were paired after the backup are paired again, with the tokens they have.
+  /// Pairs devices again that were paired after the backup, with the tokens that they have.
   private func pairAgain() {
     for device in simulation.devices {
       let files = device.currentFiles

@@ -3,11 +3,11 @@ import QueueModel
 import QueueOracle
 import ServerCore
 
-/// The server: its disk, its clock, and the process while there is one. It drives the production core
-/// as SyncServer does: gives it the time, does what it wants done in order, and runs its store's tasks
+/// The server: its disk, its clock, and its process if one runs. It drives the production core as
+/// SyncServer does: it passes the time, performs actions in order, and runs the tasks of the store
 /// one after the other.
 package final class SimulatedServer: SimulationPart {
-  /// How often the core is told the time.
+  /// How often the core gets the time.
   private static let tickMilliseconds: Int64 = 250
   private static let pingMilliseconds: Int64 = 20_000
   private static let silenceMilliseconds: Int64 = 45_000
@@ -15,12 +15,12 @@ package final class SimulatedServer: SimulationPart {
   /// A running process.
   struct Process {
     var core: ServerCore
-    /// By connection; ids rise, so sorting by them is the order of opening.
+    /// By connection; ids increase, so sorting by them gives the order of opening.
     var pipes: [ConnectionID: Pipe] = [:]
     /// Work for the store's thread, in order.
     var tasks: [PendingTask] = []
     var isStoreBusy = false
-    /// Actions still to be done; an action can raise events whose actions must not overtake it.
+    /// The actions to perform; an action can raise events whose actions must not overtake it.
     var actions: [ServerAction] = []
     var isActing = false
     var nextConnection: UInt64 = 0
@@ -36,11 +36,11 @@ package final class SimulatedServer: SimulationPart {
   package let disk: ServerDisk
   private let configuration: ServerConfiguration
   var process: Process?
-  /// Counts starts and ends, so that what was meant for an earlier process is not given to a later.
+  /// Counts starts and ends, so that events for an earlier process do not reach a later one.
   private(set) var life = 0
   var clockOffset: Int64 = 0
   var generator: SeededGenerator
-  /// Counts the batches of which one receiver is left out, by a planted bug.
+  /// Counts the batches that a planted bug keeps from one receiver.
   private var fanOuts = 0
   unowned let simulation: Simulation
 
@@ -61,16 +61,16 @@ package final class SimulatedServer: SimulationPart {
 
   func start() {
     life += 1
-    // Looking secrets up by their hash is the store's business; any injective function will do.
+    // Finding secrets by their hash is the store's job; any injective function will do.
     process = Process(core: ServerCore(configuration: configuration) { $0 })
     clock.add(.tick(life: life), after: SimulatedServer.tickMilliseconds)
     results.log("server: started")
     results.hash.add(life)
-    // What was not carried out before.
+    // Orders that were not carried out before.
     simulation.pushes.pushSoon()
   }
 
-  /// The process ends at once; what was in flight to the store may or may not be stored.
+  /// Ends the process at once; work in flight to the store may or may not be stored.
   func end(_ why: String) {
     guard let process else { return }
     if process.isStoreBusy, let first = process.tasks.first, case .commit = first.task,
@@ -109,7 +109,7 @@ package final class SimulatedServer: SimulationPart {
 
   // MARK: - Connections
 
-  /// Takes a connection that opens for its own.
+  /// Accepts a connection that opens.
   func take(_ pipe: Pipe) -> ConnectionID {
     process?.nextConnection += 1
     let id = ConnectionID(rawValue: UInt64(life) << 32 | (process?.nextConnection ?? 0))
@@ -136,7 +136,7 @@ package final class SimulatedServer: SimulationPart {
 
   // MARK: - Events and actions of the core
 
-  /// Tells the core of an event and does what follows from it, in order.
+  /// Passes an event to the core and performs its actions, in order.
   func tell(_ event: (inout ServerCore) -> [ServerAction]) {
     guard let more = process?.core.run(event), !more.isEmpty else { return }
     process?.actions += more
@@ -225,7 +225,7 @@ package final class SimulatedServer: SimulationPart {
     startStoreTask()
   }
 
-  /// Does a task of the store's thread, and keeps account of what is durable.
+  /// Does a task of the store's thread, and records what is durable.
   private func perform(_ pending: PendingTask) -> StoreOutcome {
     let task = pending.task
     let outcome = disk.storage.perform(task)
@@ -248,7 +248,7 @@ package final class SimulatedServer: SimulationPart {
 }
 
 extension ServerConfiguration {
-  /// Limits that short runs meet, and none where a planted bug takes one away.
+  /// Limits that short runs reach, and none if a planted bug removes one.
   fileprivate init(_ options: SimulationOptions) {
     self.init()
     log.catchUpEntriesMax = options.server.catchUpEntriesMax
@@ -264,7 +264,7 @@ extension ServerConfiguration {
 }
 
 extension ServerCore {
-  /// Hands itself to an event; lets the driver change it in place.
+  /// Passes itself to an event, so that the driver can change it in place.
   fileprivate mutating func run(
     _ event: (inout ServerCore) -> [ServerAction]
   ) -> [ServerAction] {

@@ -6,9 +6,9 @@ import SyncClient
 
 /// Two devices of one person, as an app would have them: `Consumer SERVER CODE CODE DIRECTORY`.
 ///
-/// It ends with 0 when the phone could send, the laptop ran what was sent, the phone answered what the
-/// agent asked, a file went from one to the other, a sync in the background brought the rest, and a
-/// message was delivered to a server of the app's own.
+/// It exits with 0 if the phone sent a message, the laptop ran it, the phone answered the agent's
+/// question, a file got from one to the other, a sync in the background brought the rest, and a
+/// message was delivered to the app's own server.
 @main struct Consumer {
   let laptop: QueueClient
   let phone: QueueClient
@@ -53,7 +53,7 @@ import SyncClient
       let message = try await sendAndObserve()
       try await attach(to: message)
       try await runAndAnswer(message)
-      // `run` says goodbye to the server and returns.
+      // `run` ends the connection in an orderly way and returns.
       group.cancelAll()
     }
   }
@@ -76,7 +76,7 @@ import SyncClient
     try await laptop.perform(.attach(message, [file]))
     for await view in phone.queues.updates(of: session)
     where view.messages.first?.attachments == [file] { break }
-    // The words may be there before the bytes are.
+    // The queue may show the attachment before its bytes have arrived.
     while true {
       do {
         guard try await phone.attachments.bytes(of: file.hash) == log else {
@@ -117,7 +117,7 @@ import SyncClient
     }
   }
 
-  /// The phone's app is asleep; the system lets it sync for a moment.
+  /// The phone's app is asleep; the system lets it sync briefly.
   private func inTheBackground() async throws {
     let message = MessageID.random()
     try await laptop.perform(.send(.init(session: session, id: message, text: "Make it pass")))
@@ -128,7 +128,8 @@ import SyncClient
     }
   }
 
-  /// What is not Cospool's to bring: the app sends it, and the queue keeps it until it is confirmed.
+  /// A message that Cospool does not carry: the app sends it, and the queue keeps it until it is
+  /// confirmed.
   private func toAServerOfItsOwn(_ directory: String) async throws {
     let queue = try await OutgoingMessageQueue.open(
       directory: directory, logger: Logger(label: "outgoing"))
@@ -167,12 +168,12 @@ import SyncClient
   }
 }
 
-/// A server that has every message at once.
+/// A server that takes every message at once.
 final class OwnTransport: MessageQueueDelegate {
   func messageQueue(
     _ queue: OutgoingMessageQueue, shouldSend delivery: OutgoingDelivery
   ) async {
-    // Where this fails, the queue sends it again.
+    // If this fails, the queue sends the message again.
     try? await queue.markSent(delivery.message.id, attempt: delivery.attempt)
     try? await queue.confirmDelivery(delivery.message.id)
   }
