@@ -22,7 +22,7 @@ class Composer extends HTMLElement {
   open(session) {
     this.#session = session
     this.field = h('textarea', {
-      rows: 1, dir: 'auto', id: 'composer-text', placeholder: matchMedia('(max-width: 480px)').matches ? 'What next?' : 'What should the agent do next?',
+      rows: 1, dir: 'auto', id: 'composer-text', placeholder: matchMedia('(max-width: 30em)').matches ? 'What next?' : 'What should the agent do next?',
       oninput: () => this.#typed(), onkeydown: (event) => this.#keys(event), onpaste: (event) => this.#paste(event),
     })
     this.what = h('p.meta', { id: 'composer-what' })

@@ -86,6 +86,12 @@ async function begin() {
     }
   })
   rove(document.getElementById('sessions'), 'li')
+  // What sticks below the header of a narrow window has to know how high that is: its words may take two lines.
+  const header = document.querySelector('header')
+  new ResizeObserver(() => {
+    const isAbove = getComputedStyle(header).display === 'block'
+    document.documentElement.style.setProperty('--header', `${isAbove ? header.offsetHeight : 0}px`)
+  }).observe(header)
   go()
 }
 

@@ -93,7 +93,7 @@ class QueueRow extends HTMLElement {
     text(this.content, message.content)
     const lines = this.closest('.now') ? 4 : 2
     // To ask each of a thousand rows whether its text is cut would take long.
-    const letters = lines === 2 && !matchMedia('(761px <= width < 1100px)').matches ? NARROW : WIDE
+    const letters = lines === 2 && !matchMedia('(47.5em < width < 68.75em)').matches ? NARROW : WIDE
     show(this.whole, !this.#editor && (message.content.length > letters * lines || message.content.trim().split('\n').length > lines))
     this.#showFailure(message)
     // The steps of a queue tell no position of those beside which something moved.

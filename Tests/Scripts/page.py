@@ -15,6 +15,8 @@ MEDIA_TYPES = {
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".webmanifest": "application/manifest+json",
 }
 
 # A line that is a comment whole, and what stands before a line's first word: kept in the folder, and not sent.
@@ -29,19 +31,22 @@ extension WebPage {
 """
 
 
+def served(folder=PAGE):
+    """The files that a browser can ask for, each with what is sent of it."""
+    for file in sorted(folder.glob("*")):
+        if file.suffix in MEDIA_TYPES:
+            data = file.read_bytes()
+            yield file, UNSENT.sub(b"", data) if file.suffix in {".css", ".js"} else data
+
+
 def main():
     rows = []
     total = 0
-    for file in sorted(PAGE.rglob("*")):
-        if file.suffix not in MEDIA_TYPES:
-            continue
-        data = file.read_bytes()
-        if file.suffix in {".css", ".js"}:
-            data = UNSENT.sub(b"", data)
+    for file, data in served():
         packed = gzip.compress(data, 9, mtime=0)
         total += len(packed)
         rows.append(
-            f'    File(path: "{file.relative_to(PAGE).as_posix()}", '
+            f'    File(path: "{file.name}", '
             f'mediaType: "{MEDIA_TYPES[file.suffix]}", '
             f'packed: "{base64.b64encode(packed).decode()}"),\n'
         )

@@ -21,8 +21,10 @@ import urllib.parse
 from playwright.sync_api import expect as shown
 from playwright.sync_api import sync_playwright
 
+import page as page_files
 import page_conversation
 import page_everybody
+import page_fit
 import page_harm
 import page_inbox
 import page_needs
@@ -33,6 +35,17 @@ import page_trouble
 from page_fixture import DEADLINE, Failed, Fixture, until
 
 shown.set_options(timeout=DEADLINE * 1000)
+
+
+def headers():
+    """What every answer of the daemon's page carries, as its source says it."""
+    source = pathlib.Path(__file__).resolve().parents[2] / "Client/SyncDaemon/Web/WebAccessMiddleware.swift"
+    table = source.read_text().split("static let all: [(name: String, value: String)] = [", 1)[1].split("\n  ]\n", 1)[0]
+    rows = re.findall(r'\(\s*"([^"]+)",\s*("[^"]*"(?:\s*\+\s*"[^"]*")*)\s*\)', table)
+    return {name: "".join(re.findall(r'"([^"]*)"', value)) for name, value in rows if name != "Connection"}
+
+
+HEADERS = headers()
 
 
 class Browser:
@@ -68,14 +81,21 @@ class Browser:
         return page
 
     def replace(self, context):
-        """With PAGE=DIR the files of the page come from there, and not from the daemon: nothing is to be built."""
+        """With PAGE=DIR the files of the page come from there, as the daemon would send them: nothing is to be built."""
         folder = os.environ.get("PAGE")
         if not folder:
             return
-        file = lambda url: pathlib.Path(folder) / (urllib.parse.urlsplit(url).path.lstrip("/") or "index.html")
+
+        def answer(route):
+            name = urllib.parse.urlsplit(route.request.url).path.lstrip("/") or "index.html"
+            found = {file.name: (file, data) for file, data in page_files.served(pathlib.Path(folder))}.get(name)
+            if not found:
+                return route.fallback()
+            file, data = found
+            route.fulfill(body=data, headers=HEADERS | {"Content-Type": page_files.MEDIA_TYPES[file.suffix]})
+
         # A pattern: what it does not match goes its way while a check sleeps.
-        context.route(re.compile(r"^http[^?]*?//[^/]+/(?!v1/)"), lambda route: route.fulfill(
-            path=file(route.request.url)) if file(route.request.url).is_file() else route.fallback())
+        context.route(re.compile(r"^http[^?]*?//[^/]+/(?!v1/)"), answer)
 
     def watch(self, page):
         page.set_default_timeout(DEADLINE * 1000)
@@ -121,7 +141,7 @@ class Browser:
 PARTS = {
     "conversation": (page_conversation,),
     "queues": (page_queues, page_needs, page_harm),
-    "devices": (page_trouble, page_everybody, page_inbox, page_pictures, page_site),
+    "devices": (page_trouble, page_everybody, page_fit, page_inbox, page_pictures, page_site),
     "measured": (page_needs, page_everybody, page_harm),
 }
 MEASURED = {"approval_time", "cost_of_pages", "first_paint", "many_rows", "ten_pages"}
