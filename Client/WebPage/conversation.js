@@ -2,7 +2,7 @@
 
 import { bare, coloured } from './ansi.js'
 import { model, source } from './app.js'
-import { counted, h, reconcile, say, show, text, time } from './dom.js'
+import { counted, h, lasted, reconcile, say, show, text, time } from './dom.js'
 import { markdown } from './markdown.js'
 import { outputOf } from './output.js'
 
@@ -177,13 +177,6 @@ const question = ({ request, question: asked }) => (request ? `${request.toolNam
 function when(at) {
   const date = new Date(at)
   return h('time', { dateTime: date.toISOString(), title: date.toLocaleString() }, time(date.getTime()))
-}
-
-/** `8 min`, `1 h 12 min`. */
-function lasted(milliseconds) {
-  const seconds = Math.max(0, Math.round(milliseconds / 1000))
-  const minutes = Math.round(seconds / 60)
-  return seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
 function ending({ status, lastError }) {

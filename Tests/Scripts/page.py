@@ -1,8 +1,13 @@
 #!/usr/bin/env python3
-"""`make page`: writes the files of Client/WebPage into the daemon's table, packed with gzip."""
+"""`make page`: writes the files of Client/WebPage into the daemon's table, packed with gzip.
+
+The service worker sw.js names the hash of each file, and index.html the version, a hash of all of them. Both are
+written into the folder first.
+"""
 
 import base64
 import gzip
+import hashlib
 import pathlib
 import re
 import sys
@@ -39,7 +44,32 @@ def served(folder=PAGE):
             yield file, UNSENT.sub(b"", data) if file.suffix in {".css", ".js"} else data
 
 
+WORKER = "sw.js"
+VERSION = re.compile(rb'(?<=<meta name="cospool-version" content=")\w*(?=">)|(?<=^const VERSION = \')\w*(?=\')', re.MULTILINE)
+HASHES = re.compile(rb"(?<=^const FILES = \{\n)[^}]*(?=^\})", re.MULTILINE)
+
+
+def hashes(folder=PAGE, version=b""):
+    """The hash of each file that the service worker keeps, by its path, with the version written into it."""
+    return {
+        "/" if file.name == "index.html" else f"/{file.name}": hashlib.sha256(VERSION.sub(version, data)).hexdigest()[:16]
+        for file, data in served(folder) if file.name != WORKER}
+
+
+def name_versions(folder=PAGE):
+    """Writes the version and the hashes into the files that name them."""
+    version = hashlib.sha256(repr(hashes(folder)).encode()).hexdigest()[:16].encode()
+    named = "".join(f"  '{path}': '{each}',\n" for path, each in hashes(folder, version).items()).encode()
+    for name in ("index.html", WORKER):
+        file = folder / name
+        before = file.read_bytes()
+        after = HASHES.sub(named, VERSION.sub(version, before))
+        if after != before:
+            file.write_bytes(after)
+
+
 def main():
+    name_versions()
     rows = []
     total = 0
     for file, data in served():

@@ -43,7 +43,7 @@ def work(fixture):
     fixture.desk.cli("session", "rename", "fit-question", "أسئلة المراجعة")
 
 
-PLACES = (("inbox", "#/needs"), ("session", "#/s/fit-queue"), ("asking", "#/s/fit-asks"), ("sessions", "#/sessions"), ("devices", "#/devices"))
+PLACES = (("inbox", "#/needs"), ("session", "#/s/fit-queue"), ("asking", "#/s/fit-asks"), ("sessions", "#/sessions"), ("activity", "#/activity"), ("settings", "#/settings"), ("devices", "#/devices"))
 
 
 def open_places(page, places=PLACES):
@@ -56,6 +56,10 @@ def open_places(page, places=PLACES):
             shown(page.locator("queue-row")).to_have_count(2)
         if name == "asking":
             shown(page.locator("request-card")).to_be_visible()
+        if name == "activity":
+            shown(page.locator(".chart").first).to_be_visible()
+        if name == "settings":
+            shown(page.locator(".settings")).to_be_visible()
         if name == "devices":
             shown(page.get_by_text("(this one)")).to_be_visible()
         # What comes a moment later is looked at, too.

@@ -27,11 +27,13 @@ import page_everybody
 import page_fit
 import page_harm
 import page_inbox
+import page_installed
 import page_needs
 import page_pictures
 import page_queues
 import page_site
 import page_trouble
+import page_views
 from page_fixture import DEADLINE, Failed, Fixture, until
 
 shown.set_options(timeout=DEADLINE * 1000)
@@ -71,18 +73,22 @@ class Browser:
 
     arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
 
-    def page(self, device=None, enter=True, link=None, **options):
-        context = self.chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        self.replace(context)
+    headers = HEADERS
+
+    def page(self, device=None, enter=True, link=None, replaced=True, **options):
+        # Where its service worker answers, a check can hold no request of the page back.
+        context = self.chromium.new_context(**{
+            "viewport": {"width": 1280, "height": 800}, "service_workers": "block", **options})
+        if replaced:
+            self.replace(context)
         page = context.new_page()
         self.watch(page)
         if enter:
             self.enter(page, link or (device or self.fixture.desk).link())
         return page
 
-    def replace(self, context):
+    def replace(self, context, folder=os.environ.get("PAGE")):
         """With PAGE=DIR the files of the page come from there, as the daemon would send them: nothing is to be built."""
-        folder = os.environ.get("PAGE")
         if not folder:
             return
 
@@ -141,7 +147,7 @@ class Browser:
 PARTS = {
     "conversation": (page_conversation,),
     "queues": (page_queues, page_needs, page_harm),
-    "devices": (page_trouble, page_everybody, page_fit, page_inbox, page_pictures, page_site),
+    "devices": (page_trouble, page_everybody, page_fit, page_inbox, page_installed, page_pictures, page_site, page_views),
     "measured": (page_needs, page_everybody, page_harm),
 }
 MEASURED = {"approval_time", "cost_of_pages", "first_paint", "many_rows", "ten_pages"}
