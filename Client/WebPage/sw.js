@@ -2,14 +2,14 @@
 // answers goes past it: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = '13cd0f0fe1c1d4f1'
+const VERSION = '7a57c40e65c41995'
 const FILES = {
   '/actions.js': '420f16baef2eaed3',
   '/activity.js': '93d01a75b91d87be',
   '/ansi.js': 'b021403d897e890e',
   '/app.js': 'f275d5149308cdcc',
-  '/composer.js': 'd20f527607a94e96',
-  '/conversation.js': 'bcbdcd2b49df6cc6',
+  '/composer.js': 'ab502b871fd8af99',
+  '/conversation.js': '41f22d63541a7900',
   '/devices.js': '8fa71fdc03857a2a',
   '/diff.js': '69011f2506d714e9',
   '/dom.js': '845503bd254fd268',
@@ -17,24 +17,24 @@ const FILES = {
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': '8f316487b33bb9f5',
-  '/': 'd58f39f53df67884',
+  '/': 'e1261ebac4cabc28',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '54b8a63013ea5c51',
   '/line.js': 'a68bb75d040916bc',
   '/main.js': '3314b71aa1b6a2e5',
   '/manifest.webmanifest': 'c2a4fd78acb96135',
-  '/markdown.js': 'ed8d4006944443de',
+  '/markdown.js': 'ab8457197d4c3c4f',
   '/model.js': 'f2a95d8985472c65',
   '/next.js': '0e5dbfe3c12dbeed',
   '/output.js': 'f5494d07eda1ed16',
   '/request.js': '914aba145ed669a1',
-  '/row.js': '2fe23137d30e494b',
+  '/row.js': '9b91f627c165319e',
   '/session.js': 'd252a9783e703a32',
   '/settings.js': '4176d220c429f5e6',
   '/sheet.js': 'd9ea71b987818480',
   '/source.js': 'd1141ee55b1d0991',
   '/storage.js': '3833c7327cbe3c52',
-  '/style.css': 'c3a7a76a0c3f3fa4',
+  '/style.css': 'f4facde2c6507a6f',
   '/theme.js': 'df554ff770271a8d',
   '/title.js': '73df59a176b92d74',
 }

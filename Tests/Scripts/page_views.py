@@ -5,7 +5,7 @@ import re
 from playwright.sync_api import expect as shown
 
 from page_common import go, picture
-from page_fixture import expect, until
+from page_fixture import Device, expect, until
 
 
 def check_activity(browser, fixture, figures):
@@ -143,3 +143,67 @@ def check_alarm_after_eight_seconds(browser, fixture, figures):
     held[0].continue_()
     until(lambda: page.clock.run_for(100) or page.locator("#banner").is_hidden(), "the alarm is over")
     shown(page.locator("#sync")).to_have_text("in sync")
+
+
+def check_empty_start(browser, fixture, figures):
+    """Who comes the first time reads what Cospool does, and finds the way to a session and to a phone."""
+    fresh = Device(fixture, "fresh", "--web", "127.0.0.1:0")
+    try:
+        until(lambda: fresh.api("GET", "web").get("address"), "the page is served")
+        page = browser.page(fresh)
+        shown(page.get_by_role("heading", name="Nothing needs you")).to_be_visible()
+        shown(page.locator("needs-view")).to_contain_text("Cospool keeps queues of prompts")
+        shown(page.get_by_role("link", name="Use a phone or another device")).to_be_visible()
+        picture(page, "empty-start")
+        page.locator("needs-view").get_by_role("button", name="New session").click()
+        shown(page.get_by_role("dialog")).to_contain_text("Runs on")
+        # No view of it is empty without a word.
+        page.keyboard.press("Escape")
+        go(page, "#/activity")
+        shown(page.locator("activity-view")).to_contain_text("No agent has run in these two weeks.")
+        page.context.close()
+    finally:
+        fresh.stop()
+
+
+def check_silence(browser, fixture, figures):
+    """Where all is well a row says who queued it and when, and nothing more."""
+    fixture.desk.send("silence", "all is well")
+    page = browser.page()
+    go(page, "#/s/silence")
+    shown(page.locator("#sync")).to_have_text("in sync")
+    shown(page.locator("queue-row .meta")).to_have_text(re.compile(r"^desk · (now|\d+ s)$"))
+    shown(page.locator("queue-row .note")).to_be_hidden()
+
+
+def check_age_of_a_request(browser, fixture, figures):
+    """How long a request waits does not begin again when another one of its session is answered."""
+    fixture.desk.ask("aged", kind="question", question="The first?")
+    page = browser.page()
+    line = page.locator("inbox-line[data-session=aged]")
+    shown(line).to_be_visible()
+    since = line.locator("time").get_attribute("datetime")
+    fixture.desk.ask("aged", kind="question", question="The second?")
+    shown(line.locator("request-card")).to_have_count(2)
+    page.wait_for_timeout(1200)
+    line.locator("request-card").last.get_by_label("Your answer").fill("no")
+    line.locator("request-card").last.get_by_role("button", name="Answer", exact=True).click()
+    shown(line.locator("request-card").last).to_contain_text("Answered")
+    expect(line.locator("time").get_attribute("datetime") == since, "its age begins again")
+    line.locator("request-card").first.get_by_role("button", name="Decline").click()
+
+
+def check_result_in_the_inbox(browser, fixture, figures):
+    """The line of a session whose agent is done says what the agent ended with."""
+    desk = fixture.desk
+    desk.api("PUT", "settings/command", {"value": "sh -c 'echo Renamed foo in 4 files'"})
+    desk.api("PUT", "settings/agent", {"value": "command"})
+    try:
+        desk.send("resulting", "rename foo")
+        desk.api("PUT", "sessions/resulting/host", {"device": "this"})
+        until(lambda: not desk.queue("resulting"), "it is done")
+        page = browser.page()
+        shown(page.locator("inbox-line[data-session=resulting]")).to_contain_text("Renamed foo in 4 files")
+        shown(page.locator("inbox-line[data-session=resulting] .tag")).to_have_text("done, unread")
+    finally:
+        desk.api("PUT", "settings/agent", {"value": "none"})
