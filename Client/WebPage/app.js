@@ -107,7 +107,9 @@ function withNotes(words, { left = [], paused = [], unconfirmed }) {
 /** The beginning of a text, as a notice names its message. */
 export function named(text) {
   const line = text.trim().split('\n', 1)[0]
-  return `“${line.length > 40 ? `${line.slice(0, 40).trimEnd()}…` : line}”`
+  const beginning = line.length > 40 ? `${line.slice(0, 40).trimEnd()}…` : line
+  // What runs from right to left takes nothing of the words around it along.
+  return /[\u0590-\u08ff\ufb1d-\ufefc]/.test(line) ? `“\u2068${beginning}\u2069”` : `“${beginning}”`
 }
 
 // Messages on their way. Each has its id from here, so sending it again is safe.

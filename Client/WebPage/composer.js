@@ -15,14 +15,14 @@ function icon(line) {
 const ORDINALS = ['next', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth', 'ninth', 'tenth']
 
 class Composer extends HTMLElement {
-  #session; #files = []; #timer; #packing = false
+  #session; #files = []; #timer; #packing = false; #end = new AbortController()
   /** Addresses of pictures that are shown, by their files. */
   #pictures = new Map()
 
   open(session) {
     this.#session = session
     this.field = h('textarea', {
-      rows: 1, dir: 'auto', id: 'composer-text', placeholder: matchMedia('(max-width: 480px)').matches ? 'What next?' : 'What should the agent do next?',
+      rows: 1, dir: 'auto', id: 'composer-text', placeholder: matchMedia('(max-width: 30em)').matches ? 'What next?' : 'What should the agent do next?',
       oninput: () => this.#typed(), onkeydown: (event) => this.#keys(event), onpaste: (event) => this.#paste(event),
     })
     this.what = h('p.meta', { id: 'composer-what' })
@@ -45,6 +45,12 @@ class Composer extends HTMLElement {
       h('div.under', {}, this.what, h('label.check', {}, this.urgent, ' urgent')),
       h('label.unseen', { htmlFor: 'composer-files' }, 'Files'), h('label.unseen', { htmlFor: 'composer-camera' }, 'Picture')))
     this.#restore()
+    // All tabs of a browser have one draft: what is typed in one stands in the others.
+    addEventListener('storage', ({ key, newValue }) => {
+      if (key !== `cospool.draft.${this.#name}` || this.field.value === (newValue ?? '')) return
+      this.field.value = newValue ?? ''
+      this.#grow()
+    }, { signal: this.#end.signal })
     this.update()
   }
 
@@ -100,6 +106,7 @@ class Composer extends HTMLElement {
 
   /** Later it would be another one's text. */
   disconnectedCallback() {
+    this.#end.abort()
     if (this.#timer) this.#keep()
     for (const address of this.#pictures.values()) URL.revokeObjectURL(address)
     this.#pictures.clear()

@@ -2,8 +2,8 @@
 
 import { bare, coloured } from './ansi.js'
 import { model, source } from './app.js'
-import { counted, h, reconcile, say, show, text, time } from './dom.js'
-import { markdown } from './markdown.js'
+import { counted, h, lasted, reconcile, say, show, text, time } from './dom.js'
+import { isMarkdown, lastLines, markdown } from './markdown.js'
 import { outputOf } from './output.js'
 
 /** How many are shown at once, and how many more on demand. */
@@ -179,13 +179,6 @@ function when(at) {
   return h('time', { dateTime: date.toISOString(), title: date.toLocaleString() }, time(date.getTime()))
 }
 
-/** `8 min`, `1 h 12 min`. */
-function lasted(milliseconds) {
-  const seconds = Math.max(0, Math.round(milliseconds / 1000))
-  const minutes = Math.round(seconds / 60)
-  return seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
-}
-
 function ending({ status, lastError }) {
   const why = lastError ? `: ${bare(lastError)}` : ''
   return { succeeded: '✓ Done', skipped: `Skipped${why}`, cancelled: 'Stopped', failed: `Failed${why}` }[status] ?? 'Ended'
@@ -202,24 +195,31 @@ function prompt(content) {
 /** The end of an output, and how many lines it has. */
 function part(output) {
   const lines = output.replace(/\s+$/, '').split('\n')
-  return { count: lines.length, end: lines.slice(lines.length > SHORT ? -LINES : 0).join('\n') }
+  const isText = isMarkdown(output)
+  const end = lines.length <= SHORT ? lines : isText ? lastLines(lines, LINES) : lines.slice(-LINES)
+  return { count: lines.length, end: end.join('\n'), isText }
 }
 
 /** The end of an output is shown, and all of it on demand: only then it is read whole. */
-function written(id, { count, end }) {
-  const box = h('pre.said', { tabIndex: 0, role: 'group', 'aria-label': 'Output' }, coloured(end))
-  if (count <= SHORT) return box
+function written(id, { count, end, isText }) {
+  const box = h('div.said', { tabIndex: 0, role: 'group', 'aria-label': 'Output' })
+  let shown = end
+  let isFormatted = isText
+  const draw = () => box.replaceChildren(isFormatted ? markdown(shown) : h('pre', { dir: 'auto' }, coloured(shown)))
+  draw()
   const open = async (isOpen) => {
     box.classList.toggle('whole', isOpen)
-    if (!isOpen) return box.replaceChildren(...coloured(end))
+    shown = end
+    if (!isOpen) return draw()
     try {
-      const { text: whole } = await outputOf(id)
-      box.replaceChildren(...coloured(whole ?? end))
+      shown = (await outputOf(id)).text ?? end
+      draw()
     } catch (error) {
       box.append('\n', error.message)
     }
   }
-  return h('div', {}, fold(`Show all ${count} lines of output`, 'Show only the end', open), box)
+  return h('div', {}, count > SHORT && fold(`Show all ${count} lines of output`, 'Show only the end', open), box,
+    isText && fold('Show as written', 'Show formatted', (isSource) => (isFormatted = !isSource, draw())))
 }
 
 /** A button that opens and closes. */

@@ -1,7 +1,7 @@
 // This device and the others, what is unsent, where notifications go, and who may use this page.
 
 import { failed, lock, model, offerUndo, perform, source } from './app.js'
-import { ago, confirmed, counted, disable, h, quotedOperand, refill, say, show, svg, text, toast } from './dom.js'
+import { ago, confirmed, counted, disable, h, quotedOperand, refill, say, show, svg, text, time, toast } from './dom.js'
 
 const ROLES = { host: 'runs agents', author: 'queues and answers', viewer: 'read only' }
 
@@ -28,31 +28,25 @@ class DevicesView extends HTMLElement {
     this.push = h('ul.plain', { tabIndex: -1 })
     this.browsers = h('ul.plain', { tabIndex: -1 })
     this.invite = h('div.invite', { hidden: true })
-    this.alone = h('p.quiet', { hidden: true }, 'Only this machine can open the page. To open it on a phone, over TLS: ', h('code', {}, 'cospool web --help'))
+    this.alone = h('div.quiet', { hidden: true }, h('p', {}, 'Only this machine can open the page. To open it on a phone with Tailscale, in three steps:'), h('ol.steps', {},
+      h('li', {}, 'Run on this machine: ', h('code', {}, `tailscale serve --bg ${location.port}`)),
+      h('li', {}, 'Run, with the address that it printed: ', h('code', {}, 'cospool web --url ADDRESS')),
+      h('li', {}, 'Come back to this view, and scan its QR code.')), h('p', {}, 'Other ways: ', h('code', {}, 'cospool web --help')))
     this.inviting = h('button', { type: 'button', hidden: true, onclick: () => this.#invite() }, 'Give a phone or another browser access')
-    this.weeks = h('div.weeks', {}, h('p.quiet', {}, 'Reading the history …'))
     this.replaceChildren(
       h('h1', {}, 'Devices'),
-      h('section', {}, h('h2', {}, 'This device'), this.state, h('div.buttons', {}, this.now, this.toggle), this.pairing),
+      h('section', {}, h('h2', {}, 'This device'), this.state, h('div.buttons', {}, this.now, this.toggle), this.pairing,
+        h('p.quiet', {}, 'To rename a device, run on it: ', h('code', {}, 'cospool config set deviceName NAME'))),
       h('section', {}, h('h2', {}, 'Other devices'), this.others, this.letIn, this.code, this.adding),
       h('section', {}, h('h2', {}, 'Notifications go to'), this.push),
       h('section', {}, h('h2', {}, 'Browsers with access to this page'), this.browsers,
-        this.alone, h('div.buttons', {}, this.inviting), this.invite),
-      h('section', {}, h('h2', {}, 'The last two weeks'), this.weeks))
+        this.alone, h('div.buttons', {}, this.inviting), this.invite))
     this.update()
     this.#read()
-    this.#readWeeks()
   }
 
   /** The daemon is back: all of it may be another. */
-  back() {
-    this.#read()
-    this.#readWeeks()
-  }
-
-  #readWeeks() {
-    readWeeks().then((weeks) => drawWeeks(this.weeks, weeks), (error) => text(this.weeks, error.message))
-  }
+  back() { this.#read() }
 
   async #switchSync() {
     if (model.sync.state === 'disabled') return perform('sync', { enabled: true })
@@ -229,12 +223,14 @@ class DevicesView extends HTMLElement {
       this.#read()
     }
     // What a daemon said that does not answer any more is old.
-    const signature = JSON.stringify([sync.devices, isAway])
+    const isUnknown = isAway || sync.state !== 'connected'
+    const signature = JSON.stringify([sync.devices, isAway, isUnknown])
     if (this.others.signature === signature) return
     this.others.signature = signature
     this.others.replaceChildren(...(sync.devices.length ? sync.devices.map((device) => h('li', {},
-      h('span', {}, h(`i.dot${device.connected && !isAway ? '.on' : ''}`, { 'aria-hidden': 'true' }), device.name),
-      h('span.meta', {}, isAway ? 'unknown at the moment' : `${device.connected ? 'connected' : 'not connected'} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
+      h('span', {}, h(`i.dot${device.connected && !isUnknown ? '.on' : ''}`, { 'aria-hidden': 'true' }), device.name),
+      h('span.meta', {}, isAway ? 'unknown at the moment' : isUnknown ? 'unknown without a connection to the server'
+        : `${device.connected ? 'connected' : `not connected${device.awaySince ? ` since ${time(device.awaySince)}` : ''}`} · ${device.seenEverything ? 'has everything' : 'does not have everything yet'}`)))
       : [h('li.quiet', {}, 'There is no other device.')]))
   }
 }
@@ -265,65 +261,3 @@ export function syncWords(sync) {
 }
 
 customElements.define('devices-view', DevicesView)
-
-// A picture of the last two weeks, from the history: runs, failures, and time spent waiting for a person.
-
-const DAYS = 14
-const PAGES_MAX = 10
-const ENDS = { succeeded: 'runs', failed: 'failures', interrupted: 'failures', unknown: 'failures' }
-
-async function readWeeks() {
-  const days = Array.from({ length: DAYS }, (_, index) => {
-    const date = new Date()
-    date.setHours(0, 0, 0, 0)
-    date.setDate(date.getDate() - (DAYS - 1 - index))
-    return { date, runs: 0, failures: 0, waited: 0 }
-  })
-  const entries = []
-  const query = { limit: 1000 }
-  for (let page = 0; page < PAGES_MAX; page += 1) {
-    const answer = await source.list('history', query)
-    entries.push(...answer.entries)
-    query.before = answer.next
-    if (!answer.next || answer.entries.some((entry) => entry.at && new Date(entry.at) < days[0].date)) break
-  }
-  const waits = new Map()
-  for (const entry of entries.reverse()) {
-    if (!entry.at) continue
-    const at = new Date(entry.at)
-    const day = days.findLast((each) => each.date <= at)
-    if (!day) continue
-    if (ENDS[entry.action]) day[ENDS[entry.action]] += 1
-    if (entry.action !== 'task') continue
-    if (waits.has(entry.session)) day.waited += at - waits.get(entry.session)
-    waits.delete(entry.session)
-    if (entry.what.startsWith('task: awaiting')) waits.set(entry.session, at)
-  }
-  return days
-}
-
-function drawWeeks(box, days) {
-  const [runs, failures, waited] = ['runs', 'failures', 'waited'].map((name) => days.reduce((sum, day) => sum + day[name], 0))
-  const words = `${counts({ runs, failures, waited })} for a person`
-  const most = Math.max(1, ...days.map((day) => day.runs + day.failures))
-  const longest = Math.max(60_000, ...days.map((day) => day.waited))
-  const picture = svg('svg', { viewBox: '0 0 280 64', role: 'img', 'aria-label': words })
-  for (const [index, day] of days.entries()) {
-    const x = index * 20 + 3
-    const bar = (from, part, kind) => part && picture.append(svg('rect', { x, y: from - part, width: 14, height: part, class: kind }))
-    const done = (day.runs / most) * 40
-    bar(42, done, 'runs')
-    bar(42 - done, (day.failures / most) * 40, 'failures')
-    bar(62, (day.waited / longest) * 14, 'waited')
-    const area = svg('rect', { x: index * 20, y: 0, width: 20, height: 64, class: 'day' })
-    area.append(svg('title', {}))
-    text(area.firstChild, told(day))
-    picture.append(area)
-  }
-  box.replaceChildren(picture, h('p.meta', {}, h('i.key.runs', {}), 'done ', h('i.key.failures', {}), 'failed ',
-    h('i.key.waited', {}), 'waited for a person · ', words),
-  h('details', {}, h('summary', {}, 'Day by day'), h('ul.meta', {}, ...days.map((day) => h('li', {}, told(day))))))
-}
-
-const told = (day) => `${day.date.toLocaleDateString()}: ${counts(day)}`
-const counts = ({ runs, failures, waited }) => `${runs} done, ${failures} failed, ${Math.round(waited / 60_000)} min waiting`

@@ -221,6 +221,13 @@ export function time(milliseconds) {
   return at.toDateString() === new Date().toDateString() ? clock : `${at.toLocaleDateString()}, ${clock}`
 }
 
+/** `8 min`, `1 h 12 min`. */
+export function lasted(milliseconds) {
+  const seconds = Math.max(0, Math.round(milliseconds / 1000))
+  const minutes = Math.round(seconds / 60)
+  return seconds < 60 ? `${seconds} s` : minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
 /** `1 file`, `2 files`. */
 export function counted(count, noun) {
   return `${count} ${noun}${count === 1 ? '' : 's'}`

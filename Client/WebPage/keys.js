@@ -101,7 +101,9 @@ const go = (place) => () => (location.hash = place)
 const COMMANDS = [
   { words: 'Inbox', kind: 'View', run: go('#/needs') },
   { words: 'Sessions', kind: 'View', run: go('#/sessions') },
+  { words: 'Activity', kind: 'View', run: go('#/activity') },
   { words: 'Devices', kind: 'View', run: go('#/devices') },
+  { words: 'Settings', kind: 'View', run: go('#/settings') },
   { words: 'Undo', kind: 'Command', run: undo },
   { words: 'Keyboard shortcuts', kind: 'Command', run: showKeys },
 ]

@@ -2,9 +2,12 @@
 
 import { deliverAll, lock, model, repeatAll, restore, source, undo } from './app.js'
 import { h, reconcile, say, show, text } from './dom.js'
+import './activity.js'
 import './inbox.js'
+import { install, staysAwake, tellNeeds } from './installed.js'
 import { openPalette, pageKey, rove } from './keys.js'
 import './session.js'
+import './settings.js'
 import { syncWords } from './devices.js'
 import { tellUnsaid } from './request.js'
 import { newSession } from './title.js'
@@ -37,9 +40,10 @@ async function begin() {
   document.addEventListener('visibilitychange', () => {
     clearTimeout(begin.sleep)
     // A browser has six connections to an address, for all of its tabs.
-    if (document.hidden) begin.sleep = setTimeout(() => watcher.sleep(true), 60_000)
+    if (document.hidden) begin.sleep = setTimeout(() => watcher.sleep(!staysAwake()), 60_000)
     else watcher.sleep(false)
   })
+  install(() => staysAwake() && watcher.sleep(false))
   addEventListener('online', () => watcher.now())
   model.addEventListener('change', update)
   model.addEventListener('event', ({ detail }) => {
@@ -86,6 +90,12 @@ async function begin() {
     }
   })
   rove(document.getElementById('sessions'), 'li')
+  // What sticks below the header of a narrow window has to know how high that is: its words may take two lines.
+  const header = document.querySelector('header')
+  new ResizeObserver(() => {
+    const isAbove = getComputedStyle(header).display === 'block'
+    document.documentElement.style.setProperty('--header', `${isAbove ? header.offsetHeight : 0}px`)
+  }).observe(header)
   go()
 }
 
@@ -176,7 +186,7 @@ async function linkChanged(link, error) {
 async function go() {
   const [, name = 'needs', part] = location.hash.slice(1).split('/')
   const id = decoded(part)
-  const kind = name === 's' && !id ? 'sessions-view' : { needs: 'needs-view', s: 'session-view', devices: 'devices-view', sessions: 'sessions-view' }[name] ?? 'needs-view'
+  const kind = name === 's' && !id ? 'sessions-view' : { needs: 'needs-view', s: 'session-view', activity: 'activity-view', devices: 'devices-view', settings: 'settings-view', sessions: 'sessions-view' }[name] ?? 'needs-view'
   const next = document.createElement(kind)
   main.className = kind
   main.replaceChildren(next)
@@ -251,6 +261,7 @@ function update() {
   // Where nobody answers meanwhile, what is typed is to be seen.
   if (model.renewing && model.link === 'live') return
   const needs = model.needs()
+  tellNeeds(needs)
   const count = document.getElementById('needs-count')
   show(count, needs.count > 0)
   text(count, String(needs.count))

@@ -13,6 +13,19 @@ export function markdown(text) {
   return h('div.md', {}, blocks(text.replaceAll('\r\n', '\n').split('\n')))
 }
 
+/** What a log hardly has: a fence, a heading below the first level, bold letters, or a table. */
+const SIGNS = /^ {0,3}(?:```|~~~|#{2,6} )|\*\*[^\s*][^*\n]*\*\*|^\s*\|.*\|\s*\n\s*\|[\s|:-]+\|\s*$/m
+
+/** Whether a text was written as Markdown, as far as that can be seen; what a terminal coloured was not. */
+export const isMarkdown = (text) => SIGNS.test(text) && !text.includes('\u001b')
+
+/** The last lines of a text, and those before them that are in the same piece of code. */
+export function lastLines(lines, count) {
+  const start = Math.max(0, lines.length - count)
+  const fences = lines.flatMap((line, at) => (FENCE.test(line) && at < start ? [at] : []))
+  return lines.slice(fences.length % 2 ? fences.at(-1) : start)
+}
+
 function blocks(lines) {
   const nodes = []
   let at = 0

@@ -23,7 +23,7 @@ class Next extends HTMLElement {
       button('Cancel them', () => this.#cancelAll(), '.danger')]
     this.bar = h('div.buttons.chosen', { hidden: true, role: 'group', 'aria-label': 'What to do with those that are selected' }, this.chosen, ...this.together)
     this.list = h('div.queue', { role: 'list', 'aria-label': 'Queue' })
-    this.empty = h('p.quiet', {}, 'The queue is empty.')
+    this.empty = h('p.quiet')
     this.replaceChildren(h('div.bar', {}, this.count, this.select), this.bar, this.list, this.empty)
     this.list.addEventListener('pointerdown', (event) => this.#press(event))
     this.addEventListener('chosen', ({ detail: { id, isChosen } }) => {
@@ -37,6 +37,7 @@ class Next extends HTMLElement {
     this.#rows = rows
     text(this.count, rows.length ? `Next · ${rows.length}` : 'Next')
     show(this.empty, rows.length === 0)
+    text(this.empty, model.ready ? 'The queue is empty.' : model.link === 'down' ? 'Its queue is not known until Cospool answers.' : 'Connecting …')
     const waiting = rows.filter(({ status }) => status === 'queued')
     if (this.#chosen) {
       for (const id of this.#chosen) if (!waiting.some((each) => each.id === id)) this.#chosen.delete(id)

@@ -197,7 +197,7 @@ class RequestCard extends HTMLElement {
 
   #fill(request, question, consent) {
     const button = (label, verdict, kind, words) => h(`button${kind}`, {
-      type: 'button', 'data-verdict': verdict, onclick: () => this.decide(verdict, words),
+      type: 'button', 'data-verdict': verdict, dir: words && 'auto', onclick: () => this.decide(verdict, words),
     }, label)
     const choices = consent
       ? [button('Let it run here', 'allowed', '.main'), button('Not here', 'denied', '.danger')] : request

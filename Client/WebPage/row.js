@@ -5,6 +5,7 @@ import { deliver, discard, failed, filesProblem, model, named, offerUndo, packed
 import { bare, coloured } from './ansi.js'
 import { age, disable, h, refill, say, show, size, text, time, toast } from './dom.js'
 import { Editor, isBegun, marked } from './editor.js'
+import { markdown } from './markdown.js'
 import { STUCK } from './model.js'
 import { outputOf } from './output.js'
 import { form, panel } from './sheet.js'
@@ -40,13 +41,15 @@ class QueueRow extends HTMLElement {
     this.setAttribute('role', 'listitem')
     this.handle = h('button.handle', { type: 'button', onkeydown: (event) => this.#keys(event), title: 'Drag it, or press an arrow key' })
     this.content = h('p.content', { dir: 'auto' })
+    // Folded it is as it was written; whole it is as it was meant.
+    this.formatted = h('div.formatted', { hidden: true, tabIndex: 0, role: 'group', 'aria-label': 'Whole text' })
     this.meta = h('p.meta')
     this.files = h('ul.files', { hidden: true, 'aria-label': 'Files' })
     this.note = h('p.note', { hidden: true })
     this.versions = h('div.versions', { hidden: true, role: 'group', 'aria-label': 'Versions of the text' })
     this.whole = h('button.link.fold', { type: 'button', hidden: true, 'aria-expanded': 'false', onclick: () => this.#showWhole() }, 'Show all')
     this.failure = h('div.failure', { hidden: true })
-    this.body = h('div.body', {}, this.content, this.failure, this.files, h('div.foot', {}, this.meta, this.whole), this.note, this.versions)
+    this.body = h('div.body', {}, this.content, this.formatted, this.failure, this.files, h('div.foot', {}, this.meta, this.whole), this.note, this.versions)
     this.up = this.#tool('up', '↑')
     this.down = this.#tool('down', '↓')
     this.edit = this.#tool('edit', 'Edit')
@@ -93,10 +96,11 @@ class QueueRow extends HTMLElement {
     this.className = state + (STUCK.includes(state) ? ' stuck' : '') + (message.priority === 'urgent' ? ' urgent' : '') + (note?.state === 'error' ? ' broken' : '')
       + (this.#editor ? ' edited' : '')
     const name = message.content.slice(0, 60)
+    if (isNew && !this.formatted.hidden && this.content.textContent !== message.content) this.formatted.replaceChildren(markdown(message.content))
     text(this.content, message.content)
     const lines = this.closest('.now') ? 4 : 2
     // To ask each of a thousand rows whether its text is cut would take long.
-    const letters = lines === 2 && !matchMedia('(761px <= width < 1100px)').matches ? NARROW : WIDE
+    const letters = lines === 2 && !matchMedia('(47.5em < width < 68.75em)').matches ? NARROW : WIDE
     show(this.whole, !this.#editor && (message.content.length > letters * lines || message.content.trim().split('\n').length > lines))
     this.#showFailure(message)
     // The steps of a queue tell no position of those beside which something moved.
@@ -141,8 +145,10 @@ class QueueRow extends HTMLElement {
   /** The message while somebody edits it here. */
   get edited() { return this.#editor ? this.#message : null }
 
-  #showWhole(isWhole = !this.content.classList.contains('whole')) {
-    this.content.classList.toggle('whole', isWhole)
+  #showWhole(isWhole = this.formatted.hidden) {
+    if (isWhole) this.formatted.replaceChildren(markdown(this.#message.content))
+    show(this.formatted, isWhole)
+    show(this.content, !isWhole)
     this.whole.setAttribute('aria-expanded', String(isWhole))
     text(this.whole, isWhole ? 'Show less' : 'Show all')
   }
@@ -396,6 +402,7 @@ class QueueRow extends HTMLElement {
       if (hadFocus) this.edit.focus()
       model.touch()
     })
+    this.#showWhole(false)
     this.content.hidden = true
     this.classList.add('edited')
     show(this.whole, false)

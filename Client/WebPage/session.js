@@ -37,7 +37,7 @@ class SessionView extends HTMLElement {
 
   open(id) {
     this.#id = id
-    this.heading = h('h1')
+    this.heading = h('h1', { dir: 'auto' })
     this.about = h('span')
     this.pause = h('button', { type: 'button', onclick: () => this.#togglePause() })
     this.stop = h('button.danger', { type: 'button', hidden: true, onclick: () => this.querySelector('queue-row.running')?.run('stop') }, 'Stop')

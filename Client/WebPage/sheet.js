@@ -43,7 +43,7 @@ function control({ name, label, value = '', options, known, hint, required, ...m
     select.value = value
     return select
   }
-  const input = h('input', { id: `form-${name}`, value, required, autocomplete: 'off', ...about, ...more })
+  const input = h('input', { id: `form-${name}`, value, required, dir: 'auto', autocomplete: 'off', ...about, ...more })
   if (known) input.setAttribute('list', `known-${name}`)
   return input
 }

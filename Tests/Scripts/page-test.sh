@@ -2,7 +2,7 @@
 # Uses the page in a real Chromium, against real daemons and a real server: page_test.py says how. Needs
 # python3 with venv and a Chromium of the system; the driver, axe-core and readers of QR codes and Markdown
 # come from PyPI. SHOTS=DIR keeps pictures; ONLY="name …" runs some of the checks; LONG=1 measures more often;
-# PAGE=DIR takes the files of the page from there. With
+# PAGE=DIR takes the files of the page from there; PATIENCE=SECONDS is how long a check waits for something (60). With
 # OPTIONAL=1 a machine without a Chromium, or without a way to PyPI, is told so and nothing fails.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

@@ -446,6 +446,74 @@ def check_whole_text(browser, fixture, figures):
     fixture.desk.api("DELETE", "sessions/whole/queue")
 
 
+PLAN = """Do this:
+
+- **first** the test
+- then `make it pass`
+
+| file | why |
+|---|---|
+| a.swift | <b>no markup</b> |"""
+
+
+def check_markdown_of_prompts(browser, fixture, figures):
+    """A prompt is shown folded as it was written, and whole as it was meant; the editor has what was written."""
+    fixture.desk.send("plan", PLAN)
+    page = browser.page()
+    go(page, "#/s/plan")
+    line = page.locator("queue-row")
+    shown(line.locator(".content")).to_contain_text("**first**")
+    line.get_by_role("button", name="Show all").click()
+    whole = line.get_by_role("group", name="Whole text")
+    shown(whole.locator("li strong")).to_have_text("first")
+    shown(whole.locator("td").last).to_have_text("<b>no markup</b>")
+    shown(line.locator(".content")).to_be_hidden()
+    picture(page, "markdown-prompt")
+    # What somebody changes meanwhile is shown so, too.
+    fixture.laptop.api("PUT", f"messages/{fixture.desk.queue('plan')[0]['id']}/content", {"content": PLAN.replace("first", "second")})
+    shown(whole.locator("li strong")).to_have_text("second")
+    line.get_by_role("button", name="Show less").click()
+    shown(line.locator(".content")).to_contain_text("**second**")
+    line.get_by_role("button", name="Show all").click()
+    line.get_by_role("button", name="Edit").click()
+    shown(page.get_by_label("Text of the message")).to_have_value(PLAN.replace("first", "second"))
+    page.keyboard.press("Escape")
+    shown(line.locator(".content")).to_be_visible()
+    fixture.desk.api("DELETE", "sessions/plan/queue")
+
+
+def check_markdown_of_output(browser, fixture, figures):
+    """What an agent wrote as Markdown is shown so, and as it was written on demand; a log stays as it is."""
+    desk = fixture.desk
+    agent(fixture, r"""case $x in
+      report*) printf '## What I did\n\n- **renamed** foo\n- see https://example.org/x\n\n```swift\nlet a = 1\nlet b = 2\nlet c = 3\nlet d = 4\nlet e = 5\nlet f = 6\nlet g = 7\n```\n';;
+      log*) printf '# comment\n  - indented\n* starred *\n';;
+    esac""")
+    hosted(desk, "report", "report it", "log it")
+    until(lambda: not desk.queue("report"), "they are done")
+    page = browser.page()
+    go(page, "#/s/report")
+    report = turn(page, "report it")
+    # The piece of code in which the last lines are is whole.
+    shown(report.locator(".said pre code")).to_contain_text("let a = 1")
+    report.get_by_role("button", name="lines of output").click()
+    shown(report.locator(".said .heading")).to_have_text("What I did")
+    shown(report.locator(".said li strong")).to_have_text("renamed")
+    shown(report.locator(".said a")).to_have_attribute("rel", "noreferrer noopener")
+    picture(page, "markdown-output")
+    report.get_by_role("button", name="Show as written").click()
+    shown(report.locator(".said")).to_contain_text("## What I did")
+    shown(report.locator(".said")).to_contain_text("- **renamed** foo")
+    report.get_by_role("button", name="Show formatted").click()
+    shown(report.locator(".said li strong")).to_be_visible()
+    log = turn(page, "log it")
+    expect(log.locator(".said").inner_text().rstrip() == "# comment\n  - indented\n* starred *", "the log is changed")
+    shown(log.get_by_role("button", name="Show as written")).to_have_count(0)
+    page.set_viewport_size({"width": 375, "height": 740})
+    picture(page, "markdown-output-375")
+    desk.api("PUT", "settings/agent", {"value": "none"})
+
+
 # Writing
 
 

@@ -260,13 +260,17 @@ def check_keyboard(browser, fixture, figures):
     until(lambda: len(fixture.desk.queue("keys")) == 12, "they are there")
     for width, height in ((1280, 800), (640, 400), (320, 640)):
         page = browser.page(viewport={"width": width, "height": height})
-        for place in ("#/s/keys", "#/devices", "#/needs"):
+        for place in ("#/s/keys", "#/devices", "#/activity", "#/settings", "#/needs"):
             go(page, place)
             shown(page.locator("main h1")).to_be_visible()
             if place == "#/s/keys":
                 shown(page.locator("queue-row")).to_have_count(12)
             if place == "#/devices":
                 shown(page.get_by_text("(this one)")).to_be_visible()
+            if place == "#/activity":
+                shown(page.locator(".chart").first).to_be_visible()
+            if place == "#/settings":
+                shown(page.locator(".settings")).to_be_visible()
             page.evaluate("""() => { window.reached = new Set(); scrollTo(0, 0)
               document.activeElement.blur() }""")
             for _ in range(400):
@@ -323,6 +327,7 @@ def check_accessibility(browser, fixture, figures):
                 viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=touch,
                 reduced_motion="reduce")
             for name, place in (("needs", "#/needs"), ("session", "#/s/access"), ("devices", "#/devices"),
+                                ("activity", "#/activity"), ("settings", "#/settings"),
                                 ("sessions", "#/sessions"), ("menu", "#/s/access"), ("locked", "#/needs")):
                 go(page, place)
                 shown(page.locator("main h1")).to_be_visible()
@@ -332,8 +337,11 @@ def check_accessibility(browser, fixture, figures):
                     shown(page.locator("request-card")).to_be_visible()
                     shown(page.locator("queue-row")).to_be_visible()
                 if name == "devices":
-                    shown(page.locator(".weeks svg")).to_be_visible()
                     shown(page.get_by_text("(this one)")).to_be_visible()
+                if name == "activity":
+                    shown(page.locator(".chart").first).to_be_visible()
+                if name == "settings":
+                    shown(page.locator(".settings")).to_be_visible()
                 if name == "menu":
                     page.locator("queue-row").get_by_role("button", name="More").click()
                     page.locator("queue-row").get_by_role("button", name="Edit").click()

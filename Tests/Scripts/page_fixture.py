@@ -15,7 +15,7 @@ import threading
 import time
 import urllib.parse
 
-DEADLINE = 60
+DEADLINE = int(os.environ.get("PATIENCE", 60))
 
 
 class Failed(Exception):

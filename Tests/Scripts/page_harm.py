@@ -540,7 +540,6 @@ def check_devices_after_a_restart(browser, fixture, figures):
         fixture.desk.start()
     shown(page.get_by_text("(this one)")).to_be_visible()
     shown(page.locator("devices-view li", has_text="Cospool does not answer")).to_have_count(0)
-    shown(page.locator(".weeks svg")).to_be_visible()
 
 
 def check_drag_then_select(browser, fixture, figures):

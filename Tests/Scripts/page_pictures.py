@@ -66,8 +66,11 @@ def take(browser, own):
     shown(line.locator(".news")).to_contain_text("amounts")
     picture(line, "merge")
     go(page, "#/devices")
-    shown(page.locator(".weeks svg")).to_be_visible()
+    shown(page.get_by_text("(this one)")).to_be_visible()
     picture(page, "devices")
+    go(page, "#/activity")
+    shown(page.locator(".chart").first).to_be_visible()
+    picture(page, "activity")
     # Where nothing is, yet.
     page = browser.page(own.laptop)
     for session in ("login-page", "review", "billing", "docs", "nightly"):

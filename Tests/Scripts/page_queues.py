@@ -682,3 +682,24 @@ def check_two_pages(browser, fixture, figures):
     row(second, "seen by both").get_by_role("button", name="More").click()
     second.get_by_role("button", name="Cancel").click()
     shown(row(first, "seen by both")).to_have_count(0)
+
+
+def check_two_tabs_one_draft(browser, fixture, figures):
+    """Two tabs of a browser in one session: what is typed in one stands in the other, and none of it is lost."""
+    first = browser.page()
+    go(first, "#/s/tabs")
+    second = first.context.new_page()
+    browser.watch(second)
+    second.goto(first.url)
+    shown(second.locator("#sync")).to_have_text("in sync")
+    one, two = (page.get_by_label("New message") for page in (first, second))
+    one.fill("typed in the first")
+    shown(two).to_have_value("typed in the first")
+    two.press("End")
+    two.press_sequentially(", and in the second")
+    shown(one).to_have_value("typed in the first, and in the second")
+    first.reload()
+    shown(one).to_have_value("typed in the first, and in the second")
+    two.press("Control+Enter")
+    shown(one).to_have_value("")
+    until(lambda: fixture.desk.contents("tabs") == ["typed in the first, and in the second"], "it is sent once")

@@ -21,18 +21,33 @@ import urllib.parse
 from playwright.sync_api import expect as shown
 from playwright.sync_api import sync_playwright
 
+import page as page_files
 import page_conversation
 import page_everybody
+import page_fit
 import page_harm
 import page_inbox
+import page_installed
 import page_needs
 import page_pictures
 import page_queues
 import page_site
 import page_trouble
+import page_views
 from page_fixture import DEADLINE, Failed, Fixture, until
 
 shown.set_options(timeout=DEADLINE * 1000)
+
+
+def headers():
+    """What every answer of the daemon's page carries, as its source says it."""
+    source = pathlib.Path(__file__).resolve().parents[2] / "Client/SyncDaemon/Web/WebAccessMiddleware.swift"
+    table = source.read_text().split("static let all: [(name: String, value: String)] = [", 1)[1].split("\n  ]\n", 1)[0]
+    rows = re.findall(r'\(\s*"([^"]+)",\s*("[^"]*"(?:\s*\+\s*"[^"]*")*)\s*\)', table)
+    return {name: "".join(re.findall(r'"([^"]*)"', value)) for name, value in rows if name != "Connection"}
+
+
+HEADERS = headers()
 
 
 class Browser:
@@ -58,24 +73,35 @@ class Browser:
 
     arguments = ["--no-sandbox", "--disable-dev-shm-usage"]
 
-    def page(self, device=None, enter=True, link=None, **options):
-        context = self.chromium.new_context(**{"viewport": {"width": 1280, "height": 800}, **options})
-        self.replace(context)
+    headers = HEADERS
+
+    def page(self, device=None, enter=True, link=None, replaced=True, **options):
+        # Where its service worker answers, a check can hold no request of the page back.
+        context = self.chromium.new_context(**{
+            "viewport": {"width": 1280, "height": 800}, "service_workers": "block", **options})
+        if replaced:
+            self.replace(context)
         page = context.new_page()
         self.watch(page)
         if enter:
             self.enter(page, link or (device or self.fixture.desk).link())
         return page
 
-    def replace(self, context):
-        """With PAGE=DIR the files of the page come from there, and not from the daemon: nothing is to be built."""
-        folder = os.environ.get("PAGE")
+    def replace(self, context, folder=os.environ.get("PAGE")):
+        """With PAGE=DIR the files of the page come from there, as the daemon would send them: nothing is to be built."""
         if not folder:
             return
-        file = lambda url: pathlib.Path(folder) / (urllib.parse.urlsplit(url).path.lstrip("/") or "index.html")
+
+        def answer(route):
+            name = urllib.parse.urlsplit(route.request.url).path.lstrip("/") or "index.html"
+            found = {file.name: (file, data) for file, data in page_files.served(pathlib.Path(folder))}.get(name)
+            if not found:
+                return route.fallback()
+            file, data = found
+            route.fulfill(body=data, headers=HEADERS | {"Content-Type": page_files.MEDIA_TYPES[file.suffix]})
+
         # A pattern: what it does not match goes its way while a check sleeps.
-        context.route(re.compile(r"^http[^?]*?//[^/]+/(?!v1/)"), lambda route: route.fulfill(
-            path=file(route.request.url)) if file(route.request.url).is_file() else route.fallback())
+        context.route(re.compile(r"^http[^?]*?//[^/]+/(?!v1/)"), answer)
 
     def watch(self, page):
         page.set_default_timeout(DEADLINE * 1000)
@@ -121,7 +147,7 @@ class Browser:
 PARTS = {
     "conversation": (page_conversation,),
     "queues": (page_queues, page_needs, page_harm),
-    "devices": (page_trouble, page_everybody, page_inbox, page_pictures, page_site),
+    "devices": (page_trouble, page_everybody, page_fit, page_inbox, page_installed, page_pictures, page_site, page_views),
     "measured": (page_needs, page_everybody, page_harm),
 }
 MEASURED = {"approval_time", "cost_of_pages", "first_paint", "many_rows", "ten_pages"}

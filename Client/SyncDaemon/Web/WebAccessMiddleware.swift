@@ -150,8 +150,10 @@ struct WebHeaders: RouterMiddleware {
     (
       "Content-Security-Policy",
       "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
-        + "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
-        + "require-trusted-types-for 'script'; trusted-types 'none'"
+        + "connect-src 'self'; manifest-src 'self'; worker-src 'self'; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'none'; "
+        // The one policy gives the address of the service worker, and nothing else.
+        + "require-trusted-types-for 'script'; trusted-types cospool"
     ),
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),

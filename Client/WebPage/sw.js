@@ -1,0 +1,120 @@
+// Keeps the files of the page, so that it opens at once and without Cospool; and shows notices. What the daemon
+// answers goes past it: nothing of the workspace is kept here.
+
+// `make page` writes the hashes.
+const VERSION = '20901c92d7361a36'
+const FILES = {
+  '/actions.js': 'df21e2c55ca76e3f',
+  '/activity.js': '93d01a75b91d87be',
+  '/ansi.js': 'b021403d897e890e',
+  '/app.js': 'f275d5149308cdcc',
+  '/composer.js': 'ab502b871fd8af99',
+  '/conversation.js': '41f22d63541a7900',
+  '/devices.js': '8fa71fdc03857a2a',
+  '/diff.js': '69011f2506d714e9',
+  '/dom.js': '845503bd254fd268',
+  '/editor.js': '4097091c29cae659',
+  '/icon.png': '29304358db9de4f0',
+  '/icon.svg': 'a91f4ba2508d7b69',
+  '/inbox.js': 'fe9e74049dfb8ed7',
+  '/': 'a2b70118c721ee76',
+  '/installed.js': 'e2734e7129b4d15c',
+  '/keys.js': '54b8a63013ea5c51',
+  '/line.js': 'a68bb75d040916bc',
+  '/main.js': '3314b71aa1b6a2e5',
+  '/manifest.webmanifest': 'c2a4fd78acb96135',
+  '/markdown.js': 'ab8457197d4c3c4f',
+  '/model.js': 'f2a95d8985472c65',
+  '/next.js': '0e5dbfe3c12dbeed',
+  '/output.js': 'f5494d07eda1ed16',
+  '/request.js': '914aba145ed669a1',
+  '/row.js': '41bd103000534230',
+  '/session.js': 'f57d0964a6e49840',
+  '/settings.js': '4176d220c429f5e6',
+  '/sheet.js': 'd9ea71b987818480',
+  '/source.js': '6f771f86b31b453c',
+  '/storage.js': '3833c7327cbe3c52',
+  '/style.css': 'f4facde2c6507a6f',
+  '/theme.js': 'df554ff770271a8d',
+  '/title.js': '73df59a176b92d74',
+}
+
+const CACHE = 'cospool.files'
+/** How long the daemon may take for the page before the kept one is shown, in milliseconds. */
+const SLOW = 4000
+/** Pages that another version of the daemon gave: their files come from it, too. */
+const others = new Set()
+
+const place = (path) => `${path}?${FILES[path]}`
+
+self.addEventListener('install', (event) => event.waitUntil(fill().then(() => self.skipWaiting())))
+
+self.addEventListener('activate', (event) => event.waitUntil(tidy().then(() => self.clients.claim())))
+
+self.addEventListener('fetch', (event) => {
+  const { request, clientId, resultingClientId } = event
+  const { origin, pathname } = new URL(request.url)
+  if (origin !== location.origin || request.method !== 'GET' || !Object.hasOwn(FILES, pathname)) return
+  if (request.mode === 'navigate') event.respondWith(page(resultingClientId))
+  else if (!others.has(clientId)) event.respondWith(kept(pathname).then((file) => file ?? fetch(request)))
+})
+
+/** Asks for the files that are not kept yet. None is kept that is not what it should be: the daemon may be replaced meanwhile. */
+async function fill() {
+  const cache = await caches.open(CACHE)
+  for (const path of Object.keys(FILES)) {
+    if (await cache.match(place(path))) continue
+    const response = await fetch(path, { cache: 'no-store', credentials: 'omit', redirect: 'error' })
+    const digest = await crypto.subtle.digest('SHA-256', await response.clone().arrayBuffer())
+    const hash = Array.from(new Uint8Array(digest).subarray(0, 8), (byte) => byte.toString(16).padStart(2, '0')).join('')
+    if (!response.ok || hash !== FILES[path]) throw new Error(`${path} belongs to another version`)
+    await cache.put(place(path), response)
+  }
+}
+
+async function tidy() {
+  const cache = await caches.open(CACHE)
+  const present = new Set(Object.keys(FILES).map((path) => new URL(place(path), location.href).href))
+  for (const { url } of await cache.keys()) if (!present.has(url)) await cache.delete(url)
+}
+
+const kept = async (path) => (await caches.open(CACHE)).match(place(path))
+
+/** The page as the daemon has it now, and the kept one if it does not answer, or if another program does. */
+async function page(client) {
+  try {
+    const response = await fetch('/', { cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(SLOW) })
+    const version = /name="cospool-version" content="(\w+)"/.exec(await response.clone().text())?.[1]
+    if (response.ok && version) {
+      if (version !== VERSION) others.add(client)
+      return response
+    }
+  } catch {
+    // It is away.
+  }
+  return await kept('/') ?? Response.error()
+}
+
+// Notices.
+
+self.addEventListener('message', (event) => event.waitUntil(tell(event.data)))
+
+/** Shows notices unless a page is looked at, and takes back those that are over. */
+async function tell({ fresh, over }) {
+  for (const each of await self.registration.getNotifications()) if (over.includes(each.tag)) each.close()
+  const pages = await self.clients.matchAll({ type: 'window' })
+  if (pages.some(({ visibilityState }) => visibilityState === 'visible')) return
+  for (const { tag, title, body, place: data } of fresh) await self.registration.showNotification(title, { tag, body, data, icon: 'icon.png' })
+}
+
+self.addEventListener('notificationclick', (event) => {
+  event.notification.close()
+  event.waitUntil(go(event.notification.data))
+})
+
+async function go(target) {
+  const [open] = await self.clients.matchAll({ type: 'window' })
+  if (!open) return self.clients.openWindow(`/${target}`)
+  open.postMessage({ target })
+  await open.focus()
+}
