@@ -24,7 +24,7 @@ extension EndToEnd {
         try await a.send("s", "from the first")
         let shown = try await invite(from: a)
         #expect(shown.role == "host" && shown.qr.count >= 21)
-        #expect(shown.hint?.contains("127.0.0.1") == true, "other machines do not reach it so")
+        #expect(shown.hint?.contains("127.0.0.1") == true, "other machines cannot reach this")
         let (b, late) = (Device(bed, "b"), Device(bed, "late"))
         try await b.start()
         try await late.start()
