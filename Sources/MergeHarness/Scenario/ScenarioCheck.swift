@@ -201,7 +201,7 @@ struct ScenarioCheck {
   private mutating func restart(_ label: Label) throws(ScenarioError) {
     let condition = try known(label)
     guard condition == .crashed || condition == .unknown else {
-      throw ScenarioError("\"\(label)\" runs; only a crashed device can restart", at: label.position)
+      throw ScenarioError("\"\(label)\" has not crashed, so it cannot restart", at: label.position)
     }
     set(label, wasOnline[label.name] == false ? .offline : .online)
   }
