@@ -61,7 +61,7 @@ previous-check: setup build ## Run the demo with a server, then with a device, o
 	@SERVER_BIN="$(PREVIOUS)" $(SCRIPTS)/demo.sh
 	@PHONE_BIN="$(PREVIOUS)" $(SCRIPTS)/demo.sh
 
-# The rooms whose tests compute are in Tests/Scripts/tests.sh.
+# The suites whose tests compute; see Tests/Scripts/tests.sh.
 COMPUTING = SequenceCRDTTests|QueueModelTests|DeltaCodecTests|WireProtocolTests|FuzzingTests
 COMPUTING := $(COMPUTING)|SyncSimulationTests|MergeHarnessTests|StoreCrashTests
 
