@@ -118,7 +118,7 @@ import WireProtocol
     #expect(due.map(\.order.order.notification.position) == [1])
   }
 
-  /// A clock that was far ahead once delays nothing for so long.
+  /// A clock that was once far ahead does not delay pushes until that time.
   @Test func aTimeThatNoWaitReachesIsDue() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
