@@ -3,11 +3,11 @@ import Foundation
 import PackageDescription
 
 // COSPOOL_ROOMS chooses what to build: "all" (default), "pure" (the rooms without I/O, which build
-// in seconds and need no other package), or room names separated by commas. Rooms that a named
-// room imports, and the tests of every chosen room, come along. COSPOOL_VENDOR names a folder with all packages
-// from elsewhere, as a source package of Debian has them: then nothing is fetched.
+// in seconds and need no other package), or room names separated by commas. The rooms that a named
+// room imports are built as well, and so are the named rooms' tests. COSPOOL_VENDOR names a folder
+// with all foreign packages, as a Debian source package has them; then nothing is fetched.
 
-/// What every room is built with.
+/// The settings with which every room is built.
 let settings: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("ExistentialAny"),
@@ -24,7 +24,7 @@ struct Room {
     case executable(product: String)
     case systemLibrary
     case test
-    /// Linked with libFuzzer's entry point, so built only where it is named, with `--sanitize fuzzer`.
+    /// Linked with libFuzzer's entry point, so built only if it is named, with `--sanitize fuzzer`.
     case fuzzer(product: String)
   }
 
@@ -34,9 +34,10 @@ struct Room {
   var rooms: [String] = []
   var foreign: [String] = []
   var extraSettings: [SwiftSetting] = []
-  /// Files beside the sources that are not built.
+  /// Files next to the sources that are not built.
   var articles: [String] = []
-  /// Whether it sees what other rooms declare for this package alone, or, like an app, the public API.
+  /// Whether the room sees declarations that are `package` in other rooms, or only the public API,
+  /// like an app.
   var seesPackage = true
 
   var isPure: Bool { foreign.isEmpty }
@@ -44,14 +45,14 @@ struct Room {
   var isFuzzer: Bool { if case .fuzzer = kind { true } else { false } }
 }
 
-/// A package of GitHub, with its name.
+/// A package on GitHub, with its name.
 func github(
   _ owner: String, _ name: String, _ versions: Range<Version>
 ) -> (package: String, dependency: Package.Dependency) {
   (name, .package(url: "https://github.com/\(owner)/\(name)", versions))
 }
 
-/// Foreign products by name, with the package each comes from.
+/// Foreign products by name, each with its package.
 let foreignProducts: [String: (package: String, dependency: Package.Dependency)] = [
   "AsyncHTTPClient": github("swift-server", "async-http-client", "1.30.0"..<"2.0.0"),
   "ArgumentParser": github("apple", "swift-argument-parser", "1.8.0"..<"2.0.0"),
@@ -384,10 +385,10 @@ func test(
 
 let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
 
-/// The names of a room and of all it imports, directly or not.
+/// The names of a room and of all rooms that it imports, directly or not.
 @MainActor func closure(of name: String) -> Set<String> {
   guard let room = roomsByName[name] else {
-    fatalError("COSPOOL_ROOMS names \(name), which is no room of this package")
+    fatalError("COSPOOL_ROOMS names \(name), which is not a room of this package")
   }
   return room.rooms.reduce(into: [name]) { $0.formUnion(closure(of: $1)) }
 }
@@ -412,9 +413,9 @@ let roomsByName = Dictionary(uniqueKeysWithValues: rooms.map { ($0.name, $0) })
   }
 }
 
-/// COSPOOL_OPTIMISED=1 has debug builds optimise the rooms that the simulation runs, with their assertions: building
-/// them takes three times as long, their tests a quarter of the time. Only on request: no package can depend on one
-/// with such flags.
+/// COSPOOL_OPTIMISED=1 makes debug builds optimise the rooms that the simulation runs, and keep their
+/// assertions: building them takes three times as long, their tests a quarter of the time. This
+/// happens only on request, because no package can depend on one with such flags.
 @MainActor func optimisation(of room: Room) -> [SwiftSetting] {
   guard Context.environment["COSPOOL_OPTIMISED"] == "1", case .library = room.kind,
     closure(of: "SyncSimulation").contains(room.name)
@@ -461,7 +462,8 @@ for product in Set(chosen.flatMap(\.foreign)) {
   dependencies[foreign.package] = foreign.dependency
 }
 
-/// All packages of a folder, those that others need too: a package at a path stands in for one of its name.
+/// All packages of a folder, including those that only other packages need: a package at a path
+/// replaces one of the same name.
 @MainActor func vendored() -> [Package.Dependency]? {
   guard let folder = Context.environment["COSPOOL_VENDOR"], !dependencies.isEmpty else {
     return nil

@@ -149,7 +149,7 @@ extension SessionSummary {
 }
 
 extension SnapshotOutline.Message {
-  /// The block of the queue where it stands; nil if it does not.
+  /// The block of the queue that the message is in; nil if it is in none.
   fileprivate var block: QueueBlock? {
     guard stands else { return nil }
     switch form & SnapshotFormat.MessageForm.registers {

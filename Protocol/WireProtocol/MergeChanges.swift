@@ -32,8 +32,8 @@ package struct MergeChanges: Sendable {
   /// They put no edition.
   package var isEmpty: Bool { saves.isEmpty }
 
-  /// The merges that make notifications, by the operation that names each: messages that wait for a choice afterwards, and did
-  /// not before, or of which an edition was cleared.
+  /// The merges that make notifications, by the operation that names each: messages that wait for a
+  /// choice afterwards and did not before, or one of whose editions was cleared.
   ///
   /// - Parameter content: the state after the operations.
   package func merges(after content: Workspace) -> [OperationID: Merge] {

@@ -10,8 +10,8 @@ import Synchronization
 ///
 /// Devices choose the addresses of their notices, and the server sends requests from within its own
 /// network. So it sends none there: neither to itself, nor to a private network, nor to a
-/// link-local address, unless its owner allows it. The name is looked up once, and the checked
-/// address is the one that is connected to, even if the name changes a moment later.
+/// link-local address, unless its owner allows it. The client looks up the name once and connects
+/// to exactly the address that it checked, even if the name changes a moment later.
 final class WebClients: Sendable {
   /// Finds the addresses of a host; blocks.
   typealias Resolver = @Sendable (String) -> [InternetAddress]

@@ -203,7 +203,7 @@ struct ServerInboxes: Sendable {
 
   /// Takes merged messages out of all inboxes whose text was chosen, or that are gone.
   ///
-  /// - Complexity: O(merged messages in inboxes) if all go on waiting.
+  /// - Complexity: O(merged messages in inboxes) if all still wait.
   mutating func mergesEnded(where isOver: (MessageID) -> Bool) {
     end(merges.filter { isOver($0.key) }.values.flatMap(\.self))
   }

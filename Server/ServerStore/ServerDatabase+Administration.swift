@@ -48,7 +48,7 @@ package struct WorkspaceProposal: Hashable, Sendable {
   }
 }
 
-/// The operator's commands; safe beside a serving process.
+/// The operator's commands; safe while a server is running.
 extension ServerDatabase {
   /// Stores the hash of a new pairing code, and its workspace if that is new.
   ///

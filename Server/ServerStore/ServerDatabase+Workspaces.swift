@@ -17,7 +17,7 @@ package struct WorkspaceListing: Hashable, Sendable {
   package var quota: WorkspaceQuota
 }
 
-/// The operator's commands for workspaces; safe beside a serving process.
+/// The operator's commands for workspaces; safe while a server is running.
 extension ServerDatabase {
   package func workspaces() throws(StorageFault) -> [WorkspaceListing] {
     try read { db in

@@ -18,7 +18,7 @@ package final class ServerDatabase: Sendable {
   /// The file.
   package let path: String
   let queue: DatabaseQueue
-  /// A connection that reads logs and snapshots beside a transaction; nil if it is not needed.
+  /// A connection that reads logs and snapshots during a transaction; nil if it is not needed.
   private let reader: DatabaseQueue?
   /// The result of the last search for lapsed tokens; used only by the store's thread, and always
   /// inside `queue`.
@@ -29,7 +29,7 @@ package final class ServerDatabase: Sendable {
   package enum Purpose: Hashable, Sendable {
     /// The serving process, holding the directory's lock: checks the file, sets a damaged one aside.
     case serving
-    /// A command, possibly beside a serving process: it changes only what it must.
+    /// A command, possibly while a server is running: it changes only what it must.
     case administration
     /// A reader of a copy that no other process has open; it changes nothing.
     case copy
@@ -177,7 +177,7 @@ package final class ServerDatabase: Sendable {
     do { return try queue.read(body) } catch { throw StorageFault(error) }
   }
 
-  /// Reads durable data, beside a transaction that may be under way.
+  /// Reads durable data, even while a transaction is under way.
   func readBeside<Result>(_ body: (Database) throws -> Result) throws(StorageFault) -> Result {
     do { return try (reader ?? queue).read(body) } catch { throw StorageFault(error) }
   }

@@ -4,7 +4,7 @@ import QueueModel
 import ServerCore
 import ServerStore
 
-/// The commands `pair`, `devices`, `revoke` and `status`; all work beside a serving process.
+/// The commands `pair`, `devices`, `revoke` and `status`; all work while the server is running.
 package struct ServerAdministration: Sendable {
   /// The workspace that is used by default.
   package static let workspaceNameDefault = "default"

@@ -250,8 +250,8 @@ extension RunSequence {
   /// - Parameter time: sorts units made at one place, before their ids do.
   /// - Throws: `SequenceFault`; the sequence is unchanged then. A replica's ids must arrive in
   ///   order.
-  /// - Complexity: O(log runs) if there are no other insertions between the origins, else O(log²
-  ///   runs) as a rule.
+  /// - Complexity: O(log runs) if there are no other insertions between the origins, else
+  ///   usually O(log² runs).
   package mutating func integrate(
     id: OperationID, length: Int, left: OperationID?, right: OperationID?, time: Int64 = 0
   ) throws(SequenceFault) {

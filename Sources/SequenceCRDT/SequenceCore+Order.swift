@@ -21,7 +21,7 @@ struct OriginTree: BitwiseCopyable {
   /// The ancestor of a unit, or the unit itself, at a depth.
   ///
   /// - Precondition: `depth` is from 1 to the unit's depth.
-  /// - Complexity: O(log runs) as a rule.
+  /// - Complexity: usually O(log runs).
   func ancestor(of unit: UInt32, atDepth depth: UInt32) -> UInt32 {
     var unit = unit
     while true {
@@ -120,7 +120,7 @@ extension SequenceCore {
   /// The unit that follows a newcomer: the first unit between its origins that does not come before
   /// it, or its right origin.
   ///
-  /// - Complexity: O(log² runs) as a rule, whatever the number of units between the origins.
+  /// - Complexity: usually O(log² runs), whatever the number of units between the origins.
   func successor(of newcomer: Newcomer) -> UInt32 {
     var unit = unit(behind: newcomer.left)
     guard unit != newcomer.right, goesBefore(unit, newcomer) else { return unit }

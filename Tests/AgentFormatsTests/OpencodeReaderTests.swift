@@ -87,7 +87,7 @@ import Testing
       reader.received(
         line("permission.asked", #""id":"\#(id)","sessionID":"\#(session)","permission":"edit""#))
     }
-    #expect(asked("p0", in: "c").isEmpty, "nobody said whose it is")
+    #expect(asked("p0", in: "c").isEmpty, "no line said whose it is")
     _ = reader.received(line("session.created", #""info":{"id":"c","parentID":"s"}"#))
     _ = reader.received(line("session.updated", #""info":{"id":"d","parentID":"c"}"#))
     _ = reader.received(line("session.created", #""info":{"id":"x","parentID":"y"}"#))

@@ -64,7 +64,7 @@ import WireProtocol
     #expect(loaded.names.count == 3)
     try commit { $0.forgetsBefore = 301 }
     loaded = try reopen()
-    #expect(loaded.names == [first.name: 100], "what stands is not forgotten")
+    #expect(loaded.names == [first.name: 100], "a standing notification is not forgotten")
     try opened.store.close()
   }
 

@@ -127,12 +127,12 @@ struct AttemptTests {
     var scene = try Scene()
     let takeOver = AuthorityRequest.takeOver(AttemptTests.first)
     guard case .held(AttemptTests.desk.device, _, .some) = scene.ask(takeOver) else {
-      Issue.record("taken over from a host that is there")
+      Issue.record("taken over from a connected host")
       return
     }
     scene.now += LeaseTimes.leaseMilliseconds - 1
     guard case .held? = scene.ask(takeOver) else {
-      Issue.record("taken over though the lease is new enough")
+      Issue.record("taken over although the lease is recent enough")
       return
     }
     var other = AttemptTests.first

@@ -300,8 +300,7 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: token, attempt: 2)) == .cancelled)
   }
 
-  // Its reports would lose against those of the later lease, so its end would never be known.
-  /// Its reports would lose against those of the later lease, so that nobody learned of its end.
+  /// Its reports would lose against those of the later lease, so its end would never be known.
   @Test func whatRanInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()
@@ -441,7 +440,7 @@ struct AuthorityTests {
     scene.authority = backup
     scene.now += 60_000
     #expect(try scene.lease() > granted[2])
-    // Restored at once, with a clock that stands still: the queue's record of the past still
+    // Restored at once, with a stopped clock: the queue's record of the past still
     // counts.
     try scene.report(.running, of: 1, token: granted[2] + 1_000_000)
     scene.authority = backup

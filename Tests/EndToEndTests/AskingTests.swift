@@ -34,7 +34,7 @@ extension EndToEnd {
           }
         }
         let kinds = try await phone.attempt("notifications", "list", "--json").succeeded()
-        #expect(!kinds.standardOutput.contains("TASK_"), "nothing ended of which anybody is told")
+        #expect(!kinds.standardOutput.contains("TASK_"), "no end that causes a notification")
       }
     }
 

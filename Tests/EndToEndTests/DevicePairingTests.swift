@@ -24,7 +24,7 @@ extension EndToEnd {
         try await a.send("s", "from the first")
         let shown = try await invite(from: a)
         #expect(shown.role == "host" && shown.qr.count >= 21)
-        #expect(shown.hint?.contains("127.0.0.1") == true, "other machines do not reach it so")
+        #expect(shown.hint?.contains("127.0.0.1") == true, "other machines cannot reach this")
         let (b, late) = (Device(bed, "b"), Device(bed, "late"))
         try await b.start()
         try await late.start()
@@ -44,7 +44,7 @@ extension EndToEnd {
         let refused = try await late.attempt("pair", "--show")
         #expect(refused.code != 0 && refused.standardError.contains("viewer"), "\(refused)")
 
-        // What it sends anyway stays there, and nobody can believe otherwise.
+        // What it sends anyway stays on the device, and the device says so.
         _ = try await late.attempt("send", "-s", "s", "mine").succeeded()
         try await bed.eventually("it is refused") {
           try await late.status().refusalCode == "notAllowed"

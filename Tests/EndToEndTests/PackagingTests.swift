@@ -187,7 +187,7 @@ extension EndToEnd {
             ["service", "install", "--user", "--dry-run", "--"] + command.dropFirst())
           #expect(checked.isSuccess, "\(kind): \(checked)")
         }
-        // Caddy connects to the port that nobody changes.
+        // Caddy connects to the port inside the container, which is fixed.
         #expect(try text("Caddyfile").contains("{$COSPOOL_HOST} {\n\treverse_proxy server:7420\n"))
         #expect(try text("Dockerfile").contains("EXPOSE 7420\n"))
         let compose = try text("compose.yaml")

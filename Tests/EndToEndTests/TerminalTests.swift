@@ -94,7 +94,7 @@ extension EndToEnd {
         try await watch.output(holding: "no thread needs you")
         try await device.cospool("send", "-s", "first-one", "go")
         try await watch.output(holding: "first-one")
-        // The daemon goes and comes back; the picture stays, and goes on.
+        // The daemon stops and starts again; the picture stays and continues.
         try await device.stop()
         try await watch.output(holding: "the daemon stopped")
         try await device.start()

@@ -265,7 +265,7 @@ extension EndToEnd {
           try await bed.device("a", of: server), try await bed.device("b", of: server)
         )
         let message = try await a.send("s", "one")
-        // It is recent, and of nobody else: it is undone without a question.
+        // The change is recent and the user's own: it is undone without a question.
         let plain = try await atTerminal(["undo"], on: a, input: "")
         #expect(plain.isSuccess && plain.standardOutput.contains("undone: sending"), "\(plain)")
         try await a.cospool("redo")

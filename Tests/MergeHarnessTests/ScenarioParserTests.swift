@@ -69,10 +69,10 @@ import Testing
   }
 
   @Test func unknownVerbsAreNamedWithTheirPlace() {
-    expectStepError(#"{"on": "a", "do": "sned"}"#, at: 19, "\"sned\" is no verb of a device")
-    expectStepError(#"{"do": "synch"}"#, at: 8, "\"synch\" is no verb")
+    expectStepError(#"{"on": "a", "do": "sned"}"#, at: 19, "\"sned\" is not a verb of a device")
+    expectStepError(#"{"do": "synch"}"#, at: 8, "\"synch\" is not a verb")
     expectStepError(#"{"do": "edit"}"#, at: 8, "name it with \"on\"")
-    expectStepError(#"{"on": "a", "do": "sync"}"#, at: 19, "is no verb of a device")
+    expectStepError(#"{"on": "a", "do": "sync"}"#, at: 19, "is not a verb of a device")
     expectStepError(#"{"on": "a", "do": 7}"#, at: 19, "must be a string, not a number")
     expectStepError(#"{"on": "a"}"#, at: 1, "needs \"do\" or \"expect\"")
     expectStepError(#"["sync"]"#, at: 1, "must be an object, not an array")
@@ -106,8 +106,8 @@ import Testing
     expectStepError(#"{"do": "advance", "ms": -1}"#, at: 25, "whole number from 0")
     expectStepError(#"{"do": "advance", "ms": 99999999999999999999}"#, at: 25, "whole number")
     expectStepError(#"{"do": "offline", "devices": "a"}"#, at: 30, "must be an array")
-    expectStepError(#"{"do": "offline", "devices": []}"#, at: 30, "names nothing")
-    expectStepError(#"{"do": "offline", "devices": ["a", "a"]}"#, at: 36, "stands twice")
+    expectStepError(#"{"do": "offline", "devices": []}"#, at: 30, "is empty")
+    expectStepError(#"{"do": "offline", "devices": ["a", "a"]}"#, at: 36, "occurs twice")
     expectStepError(#"{"do": "offline", "devices": [null]}"#, at: 31, "must be a string, not null")
     expectStepError(
       #"{"on": "a", "do": "send", "session": "s", "id": "x", "text": "t", "urgent": 1}"#, at: 77,
@@ -154,18 +154,18 @@ import Testing
       "no message \"m2\"")
     expectError(
       #"{"name": "n", "devices": ["server"], "steps": []}"#, at: 1, 27, "a special meaning")
-    expectError(#"{"name": "n", "devices": ["a", "a"], "steps": []}"#, at: 1, 32, "stands twice")
+    expectError(#"{"name": "n", "devices": ["a", "a"], "steps": []}"#, at: 1, 32, "occurs twice")
     expectError(#"{"name": "n", "devices": [], "steps": []}"#, at: 1, 1, "1 to 50 devices")
   }
 
   @Test func devicesThatAreDownDoNothing() {
     let crash = [#"{"do": "crash", "devices": ["a"]}"#]
-    expectStepError(#"{"on": "a", "do": "undo"}"#, at: 8, "is crashed", before: crash)
+    expectStepError(#"{"on": "a", "do": "undo"}"#, at: 8, "has crashed", before: crash)
     expectStepError(#"{"do": "sync", "devices": ["a"]}"#, at: 28, "not online", before: crash)
-    expectStepError(#"{"do": "crash", "devices": ["a"]}"#, at: 29, "is crashed", before: crash)
+    expectStepError(#"{"do": "crash", "devices": ["a"]}"#, at: 29, "has crashed", before: crash)
     expectStepError(#"{"do": "restart", "devices": ["b"]}"#, at: 31, "runs", before: crash)
     expectStepError(
-      #"{"expect": {"on": "a", "error": "x"}}"#, at: 19, "is crashed", before: crash)
+      #"{"expect": {"on": "a", "error": "x"}}"#, at: 19, "has crashed", before: crash)
     expectStepError(
       #"{"do": "sync", "devices": ["b"]}"#, at: 28, "not online",
       before: [#"{"do": "offline", "devices": ["b"]}"#])

@@ -94,7 +94,7 @@ import Testing
   @Test func stepsThatCannotBeDoneFail() throws {
     let report = try run(#"{"do": "crash-server"}, {"do": "crash-server"}"#)
     #expect(report.failures.count == 1, "\(report)")
-    #expect(report.failures.first?.what == "the step cannot be done")
+    #expect(report.failures.first?.what == "the step cannot be performed")
   }
 
   @Test func syncThatNeverEndsIsSaid() throws {

@@ -1,8 +1,8 @@
-"""Holds Cospool against the real Claude Code and the real Codex.
+"""Checks Cospool with the real Claude Code and the real Codex.
 
-Usage: agents_check.py BINARIES CLAUDE CODEX [NAME…], BINARIES being the folder of cospool and cospoold.
+Usage: agents_check.py BINARIES CLAUDE CODEX [NAME…]; BINARIES is the folder of cospool and cospoold.
 Each check has a machine of its own (agents_fixture.py) and a model that does what the prompt says
-(fake_model.py). A name runs the checks whose names begin with it.
+(fake_model.py). A NAME selects the checks whose names begin with it.
 """
 
 import concurrent.futures
@@ -49,7 +49,7 @@ def claude_goes_on_with_its_conversation(fixture):
     fixture.is_now(fixture.send("review", "first", {"text": "The parser is in Parser.swift."}), "succeeded")
     fixture.is_now(fixture.send("review", "second"), "succeeded")
     texts = fixture.model.heard("second")[-1].texts
-    expect(any("Script first" in text for text in texts), f"it began anew: {texts}")
+    expect(any("Script first" in text for text in texts), f"it started a new conversation: {texts}")
 
 
 @check
@@ -70,12 +70,12 @@ def claude_fails(fixture):
     message = fixture.send("review", "fails", {"status": 400, "message": "the prompt is too odd"})
     failed = fixture.is_now(message, "failed")
     expect("the prompt is too odd" in failed["lastError"], failed)
-    expect("the prompt is too odd" in fixture.run("queue", "list", "-s", "review"), "nobody sees why")
+    expect("the prompt is too odd" in fixture.run("queue", "list", "-s", "review"), "the list does not show why")
 
 
 @check
 def claude_reached_its_limit(fixture):
-    """Of a subscription, whose end it tells."""
+    """The limit of a subscription; the message tells when it ends."""
     del fixture.environment["ANTHROPIC_API_KEY"]
     fixture.environment["CLAUDE_CODE_OAUTH_TOKEN"] = "sk-ant-oat01-none-is-needed"
     fixture.kill_daemon()
@@ -92,7 +92,7 @@ def claude_reached_its_limit(fixture):
 
 @check
 def claude_is_refused_for_now(fixture):
-    """A limit of a key, which tells no time, and a provider that is overloaded."""
+    """The limit of a key, whose message tells no time, and an overloaded provider."""
     claude(fixture)
     for status, session in ((429, "review"), (529, "build")):
         fixture.runs(session)
@@ -116,7 +116,7 @@ def claude_is_killed(fixture):
     claude(fixture)
     message = fixture.send("review", "hangs", {"hang": True})
     expect(fixture.model.waits_for("hangs"), "the model was not asked")
-    # It writes its conversation beside asking; killed before that, it would have none to go on with.
+    # The agent writes its conversation while it asks the model. Killed before that, it could not resume one.
     fixture.eventually(
         "the conversation was to be written",
         lambda: glob.glob(f"{fixture.home}/.claude/projects/*/*.jsonl"))
@@ -143,7 +143,7 @@ def claude_outlives_the_daemon(fixture):
 
 @check
 def claude_takes_its_own_commands(fixture):
-    """What it does itself succeeds as it says; a sentence that it took for a command fails, and can be sent as text."""
+    """The agent's own commands succeed; a sentence that it took for a command fails, and can be sent as text."""
     claude(fixture)
     fixture.is_now(fixture.send("review", "first"), "succeeded")
 
@@ -157,7 +157,7 @@ def claude_takes_its_own_commands(fixture):
     fixture.is_now(sent("/clear"), "succeeded")
     fixture.is_now(fixture.send("review", "third"), "succeeded")
     texts = fixture.model.heard("third")[-1].texts
-    expect(not any("Script second" in text for text in texts), f"the conversation went on: {texts}")
+    expect(not any("Script second" in text for text in texts), f"the conversation continued: {texts}")
     for text in ("/login page gives a 404, fix it", "/config file is wrong"):
         message = sent(text)
         failed = fixture.is_now(message, "failed")
@@ -181,7 +181,7 @@ def claude_reads_a_file(fixture):
 
 @check
 def claude_moved(fixture):
-    """As an upgrade does it: the old version goes, and the link in PATH leads to the new one."""
+    """Like an upgrade: the old version is removed, and the link in PATH points to the new one."""
     for version in ("1", "2"):
         os.makedirs(f"{fixture.folder}/versions/{version}")
         os.symlink(fixture.programs["claude"], f"{fixture.folder}/versions/{version}/claude")
@@ -196,10 +196,10 @@ def claude_moved(fixture):
     link("2")
     shutil.rmtree(f"{fixture.folder}/versions/1")
     fixture.is_now(fixture.send("review", "second"), "succeeded")
-    expect(any("Script first" in text for text in fixture.model.heard("second")[-1].texts), "began anew")
+    expect(any("Script first" in text for text in fixture.model.heard("second")[-1].texts), "it began again")
 
 
-# What it asks through `cospool mcp`
+# Requests through `cospool mcp`
 
 
 def asks_by_tool(fixture, patience=None):
@@ -226,7 +226,7 @@ def tool_is_denied_with_a_remark(fixture):
     fixture.requests("review")
     fixture.run("deny", "review", "--remark", REMARK)
     fixture.is_now(message, "succeeded")
-    expect(not fixture.made(), "it was denied, and ran")
+    expect(not fixture.made(), "it ran although it was denied")
     results = fixture.model.heard("asks")[-1].results
     expect(any(REMARK in result for result in results), f"the remark is not in {results}")
 
@@ -236,7 +236,7 @@ def tool_is_not_answered(fixture):
     asks_by_tool(fixture, patience=1)
     message = fixture.send("review", "asks", fixture.makes())
     fixture.is_now(message, "succeeded")
-    expect(not fixture.made(), "nobody allowed it, and it ran")
+    expect(not fixture.made(), "it ran although no one allowed it")
     results = fixture.model.heard("asks")[-1].results
     expect("No answer came in time" in results[-1], results)
 
@@ -273,7 +273,7 @@ def question_is_answered(fixture):
 
 @check
 def question_is_cancelled(fixture):
-    """The turn ends; the model is not told that time was over."""
+    """The turn ends; the model is not told that the time ran out."""
     asks_by_tool(fixture)
     message = fixture.send("review", "asks", QUESTION)
     fixture.requests("review")
@@ -309,7 +309,7 @@ def two_subagents_ask_at_once(fixture):
 def every_tool_is_called(fixture):
     asks_by_tool(fixture)
     fixture.run("config", "set", "onFailure", "pause")
-    # Else an agent has its own session alone.
+    # Without this, an agent may use only its own session.
     fixture.run("config", "set", "agentMessages", "any")
     fixture.run("session", "add", "other")
     failed = {}
@@ -341,9 +341,9 @@ def every_tool_is_called(fixture):
         ("queue_resume", {"session": "other"}),
         ("thread_remove", {"sessions": ["review"]}),
     ]
-    # What an agent at work is not to do, whatever its person allows it.
+    # Commands that an agent may not use while it works, whatever the user allows.
     refused = dict.fromkeys(("queue_retry", "queue_skip", "queue_resume", "thread_remove"), "agentNotAllowed")
-    # A person wrote the merged message, so a person chooses its text.
+    # A user wrote the merged message, so a user chooses its text.
     refused["queue_resolve"] = "messageOfPerson"
     message = fixture.send("review", "tools", *(
         {"call": f"mcp__cospool__{name}", "input": given} for name, given in calls), fixture.makes())
@@ -362,7 +362,7 @@ def every_tool_is_called(fixture):
     expect([entry["content"] for entry in fixture.get("sessions/other/queue")["messages"]]
            == ["the second", "Bump to 1.3 2.0"], "the other queue is another")
     for each in failed.values():
-        expect(fixture.message(each)["status"] == "failed", "an agent decided for its person")
+        expect(fixture.message(each)["status"] == "failed", "an agent decided for the user")
     offered = {tool.removeprefix("mcp__cospool__") for tool in fixture.model.heard("tools")[-1].tools
                if tool.startswith("mcp__cospool__")}
     missed = offered - {name for name, _ in calls} - {"ask_person", "permission_prompt"}
@@ -380,18 +380,18 @@ def hooks_ask_for_leave(fixture):
         fixture.requests(session)
         fixture.run(*answer)
         fixture.ended(agent)
-    expect(fixture.made("yes"), f"it was allowed, and did not run: {fixture.model.heard('yes')[-1].results}")
-    expect(not fixture.made("no"), "it was denied, and ran")
+    expect(fixture.made("yes"), f"it did not run although it was allowed: {fixture.model.heard('yes')[-1].results}")
+    expect(not fixture.made("no"), "it ran although it was denied")
     expect(REMARK in fixture.model.heard("no")[-1].results[-1], fixture.model.heard("no")[-1].results)
 
 
 @check
 def hooks_are_not_answered(fixture):
-    """The agent does what it does without hooks: with -p there is no prompt, so it is denied."""
+    """The agent acts as it does without hooks: -p shows no prompt, so the agent denies the step."""
     fixture.run("hooks", "install", "claude", "--approvals", "--patience", "1")
     agent = fixture.by_hand(prompt=fixture.prompt("late", fixture.makes()), COSPOOL_SESSION="late")
     fixture.ended(agent)
-    expect(not fixture.made(), "nobody allowed it, and it ran")
+    expect(not fixture.made(), "it ran although no one allowed it")
     fixture.eventually("the request was to go", lambda: not fixture.asked())
 
 
@@ -408,7 +408,7 @@ def hooks_of_an_agent_that_is_killed_while_it_asks(fixture):
 
 @check
 def hooks_feed_prompts(fixture):
-    """Seven for each prompt of its person, then the rest of the queue."""
+    """Seven for each of the user's own prompts, then the rest of the queue."""
     fixture.run("hooks", "install", "claude", "--feed")
     fixture.run("config", "set", "agent", "hooks")
     fixture.runs("feeds", agent="hooks")
@@ -416,7 +416,7 @@ def hooks_feed_prompts(fixture):
     fixture.ended(fixture.by_hand(prompt=fixture.prompt("mine"), COSPOOL_SESSION="feeds"))
     for number in range(7):
         expect(len(fixture.model.heard(f"fed{number}")) == 1, f"prompt {number} was not given once")
-    expect(not fixture.model.heard("fed7"), "the eighth block of its hooks was taken")
+    expect(not fixture.model.heard("fed7"), "the agent accepted an eighth block of its hooks")
     fixture.ended(fixture.by_hand(prompt=fixture.prompt("mine2"), COSPOOL_SESSION="feeds"))
     for message in ids:
         fixture.is_now(message, "succeeded")
@@ -424,7 +424,7 @@ def hooks_feed_prompts(fixture):
 
 @check
 def hooks_in_a_terminal(fixture):
-    """An interactive session, in tmux: it is known by its folder's name, works, asks, and is ready."""
+    """An interactive session in tmux has its folder's name, works, asks, and gets ready."""
     fixture.run("hooks", "install", "claude", "--approvals")
     with fixture.terminal() as terminal:
         [session] = fixture.eventually(
@@ -439,7 +439,7 @@ def hooks_in_a_terminal(fixture):
 
 @check
 def hooks_keep_the_session_of_a_terminal(fixture):
-    """After /clear and /branch its queue goes on; the next terminal has the name."""
+    """The queue continues after /clear and /branch; the next terminal gets the name."""
     fixture.run("hooks", "install", "claude", "--feed")
     fixture.run("config", "set", "agent", "hooks")
     with fixture.terminal() as terminal:
@@ -468,7 +468,7 @@ def hooks_keep_the_session_of_a_terminal(fixture):
 
 @check
 def hooks_wait_for_subagents(fixture):
-    """A prompt that was given ends with the subagents that it began, and what one asks stays."""
+    """A fed prompt ends together with the subagents that it started, and their requests stay."""
     fixture.run("hooks", "install", "claude", "--feed")
     fixture.run("config", "set", "agent", "hooks")
     waits = "python3 -c 'import time; time.sleep(6)'"
@@ -491,9 +491,9 @@ def hooks_wait_for_subagents(fixture):
         fixture.eventually("the other one was to end", lambda: len(fixture.model.heard("works")[-1].results) == 2
                            if fixture.model.heard("works") else False)
         time.sleep(2)
-        expect(fixture.asked(session), "the request was taken away")
+        expect(fixture.asked(session), "the request was withdrawn")
         expect(fixture.message(first)["status"] == "running", fixture.message(first))
-        expect(not fixture.model.heard("follows"), "the next prompt came into the middle")
+        expect(not fixture.model.heard("follows"), "the next prompt came too early")
         terminal.key("Enter")
         fixture.is_now(first, "succeeded")
         fixture.is_now(second, "succeeded")
@@ -512,10 +512,10 @@ def hooks_of_a_turn_that_failed(fixture):
 
 @check
 def hooks_of_a_script(fixture):
-    """It makes no session, unless it names one."""
+    """A script's agent creates no session unless it names one."""
     fixture.run("hooks", "install", "claude")
     fixture.ended(fixture.by_hand(prompt=fixture.prompt("unnamed")))
-    expect(not fixture.get("sessions")["sessions"], "a script's agent made a session")
+    expect(not fixture.get("sessions")["sessions"], "a script's agent created a session")
     fixture.ended(fixture.by_hand(prompt=fixture.prompt("named"), COSPOOL_SESSION="named"))
     [session] = fixture.get("sessions")["sessions"]
     expect(session["id"] == "named", session)
@@ -523,7 +523,7 @@ def hooks_of_a_script(fixture):
 
 @check
 def hooks_of_a_command_that_moved(fixture):
-    """As an upgrade does it: the hooks name the link, not the version that it led to."""
+    """Like an upgrade: the hooks name the link, not the version to which it pointed."""
     for version in ("1", "2"):
         os.makedirs(f"{fixture.folder}/versions/{version}")
         os.symlink(fixture.programs["cospool"], f"{fixture.folder}/versions/{version}/cospool")
@@ -556,7 +556,7 @@ def codex_goes_on_with_its_conversation(fixture):
     expect("The parser is fixed." in fixture.run("log", message), "the log lacks what the agent said")
     fixture.is_now(fixture.send("parser", "second", {
         "call": "exec_command", "input": {"cmd": f"touch {fixture.project}/made"}}), "succeeded")
-    expect(any("Script first" in text for text in fixture.model.heard("second")[-1].texts), "began anew")
+    expect(any("Script first" in text for text in fixture.model.heard("second")[-1].texts), "it began again")
     expect(fixture.made(), fixture.model.heard("second")[-1].results)
 
 
@@ -633,14 +633,14 @@ def main(binaries, claude, codex, *wanted):
             print(text, flush=True)
             if text.startswith("FAILED"):
                 failed[name] = text
-    # Once more, alone: its deadlines are the model's and the machine's, too.
+    # Once more, alone: its deadlines also depend on the model and the machine.
     for name, first in list(failed.items()) if len(failed) <= 3 else ():
         _, text = tried(name, programs)
         print(text, flush=True)
         if not text.startswith("FAILED"):
             print(f"UNSTEADY: failed first, passed alone: {first}")
             del failed[name]
-    print(f"{len(names) - len(failed)} of {len(names)} hold with {version(claude)} and {version(codex)}, "
+    print(f"{len(names) - len(failed)} of {len(names)} passed with {version(claude)} and {version(codex)}, "
           f"in {time.monotonic() - start:.0f} s")
     return 1 if failed or not names else 0
 

@@ -1,6 +1,6 @@
-"""A person's machine for one check of agents_check.py: a home, a project, a daemon, and a scripted model.
+"""A user's machine for one check of agents_check.py: a home, a project, a daemon, and a scripted model.
 
-Nothing of the machine that runs it comes in: the environment is made here, the home is empty, and the
+It uses nothing of the machine that runs it: the environment is made here, the home is empty, and the
 only network is 127.0.0.1.
 """
 
@@ -46,12 +46,12 @@ class SocketConnection(http.client.HTTPConnection):
 
 
 class Fixture:
-    # Those that are in use, for a signal.
+    # The fixtures in use, for the handler of signals.
     opened = set()
 
     def __init__(self, programs):
         self.programs = programs
-        # Short: a socket's path has 107 bytes. Not in /tmp/…: Codex makes no helpers there.
+        # Short, because a socket's path has at most 107 bytes. Not in /tmp: Codex creates no helpers there.
         self.folder = tempfile.mkdtemp(prefix="agents.", dir=os.environ.get("TMPDIR", "/tmp"))
         self.home, self.project = f"{self.folder}/home", f"{self.folder}/project"
         self.data, self.bin = f"{self.folder}/data", f"{self.home}/bin"
@@ -78,7 +78,7 @@ env_key = "SCRIPTED_KEY"
 request_max_retries = 0
 stream_max_retries = 0
 """)
-        # As after the first start, with the project trusted.
+        # The settings after a first start, with the project trusted.
         self.write(f"{self.home}/.claude.json", json.dumps({
             "hasCompletedOnboarding": True, "theme": "dark",
             "customApiKeyResponses": {"approved": ["none-is-needed"], "rejected": []},
@@ -110,7 +110,7 @@ stream_max_retries = 0
 
     @classmethod
     def end_all(cls, *_):
-        """For a signal that ends the checks: nothing that they started stays."""
+        """Ends everything that the checks started, when a signal ends the checks."""
         for fixture in list(cls.opened):
             fixture.end((None,), waits=False)
         os._exit(143)
@@ -164,10 +164,10 @@ stream_max_retries = 0
         expect(status == 200, f"{path}: {answer}")
         return answer
 
-    # The person
+    # The user
 
     def run(self, *words, fails=None, given=None, **more):
-        """A command of the person, which reads what is given: what it writes."""
+        """Runs a command of the user with the given input; returns its output."""
         done = subprocess.run(
             [self.programs["cospool"], *words], capture_output=True, text=True, timeout=SECONDS, input=given,
             env=dict(self.environment, **more), cwd=self.project)
@@ -177,7 +177,7 @@ stream_max_retries = 0
         return done.stdout if fails is None else done.stderr
 
     def send(self, session, script, *steps, attach=None):
-        """Queues a prompt that the model takes for a script: the message's id."""
+        """Queues a prompt that the model reads as a script; returns the message's id."""
         self.run("send", "-s", session, *(["--attach", attach] if attach else []),
                  self.prompt(script, *steps))
         return self.get(f"sessions/{session}/queue")["messages"][-1]["id"]
@@ -187,13 +187,13 @@ stream_max_retries = 0
         return "\n".join([f"Script {script}", *map(json.dumps, steps)])
 
     def runs(self, session, agent="claude"):
-        """Makes a session that this machine runs."""
+        """Creates a session that this machine runs."""
         self.run("session", "add", session, "--project", self.project)
         self.run("session", "agent", session, agent)
         self.run("session", "host", session, "this")
 
     def eventually(self, what, condition, seconds=SECONDS):
-        """Waits for the condition, and returns what it gave."""
+        """Waits until the condition returns something true, and returns it."""
         deadline = time.monotonic() + seconds
         while True:
             found = condition()
@@ -213,21 +213,21 @@ stream_max_retries = 0
         return self.get(f"messages/{message}")
 
     def is_now(self, message, status):
-        """Waits until the message has the status: the message."""
+        """Waits until the message has the status; returns the message."""
         def found():
             shown = self.message(message)
             return shown if shown["status"] == status else None
         return self.eventually(f"{message} was to be {status}", found)
 
     def requests(self, session, count=1):
-        """What the session's agent asks, once it asks so much."""
+        """Waits until the session's agent has `count` open requests; returns them."""
         def found():
             asked = self.asked(session)
             return asked if len(asked) >= count else None
         return self.eventually(f"{session} was to ask", found)
 
     def asked(self, session=None):
-        """What agents ask now, of one session or all."""
+        """The open requests of agents, of one session or of all."""
         requests = []
         for task in self.get("tasks")["tasks"]:
             if session in (None, task["sessionId"]):
@@ -238,7 +238,7 @@ stream_max_retries = 0
     # The agents
 
     def agents(self):
-        """Processes of agents that belong to this fixture; no environment but theirs is looked at."""
+        """The processes of this fixture's agents; reads only the environments of agents."""
         programs = [os.path.realpath(self.programs[name]) for name in ("claude", "codex")]
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
@@ -251,7 +251,7 @@ stream_max_retries = 0
         return found
 
     def by_hand(self, *words, prompt, **more):
-        """Claude Code as its person starts it: its process."""
+        """Starts Claude Code as its user does; returns the process."""
         process = subprocess.Popen(
             [f"{self.bin}/claude", "-p", "--output-format", "stream-json", "--verbose", *words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -271,11 +271,11 @@ stream_max_retries = 0
         return written
 
     def terminal(self, *words):
-        """Claude Code as its person works with it, in tmux."""
+        """Claude Code in tmux, as its user works with it."""
         return Terminal(self, *words)
 
     def asks_by_tool(self, patience=None):
-        """Has Claude Code ask through `cospool mcp`."""
+        """Makes Claude Code ask through `cospool mcp`."""
         words = ["mcp"] + (["--patience", str(patience)] if patience else [])
         server = {"command": f"{self.bin}/cospool", "args": words}
         self.write(f"{self.home}/mcp.json", json.dumps({"mcpServers": {"cospool": server}}))
@@ -289,13 +289,13 @@ stream_max_retries = 0
         return os.path.exists(f"{self.project}/{name}")
 
     def makes(self, name="made"):
-        """A step that needs leave."""
+        """A step that needs permission."""
         return {"call": "Bash", "input": {
             "command": f"touch {self.project}/{name}", "description": f"Makes {name}"}}
 
 
 class Terminal:
-    """A terminal with Claude Code in it, as long as the context lasts."""
+    """A terminal with Claude Code in it, for the duration of the context."""
 
     def __init__(self, fixture, *words):
         self.fixture = fixture
@@ -330,7 +330,7 @@ class Terminal:
         self.pane("send-keys", name)
 
     def typed(self, text):
-        """A prompt, as a paste: a line break in it sends nothing."""
+        """Pastes a prompt, whose line breaks send nothing, and then sends it."""
         self.pane("load-buffer", "-", given=text)
         self.pane("paste-buffer", "-p")
         last = text.split("\n")[0]
@@ -339,7 +339,7 @@ class Terminal:
         self.key("Enter")
 
     def command(self, text):
-        """One of the agent's own."""
+        """Types one of the agent's own commands."""
         self.pane("send-keys", "-l", text)
         self.fixture.eventually("the command was to show", lambda: text in self.screen())
         time.sleep(0.5)
@@ -347,7 +347,7 @@ class Terminal:
         time.sleep(2)
 
     def is_ready(self, script):
-        """Waits for the end of the turn that a prompt began."""
+        """Waits until the turn that a prompt started has ended."""
         self.fixture.eventually("the model was to be asked", lambda: self.fixture.model.heard(script))
         self.fixture.eventually("its turn was to end", lambda: not any(
             thread["locked"] for thread in self.fixture.get("threads")["threads"]))

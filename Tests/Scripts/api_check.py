@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Holds a running daemon against its own description.
+"""Checks a running daemon against its own description.
 
 usage: api_check.py SOCKET [--examples N] [--seed N]
 
 1. The served OpenAPI document is valid (openapi-spec-validator).
-2. Answers of a day's work validate against its schemas (jsonschema).
-3. schemathesis makes requests up after it, good and bad ones: no 5xx but 502, no status and no
-   shape that is not described. It speaks TCP, so a forwarder on 127.0.0.1 passes its bytes on to the socket.
+2. The answers to a day's work are valid under its schemas (jsonschema).
+3. schemathesis makes up requests from it, good and bad ones: they get no 5xx except 502, and no status
+   or shape that is not described. It speaks TCP, so a forwarder on 127.0.0.1 passes its bytes to the socket.
 
-Exit codes: 0 fine, 1 faults found, 2 usage.
+Exit codes: 0 no faults, 1 faults found, 2 usage.
 """
 import argparse
 import asyncio
@@ -24,7 +24,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import validate
 
 CONFIGURATION = str(pathlib.Path(__file__).with_name("schemathesis.toml"))
-# Streams do not end, waiting may take a day, an agent's request an hour, and pairing asks other machines.
+# Streams do not end, a wait may take a day, an agent's request an hour, and pairing needs other machines.
 LEFT_OUT = "^(readEvents|readEventsShortly|waitForSync|ask|pair)$"
 
 
@@ -54,7 +54,7 @@ def ask(path, method, target, body=None):
 
 
 class Forwarder:
-    """Passes connections of a port on 127.0.0.1 on to a Unix socket."""
+    """Forwards connections to a port on 127.0.0.1 to a Unix socket."""
 
     def __init__(self, path):
         self.path = path
@@ -94,7 +94,7 @@ def operations(document):
 
 
 def matching(document, method, target):
-    """The operation that a request is one of; the one with fewest parameters first."""
+    """The operation to which a request belongs; if several match, the one with the fewest parameters."""
     parts = target.split("?")[0].strip("/").split("/")
     found = []
     for other, path, operation in operations(document):
@@ -107,7 +107,7 @@ def matching(document, method, target):
 
 
 def check_answers(path, document):
-    """A day's work; every answer is held against its schema."""
+    """Makes the requests of a day's work and checks every answer against its schema."""
     identity = "11111111-1111-4111-8111-111111111111"
     requests = [
         ("GET", "/v1/status", None),

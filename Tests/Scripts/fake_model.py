@@ -1,18 +1,18 @@
 """A stand-in for the models of Claude Code (Messages API) and Codex (Responses API).
 
-It does what the prompt says. A prompt is a line `Script NAME` and below it one step a line, as JSON;
-each request of the agent gets the next one, and what comes after the last is "Done with NAME.":
+It does what the prompt says. A prompt is a line `Script NAME` followed by the steps, one JSON value
+per line. Each request of the agent gets the next step; after the last one it gets "Done with NAME.":
 
     {"call": "Bash", "input": {"command": "touch made"}}     one tool
     {"calls": [{"call": …}, {"call": …}]}                    several tools at once
-    {"text": "…"}                                            words, which end the turn
+    {"text": "…"}                                            a text, which ends the turn
     {"status": 400, "message": "…"}                          an error
     {"limitUntil": 1800000000}                               a usage limit that ends then
     {"hang": true}                                           no answer until `release` or the end
 
-`$FILE` in an input is the first path that stands below "Attached files:" in the prompt. Errors are for
-ever: a retry of the agent gets the same. `heard(NAME)` is what came under a script: texts of its
-conversations and of the tools' results.
+`$FILE` in an input is the first path below "Attached files:" in the prompt. Errors last: if the agent
+tries again, it gets the same error. `heard(NAME)` is what the model received for a script: the texts of
+its conversations and of the tools' results.
 """
 
 import json
@@ -23,14 +23,14 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 def text_of(content):
-    """The text of a content, which is a text or a list of blocks."""
+    """The text of a `content` field, which is a string or a list of blocks."""
     if isinstance(content, str):
         return content
     return "\n".join(block.get("text", "") for block in content or [] if isinstance(block, dict))
 
 
 class Script:
-    """What a conversation asks for: the last prompt with a script, and how far it is."""
+    """The state of a conversation: its last prompt with a script, and the steps done."""
 
     def __init__(self, entries):
         """`entries`: ("user" | "model" | "result", text), in order."""
@@ -116,7 +116,7 @@ class FakeModel:
             return list(self.scripts.get(name, []))
 
     def waits_for(self, name, seconds=60):
-        """Returns when a request of the script came."""
+        """Waits for a request of the script."""
         with self.changed:
             return self.changed.wait_for(lambda: name in self.scripts, seconds)
 

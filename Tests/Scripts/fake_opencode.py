@@ -1,14 +1,22 @@
 """A stand-in for `opencode serve` in tests: its routes and events, without a model.
 
 Usage: fake_opencode.py FOLDER. Writes the port to FOLDER/port, every prompt to FOLDER/prompts, every
-file to FOLDER/files and every session that is to stop to FOLDER/aborts. A prompt that holds "fails" ends in an error, "limit" in status 429 of its provider, "cut" loses its
-connection after the work is done, "mute" leaves it open then and never answers, "hangs" never ends, "asks"
-wants leave for its tool, "child" for that of a subagent, which has a session of its own.
+file to FOLDER/files, and every session that is told to stop to FOLDER/aborts. A word in the prompt
+changes what happens:
 
-With OPENCODE_SERVER_PASSWORD it answers nobody who does not know it.
+    fails   it ends in an error
+    limit   it ends in status 429 of its provider
+    cut     the connection breaks after the work is done
+    mute    the connection stays open after the work is done, without an answer
+    hangs   it never ends
+    asks    it asks for permission to use its tool
+    child   a subagent, which has a session of its own, asks for permission
 
-Like the real one it serves each request from the instance of its folder: the query's `directory`, else its own.
-Sessions and events of one folder are not there for another. While FOLDER/deaf is there, no GET is answered.
+With OPENCODE_SERVER_PASSWORD set, it answers only requests that have the password.
+
+Like the real one, it serves each request from the instance of a folder: the query's `directory`, or its
+own folder. Sessions and events of one folder do not exist for another. While FOLDER/deaf exists, it
+answers no GET.
 """
 
 import base64
@@ -64,7 +72,7 @@ class Handler(BaseHTTPRequestHandler):
         return session in sessions and directories[session] == self.directory()
 
     def refused(self):
-        """Whether who asks does not know the password, and was told so."""
+        """Whether the request lacks the password; if so, it has been answered with an error."""
         if not password or self.headers.get("authorization") == key:
             return False
         self.body()
@@ -135,7 +143,7 @@ class Handler(BaseHTTPRequestHandler):
         owner = f"{session}_child" if "child" in text else session
         if "child" in text:
             sessions[owner], directories[owner] = [], directory
-        # Told again and again, since nobody may listen yet.
+        # Sent again and again, because there may be no listener yet.
         while "asks" in text and f"per_{prompt}" not in permissions:
             if "child" in text:
                 tell("session.created", directory, info={"id": owner, "parentID": session})

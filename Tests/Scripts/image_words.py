@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""What the image and compose.yaml start, a word a line: image_words.py KIND. KIND is entrypoint, command, health or
-variables of the Dockerfile, or compose, the command of its server, where COSPOOL_HOST is cospool.example.org.
+"""Prints the commands that the image and compose.yaml start, one word per line.
+
+Usage: image_words.py KIND. KIND is entrypoint, command, health or variables of the Dockerfile, or compose:
+the command of its server, where COSPOOL_HOST is cospool.example.org.
 """
 
 import json

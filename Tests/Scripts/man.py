@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make man`: manual pages from what the executables say about themselves.
+"""`make man`: manual pages from the help of the executables.
 
 Reads each executable's --experimental-dump-help and writes one page for it and one for each of its
 commands, as man(7) source. Usage: man.py DIRECTORY EXECUTABLE…
@@ -26,7 +26,7 @@ EXIT_CODES = [
 
 
 def escaped(text):
-    """Text that roff takes as it is, also where a line begins with its own signs."""
+    """Escapes text so that roff prints it unchanged, even if a line begins with a control character."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
     lines = text.split("\n")
     return "\n".join("\\&" + line if line[:1] in (".", "'") else line for line in lines)
@@ -69,7 +69,7 @@ def subcommands(command):
 
 
 def description(command):
-    """The discussion: blocks of examples stay as they are, paragraphs are filled."""
+    """The discussion: blocks of examples stay unchanged, paragraphs are filled."""
     out = [".SH DESCRIPTION", escaped(command.get("abstract", ""))]
     for block in (command.get("discussion") or "").split("\n\n"):
         lines = [line for line in block.split("\n") if line.strip()]
@@ -132,7 +132,7 @@ def page(command, path, version):
 def write(directory, command, path, version):
     name = "-".join(path)
     count = 0
-    # `cospool server` would have the page of the program cospool-server, which is installed beside it.
+    # The page of `cospool server` would have the name of that of the program cospool-server, which is installed, too.
     if len(path) == 1 or name not in PROGRAMS:
         (directory / f"{name}.1").write_text(page(command, path, version))
         count = 1

@@ -1,8 +1,8 @@
-"""Holds `cospool mcp` against the reference client of the Model Context Protocol.
+"""Checks `cospool mcp` with the reference client of the Model Context Protocol.
 
 Usage: mcp_check.py COSPOOL DATA-DIRECTORY, with a daemon running for the directory. Every call goes
-through the client library, which checks what it gets against the protocol's schema; answers are
-checked against each tool's own description besides.
+through the client library, which checks the answers against the protocol's schema; this script also
+checks them against each tool's own description.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ def expect(condition, what):
 
 
 class Agent:
-    """What an agent does with the tools."""
+    """An agent that uses the tools."""
 
     def __init__(self, session):
         self.session = session
@@ -61,18 +61,18 @@ MERGED = {"version": 1, "sessionId": "release", "messages": [{
 
 
 async def check_resolve(agent):
-    """A prompt that was edited in two places goes on with the text that the agent takes."""
+    """A prompt that was edited in two places continues with the text that the agent chooses."""
     message = (await agent.call("queue_list", session="release"))["messages"][0]
     expect(message["merged"] and len(message["editions"]) == 2, f"it is not merged: {message}")
     text = message["editions"][1]["text"]
     await agent.call("queue_resolve", id=message["id"], text=text, base=message["base"])
     message = (await agent.call("queue_list", session="release"))["messages"][0]
-    expect(message["content"] == text and "merged" not in message, f"it waits still: {message}")
+    expect(message["content"] == text and "merged" not in message, f"it still waits: {message}")
 
 
 async def check(agent):
     tools = (await agent.session.list_tools()).tools
-    expect({tool.name for tool in tools} == TOOLS, "the tools are others")
+    expect({tool.name for tool in tools} == TOOLS, "the tools differ")
     for tool in tools:
         schema = getattr(tool, "input_schema", None) or tool.inputSchema
         jsonschema.Draft202012Validator.check_schema(schema)
@@ -82,7 +82,7 @@ async def check(agent):
     expect(first == again, "a repeated call got another answer")
     second = await agent.call("queue_add", session="nightly", text="two")
     await agent.call("queue_add", session="nightly", text="now", urgent=True)
-    expect(await agent.contents("nightly") == ["now", "one", "two"], "the order is another")
+    expect(await agent.contents("nightly") == ["now", "one", "two"], "the order differs")
     await agent.call("queue_move", ids=[second["id"]], before=first["id"])
     await agent.call("queue_edit", id=first["id"], text="uno")
     expect(await agent.contents("nightly") == ["now", "two", "uno"], "the move did nothing")
@@ -103,7 +103,7 @@ async def check(agent):
     large = "é" * 200_000
     await agent.call("queue_add", session="large", text=large)
     whole = await agent.call("queue_list", session="large", full=True)
-    expect(whole["messages"][0]["content"] == large, "a large prompt came back otherwise")
+    expect(whole["messages"][0]["content"] == large, "a large prompt came back changed")
 
 
 async def main(cospool, directory):
@@ -118,7 +118,7 @@ async def main(cospool, directory):
                 input=json.dumps(MERGED).encode(), stdout=subprocess.DEVNULL)
             await check_resolve(agent)
             calls = agent.calls
-    # A key holds over a restart of the server.
+    # A key stays in force when the server restarts.
     async with stdio_client(server) as (reader, writer):
         async with ClientSession(reader, writer) as session:
             await session.initialize()

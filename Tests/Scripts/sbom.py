@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""What is linked into the executables: a list for programs (SPDX 2.3) and the licences for people.
+"""Lists what is linked into the executables: for programs in SPDX 2.3, for people as the licences.
 
 Reads Package.resolved and the checkouts. Usage: sbom.py PACKAGE CHECKOUTS DIRECTORY; writes
-PACKAGE.spdx.json and third-party-licences.txt there. The same input makes the same bytes:
-SOURCE_DATE_EPOCH is the time.
+PACKAGE.spdx.json and third-party-licences.txt there. The same input gives the same bytes:
+SOURCE_DATE_EPOCH sets the time.
 """
 
 import datetime
@@ -32,7 +32,7 @@ def licence_name(text):
 
 
 def files_of(folder):
-    """The licence of a checkout, and the notices that it asks to pass on."""
+    """The licence of a checkout, and the notices that it requires to be passed on."""
     found = []
     for pattern in ("LICENSE*", "NOTICE*"):
         found += sorted(path for path in folder.glob(pattern) if path.is_file())
@@ -58,7 +58,7 @@ def main():
     if len(sys.argv) != 4:
         sys.exit("usage: sbom.py PACKAGE CHECKOUTS DIRECTORY")
     package, checkouts, out = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
-    # A source package has the list beside the checkouts.
+    # In a source package, the list is next to the checkouts.
     pinned = [folder / "Package.resolved" for folder in (checkouts, ROOT)]
     resolved = next(path for path in pinned if path.exists()).read_bytes()
     pins = sorted(json.loads(resolved)["pins"], key=lambda pin: pin["identity"])

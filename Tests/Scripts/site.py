@@ -1,8 +1,9 @@
 """Makes the documentation site from the repository's own Markdown.
 
-Every page is one HTML file that needs no server and no other host. Links between documents lead to their pages,
-links to other files of the repository are text. The search has its index in a script, so that it works from
-file://. A link that leads nowhere fails. What `make library-docs` made before is copied and linked; that needs a server.
+Every page is one HTML file that needs no server and no other host. Links between documents point to their
+pages; links to other files of the repository become text. The index of the search is in a script, so that the
+search works from file://. A broken link makes the build fail. The output of an earlier `make library-docs` is
+copied and linked; it needs a server.
 """
 
 import html
@@ -123,7 +124,7 @@ def main():
 
 
 def library(root, target):
-    """The modules whose symbols `make library-docs` has documented, beside the pages then."""
+    """The modules that `make library-docs` has documented; their pages are copied beside the others."""
     folder = root / os.environ.get("DOCS_DIR", ".build/library-docs")
     modules = sorted(found.name for found in folder.glob("*") if (found / "documentation").is_dir())
     for module in modules:
@@ -132,7 +133,7 @@ def library(root, target):
 
 
 def relink(token, source, folder, root, target, names, links):
-    """Leads a link to a page, copies a picture, and turns a link to another file into text."""
+    """Points a link to a page, copies a picture, and turns a link to another file into text."""
     attribute = {"link_open": "href", "image": "src"}.get(token.type)
     if attribute is None:
         return
@@ -153,7 +154,7 @@ def relink(token, source, folder, root, target, names, links):
         token.attrSet("href", names[other] + ("#" + anchor if anchor else ""))
         links.append((source, other, anchor, link))
     else:
-        # A file of the repository that is no page.
+        # A file of the repository that is not a page.
         token.attrs = {"title": other}
 
 
@@ -165,7 +166,7 @@ def page(source, title, body, names, modules):
             current = ' aria-current="page"' if other == source else ""
             menu += f'<a href="{names[other]}"{current}>{html.escape(name)}</a>'
     if modules:
-        # DocC's pages ask for their data under the root of their host.
+        # DocC's pages request their data under the root of their host.
         menu += "<h2>Symbols, where a server serves this folder</h2>"
         menu += "".join(f'<a href="/{m}/documentation/{m.lower()}/">{m}</a>' for m in modules)
     return (

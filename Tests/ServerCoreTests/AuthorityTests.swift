@@ -163,7 +163,7 @@ import WireProtocol
     scene.holdsTasks = true
     #expect(try ask(request, as: 2, on: host, &scene) == nil)
     for frame in world.author.offer() { scene.send(frame, on: behind) }
-    #expect(scene.waitingTasks.count == 2, "the commit, and the state behind it")
+    #expect(scene.waitingTasks.count == 2, "the commit, and the state after it")
     scene.storage.withState { $0.writeFault = StorageFault(code: .busy, message: "locked") }
     scene.finishOneTask()
     scene.storage.withState { $0.writeFault = nil }
@@ -224,7 +224,7 @@ import WireProtocol
       case .held(host.id, _, .some(let atWork))? =
         try ask(.takeOver(attempt), as: 1, on: second, &scene)
     else {
-      Issue.record("a host that is there is taken over")
+      Issue.record("a connected host was taken over")
       return
     }
     #expect(atWork == AttemptAtWork(attempt: attempt, awaySince: nil))
@@ -288,7 +288,7 @@ import WireProtocol
         if case .response(let response) = frame, response.id == 2 { response } else { nil }
       }).first
     else {
-      Issue.record("not let out: \(frames)")
+      Issue.record("not dispatched: \(frames)")
       return
     }
     #expect(

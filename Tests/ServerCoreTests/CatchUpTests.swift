@@ -182,7 +182,7 @@ import WireProtocol
       let id = scene.connect(reader)
       let frames = scene.take(id)
       guard frames.refusals.isEmpty, frames.changes.count == 1 else {
-        Issue.record("it was held up: \(frames)")
+        Issue.record("it was delayed: \(frames)")
         return
       }
       scene.drop(id)
@@ -204,7 +204,7 @@ import WireProtocol
     scene.finishTasks()
     scene.holdsTasks = false
     let again = scene.connect(reader)
-    #expect(scene.take(again).changes.count == 1, "what was not needed was given back")
+    #expect(scene.take(again).changes.count == 1, "the unused part was returned")
   }
 
   /// A device cannot spend its share again each time that its workspace leaves memory.
@@ -238,7 +238,7 @@ import WireProtocol
     connections[id]?.outgoing.release([[1, 2, 3]])
     var actions = ActionList()
     connections.close(id, .normal, "it goes", &actions)
-    #expect(connections[id]?.outgoing.missedBytes == 0, "it may take its time to end")
+    #expect(connections[id]?.outgoing.missedBytes == 0, "it may end slowly")
     #expect(connections[id]?.outgoing.isEmpty == true)
   }
 

@@ -164,7 +164,7 @@ import WireProtocol
     fixture.scene.storage.revoke(lost.id, in: ServerScene.workspace)
     let code = try fixture.code()
     #expect(fixture.pair(code, as: lost.id).refusals.map(\.code) == [.revoked])
-    #expect(fixture.pair(code).grants.count == 1, "the code is good for others")
+    #expect(fixture.pair(code).grants.count == 1, "other devices can still use the code")
   }
 
   @Test func aKnownDeviceIsNotLetInByAnother() throws {
@@ -173,7 +173,7 @@ import WireProtocol
     let connection = try fixture.scene.join(&second)
     let code = try fixture.code(CodeWish(role: .viewer))
     #expect(fixture.pair(code, as: second.id).refusals.map(\.code) == [.wrongCode])
-    #expect(try fixture.ask(on: connection) != nil, "it is still in")
+    #expect(try fixture.ask(on: connection) != nil, "it still has access")
   }
 
   @Test func aDeviceGetsOnlySoManyCodesInTenMinutes() throws {

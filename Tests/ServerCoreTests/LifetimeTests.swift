@@ -26,7 +26,7 @@ import WireProtocol
     scene.send(device.changes(), on: id)
     scene.pass(10_000)
     scene.pass(10_000)
-    #expect(scene.releases == 1, "the driver learns of it once")
+    #expect(scene.releases == 1, "the driver is notified once")
     try device.write("two")
     scene.holdsTasks = true
     scene.send(device.changes(), on: id)
@@ -100,7 +100,7 @@ import WireProtocol
     scene.now.wallMilliseconds += step
     scene.pass(100)
     for id in ids { #expect(scene.closed[id] == .serviceRestart) }
-    #expect(scene.closed[greeting] == nil, "it was told no time yet")
+    #expect(scene.closed[greeting] == nil, "the server has not sent it a time limit yet")
     let again = scene.connect(one)
     let welcomes = scene.take(again).welcomes
     #expect(welcomes.map(\.serverMilliseconds) == [scene.now.wallMilliseconds])

@@ -40,7 +40,7 @@ import WireProtocol
     #expect(due.map(\.task) == [try Self.at("d")])
     #expect(statuses.timePassed(uptime: 60_000).isEmpty)
     #expect(statuses.changed(try Self.at("e"), uptime: 16_000) == nil)
-    #expect(statuses.changed(try Self.at("d"), uptime: 17_000) == nil, "back to what was told")
+    #expect(statuses.changed(try Self.at("d"), uptime: 17_000) == nil, "back to what was sent")
     #expect(statuses.timePassed(uptime: 60_000).isEmpty)
   }
 
@@ -57,7 +57,7 @@ import WireProtocol
   @Test func onlyThoseWhoWantItAndCanShowItAreTold() throws {
     var pair = try NotifiedPair()
     try pair.report(.processing(operation: "a"))
-    #expect(pair.scene.liveOrders.isEmpty, "nobody has a target")
+    #expect(pair.scene.liveOrders.isEmpty, "no device has a target")
     try pair.addTarget()
     try pair.report(.processing(operation: "b"))
     #expect(pair.scene.liveOrders.map(\.event) == [.started])
@@ -71,7 +71,7 @@ import WireProtocol
       .setPreferences(NotificationPreferences(showsDetails: true, showsLiveStatus: false)))
     try pair.report(.completed(.success(summary: nil)))
     #expect(pair.scene.liveOrders.map(\.event) == [.started, .updated, .ended])
-    #expect(pair.scene.liveOrders.last?.receivers == [pair.phone.id: true], "who shows it ends it")
+    #expect(pair.scene.liveOrders.last?.receivers == [pair.phone.id: true], "its device ends it")
     try pair.report(.processing(operation: "d"))
     #expect(pair.scene.liveOrders.count == 3)
   }

@@ -151,7 +151,7 @@ import WireProtocol
     try scene.meet()
     #expect(scene.told[0].count == 2 && scene.told[1].count == 2)
     #expect(Set(scene.told[1].map(\.name)).count == 2 && scene.told[1].map(\.name) != first)
-    #expect(scene.standing.count == 2, "the first ones are over")
+    #expect(scene.standing.count == 2, "the first ones have ended")
   }
 
   /// A third text is not another merge; a choice that leaves it makes a notification that replaces

@@ -188,7 +188,7 @@ import WireProtocol
     stale.outgoing = late
     pair.scene.send(stale.changes(), on: connection)
     #expect(pair.told().isEmpty)
-    #expect(pair.entries.contains { $0.device == pair.phone.id }, "the request stands")
+    #expect(pair.entries.contains { $0.device == pair.phone.id }, "the request is still open")
   }
 
   /// Two hosts that wrote at the same time have one fence; the greater writer wins, and its request
@@ -345,7 +345,7 @@ import WireProtocol
     pair.scene.storage.withState { $0.writeFault = nil }
     pair.scene.pass(1_000)
     pair.scene.pass(1_000)
-    #expect(pair.told().map(\.position) == [1], "it is told again; its name is known")
+    #expect(pair.told().map(\.position) == [1], "it is sent again; its name is known")
     pair.acknowledge(1)
     #expect(pair.entries.isEmpty)
   }
@@ -437,6 +437,6 @@ import WireProtocol
     let missed = try pair.phoneReturns()
     #expect(missed.count == 1_000)
     #expect(missed.first?.category == .approvalRequest, "an open request stays")
-    #expect(missed.dropFirst().first?.body == "2", "the oldest others went")
+    #expect(missed.dropFirst().first?.body == "2", "the oldest others were removed")
   }
 }

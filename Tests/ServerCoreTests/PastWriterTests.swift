@@ -34,7 +34,7 @@ import WireProtocol
     let id = scene.connect(device)
     let welcome = try #require(scene.rawSent[id]?.first)
     guard case .welcome(let answer) = try FrameCodec.decode(welcome) else {
-      Issue.record("the server answered otherwise")
+      Issue.record("the server gave another answer")
       return 0
     }
     #expect(answer.head == prefix)

@@ -57,7 +57,7 @@ import WireProtocol
     pair.scene.pass(60_000)
     try pair.report(NotifiedPair.working)
     try pair.report(.completed(.success(summary: "done")))
-    #expect(told(pair) == [.alert, .retract, .alert], "nor has anybody for the delay")
+    #expect(told(pair) == [.alert, .retract, .alert], "nor did anyone look during the delay")
   }
 
   @Test func whoLookedIsRememberedAfterEverybodyLeft() throws {
@@ -136,7 +136,7 @@ import WireProtocol
     try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
     pair.scene.pass(60_000)
     #expect(told(pair) == [.alert])
-    #expect(pair.entries.map(\.device) == [pair.phone.id], "what asks nothing is done with")
+    #expect(pair.entries.map(\.device) == [pair.phone.id], "the others have ended")
   }
 
   @Test func whoLooksSomewhereIsNotTold() throws {
@@ -148,7 +148,7 @@ import WireProtocol
     #expect(told(pair).isEmpty)
     try look(&pair, false)
     pair.scene.pass(59_998)
-    #expect(told(pair).isEmpty, "the delay begins when nobody looks any more")
+    #expect(told(pair).isEmpty, "the delay begins when the user stops looking")
     pair.scene.pass(2)
     #expect(told(pair) == [.alert], "the request is still open")
   }
@@ -201,7 +201,7 @@ import WireProtocol
     pair.scene.restart(ServerConfiguration())
     pair.scene.pass(1)
     pair.scene.pass(60_000)
-    #expect(told(pair) == [.alert], "though nobody connects")
+    #expect(told(pair) == [.alert], "although no device connects")
   }
 
   @Test func everyDeviceListsTestsAndRemovesIt() throws {
@@ -217,7 +217,7 @@ import WireProtocol
     try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     #expect(try pair.ask(.removeTarget(Self.target)) == .done)
-    #expect(!pair.entries.contains { $0.device == .person }, "nobody is left to be told")
+    #expect(!pair.entries.contains { $0.device == .person }, "no one is left to notify")
     pair.scene.pass(600_000)
     #expect(pair.orders.isEmpty)
     #expect(try pair.ask(.targets) == .targets([]))
@@ -276,7 +276,7 @@ import WireProtocol
     pair.scene.pass(20_000)
     #expect(pair.scene.liveOrders.isEmpty)
     try look(&pair, false)
-    #expect(pair.scene.liveOrders.map(\.event) == [.started], "with what it is by now")
+    #expect(pair.scene.liveOrders.map(\.event) == [.started], "with the present state")
     #expect(pair.scene.liveOrders.last?.task.status == .processing(operation: "b"))
     try look(&pair, true)
     try pair.report(.processing(operation: "c"))

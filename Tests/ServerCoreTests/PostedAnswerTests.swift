@@ -46,7 +46,7 @@ import WireProtocol
     var (scene, host) = try scene()
     scene.holdsTasks = true
     let first = scene.post(answer(.allowed), by: phone)
-    #expect(scene.settled.isEmpty, "nothing is told before it is durable")
+    #expect(scene.settled.isEmpty, "nothing is announced before it is durable")
     scene.finishTasks()
     scene.holdsTasks = false
     #expect(scene.settled[first] == [.taken(isRepeated: false)])
@@ -58,7 +58,7 @@ import WireProtocol
     let other = scene.post(answer(.denied), by: phone)
     #expect(scene.settled[again] == [.taken(isRepeated: true)])
     #expect(scene.settled[other] == [.answeredAlready(.allowed, by: "device 2")])
-    #expect(notices(scene.take(host)).isEmpty, "what changes nothing is told to nobody")
+    #expect(notices(scene.take(host)).isEmpty, "an answer that changes nothing is not announced")
   }
 
   @Test func whatIsOverIsNotAwaited() throws {

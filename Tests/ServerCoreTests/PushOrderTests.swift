@@ -28,7 +28,7 @@ import WireProtocol
     #expect(pair.scene.pushWakes == 1)
     #expect(try pair.phoneReturns().count == 1)
     pair.acknowledge(1)
-    #expect(pair.entries.map(\.isAcknowledged) == [true], "kept, to be taken back")
+    #expect(pair.entries.map(\.isAcknowledged) == [true], "kept, so that it can be withdrawn")
     pair.phoneLeaves()
     #expect(try pair.phoneReturns().isEmpty)
     pair.scene.restart(ServerConfiguration())
@@ -92,7 +92,7 @@ import WireProtocol
     _ = pair.told()
     pair.acknowledge(2)
     pair.scene.pass(60_000)
-    #expect(pair.orders.count == 2, "the request was taken back, the rest was answered")
+    #expect(pair.orders.count == 2, "the request was withdrawn, the rest was answered")
     #expect(pair.orders.last?.kind == .retract)
   }
 
@@ -138,9 +138,9 @@ import WireProtocol
     pair.scene.restart(ServerConfiguration())
     pair.scene.pass(1)
     pair.scene.pass(9_000)
-    #expect(pair.orders.isEmpty, "devices have time to come back")
+    #expect(pair.orders.isEmpty, "devices have time to reconnect")
     pair.scene.pass(2_000)
-    #expect(pair.orders.count == 1, "though nobody connects")
+    #expect(pair.orders.count == 1, "although no device connects")
   }
 
   @Test func detailsAreShownToThoseWhoWantThem() throws {
@@ -180,12 +180,12 @@ import WireProtocol
     guard case .targets(let known)? = try pair.ask(.targets) else { return }
     #expect(known.map(\.isValid) == [false, true])
     #expect(known.map(\.reason) == ["BadDeviceToken", ""])
-    #expect(known.map(\.deliveredAt) == [77, nil], "what went well last stays known")
+    #expect(known.map(\.deliveredAt) == [77, nil], "the last success stays known")
     pair.scene.now.wallMilliseconds += 1
     try pair.addTarget(1)
     report(false, "Unregistered")
     guard case .targets(let fresh)? = try pair.ask(.targets) else { return }
-    #expect(fresh.map(\.isValid) == [true, true], "a registration of before is not meant")
+    #expect(fresh.map(\.isValid) == [true, true], "an earlier registration is not affected")
     #expect(try pair.ask(.removeTarget(PushTargetID(high: 8, low: 1))) == .done)
     pair.scene.restart(ServerConfiguration())
     _ = try pair.phoneReturns()
@@ -199,14 +199,14 @@ import WireProtocol
     let ninth = InboxRequest.setTarget(
       PushTargetID(high: 8, low: 9), kind: "ntfy", address: "https://n.example/t")
     guard case .unusable(let reason)? = try pair.ask(ninth) else {
-      Issue.record("a ninth target was taken")
+      Issue.record("a ninth target was accepted")
       return
     }
     #expect(reason.contains("8"))
     let other = InboxRequest.setTarget(
       PushTargetID(high: 8, low: 1), kind: "pigeon", address: "loft")
     guard case .unusable? = try pair.ask(other) else {
-      Issue.record("an unknown kind was taken")
+      Issue.record("an unknown kind was accepted")
       return
     }
     try pair.addTarget(8)
@@ -250,7 +250,7 @@ import WireProtocol
     #expect(try told() == [.done])
     #expect(try deliveredAt() == [pair.scene.now.wallMilliseconds])
     guard case .unusable? = try pair.ask(.testTarget(PushTargetID(high: 8, low: 2))) else {
-      Issue.record("a target that is none was tested")
+      Issue.record("an unknown target was tested")
       return
     }
     // A test whose connection has ended reports to no device.

@@ -5,7 +5,7 @@ import SyncTestSupport
 import Testing
 import WireProtocol
 
-/// The core with a store in memory, a clock that stands still, and connections that record what was
+/// The core with a store in memory, a stopped clock, and connections that record what was
 /// sent to them.
 struct ServerScene {
   static let workspace = WorkspaceID(high: 1, low: 1)

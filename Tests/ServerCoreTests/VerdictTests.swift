@@ -66,7 +66,7 @@ import WireProtocol
     scene.holdsTasks = true
     scene.send(.request(answer(.allowed).request(id: 1)), on: others[0])
     scene.send(.request(answer(.denied).request(id: 1)), on: others[1])
-    #expect(scene.take(others[0]).isEmpty, "nothing is told before it is durable")
+    #expect(scene.take(others[0]).isEmpty, "nothing is announced before it is durable")
     #expect(scene.take(host).isEmpty)
     scene.finishTasks()
     scene.holdsTasks = false
@@ -80,7 +80,7 @@ import WireProtocol
         == [.answeredAlready(.allowed, by: notice.given.device)])
     #expect(notices(among: scene.take(host)) == [notice])
     #expect(notices(among: second) == [notice])
-    #expect(notices(among: first).isEmpty, "who answered knows it by the response")
+    #expect(notices(among: first).isEmpty, "the device that answered learns it from the response")
   }
 
   @Test func whatCannotBeStoredIsNotTakenAndNotTold() throws {

@@ -111,7 +111,7 @@ import WireProtocol
     try tell(.started, "b", at: 70)
     try forget("b", at: 60)
     let left = try #require(try database.header(of: workspace)?.inboxes)
-    #expect(try left.statuses == [SessionID("b"): 70], "it began anew")
+    #expect(try left.statuses == [SessionID("b"): 70], "it started again")
     #expect(left.endedStatuses.isEmpty)
     try tell(.ended, "b", at: 80)
     try forget("b", at: 80)
@@ -227,7 +227,7 @@ import WireProtocol
     #expect(due.map(\.order.workspace) == [workspace])
     try database.settle(due.map { SettledDelivery(key: $0.key, result: .done) }, at: 1)
     #expect(try rows() == 0)
-    #expect(try database.header(of: workspace)?.inboxes.lastPosition == 1, "numbers go on")
+    #expect(try database.header(of: workspace)?.inboxes.lastPosition == 1, "numbering continues")
   }
 
   /// Its waiting notifications are removed, and so are those that a server writes before it
@@ -300,7 +300,7 @@ import WireProtocol
     activity.kind = "apns"
     activity.address = "apns://org.example.app/00?environment=production&purpose=live-activity"
     try database.commit(batch(workspace) { $0.targets = [.set(activity)] })
-    #expect(try database.workspacesWithUnpushed().isEmpty, "an activity's token takes no notices")
+    #expect(try database.workspacesWithUnpushed().isEmpty, "an activity's token gets no notices")
     try database.commit(batch(workspace) { $0.targets = [.set(target)] })
     #expect(try database.workspacesWithUnpushed() == [workspace])
     try database.commit(

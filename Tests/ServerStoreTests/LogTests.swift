@@ -142,7 +142,7 @@ import WireProtocol
     }
     #expect(try database.chain(of: workspace, at: 103) == nil)
     let kept = try database.entries(of: workspace, after: 0, limit: 9_999, bytesMax: .max)
-    #expect(kept == Array(entries[103...]), "4,096, and the one that says where they begin")
+    #expect(kept == Array(entries[103...]), "4,096, and the one that marks where they begin")
     // A few large entries count as many, and entries after the older snapshot stay.
     let head = try #require(entries.last).prefix
     let bytes = [UInt8](repeating: 7, count: 9 << 20)

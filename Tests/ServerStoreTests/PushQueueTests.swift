@@ -118,7 +118,7 @@ import WireProtocol
     #expect(due.map(\.order.order.notification.position) == [1])
   }
 
-  /// A clock that was far ahead once delays nothing for so long.
+  /// A clock that was once far ahead does not delay pushes until that time.
   @Test func aTimeThatNoWaitReachesIsDue() throws {
     let database = try StoreFolder().open()
     let id = try workspace(in: database, targets: [Self.target(1)])
@@ -322,10 +322,10 @@ import WireProtocol
     #expect(try database.dueDeliveries(at: end, limit: 9).due.isEmpty)
     #expect(try valid(at: end).isEmpty)
     #expect(try database.pushTargets(at: end - 1).count == 2)
-    #expect(try database.pushTargets(at: end).isEmpty, "nobody is told by them any more")
+    #expect(try database.pushTargets(at: end).isEmpty, "they receive nothing any more")
     try order(.alert, 3, in: id, database, at: end)
     #expect(
-      try database.pushSummary(at: Self.now).waiting == 0, "what waited is gone with the next")
+      try database.pushSummary(at: Self.now).waiting == 0, "the waiting ones go with the next")
     #expect(try orders(in: database) == 0)
   }
 

@@ -155,7 +155,7 @@ import WireProtocol
     batch.appends = [(workspace, entry)]
     do {
       try database.commit(batch)
-      Issue.record("a full disk took a batch")
+      Issue.record("a full disk accepted a batch")
     } catch {
       #expect(error.code == .full)
     }
@@ -261,7 +261,7 @@ import WireProtocol
       try database.lapsedAccess(among: [token])
         == LapsedAccess(
           devices: [workspace: [away]], quotas: [workspace: WorkspaceQuota()]))
-    #expect(try database.lapsedAccess(among: [token]) == LapsedAccess(), "it was told once")
+    #expect(try database.lapsedAccess(among: [token]) == LapsedAccess(), "it was reported once")
   }
 
   @Test func tokenThatPairingReplacedIsNoticed() throws {

@@ -341,7 +341,7 @@ import Testing
       #expect(!FileManager.default.fileExists(atPath: fixture.directory + "/cospool.sqlite"))
       do {
         try await fixture.restart()
-        Issue.record("a server began anew")
+        Issue.record("a server started with no data")
       } catch {
         #expect("\(error)".contains("backup restore"))
       }

@@ -118,7 +118,7 @@ import WireProtocol
       let (_, second) = try await bed.ask(7)
       #expect(try await TestPost.send(second, to: bed.url).text == "Denied.\n")
       let denied = try #require(try await bed.told())
-      #expect(denied.request == RequestID(high: 5, low: 7), "what changes nothing is not told")
+      #expect(denied.request == RequestID(high: 5, low: 7), "an answer without effect")
       #expect(denied.given.verdict == .denied)
     }
   }

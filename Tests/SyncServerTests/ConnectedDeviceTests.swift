@@ -87,7 +87,7 @@ import WireProtocol
       // Somebody removed the file with the server's address.
       try FileManager.default.removeItem(atPath: fixture.directory + "/listening")
       guard case .unreachable(let unknown) = await fixture.administration.health() else {
-        Issue.record("a server whose address is not known was asked")
+        Issue.record("a server without a known address was asked")
         return
       }
       #expect(unknown.contains("one is running") && unknown.contains("restart it"), "\(unknown)")
@@ -96,7 +96,7 @@ import WireProtocol
       #expect(state.text().contains("one is running") && state.text().contains("restart it"))
       await fixture.server.stop()
       guard case .unreachable(let reason) = await fixture.administration.health() else {
-        Issue.record("a server that is gone is called well")
+        Issue.record("a server that is gone was reported healthy")
         return
       }
       #expect(reason.contains("no server is running"))

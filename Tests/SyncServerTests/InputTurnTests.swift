@@ -4,7 +4,7 @@ import Testing
 
 @testable import SyncServer
 
-/// The order in which input is processed, whoever sends how much.
+/// The order in which input is processed, however much each device sends.
 @Suite struct InputTurnTests {
   /// A connection whose input is a number of pieces.
   private final class Sender: TurnTaker {

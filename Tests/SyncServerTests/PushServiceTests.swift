@@ -129,7 +129,7 @@ import WireProtocol
       if try condition() { return }
       try await Task.sleep(for: .milliseconds(10))
     }
-    Issue.record("it did not come about within a minute")
+    Issue.record("it did not happen within a minute")
   }
 
   /// S4-32, S4-17, N-10: an approval that is requested while no user looks is pushed, and
@@ -414,7 +414,7 @@ import WireProtocol
       #expect(bed.apns.requests.count == 1)
       bed.apns.answer(next: .apns(400, "DeviceTokenNotForTopic"))
       guard case .unusable(let reason) = try await test(0) else {
-        Issue.record("what the provider refused was told as delivered")
+        Issue.record("a refused push was reported as delivered")
         return
       }
       #expect(reason.contains("DeviceTokenNotForTopic"))

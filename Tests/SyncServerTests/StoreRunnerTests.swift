@@ -105,7 +105,7 @@ import WireProtocol
       waited = try await loop.submit { runner.value.waitMilliseconds }.get()
     }
     gate.signal()
-    #expect(try await first.futureResult.get() < 1_000, "the second has only begun")
+    #expect(try await first.futureResult.get() < 1_000, "the second has only started")
     try await second.futureResult.get()
     #expect(try await loop.submit { runner.value.waitMilliseconds }.get() == 0)
     await threads.shutDown()

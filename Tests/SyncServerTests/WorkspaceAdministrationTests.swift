@@ -294,7 +294,7 @@ import WireProtocol
       #expect(try await put("file", token: device.token, fixture).contains(" 507 "))
       var reader = WireDevice(number: 1, workspaceID: device.workspaceID, token: device.token)
       _ = try await fixture.join(&reader)
-      #expect(reader.prefix.position == 1, "what is there can be read")
+      #expect(reader.prefix.position == 1, "the existing data can be read")
     }
   }
 

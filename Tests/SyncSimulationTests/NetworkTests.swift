@@ -24,7 +24,7 @@ import Testing
     _ = lane.put(.end("the second break"), at: 7)
     #expect(lane.isEnded && lane.carriesNews)
     guard case .end("the second break") = lane.take() else {
-      Issue.record("nobody is told")
+      Issue.record("no one is notified")
       return
     }
     #expect(lane.put(.ping, at: 8) == nil)

@@ -115,7 +115,7 @@ import WireProtocol
         faults.append("\(number): \(name) was taken back \(count) times")
       }
       if number == 0 {
-        if !device.shown.isEmpty { faults.append("the host was told of its own") }
+        if !device.shown.isEmpty { faults.append("the host was notified of its own request") }
         continue
       }
       let standing = Set(device.core.notifications.map(\.name))

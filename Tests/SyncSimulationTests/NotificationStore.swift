@@ -13,7 +13,7 @@ final class NotificationStore: ReplicaStore {
     if let fault { throw fault }
     entries += transaction.appended
     guard case .none = transaction.base else {
-      preconditionFailure("nobody gets a snapshot in this world")
+      preconditionFailure("no device gets a snapshot in this world")
     }
     loaded.notifications.apply(transaction.notifications)
     loaded.record = transaction.record

@@ -7,8 +7,8 @@ import WireProtocol
 
 @testable import SyncSimulation
 
-/// What counts for `AloneChecker` as two agents at once, and for `TurnChecker` as a turn that
-/// nobody ended.
+/// What `AloneChecker` counts as two agents at once, and `TurnChecker` as a turn stopped without a
+/// reason.
 @Suite struct TurnCheckerTests {
   private let simulation = Simulation.twoDevices()
   private static let session = SessionID.named("s")

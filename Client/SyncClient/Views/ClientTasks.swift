@@ -61,7 +61,7 @@ extension TaskAnswer {
 
 /// The result of an answer.
 public enum AnswerEvent: Hashable, Sendable {
-  /// It is the one that counts.
+  /// This answer counts.
   case taken
   /// Another device, or this one with another answer, was first.
   case answeredAlready(Verdict, by: DeviceID)

@@ -7,7 +7,7 @@ import ServerStore
 
 /// The commands `backup create`, `list`, `verify` and `restore`.
 ///
-/// Making a backup needs no lock of the data directory: it works beside a serving process.
+/// Making a backup needs no lock of the data directory, so it works while the server is running.
 package struct ServerBackup: Sendable {
   /// The data directory.
   let directory: String

@@ -76,7 +76,7 @@ struct ScenarioCheck {
 
   private func running(_ label: Label) throws(ScenarioError) {
     if try known(label) == .crashed {
-      throw ScenarioError("\"\(label)\" is crashed; restart it first", at: label.position)
+      throw ScenarioError("\"\(label)\" has crashed; restart it first", at: label.position)
     }
   }
 
@@ -201,7 +201,7 @@ struct ScenarioCheck {
   private mutating func restart(_ label: Label) throws(ScenarioError) {
     let condition = try known(label)
     guard condition == .crashed || condition == .unknown else {
-      throw ScenarioError("\"\(label)\" runs; only a crashed device restarts", at: label.position)
+      throw ScenarioError("\"\(label)\" has not crashed, so it cannot restart", at: label.position)
     }
     set(label, wasOnline[label.name] == false ? .offline : .online)
   }

@@ -122,7 +122,7 @@ struct VerbTable<Verb: Sendable>: Sendable {
   ) throws(ScenarioError) -> Verb {
     guard let reading = readings.first(where: { $0.name == name }) else {
       let known = readings.map(\.name).joined(separator: ", ")
-      throw ScenarioError("\"\(name)\" is no \(what); there are \(known)", at: position)
+      throw ScenarioError("\"\(name)\" is not a \(what); there are \(known)", at: position)
     }
     var fields = try FieldReader(step, as: "\"\(name)\"")
     for key in common { _ = fields.optional(key) }
@@ -159,7 +159,7 @@ extension PositionedJSON {
     let labels = try labels(as: key)
     var seen: Set<String> = []
     for label in labels where !seen.insert(label.name).inserted {
-      throw ScenarioError("\"\(label)\" stands twice in \"\(key)\"", at: label.position)
+      throw ScenarioError("\"\(label)\" occurs twice in \"\(key)\"", at: label.position)
     }
     return labels
   }
@@ -192,7 +192,7 @@ extension FieldReader {
       guard !has(one) else { throw error("takes \"\(one)\" or \"\(more)\", not both") }
       let labels = try several.labels(as: more)
       guard !labels.isEmpty else {
-        throw ScenarioError("\"\(more)\" names nothing", at: several.position)
+        throw ScenarioError("\"\(more)\" is empty", at: several.position)
       }
       return labels
     }

@@ -113,7 +113,7 @@ struct ScenarioRunner {
     case .notStored(let reason):
       refuse("notStored", reason, device, step)
     case .skipped(let reason):
-      if isStrict { fail(step, "the step cannot be done", reason) }
+      if isStrict { fail(step, "the step cannot be performed", reason) }
     }
   }
 
@@ -153,9 +153,9 @@ struct ScenarioRunner {
       for event in events(of: verb) {
         switch simulation.apply(event) {
         case .skipped(let reason) where isStrict:
-          fail(step, "the step cannot be done", reason)
+          fail(step, "the step cannot be performed", reason)
         case .notStored(let reason) where isStrict:
-          fail(step, "the step cannot be done", reason)
+          fail(step, "the step cannot be performed", reason)
         default: break
         }
       }

@@ -113,7 +113,7 @@ enum WorldVerbParser {
     let json = try fields.required("devices")
     let labels = try json.distinctLabels(as: "devices")
     guard !labels.isEmpty else {
-      throw ScenarioError("\"devices\" names nothing", at: json.position)
+      throw ScenarioError("\"devices\" is empty", at: json.position)
     }
     return labels
   }

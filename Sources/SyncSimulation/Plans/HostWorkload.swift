@@ -36,7 +36,7 @@ struct HostWorkload {
       let mode: StartMode? = generator.pick([nil, nil, .free, .gated, .off]) ?? nil
       return .chooseAgent(session, mode)
     case ..<75:
-      // Whoever began to work also finishes.
+      // A session that became busy also becomes idle again.
       let busy = generator.pick(host.busy.sorted())
       return busy.map { .busy($0, false) } ?? .busy(session, true)
     case ..<90:

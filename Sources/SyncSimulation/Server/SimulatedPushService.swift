@@ -2,7 +2,7 @@ import QueueModel
 import QueueOracle
 import ServerCore
 
-/// The push service beside the server: it carries out the stored orders, with a provider that does
+/// The push service next to the server: it carries out the stored orders, with a provider that does
 /// not accept every push.
 final class SimulatedPushService: SimulationPart {
   /// How many pushes of a hundred the provider does not accept.
