@@ -150,7 +150,7 @@ extension APIHandlers {
   }
 
   /// What names a session on a command line, quoted for a shell.
-  private func quoted(_ session: SessionView) -> String {
+  func quoted(_ session: SessionView) -> String {
     Shell.quotedOperand(
       session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
   }

@@ -60,6 +60,7 @@ struct APIHandlers: RouteHandlers {
     SyncHandlers(client: client).addRoutes(to: api)
     PairingHandlers(client: client, keys: web.keys).addRoutes(to: api)
     addOverviewRoutes(to: api)
+    addInboxRoute(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
     ThreadHandlers(client: client).addRoutes(to: api)

@@ -84,6 +84,11 @@ extension Route {
         + "messages, and devices that are not connected.",
       answer: .json(OverviewAnswer.self)),
     Route(
+      method: "GET", path: "/v1/inbox", id: "readInbox",
+      summary: "Lists what needs you: requests, failed, unknown and merged messages, the oldest "
+        + "first; then the visible threads in their order.",
+      answer: .json(InboxAnswer.self)),
+    Route(
       method: "GET", path: "/v1/queues", id: "listQueues",
       summary: "Lists the messages of all sessions, or of one: waiting, done or cancelled.",
       parameters: [
