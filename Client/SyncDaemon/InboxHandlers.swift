@@ -10,11 +10,11 @@ extension APIHandlers {
     api.get("inbox") { _, _ in CanonicalJSON.response(try await inbox()) }
   }
 
-  private func inbox() async throws -> InboxAnswer {
+  private func inbox() async throws -> InboxListAnswer {
     let sessions = client.workspace().sessions()
     let unconsented = Set(await client.execution.unconsented())
     let answerable = Set(await client.tasks.awaitedRequests().map(\.request.id))
-    var first: [(since: Int64, line: InboxAnswer.Line)] = []
+    var first: [(since: Int64, line: InboxListAnswer.Line)] = []
     for session in sessions {
       let asked = unconsented.contains(session.id) ? [] : asks(in: session, answerable)
       let queue = session.waiting > 0 ? try client.workspace().messageQueue(session.id) : nil
@@ -34,7 +34,7 @@ extension APIHandlers {
     }
     first.sort { ($0.since, $0.line.sessionName) < ($1.since, $1.line.sessionName) }
     let shown = Set(first.map(\.line.session))
-    return InboxAnswer(
+    return InboxListAnswer(
       lines: first.map(\.line) + (try await threadLines(without: shown)),
       threadQueue: client.settings.queueEnabled)
   }
@@ -57,29 +57,29 @@ extension APIHandlers {
     return task.lastUpdateTime
   }
 
-  private func consentLine(_ session: SessionView, _ since: Int64) -> InboxAnswer.Line {
-    InboxAnswer.Line(
+  private func consentLine(_ session: SessionView, _ since: Int64) -> InboxListAnswer.Line {
+    InboxListAnswer.Line(
       .asks, session, since: since, note: "it needs your consent to run on this device",
       command: "cospool session host \(quoted(session)) this")
   }
 
   private func askLine(
     _ session: SessionView, _ asked: [TaskRequest], _ since: Int64
-  ) -> InboxAnswer.Line {
+  ) -> InboxListAnswer.Line {
     let open = asked.filter { !client.tasks.isAskedAtHost($0) }
     guard let request = open.first else {
       let place = session.host.map { " on \(name(of: $0))" } ?? ""
-      return InboxAnswer.Line(
+      return InboxListAnswer.Line(
         .asks, session, since: since, note: "at its own prompt\(place): \(asked[0].note)",
         command: nil)
     }
     let quoted = quoted(session)
     guard open.count == 1 else {
-      return InboxAnswer.Line(
+      return InboxListAnswer.Line(
         .asks, session, since: since, note: "\(request.note) (and \(open.count - 1) more)",
         command: "cospool task show \(quoted)")
     }
-    var line = InboxAnswer.Line(
+    var line = InboxListAnswer.Line(
       .asks, session, since: since, note: request.note,
       command: request.isApproval ? "cospool approve \(quoted)" : "cospool answer \(quoted) TEXT")
     line.request = request.id
@@ -88,20 +88,20 @@ extension APIHandlers {
 
   private func stuckLine(
     _ session: SessionView, _ message: MessageView, _ since: Int64
-  ) -> InboxAnswer.Line {
-    let id = Shell.quoted(String(message.id.description.prefix(8)))
+  ) -> InboxListAnswer.Line {
+    let id = String(message.id.description.prefix(8))
     guard message.status.isStopped else {
-      return InboxAnswer.Line(
+      return InboxListAnswer.Line(
         .merged, session, since: since, message: message.id, note: "it was edited in two places",
-        command: "cospool queue show \(id)")
+        command: "cospool queue show \(Shell.quoted(id))")
     }
-    return InboxAnswer.Line(
+    return InboxListAnswer.Line(
       message.status == .failed ? .failed : .unknown, session, since: since, message: message.id,
       note: message.lastError.map(firstLine) ?? "its outcome is unknown",
-      command: "cospool queue retry \(id)")
+      command: "cospool queue retry \(Shell.quoted(id))")
   }
 
-  private func threadLines(without shown: Set<SessionID>) async throws -> [InboxAnswer.Line] {
+  private func threadLines(without shown: Set<SessionID>) async throws -> [InboxListAnswer.Line] {
     guard client.settings.queueEnabled else { return [] }
     let workspace = client.workspace()
     let threads = try await client.threads.queue().ready.filter { !shown.contains($0.session) }
@@ -110,14 +110,14 @@ extension APIHandlers {
     return try zip(sessions, try await described(sessions)).map { session, answer in
       if let task = session.task, case .completed(.success(let summary)) = task.status {
         let words = summary.map(firstLine) ?? ""
-        return InboxAnswer.Line(
+        return InboxListAnswer.Line(
           .done, session, since: task.lastUpdateTime,
           note: words.isEmpty ? "its agent is done" : words,
           command: "cospool thread remove \(quoted(session))")
       }
       let command = command(for: session, answer.standing)
       let note = answer.note.map(firstLine) ?? ""
-      return InboxAnswer.Line(
+      return InboxListAnswer.Line(
         .ready, session, since: queuedAt[session.id] ?? client.time,
         note: note.isEmpty ? try waitingWords(session) : note.removingSuffix(": \(command)"),
         command: command)
@@ -164,7 +164,7 @@ extension String {
   }
 }
 
-extension InboxAnswer.Line {
+extension InboxListAnswer.Line {
   fileprivate init(
     _ reason: Reason, _ session: SessionView, since: Int64, message: MessageID, note: String,
     command: String

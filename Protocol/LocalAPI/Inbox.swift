@@ -2,7 +2,7 @@ import Basics
 package import QueueModel
 
 /// What needs its user: one list, in this order on every surface.
-package struct InboxAnswer: APIValue {
+package struct InboxListAnswer: APIValue {
   /// A session with the first reason that applies.
   package struct Line: APIValue {
     package enum Reason: String, Codable, CaseIterable, Sendable {

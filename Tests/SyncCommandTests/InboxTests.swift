@@ -1,5 +1,6 @@
 import Foundation
 import LocalAPI
+import QueueModel
 import Testing
 
 @testable import SyncCommand
@@ -12,16 +13,16 @@ import Testing
     + #""createdAt":"2026-01-01T00:00:00Z","editions":[{"content":"1.3","savedAt":1},"#
     + #"{"content":"2.0","savedAt":2}]}]}"#
 
-  private func lines(_ fixture: CommandFixture) async throws -> [InboxAnswer.Line] {
+  private func lines(_ fixture: CommandFixture) async throws -> [InboxListAnswer.Line] {
     let output = await fixture.cospool("inbox", "--json").output
-    return try JSONDecoder().decode(InboxAnswer.self, from: Data(output.utf8)).lines
+    return try JSONDecoder().decode(InboxListAnswer.self, from: Data(output.utf8)).lines
   }
 
   private func until(
     _ fixture: CommandFixture, _ sessions: [String]
-  ) async throws -> [InboxAnswer.Line] {
+  ) async throws -> [InboxListAnswer.Line] {
     let deadline = ContinuousClock.now + .seconds(60)
-    var found: [InboxAnswer.Line] = []
+    var found: [InboxListAnswer.Line] = []
     repeat {
       found = try await lines(fixture)
       if found.map(\.session.rawValue) == sessions { return found }

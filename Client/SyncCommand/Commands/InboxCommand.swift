@@ -22,7 +22,7 @@ struct InboxCommand: WatchableCommand {
   func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["inbox"]) }
 
   func text(of answer: Answer, style: TextStyle) throws -> String {
-    InboxText.text(of: try answer.decoded(InboxAnswer.self), style: style)
+    InboxText.text(of: try answer.decoded(InboxListAnswer.self), style: style)
   }
 }
 
@@ -32,12 +32,12 @@ enum InboxText {
     "The thread queue is off, so finished sessions are not listed. To turn it on: "
     + "cospool config set queueEnabled on"
 
-  static func text(of inbox: InboxAnswer, style: TextStyle) -> String {
+  static func text(of inbox: InboxListAnswer, style: TextStyle) -> String {
     let lines = inbox.lines.isEmpty ? "nothing needs you" : table(of: inbox.lines, style: style)
     return inbox.threadQueue ? lines : lines + "\n" + style.coloured(off, .dim)
   }
 
-  private static func table(of lines: [InboxAnswer.Line], style: TextStyle) -> String {
+  private static func table(of lines: [InboxListAnswer.Line], style: TextStyle) -> String {
     var table = TextTable([
       .init(title: "SESSION", isName: true), .init(title: "WHY"),
       .init(title: "AGE", isNumber: true, goes: 2), .init(title: "COMMAND", isName: true),
@@ -52,7 +52,7 @@ enum InboxText {
     return table.text(style: style)
   }
 
-  private static func colour(of reason: InboxAnswer.Line.Reason) -> TextStyle.Colour {
+  private static func colour(of reason: InboxListAnswer.Line.Reason) -> TextStyle.Colour {
     switch reason {
     case .asks, .merged: .yellow
     case .failed, .unknown: .red
