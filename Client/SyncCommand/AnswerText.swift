@@ -248,7 +248,8 @@ enum ThreadText {
           .init("\(thread.position)"), .init(thread.session.rawValue),
           .init(style.age(thread.queuedAt)),
           state(of: thread),
-          .init(thread.name == thread.session.rawValue ? "" : thread.name), .init(thread.project),
+          .init(thread.sessionName == thread.session.rawValue ? "" : thread.sessionName),
+          .init(thread.project),
         ]
       }
       lines.append(table.text(style: style))
@@ -262,7 +263,7 @@ enum ThreadText {
 
   static func visit(_ visit: ThreadVisitAnswer, style: TextStyle) -> String {
     guard let thread = visit.thread else { return "no thread needs you" }
-    let name = thread.name == thread.session.rawValue ? "" : ", \(thread.name)"
+    let name = thread.sessionName == thread.session.rawValue ? "" : ", \(thread.sessionName)"
     var fields = [("thread", thread.session.rawValue + name)]
     if !thread.project.isEmpty { fields.append(("project", thread.project)) }
     let age = style.age(thread.queuedAt)

@@ -20,7 +20,8 @@ struct CommandRunner: Sendable {
     if arguments.first == "help",
       let suggestion = CommandSuggestion.text(for: Array(arguments.dropFirst()))
     {
-      return Outcome(exitCode: ExitStatus.usage, errors: "Error: " + suggestion)
+      return written(
+        Outcome(exitCode: ExitStatus.usage, errors: "Error: " + suggestion), for: arguments)
     }
     let reading: ArgumentReader.Reading
     let parsed: any ParsableCommand
@@ -41,7 +42,7 @@ struct CommandRunner: Sendable {
       // A script takes 0 for permission, and the output for an answer.
       case "ask" where outcome.exitCode == 0:
         return Outcome(exitCode: ExitStatus.usage, errors: outcome.output)
-      default: return outcome
+      default: return written(outcome, for: arguments)
       }
     }
     var runner = self
@@ -125,7 +126,7 @@ struct CommandRunner: Sendable {
     }
     if var answering = command as? any AnsweringCommand {
       var tasks = try await connection.answer(to: APIRequest(.get, ["tasks"]))
-        .decoded(TasksAnswer.self).tasks
+        .decoded(TasksAnswer.self).tasks.map(\.state)
       if answering is ApproveCommand { try await complete(&tasks, connection) }
       try answering.lookUp(in: try await names(connection), tasks, environment)
       return answering
@@ -140,7 +141,7 @@ struct CommandRunner: Sendable {
     for (index, task) in tasks.enumerated() where task.requests.contains(where: \.isCut) {
       tasks[index] = try await connection.answer(
         to: APIRequest(.get, ["sessions", task.sessionId.rawValue, "task"])
-      ).decoded(TaskState.self)
+      ).decoded(TaskStateAnswer.self).state
     }
   }
 
@@ -194,6 +195,26 @@ struct CommandRunner: Sendable {
     return Outcome(
       exitCode: ExitStatus.usage,
       errors: (["Error: " + suggestion] + usage.map(String.init)).joined(separator: "\n"))
+  }
+
+  /// Wrong usage in the language that was asked for; help that was asked for is text.
+  private func written(_ outcome: Outcome, for arguments: [String]) -> Outcome {
+    let words = arguments.prefix { $0 != "--" }
+    guard words.contains("--json") else { return outcome }
+    guard outcome.exitCode != 0 else {
+      if arguments.first == "help" { return outcome }
+      // A group of commands, which shows its help to people.
+      let failure = CommandFailure.usage(
+        "Name one of its commands: cospool \(CommandSuggestion.command(of: arguments) ?? "") --help "
+          + "lists them.")
+      return Outcome(exitCode: failure.exitCode, errors: failure.json)
+    }
+    let lines = outcome.errors.split(separator: "\n", omittingEmptySubsequences: false)
+      .prefix { !$0.hasPrefix("Usage:") && !$0.hasPrefix("  See ") }
+    var message = lines.joined(separator: "\n")
+    if message.hasPrefix("Error: ") { message.removeFirst("Error: ".count) }
+    return Outcome(
+      exitCode: outcome.exitCode, errors: CommandFailure.usage(message.trimmedOfWhitespace()).json)
   }
 
   private func message(for error: any Error) -> String {

@@ -9,6 +9,7 @@ struct Cospool: ParsableCommand {
     discussion: """
       EXAMPLES
         cospool                                        everything at a glance
+        cospool inbox                                  what needs you, and the command for it
         cospool send -s review "Fix the flaky test"    queue a prompt
         git diff | cospool send -s review -            queue what comes on stdin
         cospool queue list -s review                   waiting prompts, in order
@@ -40,8 +41,8 @@ struct Cospool: ParsableCommand {
       CommandGroup(
         name: "Look",
         subcommands: [
-          OverviewCommand.self, StatusCommand.self, NotificationCommands.self, LogCommand.self,
-          WebCommands.self,
+          OverviewCommand.self, InboxCommand.self, StatusCommand.self, NotificationCommands.self,
+          LogCommand.self, WebCommands.self,
         ]),
       CommandGroup(
         name: "Queue",

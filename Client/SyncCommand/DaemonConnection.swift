@@ -147,7 +147,8 @@ struct DaemonConnection: Sendable {
       message: "No daemon is running for \(dataDirectory). "
         + (SystemdUnit.starts(dataDirectory, variables)
           ? SystemdUnit.startAdvice
-          : "Start it with: cospoold --data " + Shell.quoted(dataDirectory)),
+          : "To set this machine up: cospool setup. To start it by hand: cospoold --data "
+            + Shell.quoted(dataDirectory)),
       exitCode: ExitStatus.unreachable)
   }
 }

@@ -59,7 +59,7 @@ enum OverviewText {
     }
   }
 
-  private static func devices(_ sync: SyncStatus, style: TextStyle) -> String {
+  private static func devices(_ sync: SyncAnswer, style: TextStyle) -> String {
     let away = sync.devices.filter { !$0.connected }.map { TextStyle.line($0.name) }
     let here = TextStyle.line(sync.deviceName)
     let connection =

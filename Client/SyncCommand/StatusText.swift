@@ -72,7 +72,7 @@ enum StatusText {
     return fields
   }
 
-  private static func devices(of sync: SyncStatus) -> [FieldText.Field] {
+  private static func devices(of sync: SyncAnswer) -> [FieldText.Field] {
     sync.devices.enumerated().map { index, device in
       let connection = device.connected ? "connected" : "offline"
       // After every change a connected device takes a moment.
@@ -99,14 +99,14 @@ enum StatusText {
     }
   }
 
-  private static func connection(of sync: SyncStatus, style: TextStyle) -> String {
+  private static func connection(of sync: SyncAnswer, style: TextStyle) -> String {
     switch sync.state {
     case .notPaired: return "not paired; to add a server: cospool pair URL CODE"
     case .disabled: return "off; to turn it on: cospool sync on"
     case .connecting: return "connecting"
     case .connected:
       guard let since = sync.connectedSince else { return "connected" }
-      let age = style.age(milliseconds: since)
+      let age = style.age(since)
       return age == "now" ? "connected" : "connected for \(age)"
     case .waiting:
       let seconds = sync.retryAfterMilliseconds.map { " in \(max(0, $0) / 1_000) s" } ?? ""
@@ -121,7 +121,7 @@ enum StatusText {
       fields.append(.init("server", server + (isReadable(server) ? ", not encrypted" : "")))
     }
     if let ends = status.certificateEndsAt {
-      let days = style.days(until: ends)
+      let days = style.days(until: ends.milliseconds)
       let words = days < 0 ? "of the server, has ended" : "of the server, good for \(days) days"
       fields.append(.init("certificate", words, days < Doctor.certificateDaysLow ? .yellow : nil))
     }
@@ -129,7 +129,7 @@ enum StatusText {
   }
 
   private static func uptime(of daemon: DaemonAnswer, style: TextStyle) -> String {
-    let age = style.age(milliseconds: daemon.startedAt)
+    let age = style.age(daemon.startedAt)
     return age == "now" ? "0s" : age
   }
 
@@ -147,11 +147,11 @@ enum StatusText {
     if sync.server == nil {
       parts = ["kept on this device"]
     } else if let oldest = status.oldestUnsentAt {
-      let age = style.age(milliseconds: oldest)
+      let age = style.age(oldest)
       parts.append("the oldest from \(age == "now" ? "now" : age + " ago")")
     }
     if let last = sync.lastSyncedAt {
-      let age = style.age(milliseconds: last)
+      let age = style.age(last)
       parts.append("last in sync \(age == "now" ? "now" : age + " ago")")
     }
     return parts.joined(separator: ", ")

@@ -1,3 +1,5 @@
+import LocalAPI
+
 #if canImport(Darwin)
   import Darwin
 #elseif canImport(Glibc)
@@ -68,6 +70,8 @@ struct TextStyle: Sendable {
   func age(milliseconds: Int64) -> String {
     age(Date(timeIntervalSince1970: Double(milliseconds) / 1_000))
   }
+
+  func age(_ time: Moment) -> String { age(milliseconds: time.milliseconds) }
 
   /// Whole days from now on; negative for what is over.
   func days(until milliseconds: Int64) -> Int {

@@ -42,7 +42,7 @@ private struct DeviceMetrics {
     page.gauge(
       "cospool_device_last_sync_time_seconds",
       "The last time when everything was in sync, since 1970.",
-      sync.lastSyncedAt.map { Double($0) / 1_000 })
+      sync.lastSyncedAt.map { Double($0.milliseconds) / 1_000 })
     page.counter(
       "cospool_device_repairs", "How often a copy of the running daemon was found.", sync.repairs)
     page.gauge("cospool_device_sessions", "Sessions.", status.queues.sessions)
@@ -79,6 +79,6 @@ private struct DeviceMetrics {
 
   private var unsentAge: Double? {
     guard status.sync.outgoing > 0 else { return 0 }
-    return status.oldestUnsentAt.map { max(0, Double(client.time - $0) / 1_000) }
+    return status.oldestUnsentAt.map { max(0, Double(client.time - $0.milliseconds) / 1_000) }
   }
 }

@@ -22,22 +22,21 @@ extension APIHandlers {
       let wanted = workspace.sessions().filter { session == nil || $0.id == session }
       return CanonicalJSON.response(
         QueuesAnswer(
-          queues: try await queues(of: wanted, query.get("state") ?? "waiting", workspace)))
+          queues: try await queues(
+            of: wanted, query.get("state") ?? "waiting", isNamed: session != nil, workspace)))
     }
   }
 
   /// - Throws: `APIProblem` where there is no such state.
   private func queues(
-    of sessions: [SessionView], _ state: String, _ workspace: Workspace
+    of sessions: [SessionView], _ state: String, isNamed: Bool, _ workspace: Workspace
   ) async throws -> [QueueAnswer] {
     let isWanted: (MessageView) -> Bool
     switch state {
     case "waiting":
       var queues: [QueueAnswer] = []
-      for session in sessions where session.waiting > 0 {
-        var queue = QueueAnswer(try workspace.messageQueue(session.id))
-        queue.note = try await obstacle(of: session.id)
-        queues.append(queue)
+      for session in sessions where session.waiting > 0 || isNamed {
+        queues.append(try await shownQueue(session.id))
       }
       return queues
     case "cancelled": isWanted = { $0.status == .cancelled }
@@ -52,7 +51,7 @@ extension APIHandlers {
       // The latest first, as in the log.
       let over = workspace.finishedMessages(of: session.id).filter(isWanted)
         .sorted { ($0.createdAt, $0.id) > ($1.createdAt, $1.id) }
-      guard !over.isEmpty else { return nil }
+      guard !over.isEmpty || isNamed else { return nil }
       return QueueAnswer(try workspace.messageQueue(session.id), page: (over, nil))
     }
   }
@@ -161,7 +160,7 @@ extension APIHandlers {
   }
 
   /// What names a session on a command line, quoted for a shell.
-  private func quoted(_ session: SessionView) -> String {
+  func quoted(_ session: SessionView) -> String {
     Shell.quotedOperand(
       session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)
   }

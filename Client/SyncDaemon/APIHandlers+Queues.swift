@@ -78,7 +78,7 @@ extension APIHandlers {
   }
 
   /// A page of a session's queue, with where each message is, and why nothing of it starts.
-  private func shownQueue(_ id: SessionID, asked: Parameters) async throws -> QueueAnswer {
+  func shownQueue(_ id: SessionID, asked: Parameters = Parameters()) async throws -> QueueAnswer {
     let view = try client.workspace().messageQueue(id)
     let page = try Page(of: view.messages, asked: asked, \.id.description)
     var answer = QueueAnswer(view, page: (page.items, page.next))

@@ -46,6 +46,7 @@ struct APIHandlers: RouteHandlers {
   /// - Parameter takesAgentsAlone: whether it is the socket of the agents that the daemon starts.
   func router(takesAgentsAlone: Bool = false) -> Router<Context> {
     let router = Router(context: Context.self)
+    router.add(middleware: SessionNamesMiddleware(client: client))
     router.add(middleware: ProblemMiddleware(client: client))
     router.add(middleware: CallerMiddleware(api: self, takesAgentsAlone: takesAgentsAlone))
     addRoutes(to: router)
@@ -60,6 +61,7 @@ struct APIHandlers: RouteHandlers {
     SyncHandlers(client: client).addRoutes(to: api)
     PairingHandlers(client: client, keys: web.keys).addRoutes(to: api)
     addOverviewRoutes(to: api)
+    addInboxRoute(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
     ThreadHandlers(client: client).addRoutes(to: api)
@@ -91,7 +93,7 @@ struct APIHandlers: RouteHandlers {
       guard context.agent != nil else { return CanonicalJSON.response(status) }
       return CanonicalJSON.response(status.naming { mayName($0, context) })
     }
-    api.get("dump") { _, _ in CanonicalJSON.response(client.workspace().dump()) }
+    api.get("dump") { _, _ in CanonicalJSON.document(client.workspace().dump()) }
     api.get("events", use: events)
   }
 

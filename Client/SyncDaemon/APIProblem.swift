@@ -198,10 +198,26 @@ enum CanonicalJSON {
     return try encoder.encode(value)
   }
 
+  /// The same with the names of sessions beside their ids.
+  static func answer(_ value: some Encodable) throws -> Data {
+    let json = try data(value)
+    return AnswerNames.current?.added(to: json) ?? json
+  }
+
   static func response(_ value: some Encodable, status: HTTPResponse.Status = .ok) -> Response {
     // Every answer is made of strings, whole numbers and switches, which JSON can always hold.
+    guard let data = try? answer(value) else { return Response(status: .internalServerError) }
+    return response(data, status)
+  }
+
+  /// A document, which has the fields of its format and no others.
+  static func document(_ value: some Encodable) -> Response {
     guard let data = try? data(value) else { return Response(status: .internalServerError) }
-    return Response(
+    return response(data, .ok)
+  }
+
+  private static func response(_ data: Data, _ status: HTTPResponse.Status) -> Response {
+    Response(
       status: status, headers: [.contentType: "application/json; charset=utf-8"],
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: data)))
   }

@@ -23,13 +23,18 @@ struct EventStream: Sendable {
     let slot = try readers.takeSlot()
     let feed = try await client.events(after: EventStream.cursor(of: request))
     let period = heartbeatPeriod
+    let names = AnswerNames(client: client)
     return Response(
       status: .ok,
       headers: [.contentType: "text/event-stream; charset=utf-8", .cacheControl: "no-store"],
       body: ResponseBody { [slot] writer in
         let parts = Parts()
         try await withThrowingTaskGroup(of: Void.self) { tasks in
-          tasks.addTask { try await parts.addEvents(of: feed, encoded: slot.readers.encoded) }
+          tasks.addTask {
+            try await AnswerNames.$current.withValue(names) {
+              try await parts.addEvents(of: feed, encoded: slot.readers.encoded)
+            }
+          }
           tasks.addTask { try await parts.addHeartbeats(every: period) }
           tasks.addTask {
             await feed.waitUntilEnded()

@@ -51,7 +51,8 @@ struct HookHandlers: RouteHandlers {
     let reason = body.error ?? "The agent's turn ended by an error."
     let result =
       body.isLimit == true
-      ? TurnResult.tryingLater(until: body.limitUntil, reason: reason) : .failed(reason)
+      ? TurnResult.tryingLater(until: body.limitUntil?.milliseconds, reason: reason)
+      : .failed(reason)
     guard slots.end(session, with: result) else {
       try await client.tasks.receive(.turnFailed(message: reason), in: session)
       return

@@ -29,7 +29,7 @@ struct PairingHandlers: RouteHandlers {
       let server = client.syncStatus().server
       try await client.unpair()
       if let server { await note(UndoLabel(kind: .unpaired), former: server) }
-      return CanonicalJSON.response(client.syncStatus())
+      return CanonicalJSON.response(SyncAnswer(client.syncStatus()))
     }
     api.post("server/move") { request, _ in
       let body = try await decoded(MoveServerRequest.self, from: request)

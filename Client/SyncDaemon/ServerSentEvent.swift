@@ -34,9 +34,9 @@ struct ServerSentEvent {
     case .changed(.sessionDeleted(let id)):
       try self.init("sessionDeleted", SessionDeletedEvent(id: id))
     case .changed(.task(let task)):
-      try self.init("task", task)
+      try self.init("task", TaskStateAnswer(task))
     case .sync(let status):
-      try self.init("sync", status)
+      try self.init("sync", SyncAnswer(status))
     case .warning(let warning):
       try self.init(
         "warning",
@@ -54,7 +54,7 @@ struct ServerSentEvent {
 
   private init(_ name: String, _ value: some Encodable) throws {
     self.name = name
-    data = try CanonicalJSON.data(value)
+    data = try CanonicalJSON.answer(value)
   }
 
   var bytes: ByteBuffer {

@@ -21,7 +21,7 @@ struct SignalHandlers: RouteHandlers {
         throw QueueError.sessionNotFound(id: session.rawValue)
       }
       var answer = ActivityAnswer(client.tasks.activity(of: session))
-      answer.task = client.workspace().task(of: session)
+      answer.task = client.workspace().task(of: session).map(TaskStateAnswer.init)
       return CanonicalJSON.response(answer)
     }
     api.post("sessions/:session/signals") { request, context in

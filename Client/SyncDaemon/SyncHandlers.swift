@@ -13,12 +13,12 @@ struct SyncHandlers: RouteHandlers {
     api.put("sync") { request, _ in
       let body = try await decoded(SyncRequest.self, from: request)
       try await client.setSyncEnabled(body.enabled)
-      return CanonicalJSON.response(client.syncStatus())
+      return CanonicalJSON.response(SyncAnswer(client.syncStatus()))
     }
     api.post("sync/now") { _, _ in
       try requireSync()
       await client.syncNow()
-      return CanonicalJSON.response(client.syncStatus())
+      return CanonicalJSON.response(SyncAnswer(client.syncStatus()))
     }
     api.post("sync/probe") { _, _ in
       try requireSync()

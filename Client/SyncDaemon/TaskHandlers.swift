@@ -16,14 +16,15 @@ struct TaskHandlers: RouteHandlers {
   func addRoutes(to api: RouterGroup<Context>) {
     api.get("tasks") { _, _ in CanonicalJSON.response(TasksAnswer(tasks: client.tasks.all())) }
     api.get("sessions/:session/task") { _, context in
-      CanonicalJSON.response(try await whole(try task(of: try session(context))))
+      CanonicalJSON.response(
+        TaskStateAnswer(try await whole(try task(of: try session(context)))))
     }
     api.put("sessions/:session/task/progress") { request, context in
       let session = try session(context)
       let body = try await decoded(ProgressRequest.self, from: request)
       _ = try task(of: session)
       await client.tasks.noteProgress(try body.progress(), in: session)
-      return CanonicalJSON.response(try task(of: session))
+      return CanonicalJSON.response(TaskStateAnswer(try task(of: session)))
     }
     api.post("sessions/:session/asks") { request, context in
       let session = try session(context)
@@ -37,7 +38,7 @@ struct TaskHandlers: RouteHandlers {
       let body = try await decoded(PromptRequest.self, from: request)
       _ = try task(of: session)
       await client.tasks.notePrompt(try AskRequest(body).ask(), in: session)
-      return CanonicalJSON.response(try task(of: session))
+      return CanonicalJSON.response(TaskStateAnswer(try task(of: session)))
     }
     api.post("asks/:ask/answer") { request, context in
       let named = try parameter("ask", of: context)

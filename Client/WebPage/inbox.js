@@ -132,7 +132,7 @@ class InboxView extends HTMLElement {
       const [message] = line.stuck
       const kind = line.requests.length ? 'asks' : message.merged ? 'merged' : message.status === 'failed' ? 'failed' : 'unknown'
       const words = kind === 'asks' ? askWords(line.requests) : message.merged ? 'was edited in two places' : failureWords(message)
-      return { ...line, kind, words, since: Math.min(...line.sinces), thread: model.threads.find(({ session }) => session === line.session) }
+      return { ...line, kind, words, since: Math.min(...line.sinces), thread: model.shownThreads.find(({ session }) => session === line.session) }
     }).sort(byAge)
     const ready = needs.ready.filter(({ session }) => !bySession.has(session)).map((thread, index, all) => {
       const task = model.tasks.get(thread.session)
@@ -295,7 +295,7 @@ class InboxView extends HTMLElement {
     if (entry.over) return
     if (name === 'mend') return entry.mend?.run()
     if (name === 'unlock') return perform('threadUnlock', { session }, { done: `${title} is unlocked` })
-    const threads = model.threads.filter((each) => each.locked === thread.locked)
+    const threads = model.shownThreads.filter((each) => each.locked === thread.locked)
     const here = threads.findIndex((each) => each.session === session)
     if (here < 0) return say('It is no longer there')
     const [action, words] = { later: ['threadRequeue', 'is at the end, locked until its agent is done'], done: ['threadRemove', 'is removed from the list'] }[name] ?? []

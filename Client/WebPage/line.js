@@ -93,7 +93,7 @@ class InboxLine extends HTMLElement {
 
 /** How long it waits for an answer. */
 function leftWords({ request, question }) {
-  const left = Math.round(((request ?? question).expiresAt - Date.now()) / 1000)
+  const left = Math.round((Date.parse((request ?? question).expiresAt) - Date.now()) / 1000)
   return left > 0 && left < 3600 ? ` · ${left >= 60 ? `${Math.floor(left / 60)} min` : `${left} s`} left` : ''
 }
 

@@ -54,6 +54,7 @@ async function begin() {
     if (model.ready && ['present', 'task'].includes(detail.name)) tellUnsaid()
     if (detail.name === 'sync') readUnsentSoon()
     if (model.consentsStale) readConsents()
+    if (model.liftedStale) readLiftedSoon()
   })
   addEventListener('hashchange', async () => {
     if (location.hash.startsWith('#t=')) {
@@ -104,6 +105,8 @@ function saySeen() {
   if (!document.hidden && model.link === 'live' && Date.now() - (saySeen.at ?? 0) < 60_000) source.act('visible').catch(() => {})
 }
 
+/** How long after a change it is asked which threads are shown, in milliseconds. */
+const LIFTED_AFTER = 200
 /** How long a change may take to the server before it is asked where it is, and how often that is asked, in milliseconds. */
 const UNSENT_AFTER = 300
 const UNSENT_PERIOD = 1000
@@ -140,6 +143,20 @@ async function readConsents() {
   readConsents.busy = false
   if (status) takeConsents(status)
   if (model.consentsStale) readConsents()
+}
+
+/** Asks a moment later which locked threads are shown all the same, once for all that changes meanwhile. */
+function readLiftedSoon() {
+  if (!model.threads.some(({ locked }) => locked)) return
+  readLiftedSoon.timer ??= setTimeout(async () => {
+    model.liftedStale = false
+    const answer = await source.list('threads').catch(() => null)
+    readLiftedSoon.timer = null
+    if (!answer) return
+    model.lifted = new Set(answer.threads.filter(({ lifted }) => lifted).map(({ session }) => session))
+    model.touch()
+    if (model.liftedStale) readLiftedSoon()
+  }, LIFTED_AFTER)
 }
 
 function takeConsents({ unconsented, queues }) {

@@ -46,6 +46,10 @@ export class Model extends EventTarget {
   agentless = new Set()
   /** Whether that may not be so any more. */
   consentsStale = true
+  /** Locked threads that are shown because no agent can be at work in them. */
+  lifted = new Set()
+  /** Whether others may be. */
+  liftedStale = true
   /** The order in which requests came to be shown: none changes places with another. */
   #places = new Map()
   #scheduled = false
@@ -55,7 +59,7 @@ export class Model extends EventTarget {
     for (const each of [this.sessions, this.queues, this.tasks, this.activities, this.moves, this.unsent, this.unconsented]) each.clear()
     for (const id of [...this.decided.keys()]) this.decided.delete(id)
     for (const [id] of this.notes) if (!this.sending.has(id)) this.notes.delete(id)
-    Object.assign(this, { threads: [], sync: null, daemon: null, settings: null, undo: null, ready: false, renewing: false, consentsStale: true })
+    Object.assign(this, { threads: [], sync: null, daemon: null, settings: null, undo: null, ready: false, renewing: false, consentsStale: true, lifted: new Set(), liftedStale: true })
   }
 
   /** Tells the views, once for all that happened in a frame. */
@@ -105,7 +109,7 @@ export class Model extends EventTarget {
         this.threads = [...this.threads]
         for (const step of data.changes) apply(this.threads, step)
       },
-      task: () => this.#takeTask(data),
+      task: () => this.#takeTask(timed(data)),
       activity: () => this.activities.set(data.session, data),
       sync: () => this.takeSync(data),
       settings: () => {
@@ -114,7 +118,8 @@ export class Model extends EventTarget {
       },
       answer: () => this.#takeAnswer(data),
     }[name]
-    if (name === 'settings' || this.unconsented.has(data?.session ?? data?.sessionId ?? data?.id)) this.consentsStale = true
+    if (name === 'settings' || this.unconsented.has(data?.session ?? data?.id)) this.consentsStale = true
+    if (['present', 'session', 'messages', 'threads', 'task', 'sync', 'settings'].includes(name)) this.liftedStale = true
     how?.()
     this.dispatchEvent(new CustomEvent('event', { detail: { name, data } }))
     this.touch()
@@ -181,8 +186,8 @@ export class Model extends EventTarget {
   takeStatus({ sync }, before) { this.takeSync(this.sync === before ? sync : this.sync) }
 
   #takeTask(task) {
-    const before = asks(this.tasks.get(task.sessionId))
-    this.tasks.set(task.sessionId, task)
+    const before = asks(this.tasks.get(task.session))
+    this.tasks.set(task.session, task)
     const open = new Set(asks(task).map(({ id }) => id))
     // A task may be without one for a moment.
     for (const id of open) if (this.decided.get(id)?.gone) this.decided.delete(id)
@@ -193,7 +198,7 @@ export class Model extends EventTarget {
     const decision = this.decided.get(asked.id)
     const isOwn = decision?.own && outcome.device === this.sync?.device
     this.decide(asked.id, {
-      session: task.sessionId, asked, own: isOwn,
+      session: task.session, asked, own: isOwn,
       words: isOwn && !decision.stays ? decision.words : endingWords(outcome, this.deviceName(outcome.device)),
     })
   }
@@ -299,8 +304,19 @@ export class Model extends EventTarget {
     }
     const host = this.sync.devices.find((device) => device.id === session.host)
     if (!host || host.connected || this.sync.state !== 'connected') return null
-    const since = host.awaySince ? ` since ${time(host.awaySince)}` : ''
+    const since = host.awaySince ? ` since ${time(Date.parse(host.awaySince))}` : ''
     return { words: `${host.name} is offline${since}. The queue continues when it is back.`, mayRunHere: true, isAway: true }
+  }
+
+  /** The thread queue as it is shown: none where it is off. */
+  get shownThreads() {
+    if (this.settings?.queueEnabled === false) return []
+    return this.threads.map((thread) => (thread.locked && this.lifted.has(thread.session) ? { ...thread, locked: false } : thread))
+  }
+
+  /** Whether a message waits for a person, in a session that does not run merged texts by itself. */
+  #waits(session, message) {
+    return STUCK.includes(message.status) || (message.merged && this.sessions.get(session)?.onMerge !== 'run')
   }
 
   running(session) {
@@ -317,7 +333,8 @@ export class Model extends EventTarget {
 
   #consent(session) {
     const name = this.sessions.get(session)?.name || session
-    return { id: `consent.${session}`, session, consent: true, question: { question: `May ${name} run on this device?` } }
+    const next = (this.queues.get(session) ?? []).find(({ status }) => status === 'queued')
+    return { id: `consent.${session}`, session, consent: true, at: Date.parse(next?.createdAt) || undefined, question: { question: `May ${name} run on this device?` } }
   }
 
   /** Requests that are open, among those that were decided on: each where it was, and what is new behind them. */
@@ -334,16 +351,16 @@ export class Model extends EventTarget {
   /** What waits for this person, the oldest request first. */
   needs() {
     const now = Date.now()
-    const requests = [...this.tasks.values()].filter((task) => !this.unconsented.has(task.sessionId))
+    const requests = [...this.tasks.values()].filter((task) => !this.unconsented.has(task.session))
       .sort((left, right) => left.lastUpdateTime - right.lastUpdateTime).flatMap(asks)
       .concat([...this.unconsented].flatMap((session) => this.#asks(session)))
     const open = requests.filter((each) => !(this.later.get(each.id) > now))
     const putOff = requests.filter((each) => this.later.get(each.id) > now)
     const stuck = []
     for (const [session, queue] of this.queues) {
-      for (const message of queue) if (isStuck(message)) stuck.push({ session, message })
+      for (const message of queue) if (this.#waits(session, message)) stuck.push({ session, message })
     }
-    const threads = this.settings?.queueEnabled === false ? [] : this.threads
+    const threads = this.shownThreads
     const ready = threads.filter((thread) => !thread.locked)
     return {
       requests: open, putOff, stuck, ready, locked: threads.filter((thread) => thread.locked),
@@ -389,6 +406,9 @@ function moved(queue, move) {
   return anchor < 0 ? queue : others.toSpliced(anchor + (move.after ? 1 : 0), 0, message)
 }
 
+/** A task with its times as numbers; 0 of one that its host never told. */
+const timed = (task) => ({ ...task, startTime: Date.parse(task.startTime) || 0, lastUpdateTime: Date.parse(task.lastUpdateTime) || 0 })
+
 /** One step from an old list to a new one. */
 function apply(list, step) {
   if (step.change === 'insert') list.splice(step.at, 0, step.item)
@@ -402,7 +422,7 @@ export function asks(task) {
   const first = task?.request || task?.question ? [{ request: task.request, question: task.question }] : []
   const all = first.concat(first.length ? task.alsoAwaits ?? [] : [])
   return all.map(({ request, question }, index) => ({
-    id: (request ?? question).id, session: task.sessionId, request, question, at: task.lastUpdateTime,
+    id: (request ?? question).id, session: task.session, request, question, at: task.lastUpdateTime,
     place: index + 1, count: all.length + (task.moreRequests ?? 0),
   }))
 }

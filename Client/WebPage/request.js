@@ -106,7 +106,7 @@ class RequestCard extends HTMLElement {
     this.#session = session
     this.#asked = asked
     const name = nameOf(session)
-    const expires = (request ?? question).expiresAt
+    const expires = Date.parse((request ?? question).expiresAt)
     const deedWords = asked.consent ? 'was given to this device' : request ? deed(request.toolName) : 'asks a question'
     text(this.deed, this.isListed ? deedWords[0].toUpperCase() + deedWords.slice(1) : `${name} ${deedWords}`)
     if (isNew) {

@@ -2,7 +2,7 @@
 // answers goes past it: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = '20901c92d7361a36'
+const VERSION = 'b1110e597088d280'
 const FILES = {
   '/actions.js': 'df21e2c55ca76e3f',
   '/activity.js': '93d01a75b91d87be',
@@ -16,18 +16,18 @@ const FILES = {
   '/editor.js': '4097091c29cae659',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
-  '/inbox.js': 'fe9e74049dfb8ed7',
-  '/': 'a2b70118c721ee76',
+  '/inbox.js': 'fbee4d829dadb1f4',
+  '/': '54c1b88d61086d13',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '54b8a63013ea5c51',
-  '/line.js': 'a68bb75d040916bc',
-  '/main.js': '3314b71aa1b6a2e5',
+  '/line.js': 'ef0fa367ed7c5e36',
+  '/main.js': 'ad8e26b9e99199ed',
   '/manifest.webmanifest': 'c2a4fd78acb96135',
   '/markdown.js': 'ab8457197d4c3c4f',
-  '/model.js': 'f2a95d8985472c65',
+  '/model.js': '43a32e03f541fb01',
   '/next.js': '0e5dbfe3c12dbeed',
   '/output.js': 'f5494d07eda1ed16',
-  '/request.js': '914aba145ed669a1',
+  '/request.js': '6951db7b27983642',
   '/row.js': '41bd103000534230',
   '/session.js': 'f57d0964a6e49840',
   '/settings.js': '4176d220c429f5e6',

@@ -8,10 +8,13 @@ package protocol APIValue: Codable, Equatable, Sendable {
   static var notes: [String: Note] { get }
   /// The name of the type in the description; nil: it is written out where it is used.
   static var schemaName: String? { get }
+  /// Whether it is part of a document, whose format has no names beside the ids of sessions.
+  static var isOfDocument: Bool { get }
 }
 
 extension APIValue {
   package static var notes: [String: Note] { [:] }
+  package static var isOfDocument: Bool { false }
 
   /// The type's name without `Answer`; nested types have none.
   package static var schemaName: String? {

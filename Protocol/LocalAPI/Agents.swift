@@ -89,9 +89,9 @@ package struct FeedRequest: APIValue {
   package var summary: String?
   /// What a turn ended by.
   package var error: String?
-  /// Whether that is a limit, and when that ends, in milliseconds since 1970, where the agent said so.
+  /// Whether that is a limit, and when that ends, if the agent said so.
   package var isLimit: Bool?
-  package var limitUntil: Int64?
+  package var limitUntil: Moment?
   /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
   /// How many times in a row the agent obeys its hooks before it ignores them.
@@ -189,7 +189,7 @@ package struct ActivityAnswer: APIValue {
   /// The failure that no user has handled yet; left out if there is none.
   package var currentError: RefusalAnswer.Details?
   /// The status reported by its host, if one session is requested.
-  package var task: TaskState?
+  package var task: TaskStateAnswer?
 
   package init(_ activity: SessionActivity, currentError: RefusalAnswer.Details?) {
     session = activity.session

@@ -5,14 +5,13 @@ package import QueueModel
 package struct DaemonAnswer: APIValue {
   package static let schemaName: String? = nil
   package static let notes: [String: Note] = [
-    "startedAt": .milliseconds,
     "page": .text("The address of the page; absent if the page is not served."),
     "diskFree": .text("Free bytes on the disk of the data directory."),
   ]
 
   package var version: String
   package var processID: Int
-  package var startedAt: Int64
+  package var startedAt: Moment
   package var dataDirectory: String
   package var diskFree: Int64?
   package var socket: String
@@ -27,7 +26,7 @@ package struct DaemonAnswer: APIValue {
   ) {
     self.version = version
     self.processID = processID
-    self.startedAt = startedAt
+    self.startedAt = Moment(startedAt)
     self.dataDirectory = dataDirectory
     self.socket = socket
     self.threadQueue = threadQueue
@@ -52,16 +51,12 @@ package struct StatusAnswer: APIValue {
     package var agentless: [SessionID]?
   }
 
-  package static let notes: [String: Note] = [
-    "oldestUnsentAt": .milliseconds, "certificateEndsAt": .milliseconds,
-  ]
-
   package var daemon: DaemonAnswer
-  package var sync: SyncStatus
+  package var sync: SyncAnswer
   /// When the oldest change was made that the server is not known to have.
-  package var oldestUnsentAt: Int64?
+  package var oldestUnsentAt: Moment?
   /// When the certificate of the connected server expires; nil without TLS.
-  package var certificateEndsAt: Int64?
+  package var certificateEndsAt: Moment?
   package var queues: Counts
   /// Sessions that another device assigned to this one, and that no user here has allowed.
   package var unconsented: [SessionID]
@@ -75,9 +70,9 @@ package struct StatusAnswer: APIValue {
     unconsented: [SessionID]
   ) {
     self.daemon = daemon
-    self.sync = sync
-    self.oldestUnsentAt = oldestUnsentAt
-    self.certificateEndsAt = certificateEndsAt
+    self.sync = SyncAnswer(sync)
+    self.oldestUnsentAt = oldestUnsentAt.map(Moment.init)
+    self.certificateEndsAt = certificateEndsAt.map(Moment.init)
     self.unconsented = unconsented
     let unhosted = sessions.filter { $0.waiting > 0 && $0.host == nil }.map(\.id)
     queues = Counts(
@@ -99,15 +94,6 @@ package struct StatusAnswer: APIValue {
     return answer
   }
 }
-
-extension SyncStatus: APIValue {
-  package static var schemaName: String? { "Sync" }
-  package static var notes: [String: Note] {
-    ["connectedSince": .milliseconds, "lastSyncedAt": .milliseconds]
-  }
-}
-
-extension SyncStatus.Device: APIValue {}
 
 extension PairingResult: APIValue {
   package static var schemaName: String? { "Pairing" }
@@ -268,7 +254,7 @@ package struct RefusalAnswer: APIValue {
 package struct CurrentAnswer: APIValue {
   package var queue: QueueAnswer?
   package var message: MessageAnswer?
-  package var sync: SyncStatus?
+  package var sync: SyncAnswer?
   package var undo: UndoAnswer?
 
   package init(
@@ -277,7 +263,7 @@ package struct CurrentAnswer: APIValue {
   ) {
     self.queue = queue
     self.message = message
-    self.sync = sync
+    self.sync = sync.map(SyncAnswer.init)
     self.undo = undo
   }
 }

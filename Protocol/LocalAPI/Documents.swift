@@ -36,6 +36,7 @@ extension WorkspaceDocument.Edition: APIValue {
 }
 
 extension WorkspaceDocument.Thread: APIValue {
+  package static var isOfDocument: Bool { true }
   package static var notes: [String: Note] { ["queuedAt": .milliseconds] }
 }
 
@@ -45,15 +46,19 @@ extension WorkspaceDump: APIValue {
 
 extension WorkspaceDump.Replica: APIValue {}
 
-extension WorkspaceDump.Session: APIValue {}
+extension WorkspaceDump.Session: APIValue {
+  package static var isOfDocument: Bool { true }
+}
 
 extension WorkspaceDump.Message: APIValue {
+  package static var isOfDocument: Bool { true }
   package static var notes: [String: Note] {
     ["priority": .priority, "createdAt": .milliseconds, "later": .milliseconds]
   }
 }
 
 extension WorkspaceDump.Thread: APIValue {
+  package static var isOfDocument: Bool { true }
   package static var notes: [String: Note] { ["queuedAt": .milliseconds] }
 }
 

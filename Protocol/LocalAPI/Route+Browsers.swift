@@ -24,8 +24,9 @@ extension Route {
 
   /// Routes that only read.
   private static let read: Set<String> = [
-    "describe", "readStatus", "readEvents", "readEventsShortly", "readOverview", "listQueues",
-    "listSessions", "readSession", "listQueue", "listMessages", "listUnsentMessages", "readMessage",
+    "describe", "readStatus", "readEvents", "readEventsShortly", "readOverview", "readInbox",
+    "listQueues", "listSessions", "readSession", "listQueue", "listMessages", "listUnsentMessages",
+    "readMessage",
     "listThreads", "readThreadStatistics", "readThread", "readUndo", "readHistory", "listSettings",
     "readSetting", "listActivity", "readActivity", "listDrafts", "readDraft", "listAttachments",
     "readAttachment", "readExecution", "readOutput", "readAgent", "listTasks", "readTask",

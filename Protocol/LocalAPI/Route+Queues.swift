@@ -47,7 +47,7 @@ extension Route {
       refusals: [409, 422, 502]),
     Route(
       method: "DELETE", path: "/v1/pair", id: "unpair",
-      summary: "Forgets the server; not from a browser.", answer: .json(SyncStatus.self),
+      summary: "Forgets the server; not from a browser.", answer: .json(SyncAnswer.self),
       refusals: [403, 409]),
     Route(
       method: "POST", path: "/v1/server/move", id: "moveServer",
@@ -62,10 +62,10 @@ extension Route {
     Route(
       method: "PUT", path: "/v1/sync", id: "switchSync",
       summary: "Turns sync on or off, also after restarts.",
-      body: .fields(SyncRequest.self, isRequired: true), answer: .json(SyncStatus.self)),
+      body: .fields(SyncRequest.self, isRequired: true), answer: .json(SyncAnswer.self)),
     Route(
       method: "POST", path: "/v1/sync/now", id: "syncNow", summary: "Connects now.",
-      answer: .json(SyncStatus.self), refusals: [409]),
+      answer: .json(SyncAnswer.self), refusals: [409]),
     Route(
       method: "POST", path: "/v1/sync/probe", id: "probeSync",
       summary: "Sends the server a frame of the largest size, and waits until it returns.",
@@ -83,6 +83,11 @@ extension Route {
       summary: "Shows open requests, blocked queues and their reasons, running and waiting "
         + "messages, and devices that are not connected.",
       answer: .json(OverviewAnswer.self)),
+    Route(
+      method: "GET", path: "/v1/inbox", id: "readInbox",
+      summary: "Lists what needs you: requests, failed, unknown and merged messages, the oldest "
+        + "first; then the visible threads in their order.",
+      answer: .json(InboxListAnswer.self)),
     Route(
       method: "GET", path: "/v1/queues", id: "listQueues",
       summary: "Lists the messages of all sessions, or of one: waiting, done or cancelled.",

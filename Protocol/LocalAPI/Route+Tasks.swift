@@ -9,19 +9,19 @@ extension Route {
       answer: .json(TasksAnswer.self)),
     Route(
       method: "GET", path: "/v1/sessions/{session}/task", id: "readTask",
-      summary: "Shows what its agent does.", answer: .json(TaskState.self), refusals: [404]),
+      summary: "Shows what its agent does.", answer: .json(TaskStateAnswer.self), refusals: [404]),
     Route(
       method: "PUT", path: "/v1/sessions/{session}/task/progress", id: "setProgress",
       summary:
         "Reports the progress of its agent, which runs here; shown at most every 15 seconds.",
-      body: .fields(ProgressRequest.self, isRequired: true), answer: .json(TaskState.self),
+      body: .fields(ProgressRequest.self, isRequired: true), answer: .json(TaskStateAnswer.self),
       refusals: [404]),
     Route(
       method: "PUT", path: "/v1/sessions/{session}/task/prompt", id: "setPrompt",
       summary:
         "Reports that its agent, which runs here, asks at its own prompt: other devices show "
         + "that, but cannot answer.",
-      body: .fields(PromptRequest.self, isRequired: true), answer: .json(TaskState.self),
+      body: .fields(PromptRequest.self, isRequired: true), answer: .json(TaskStateAnswer.self),
       refusals: [404, 422]),
     Route(
       method: "POST", path: "/v1/sessions/{session}/asks", id: "ask",

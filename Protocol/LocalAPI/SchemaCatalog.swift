@@ -41,7 +41,9 @@ package final class SchemaCatalog {
     } else {
       let recorder = FieldRecorder(catalog: self, notes: described?.notes ?? [:])
       value = (try? Value(from: recorder)) ?? (type as? any SchemaExample.Type)?.example as? Value
-      schema = recorder.schema(isClosed: "\(type)".hasSuffix("Request"))
+      let isRequest = "\(type)".hasSuffix("Request")
+      if !isRequest, described?.isOfDocument == false { recorder.nameSession() }
+      schema = recorder.schema(isClosed: isRequest)
     }
     guard let name = described?.schemaName else { return (schema, value) }
     components[name] = schema
@@ -107,6 +109,13 @@ private final class FieldRecorder: Decoder {
   init(catalog: SchemaCatalog, notes: [String: Note]) {
     self.catalog = catalog
     self.notes = notes
+  }
+
+  /// Adds what `NamedSessions` adds to answers.
+  func nameSession() {
+    guard properties["session"] != nil, properties["sessionName"] == nil else { return }
+    properties["sessionName"] = ["type": "string", "description": "The name of `session`."]
+    if required.contains("session") { required.insert("sessionName") }
   }
 
   func schema(isClosed: Bool) -> JSONValue {

@@ -120,11 +120,11 @@ package struct SessionsAnswer: APIValue {
 
 /// Everything at a glance.
 package struct OverviewAnswer: APIValue {
-  package var sync: SyncStatus
+  package var sync: SyncAnswer
   package var sessions: [SessionAnswer]
 
   package init(sync: SyncStatus, sessions: [SessionAnswer]) {
-    self.sync = sync
+    self.sync = SyncAnswer(sync)
     self.sessions = sessions
   }
 }
@@ -175,14 +175,13 @@ package struct StopAnswer: APIValue {
   package var stopped: Bool
   /// The device where it is at work, if it is another one.
   package var device: String?
-  /// Since when that device has been away, in milliseconds since 1970: it stops the agent when it
-  /// is back.
-  package var awaySince: Int64?
+  /// Since when that device has been away: it stops the agent when it is back.
+  package var awaySince: Moment?
 
   package init(stopped: Bool, device: String? = nil, awaySince: Int64? = nil) {
     self.stopped = stopped
     self.device = device
-    self.awaySince = awaySince
+    self.awaySince = awaySince.map(Moment.init)
   }
 }
 

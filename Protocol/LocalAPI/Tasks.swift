@@ -3,9 +3,9 @@ package import QueueModel
 
 /// What the agents of all sessions do.
 package struct TasksAnswer: APIValue {
-  package var tasks: [TaskState]
+  package var tasks: [TaskStateAnswer]
 
-  package init(tasks: [TaskState]) { self.tasks = tasks }
+  package init(tasks: [TaskState]) { self.tasks = tasks.map(TaskStateAnswer.init) }
 }
 
 /// The progress of an agent.
@@ -140,80 +140,4 @@ package struct AnsweredAnswer: APIValue {
     self.verdict = verdict
     self.about = about
   }
-}
-
-/// A task's fields as JSON has them: the status determines which are present.
-private struct TaskFields: APIValue {
-  static let notes: [String: Note] = [
-    "startTime": .milliseconds, "lastUpdateTime": .milliseconds,
-    "alsoAwaits": .text("The other requests for which it waits, beside `request` or `question`."),
-    "moreRequests": .text("The number of requests that wait behind those."),
-  ]
-
-  struct Result: APIValue {
-    static let notes = ["kind": Note.choice(["success", "failure", "cancelled"])]
-
-    var kind: String
-    var summary: String?
-    var error: String?
-  }
-
-  struct Outcome: APIValue {
-    var request: QueueModel.RequestID
-    var ending: AskOutcome.Ending
-    var device: DeviceID?
-  }
-
-  var sessionId: SessionID
-  var projectPath: String
-  var status: TaskStatus.Kind
-  var startTime: Int64
-  var lastUpdateTime: Int64
-  var operation: String?
-  var error: String?
-  var request: ApprovalRequest?
-  var question: UserQuestion?
-  var result: Result?
-  var todoProgress: TodoProgress?
-  var outcome: Outcome?
-  var alsoAwaits: [TaskRequest]?
-  var moreRequests: Int?
-}
-
-/// One of the two.
-private struct TaskRequestFields: APIValue {
-  static var schemaName: String? { nil }
-
-  var request: ApprovalRequest?
-  var question: UserQuestion?
-}
-
-extension TaskRequest: APIValue {
-  package static var schemaName: String? { nil }
-}
-
-extension TaskRequest: SchemaShown {
-  static var shown: any APIValue.Type { TaskRequestFields.self }
-}
-
-extension TaskState: APIValue {
-  package static var schemaName: String? { "Task" }
-}
-
-extension TaskState: SchemaShown {
-  static var shown: any APIValue.Type { TaskFields.self }
-}
-
-extension ApprovalRequest: APIValue {
-  package static var schemaName: String? { nil }
-  package static var notes: [String: Note] { ["expiresAt": .milliseconds] }
-}
-
-extension UserQuestion: APIValue {
-  package static var schemaName: String? { nil }
-  package static var notes: [String: Note] { ["expiresAt": .milliseconds] }
-}
-
-extension TodoProgress: APIValue {
-  package static var schemaName: String? { nil }
 }

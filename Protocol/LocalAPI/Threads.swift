@@ -44,7 +44,7 @@ package struct ThreadAnswer: APIValue {
   ]
 
   package var session: SessionID
-  package var name: String
+  package var sessionName: String
   package var project: String
   package var position: Int
   package var queuedAt: String
@@ -59,7 +59,7 @@ package struct ThreadAnswer: APIValue {
 
   package init(_ view: ThreadView) {
     session = view.session
-    name = view.name
+    sessionName = view.name
     project = view.project
     position = view.position
     queuedAt = ISOTime.text(milliseconds: view.queuedAt)

@@ -14,6 +14,53 @@ package enum ISOTime {
       ? seconds(of: milliseconds) + "Z" : text(milliseconds: milliseconds)
   }
 
+  /// The milliseconds since 1970 of a text as `text(milliseconds:)` writes it; the fraction may be
+  /// missing or have 1 to 3 digits. Nil for any other text.
+  package static func milliseconds(of text: String) -> Int64? {
+    let bytes = Array(text.utf8)
+    let marks: [(index: Int, mark: Character)] = [
+      (4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":"),
+    ]
+    guard bytes.count >= 20, bytes.last == UInt8(ascii: "Z"),
+      marks.allSatisfy({ bytes[$0.index] == $0.mark.asciiValue }),
+      let year = number(bytes[0..<4]), let month = number(bytes[5..<7]),
+      let day = number(bytes[8..<10]), let hour = number(bytes[11..<13]),
+      let minute = number(bytes[14..<16]), let second = number(bytes[17..<19]),
+      let fraction = fraction(bytes[19..<(bytes.count - 1)]),
+      hour < 24, minute < 60, second < 60
+    else { return nil }
+    let dayNumber = self.day(ofYear: year, month: month, day: day)
+    guard date(ofDay: dayNumber) == (year, month, day) else { return nil }
+    let seconds = dayNumber * 86_400 + hour * 3_600 + minute * 60 + second
+    return seconds * 1_000 + fraction
+  }
+
+  /// Milliseconds of `.` and 1 to 3 digits, or of nothing.
+  private static func fraction(_ bytes: ArraySlice<UInt8>) -> Int64? {
+    guard let first = bytes.first else { return 0 }
+    guard first == UInt8(ascii: "."), (2...4).contains(bytes.count),
+      let digits = number(bytes.dropFirst())
+    else { return nil }
+    return digits * [100, 10, 1][bytes.count - 2]
+  }
+
+  private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+    guard digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+      return nil
+    }
+    return digits.reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+  }
+
+  /// The inverse of `date(ofDay:)`.
+  private static func day(ofYear year: Int64, month: Int64, day: Int64) -> Int64 {
+    let shifted = month <= 2 ? year - 1 : year
+    let era = quotient(shifted, 400)
+    let yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146_097 + dayOfEra - 719_468
+  }
+
   private static func seconds(of milliseconds: Int64) -> String {
     let seconds = quotient(milliseconds, 1_000)
     let (year, month, day) = date(ofDay: quotient(seconds, 86_400))

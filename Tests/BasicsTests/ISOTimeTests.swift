@@ -33,4 +33,23 @@ import Testing
       #expect(!ISOTime.text(milliseconds: time).isEmpty)
     }
   }
+
+  @Test func whatIsWrittenIsReadAgain() {
+    for day in stride(from: Int64(-135_000), through: 400_000, by: 37) {
+      let time = day * 86_400_000 + day * 1_234_567 % 86_400_000
+      #expect(ISOTime.milliseconds(of: ISOTime.text(milliseconds: time)) == time)
+    }
+    #expect(ISOTime.milliseconds(of: "2026-03-01T09:30:00Z") == 1_772_357_400_000)
+    #expect(ISOTime.milliseconds(of: "2026-03-01T09:30:00.1Z") == 1_772_357_400_100)
+  }
+
+  @Test(arguments: [
+    "", "2026-03-01", "2026-03-01T09:30:00", "2026-02-30T09:30:00Z", "2026-13-01T09:30:00Z",
+    "2026-00-01T09:30:00Z", "2026-03-01T24:00:00Z", "2026-03-01T09:60:00Z", "2026-03-01 09:30:00Z",
+    "2026-03-01T09:30:00.Z", "2026-03-01T09:30:00.1234Z", "2026-03-01T09:30:00.-1Z",
+    "2026-03-01T09:30:00+01:00", "1772357400125", "+026-03-01T09:30:00Z",
+  ])
+  func anyOtherTextIsNoTime(text: String) {
+    #expect(ISOTime.milliseconds(of: text) == nil)
+  }
 }

@@ -32,7 +32,9 @@ extension EndToEnd {
       for batch in 0..<batches {
         // A backup may be older than the session.
         let listed = try await device.attempt("queue", "list", "-s", "s\(batch)", "--json")
-        if listed.isSuccess { texts += try listed.decoded(QueueList.self).messages.map(\.content) }
+        if listed.isSuccess {
+          texts += try listed.decoded(QueueLists.self).queues.flatMap(\.messages).map(\.content)
+        }
       }
       return texts
     }

@@ -1,6 +1,7 @@
 import Foundation
 import LocalAPI
 import Synchronization
+import Testing
 
 /// One device: a data directory, its daemon, and the command line that connects to it.
 final class Device: Sendable {
@@ -108,7 +109,9 @@ final class Device: Sendable {
   }
 
   func queue(_ session: String) async throws -> QueueList {
-    try await attempt("queue", "list", "-s", session, "--json").succeeded().decoded()
+    let lists: QueueLists =
+      try await attempt("queue", "list", "-s", session, "--json").succeeded().decoded()
+    return try #require(lists.queues.first)
   }
 
   func threads() async throws -> ThreadList {
@@ -126,6 +129,11 @@ final class Device: Sendable {
 }
 
 /// `cospool queue list --json`.
+struct QueueLists: Decodable {
+  var queues: [QueueList]
+}
+
+/// One queue of it.
 struct QueueList: Decodable {
   var session: String
   var paused: Bool

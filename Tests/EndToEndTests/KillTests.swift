@@ -50,7 +50,7 @@ extension EndToEnd {
         let queue = try await device.attempt("queue", "list", "-s", session, "--json")
         // A session whose only prompt was never completed may not exist.
         guard queue.isSuccess else { continue }
-        let list: QueueList = try queue.decoded()
+        let list = try #require(try queue.decoded(QueueLists.self).queues.first)
         #expect(
           list.messages.map(\.position)
             == Array(1...max(1, list.messages.count)).prefix(list.messages.count).map { $0 })

@@ -51,7 +51,7 @@ import Testing
     #expect(
       properties(task).keys.sorted() == [
         "alsoAwaits", "error", "lastUpdateTime", "moreRequests", "operation", "outcome",
-        "projectPath", "question", "request", "result", "sessionId", "startTime", "status",
+        "project", "question", "request", "result", "session", "sessionName", "startTime", "status",
         "todoProgress",
       ])
     #expect(catalog.components["Tasks"]?["required"] == ["tasks"])

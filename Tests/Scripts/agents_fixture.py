@@ -203,7 +203,7 @@ stream_max_retries = 0
             time.sleep(0.05)
 
     def state(self):
-        shown = [f"{task['sessionId']}: {task['status']}" for task in self.get("tasks")["tasks"]]
+        shown = [f"{task['session']}: {task['status']}" for task in self.get("tasks")["tasks"]]
         for session in self.get("sessions")["sessions"]:
             for message in self.get(f"sessions/{session['id']}/queue")["messages"]:
                 shown.append(f"{message['id']} {message['status']} {message.get('lastError')}")
@@ -230,7 +230,7 @@ stream_max_retries = 0
         """The open requests of agents, of one session or of all."""
         requests = []
         for task in self.get("tasks")["tasks"]:
-            if session in (None, task["sessionId"]):
+            if session in (None, task["session"]):
                 for holder in [task, *task.get("alsoAwaits", [])]:
                     requests += [holder[key] for key in ("request", "question") if key in holder]
         return requests

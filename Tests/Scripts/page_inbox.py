@@ -79,6 +79,28 @@ def check_inbox(browser, fixture, figures):
     desk.api("POST", f"messages/{desk.queue('in-failed')[0]['id']}/skip")
 
 
+def check_inbox_of_the_command_line(browser, fixture, figures):
+    """`cospool inbox` has the lines of the page, in their order, with threads whose locks have no reason left."""
+    desk = fixture.desk
+    desk.api("DELETE", "threads")
+    failing(fixture, "cl-failed", "Rebuild the site")
+    for name in ("cl-second", "cl-first"):
+        desk.send(name, f"prompt of {name}")
+    desk.api("POST", "threads/cl-first/move", {"to": 1})
+    approval(fixture, "cl-asks", "git push")
+    page = browser.page()
+    shown(line(page, "cl-asks")).to_be_visible()
+    leave(page)
+    listed = lambda: [each["session"] for each in desk.api("GET", "inbox")["lines"] if each["session"].startswith("cl-")]
+    until(lambda: len(listed()) == 4 and lines(page, "cl-") == listed(), "the page and the command line have one list")
+    expect(listed()[2:] == ["cl-first", "cl-second"], f"the threads stand as {listed()}")
+    shown(line(page, "cl-first").locator(".tag")).to_have_text("your turn")
+    desk.cli("approve", "cl-asks")
+    desk.api("POST", f"messages/{desk.queue('cl-failed')[0]['id']}/skip")
+    for session in ("cl-failed", "cl-first", "cl-second"):
+        desk.cli("session", "delete", session)
+
+
 def check_inbox_keeps_places(browser, fixture, figures):
     """With the pointer or the focus in the list no line changes places, and what goes keeps its place."""
     desk = fixture.desk
@@ -89,8 +111,8 @@ def check_inbox_keeps_places(browser, fixture, figures):
     tops = lambda: line(page, "still-b").bounding_box()["y"]
     before = tops()
     # It waits longer than all others.
-    take(page, "task", {"sessionId": "still-a", "status": "awaitingApproval", "startTime": 1, "lastUpdateTime": 1,
-                        "request": {"id": "00000000-0000-4000-8000-0000000000aa", "toolName": "Bash", "summary": "the earlier one", "expiresAt": 9e12}})
+    take(page, "task", {"session": "still-a", "status": "awaitingApproval", "startTime": "1970-01-01T00:00:00.001Z", "lastUpdateTime": "1970-01-01T00:00:00.001Z",
+                        "request": {"id": "00000000-0000-4000-8000-0000000000aa", "toolName": "Bash", "summary": "the earlier one", "expiresAt": "2255-03-14T16:00:00.000Z"}})
     shown(line(page, "still-a")).to_be_visible()
     expect(lines(page, "still-") == ["still-b", "still-a"] and tops() == before, f"the lines are {lines(page, 'still-')}")
     leave(page)
@@ -262,7 +284,7 @@ def check_working_and_not_running(browser, fixture, figures):
       model.take('session', { id: 'host-away', waiting: 1, host: away.id })
       model.take('messages', { session: 'host-away', changes: [{ change: 'insert', at: 0, item: { id: '00000000-0000-4000-8000-0000000000cc',
         status: 'queued', content: 'there', priority: 'normal', position: 1, createdAt: '2026-01-01T00:00:00Z' } }] })
-      model.take('sync', { ...model.sync, devices: model.sync.devices.map(each => ({ ...each, connected: false, awaySince: Date.now() - 60_000 })) })
+      model.take('sync', { ...model.sync, devices: model.sync.devices.map(each => ({ ...each, connected: false, awaySince: new Date(Date.now() - 60_000).toISOString() })) })
       await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))
       return document.querySelector('inbox-line[data-session=host-away]').textContent }""")
     expect(" is offline since" in told and "Run on desk instead" in told, f"a host that is away: {told}")

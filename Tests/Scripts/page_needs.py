@@ -49,7 +49,7 @@ def check_requests(browser, fixture, figures):
 
     thread, lost = fixture.desk.ask("ask-d", kind="approval", toolName="Bash", summary="make deploy")
     shown(page.locator("request-card", has_text="make deploy")).to_be_visible()
-    until(lambda: any(each["sessionId"] == "ask-d" and each.get("request")
+    until(lambda: any(each["session"] == "ask-d" and each.get("request")
                       for each in fixture.laptop.api("GET", "tasks")["tasks"]), "the other device knows")
     fixture.laptop.cli("approve", "ask-d")
     shown(page.locator("request-card", has_text="make deploy")).to_contain_text("Allowed by laptop")
@@ -118,7 +118,7 @@ def check_old_words(browser, fixture, figures):
       [`draft.answer.${request}`]: '5', [`draft.edit.${message}`]: 'a plain text', 'draft.answer.gone': 'as plain text',
       'draft.answer.gone2': '{"text":"without what was asked"}', 'sending.broken': '{', later: '[5',
     }).forEach(([name, text]) => localStorage.setItem(`cospool.${name}`, text))""", [next(
-        each["request"]["id"] for each in fixture.desk.api("GET", "tasks")["tasks"] if each["sessionId"] == "ask-o"), edited])
+        each["request"]["id"] for each in fixture.desk.api("GET", "tasks")["tasks"] if each["session"] == "ask-o"), edited])
     page.reload()
     shown(card.get_by_label("Reason for the denial")).to_have_value("5")
     card.get_by_role("button", name="Deny").click()

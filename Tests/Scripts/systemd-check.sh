@@ -63,7 +63,7 @@ dead() { ! alive "$1"; }
 message() {
   ada cospool queue list -s work --json | python3 -c '
 import json, sys
-print(*[each[sys.argv[2]] for each in json.load(sys.stdin)["messages"] if each["content"] == sys.argv[1]])
+print(*[each[sys.argv[2]] for each in json.load(sys.stdin)["queues"][0]["messages"] if each["content"] == sys.argv[1]])
 ' "$@"
 }
 is() { [ "$(message "$1" status)" = "$2" ]; }

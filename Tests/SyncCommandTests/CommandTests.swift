@@ -17,21 +17,21 @@ import Testing
       #expect(
         sent.output
           == #"{"count":1,"id":"\#(Self.first)","note":"not assigned to a device: "#
-          + #"cospool session host review this","position":1,"session":"review","status":"queued"}"#
-      )
+          + #"cospool session host review this","position":1,"session":"review","#
+          + #""sessionName":"review","status":"queued"}"#)
       let list = await fixture.cospool("queue", "list", "-s", "review", "--json")
       #expect(
         list.output.replacing(Self.time, with: "TIME")
-          == #"{"messages":[{"content":"one","createdAt":"TIME","device":"desk","#
+          == #"{"queues":[{"messages":[{"content":"one","createdAt":"TIME","device":"desk","#
           + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
           + #""note":"not assigned to a device: cospool session host review this","#
-          + #""pauseReasons":[],"paused":false,"session":"review"}"#)
+          + #""pauseReasons":[],"paused":false,"session":"review","sessionName":"review"}]}"#)
       let threads = await fixture.cospool("thread", "list", "--json")
       #expect(
         threads.output.replacing(Self.time, with: "TIME")
-          == #"{"enabled":true,"threads":[{"lifted":"no host","locked":false,"name":"review","#
+          == #"{"enabled":true,"threads":[{"lifted":"no host","locked":false,"#
           + #""position":1,"#
-          + #""project":"","queuedAt":"TIME","session":"review"}]}"#)
+          + #""project":"","queuedAt":"TIME","session":"review","sessionName":"review"}]}"#)
     }
   }
 
@@ -165,14 +165,8 @@ import Testing
       let text = "line one\n\tline two 🙂 \u{202E}x"
       _ = await fixture.cospool("send", "-s", "review", "-", input: text + "\n\n")
       let list = await fixture.cospool("queue", "list", "-s", "review", "--json")
-      struct Queue: Decodable {
-        struct Message: Decodable {
-          var content: String
-        }
-        var messages: [Message]
-      }
-      let queue = try JSONDecoder().decode(Queue.self, from: Data(list.output.utf8))
-      #expect(queue.messages.map(\.content) == [text])
+      let lists = try JSONDecoder().decode(QueuesAnswer.self, from: Data(list.output.utf8))
+      #expect(lists.queues.flatMap(\.messages).map(\.content) == [text])
     }
   }
 

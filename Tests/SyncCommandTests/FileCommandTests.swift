@@ -1,4 +1,6 @@
 import Foundation
+import LocalAPI
+import QueueModel
 import Testing
 
 @testable import SyncCommand
@@ -83,6 +85,27 @@ import Testing
       #expect(await fixture.cospool("queue", "list", "-s", "other").output.contains("two"))
       #expect(await fixture.cospool("queue", "import", "-", input: "[").exitCode == 6)
       #expect(await fixture.cospool("queue", "export", "-s", "nowhere").exitCode == 1)
+    }
+  }
+
+  @Test func theLinesOfAFileAreQueuedByOneCommand() async throws {
+    try await CommandFixture.run { fixture in
+      let text = "- first idea\r\n\n   \nsecond \"idea\"\n# third"
+      let brought = await fixture.cospool("queue", "import", "--lines", "-", "-s", "a", input: text)
+      #expect(
+        brought.exitCode == 0 && brought.output.hasPrefix("imported 3 messages"), "\(brought)")
+      let list = await fixture.cospool("queue", "list", "-s", "a", "--json").output
+      let queues = try JSONDecoder().decode(QueuesAnswer.self, from: Data(list.utf8)).queues
+      #expect(
+        queues.flatMap(\.messages).map(\.content)
+          == ["- first idea", "second \"idea\"", "# third"])
+      // Again, they are other messages.
+      _ = await fixture.cospool("queue", "import", "--lines", "-", "-s", "a", input: "# third")
+      #expect(
+        await fixture.cospool("queue", "list", "-s", "a").output.split(separator: "\n")
+          .count(where: { $0.contains("# third") }) == 2)
+      let nowhere = await fixture.cospool("queue", "import", "--lines", "-", input: text)
+      #expect(nowhere.exitCode == 2 && nowhere.errors.contains("-s SESSION"), "\(nowhere)")
     }
   }
 }

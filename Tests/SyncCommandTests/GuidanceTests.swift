@@ -140,7 +140,7 @@ import Testing
   @Test(arguments: [
     (["quue", "list"], "'cospool queue'"), (["thr"], "'cospool thread'"),
     (["queue", "lst", "-s", "a"], "'cospool queue list'"),
-    (["--json", "thread", "mov", "a", "--to", "1"], "'cospool thread move'"),
+    (["--data", "/d", "thread", "mov", "a", "--to", "1"], "'cospool thread move'"),
     (["--data", "queue", "staus"], "'cospool status'"),
   ])
   func misspeltCommandsAreAnsweredWithTheRightOne(words: [String], meant: String) async {

@@ -13,12 +13,17 @@ import Testing
     var content: String
   }
 
-  private struct Queue: Decodable { var messages: [Listed] }
+  private struct Lists: Decodable {
+    struct Queue: Decodable { var messages: [Listed] }
+
+    var queues: [Queue]
+  }
 
   private static func listed(_ session: String, _ fixture: CommandFixture) async throws -> [Listed]
   {
     let output = await fixture.cospool("queue", "list", "-s", session, "--json").output
-    return try JSONDecoder().decode(Queue.self, from: Data(output.utf8)).messages
+    return try JSONDecoder().decode(Lists.self, from: Data(output.utf8)).queues
+      .flatMap(\.messages)
   }
 
   /// The id of the request that a session's agent waits for, as soon as it does.
@@ -27,7 +32,7 @@ import Testing
     while ContinuousClock.now < deadline {
       let answer = try await DaemonConnection(dataDirectory: fixture.directory)
         .answer(to: APIRequest(.get, ["tasks"]))
-      let task = try answer.decoded(TasksAnswer.self).tasks.first {
+      let task = try answer.decoded(TasksAnswer.self).tasks.map(\.state).first {
         $0.sessionId.rawValue == session
       }
       if let request = task?.requests.first { return request.id }
@@ -143,11 +148,12 @@ import Testing
         let id = "\(word(8...8))-\(word(4...4))-4111-8111-\(word(12...12))"
         ids.append(id)
         return try JSONDecoder().decode(
-          TaskState.self,
+          TaskStateAnswer.self,
           from: Data(
-            (#"{"sessionId":"\#(session.id)","projectPath":"","status":"awaitingApproval","startTime":0,"#
-              + #""lastUpdateTime":0,"request":{"id":"\#(id)","kind":"approval","toolName":"Bash","#
-              + #""summary":"x","time":0}}"#).utf8))
+            (#"{"session":"\#(session.id)","project":"","status":"awaitingApproval","#
+              + #""request":{"id":"\#(id)","kind":"approval","toolName":"Bash","#
+              + #""summary":"x","time":0}}"#).utf8)
+        ).state
       }
       for _ in 0..<20 {
         let asked = word(1...6)

@@ -219,7 +219,8 @@ import Testing
       ] {
         try other.write(toFile: machine.unit, atomically: true, encoding: .utf8)
         let none = await machine.cospool("status")
-        #expect(none.errors.contains("Start it with: cospoold --data"), "\(none)")
+        #expect(
+          none.errors.contains("cospool setup. To start it by hand: cospoold --data"), "\(none)")
       }
       let home = ["HOME": machine.root + "/home"]
       let usual = machine.root + "/home/.local/share/cospool"

@@ -42,6 +42,28 @@ import Testing
     }
   }
 
+  @Test func aWrongAddressIsRefusedAtOnce() async throws {
+    try await CommandFixture.run { fixture in
+      let person = Person(["127.0.0.1:17420", "http://host", ""])
+      #expect(await setup(fixture, person).exitCode == 0)
+      let asked = person.asked.withLock { $0 }
+      #expect(asked.count == 3 && asked.allSatisfy { $0.hasPrefix("Server") }, "\(asked)")
+      let told = person.told.withLock { $0 }
+      #expect(
+        told.contains { $0.hasPrefix("127.0.0.1:17420 is not a server's address") }, "\(told)")
+      let named = await setup(fixture, Person([]), "--server", "host:1", "--code", "BCDF-GHJK")
+      #expect(named.exitCode == 2 && named.errors.contains("--server: host:1 is not"), "\(named)")
+    }
+  }
+
+  @Test func itSaysWhereCodesComeFrom() async throws {
+    try await CommandFixture.run { fixture in
+      let person = Person(["wss://host", ""])
+      _ = await setup(fixture, person)
+      #expect(person.asked.withLock { $0.last }?.contains("cospool-server pair prints one") == true)
+    }
+  }
+
   @Test func whoNamesNoServerStaysAlone() async throws {
     try await CommandFixture.run { fixture in
       for answers in [[""], [], ["wss://host", ""]] {

@@ -120,7 +120,8 @@ import Testing
       }
       let list = await fixture.cospool("queue", "list", "-s", "a", "--json").output
       let json = try JSONSerialization.jsonObject(with: Data(list.utf8)) as? [String: Any]
-      let messages = try #require(json?["messages"] as? [[String: Any]])
+      let queues = json?["queues"] as? [[String: Any]]
+      let messages = try #require(queues?.first?["messages"] as? [[String: Any]])
       #expect(messages.compactMap { $0["content"] as? String } == expected, "seed \(seed)")
       #expect(expected.count > 50)
     }

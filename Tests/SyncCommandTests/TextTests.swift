@@ -15,14 +15,14 @@ import Testing
   }
 
   private static let queue = #"""
-    {"messages":[
+    {"queues":[{"messages":[
       {"content":"Stop\nnow","createdAt":"2026-01-01T23:59:20.000Z","device":"desk",
        "id":"11111111-1111-4111-8111-111111111111","position":1,"priority":"urgent",
        "status":"queued"},
       {"content":"Fix the flaky test in the parser","createdAt":"2026-01-01T21:00:00.000Z",
        "device":null,"id":"11111111-2222-4111-8111-111111111111","position":2,
        "priority":"normal","status":"queued"}],
-     "paused":true,"pauseReasons":["holiday"],"session":"review","new":"field"}
+     "paused":true,"pauseReasons":["holiday"],"session":"review","new":"field"}]}
     """#
 
   /// A name that another device chose stands in what the daemon says.
@@ -39,8 +39,8 @@ import Testing
     func list(_ result: String) throws -> String {
       try text(
         "task", "list",
-        of: #"{"tasks":[{"sessionId":"s","projectPath":"","status":"completed","startTime":0,"#
-          + #""lastUpdateTime":0,"result":\#(result)}]}"#)
+        of: #"{"tasks":[{"session":"s","project":"","status":"completed","#
+          + #""result":\#(result)}]}"#)
     }
     #expect(try list(#"{"kind":"success","summary":"did it"}"#).contains("completed"))
     #expect(try list(#"{"kind":"failure","error":"exit code 3"}"#).contains("failed"))
@@ -80,15 +80,15 @@ import Testing
     #expect(
       try text(
         "queue", "list", "-s", "review",
-        of: #"{"messages":[],"paused":false,"pauseReasons":[],"session":"review"}"#)
+        of: #"{"queues":[{"messages":[],"paused":false,"pauseReasons":[],"session":"review"}]}"#)
         == "nothing waits in review")
   }
 
   private static let threads = #"""
     {"enabled":true,"threads":[
-      {"locked":true,"name":"a","position":1,"project":"","queuedAt":"2026-01-01T23:00:00.000Z",
+      {"locked":true,"sessionName":"a","position":1,"project":"","queuedAt":"2026-01-01T23:00:00.000Z",
        "session":"a"},
-      {"locked":false,"name":"Docs","position":2,"project":"/src",
+      {"locked":false,"sessionName":"Docs","position":2,"project":"/src",
        "queuedAt":"2026-01-01T00:00:00.000Z","session":"b"}]}
     """#
 
@@ -127,14 +127,13 @@ import Testing
     #expect(width != nil || push.contains(topic))
     let threads = try text(
       "thread", "list",
-      of: #"{"enabled":true,"threads":[{"session":"\#(id)","name":"Review","project":"/p","#
+      of: #"{"enabled":true,"threads":[{"session":"\#(id)","sessionName":"Review","project":"/p","#
         + #""position":1,"queuedAt":"2026-01-01T00:00:00.000Z","locked":false}]}"#,
       style: style)
     #expect(threads.contains(id), "\(threads)")
     let tasks = try text(
       "task", "list",
-      of: #"{"tasks":[{"sessionId":"\#(id)","projectPath":"","status":"processing","startTime":0,"#
-        + #""lastUpdateTime":0}]}"#,
+      of: #"{"tasks":[{"session":"\#(id)","project":"","status":"processing"}]}"#,
       style: style)
     #expect(tasks.contains(id), "\(tasks)")
   }
@@ -223,15 +222,15 @@ import Testing
 
   @Test func statusIsOneScreen() throws {
     let json = #"""
-      {"certificateEndsAt":1768000000000,"oldestUnsentAt":1767311990000,
+      {"certificateEndsAt":"2026-01-09T23:06:40.000Z","oldestUnsentAt":"2026-01-01T23:59:50.000Z",
        "daemon":{"dataDirectory":"/d","diskFree":5242880,"page":"http://127.0.0.1:7421",
-        "processID":7,"queueSizeMax":10,"socket":"/d/s","startedAt":1767304800000,
+        "processID":7,"queueSizeMax":10,"socket":"/d/s","startedAt":"2026-01-01T22:00:00.000Z",
         "threadQueue":true,"version":"0.1.0"},
        "queues":{"awaited":0,"messages":4,"sessions":1,"threads":3,"threadsReady":2},
-       "sync":{"connectedSince":1767311940000,"device":"11111111-1111-4111-8111-111111111111",
+       "sync":{"connectedSince":"2026-01-01T23:59:00.000Z","device":"11111111-1111-4111-8111-111111111111",
         "deviceName":"desk","devices":[{"connected":true,
         "id":"22222222-2222-4222-8222-222222222222","name":"phone",
-        "seenEverything":false}],"lastSyncedAt":1767311995000,"outgoing":1,"repairs":0,
+        "seenEverything":false}],"lastSyncedAt":"2026-01-01T23:59:55.000Z","outgoing":1,"repairs":0,
         "server":"ws://h:1","state":"connected","synced":false,"workspace":"w"},
        "unconsented":[]}
       """#

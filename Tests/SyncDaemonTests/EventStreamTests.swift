@@ -183,11 +183,12 @@ import Testing
       let signals = "/v1/sessions/review/signals"
       _ = try await daemon.request("POST", signals, #"{"type":"turn_start"}"#)
       let began = try #require(try await reader.events(through: "task").last)
-      #expect(try began.decoded(TaskState.self).status == .processing(operation: nil))
+      #expect(try began.decoded(TaskStateAnswer.self).state.status == .processing(operation: nil))
       _ = try await daemon.request("POST", signals, #"{"type":"error","message":"no network"}"#)
       let ended = try #require(try await reader.events(through: "task").last)
       #expect(
-        try ended.decoded(TaskState.self).status == .completed(.failure(error: "no network")))
+        try ended.decoded(TaskStateAnswer.self).state.status
+          == .completed(.failure(error: "no network")))
       // Who comes later gets it with the state.
       let state = try await EventReader(daemon).events(through: "present")
       #expect(state.contains { $0.name == "task" })

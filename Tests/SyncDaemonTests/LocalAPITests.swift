@@ -37,7 +37,7 @@ import Testing
       #expect(
         sent.body
           == #"{"count":1,"id":"\#(Self.first)","note":"not assigned to a device: cospool session host "#
-          + #"review this","position":1,"session":"review","status":"queued"}"#
+          + #"review this","position":1,"session":"review","sessionName":"review","status":"queued"}"#
       )
       let list = try await daemon.request("GET", "/v1/sessions/review/queue")
       #expect(list.head.contains("content-type: application/json"))
@@ -50,13 +50,13 @@ import Testing
           == #"{"messages":[{"content":"a \"b\" / c","createdAt":"TIME","device":"desk","#
           + #""id":"\#(Self.first)","position":1,"priority":"normal","status":"queued"}],"#
           + #""note":"not assigned to a device: cospool session host review this","#
-          + #""pauseReasons":[],"paused":false,"session":"review"}"#)
+          + #""pauseReasons":[],"paused":false,"session":"review","sessionName":"review"}"#)
       let threads = try await daemon.request("GET", "/v1/threads")
       #expect(
         threads.body.replacing(form, with: "TIME")
-          == #"{"enabled":true,"threads":[{"lifted":"no host","locked":false,"name":"review","#
+          == #"{"enabled":true,"threads":[{"lifted":"no host","locked":false,"#
           + #""position":1,"#
-          + #""project":"","queuedAt":"TIME","session":"review"}]}"#)
+          + #""project":"","queuedAt":"TIME","session":"review","sessionName":"review"}]}"#)
     }
   }
 

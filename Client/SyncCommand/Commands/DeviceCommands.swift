@@ -212,7 +212,7 @@ struct SyncCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.post, ["sync", "now"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      let sync = try answer.decoded(SyncStatus.self)
+      let sync = try answer.decoded(SyncAnswer.self)
       return sync.state == .connected ? "connected" : "connecting"
     }
   }

@@ -160,9 +160,11 @@ extension QueueCommands {
         EXAMPLES
           cospool queue import queue-review.json --dry-run
           cospool queue import queue-review.json
+          cospool queue import --lines todo.txt -s review
 
         Messages are matched by id, so it is safe to import twice. stdin is limited to 16 MiB;
-        a file with pictures may be larger.
+        a file with pictures may be larger. With --lines, the file is text: each line that is not
+        empty becomes a message, each time.
         """)
     @Argument(help: ArgumentHelp("The file; - reads stdin.", valueName: "file")) var file: String
     @Option(
@@ -170,15 +172,22 @@ extension QueueCommands {
       help: ArgumentHelp(
         "The session to import into. Default: the one in the file.", valueName: "session"))
     var session: String?
+    @Flag(help: "Queue each line of a text file; needs a session.") var lines = false
     @Flag(help: "Check it and show what it would import; change nothing.") var dryRun = false
     @OptionGroup var options: GlobalOptions
+
+    func validate() throws {
+      if lines, session == nil { throw ValidationError("--lines needs a session: -s SESSION.") }
+    }
 
     func request(input: StandardInput) throws -> APIRequest {
       var request = APIRequest(.post, ["queue-files"])
       var query = dryRun ? ["dryRun=true"] : []
       if let session { query.append("session=" + ASCII.percentEncoded(session)) }
       if !query.isEmpty { request.path += "?" + query.joined(separator: "&") }
-      request.body = try DocumentFile.read(file, or: input)
+      let text = try DocumentFile.read(file, or: input)
+      request.body =
+        if lines, let session { try QueueLines(of: text, in: session).json } else { text }
       request.timeoutSeconds = APIRequest.documentTimeoutSeconds
       return request
     }
@@ -186,6 +195,31 @@ extension QueueCommands {
     func text(of answer: Answer, style: TextStyle) throws -> String {
       HistoryText.imported(try answer.decoded(ImportedAnswer.self))
     }
+  }
+}
+
+/// The lines of a text as a queue file, each a message of its own.
+private struct QueueLines: Encodable {
+  struct Message: Encodable {
+    var id = UUID().uuidString.lowercased()
+    var content: String
+    var createdAt: String
+  }
+
+  var version = 1
+  var sessionId: String
+  var messages: [Message]
+
+  init(of text: String, in session: String) {
+    let now = Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    sessionId = session
+    messages = text.split(whereSeparator: \.isNewline)
+      .filter { !$0.allSatisfy(\.isWhitespace) }
+      .map { Message(content: String($0), createdAt: now) }
+  }
+
+  var json: String {
+    get throws { String(decoding: try JSONEncoder().encode(self), as: UTF8.self) }
   }
 }
 

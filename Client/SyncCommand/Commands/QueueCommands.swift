@@ -47,7 +47,7 @@ struct QueueCommands: ParsableCommand {
           cospool queue list -s review --watch
           cospool queue list --done
           cospool queue list -s review --cancelled
-          cospool queue list -s review --json | jq -r '.messages[].content'
+          cospool queue list -s review --json | jq -r '.queues[].messages[].content'
         """)
     @Option(
       name: [.customShort("s"), .customLong("session")],
@@ -65,21 +65,17 @@ struct QueueCommands: ParsableCommand {
 
     mutating func lookUp(in names: SessionNames) throws { session = try session.map(names.id(of:)) }
 
-    /// One session's queue has a route of its own, with its pages.
-    private var isOneQueue: Bool { session != nil && !done && !cancelled }
-
     func request(input: StandardInput) throws -> APIRequest {
-      if let session, isOneQueue { return APIRequest(.get, ["sessions", session, "queue"]) }
       let state = done ? "done" : cancelled ? "cancelled" : nil
       return APIRequest(.get, ["queues"], query: [("state", state), ("session", session)])
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      guard !isOneQueue else {
-        return QueueText.list(try answer.decoded(QueueAnswer.self), style: style)
-      }
       let queues = try answer.decoded(QueuesAnswer.self).queues
-      guard !queues.isEmpty else {
+      if session != nil, !done, !cancelled, let queue = queues.first {
+        return QueueText.list(queue, style: style)
+      }
+      guard queues.contains(where: { !$0.messages.isEmpty }) else {
         return done ? "nothing is done" : cancelled ? "nothing was cancelled" : "nothing waits"
       }
       return queues.map { queue in

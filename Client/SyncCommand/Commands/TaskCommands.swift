@@ -35,7 +35,7 @@ struct TaskCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      ActivityText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
+      ActivityText.list(try answer.decoded(TasksAnswer.self).tasks.map(\.state), style: style)
     }
   }
 
@@ -59,7 +59,7 @@ struct TaskCommands: ParsableCommand {
     }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      ActivityText.show(try answer.decoded(TaskState.self), style: style)
+      ActivityText.show(try answer.decoded(TaskStateAnswer.self).state, style: style)
     }
   }
 
@@ -81,7 +81,7 @@ struct TaskCommands: ParsableCommand {
     func request(input: StandardInput) throws -> APIRequest { APIRequest(.get, ["tasks"]) }
 
     func text(of answer: Answer, style: TextStyle) throws -> String {
-      ActivityText.list(try answer.decoded(TasksAnswer.self).tasks, style: style)
+      ActivityText.list(try answer.decoded(TasksAnswer.self).tasks.map(\.state), style: style)
     }
   }
 }

@@ -146,7 +146,8 @@ extension Doctor {
     else { return [] }
     return refused(unsent) + [
       outbox(
-        count: status.sync.outgoing, oldestMilliseconds: status.oldestUnsentAt, now: context.now)
+        count: status.sync.outgoing, oldestMilliseconds: status.oldestUnsentAt?.milliseconds,
+        now: context.now)
     ]
   }
 

@@ -198,19 +198,26 @@ struct Setup {
       return try await paired(server, code)
     }
     if command.serverHere { return try await pairedHere() }
-    guard let ask = environment.ask,
-      let url = ask("Server (wss://host, \"here\" to start one, or Enter for none): "),
-      !url.isEmpty
-    else {
+    guard let ask = environment.ask, let url = serverAsked(ask), !url.isEmpty else {
       return SetupStep(
         step: "pair", state: .skipped, what: "no server: the queues stay on this device",
         fix: Setup.later)
     }
     if url.lowercased() == "here" { return try await pairedHere() }
-    guard let code = ask("Code: "), !code.isEmpty else {
+    guard let code = ask("Code (cospool-server pair prints one on the server): "), !code.isEmpty
+    else {
       return SetupStep(step: "pair", state: .skipped, what: "no code", fix: Setup.later)
     }
     return try await paired(url, code)
+  }
+
+  /// The typed address; a wrong one is refused at once, before anything else is asked.
+  private func serverAsked(_ ask: (String) -> String?) -> String? {
+    while let url = ask("Server (wss://host, \"here\" to start one, or Enter for none): ") {
+      if url.isEmpty || url.lowercased() == "here" || DoctorAddress(url) != nil { return url }
+      environment.tell(SetupCommand.wrongAddress(url))
+    }
+    return nil
   }
 
   /// Whether a typed address is the stored one, which names its port.

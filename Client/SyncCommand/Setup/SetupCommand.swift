@@ -1,5 +1,6 @@
 import ArgumentParser
 import Basics
+import HealthChecks
 
 #if canImport(FoundationEssentials)
   import FoundationEssentials
@@ -51,6 +52,9 @@ struct SetupCommand: LocalCommand {
     guard (server == nil) == (code == nil) else {
       throw ValidationError("--server and --code go together: give both, or neither.")
     }
+    if let server, DoctorAddress(server) == nil {
+      throw ValidationError("--server: " + Self.wrongAddress(server))
+    }
     guard (0...65_535).contains(serverPort) else {
       throw ValidationError("--server-port: choose a port from 0 to 65535.")
     }
@@ -58,6 +62,11 @@ struct SetupCommand: LocalCommand {
       throw ValidationError(
         "--server uses a server elsewhere, --server-here starts one. Pass one of them.")
     }
+  }
+
+  static func wrongAddress(_ text: String) -> String {
+    "\(TextStyle.line(text)) is not a server's address. Use wss://HOST, or ws://HOST:PORT in a "
+      + "private network."
   }
 
   func run(in environment: Environment) async throws -> String {

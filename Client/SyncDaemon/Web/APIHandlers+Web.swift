@@ -12,6 +12,7 @@ extension APIHandlers {
     let client = client
     let router = Router(context: Context.self)
     router.add(middleware: WebHeaders())
+    router.add(middleware: SessionNamesMiddleware(client: client))
     router.add(middleware: ProblemMiddleware(client: client))
     router.add(middleware: WebAccessMiddleware(listener: web, now: { client.time }))
     addRoutes(to: router)

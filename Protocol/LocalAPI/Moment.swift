@@ -1,0 +1,35 @@
+import Basics
+
+/// A time in an answer or a request: ISO 8601, UTC, with milliseconds.
+package struct Moment: Hashable, Sendable, Comparable {
+  package var milliseconds: Int64
+
+  /// - Parameter milliseconds: since 1970.
+  package init(_ milliseconds: Int64) { self.milliseconds = milliseconds }
+
+  package static func < (left: Moment, right: Moment) -> Bool {
+    left.milliseconds < right.milliseconds
+  }
+}
+
+extension Moment: Codable {
+  package init(from decoder: any Decoder) throws {
+    let container = try decoder.singleValueContainer()
+    let text = try container.decode(String.self)
+    guard let milliseconds = ISOTime.milliseconds(of: text) else {
+      throw DecodingError.dataCorruptedError(
+        in: container, debugDescription: "\(text) is not a time as 2026-03-01T09:30:00.125Z")
+    }
+    self.init(milliseconds)
+  }
+
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.singleValueContainer()
+    try container.encode(ISOTime.text(milliseconds: milliseconds))
+  }
+}
+
+extension Moment: SchemaGiven {
+  static var schema: JSONValue { Note.time.schema }
+  static var example: Moment? { Moment(0) }
+}

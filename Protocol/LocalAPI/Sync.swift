@@ -1,0 +1,53 @@
+package import QueueModel
+
+/// The state of sync with the server.
+package struct SyncAnswer: APIValue {
+  /// Another device of the workspace.
+  package struct Device: APIValue {
+    package var id: DeviceID
+    package var name: String
+    package var connected: Bool
+    package var seenEverything: Bool
+    /// Since when it is not connected; left out if it is, or if that is not known.
+    package var awaySince: Moment?
+  }
+
+  package var state: SyncStatus.State
+  package var server: String?
+  package var workspace: String?
+  package var device: String
+  package var deviceName: String
+  /// How many changes the server is not known to have.
+  package var outgoing: Int
+  /// Whether the device and the server have the same changes.
+  package var synced: Bool
+  package var lastError: String?
+  package var refusalCode: String?
+  package var connectedSince: Moment?
+  package var lastSyncedAt: Moment?
+  /// In how many milliseconds the device tries to connect again.
+  package var retryAfterMilliseconds: Int64?
+  package var devices: [Device]
+  package var repairs: Int
+
+  package init(_ status: SyncStatus) {
+    state = status.state
+    server = status.server
+    workspace = status.workspace
+    device = status.device
+    deviceName = status.deviceName
+    outgoing = status.outgoing
+    synced = status.synced
+    lastError = status.lastError
+    refusalCode = status.refusalCode
+    connectedSince = status.connectedSince.map(Moment.init)
+    lastSyncedAt = status.lastSyncedAt.map(Moment.init)
+    retryAfterMilliseconds = status.retryAfterMilliseconds
+    devices = status.devices.map {
+      Device(
+        id: $0.id, name: $0.name, connected: $0.connected, seenEverything: $0.seenEverything,
+        awaySince: $0.awaySince.map(Moment.init))
+    }
+    repairs = status.repairs
+  }
+}
