@@ -36,7 +36,7 @@ class InboxView extends HTMLElement {
       oninput: () => (query = this.search.value, this.update()),
       onkeydown: (event) => event.key === 'Escape' && (this.search.value = query = '', this.update()),
     })
-    this.projects = h('select', { 'aria-label': 'Show the sessions of', onchange: () => (project = this.projects.value, this.update()) })
+    this.projects = h('select', { 'aria-label': 'Filter by project', onchange: () => (project = this.projects.value, this.update()) })
     this.nothing = h('p.quiet', { hidden: true })
     this.start = h('p.buttons', { hidden: true }, h('button.main', { type: 'button', onclick: () => newSession() }, 'New session'), h('a', { href: '#/devices' }, 'Use a phone or another device'))
     this.offWords = h('span')
