@@ -11,6 +11,8 @@ const CODE_LASTS = 600_000
 
 class DevicesView extends HTMLElement {
   #over; #codeOver
+  /** The devices that there were when a code was shown. */
+  #before
 
   open() {
     this.state = h('p')
@@ -155,13 +157,15 @@ class DevicesView extends HTMLElement {
     if (button.getAttribute('aria-disabled') === 'true') return
     disable(button, true)
     clearTimeout(this.#codeOver)
-    const over = (words) => this.code.replaceChildren(h('p.quiet', {}, words))
+    const over = (words) => this.#endCode(words)
+    this.#before = null
     try {
       const { code, command, hint, qr } = await source.act('pairCode', { role: this.newRole.value })
       this.code.replaceChildren(
         qr ? qrCode(qr, 'QR code of the command') : h('p', {}, 'The command is too long for a QR code.'),
         h('p', {}, 'Type this on the new device; it works once, within ten minutes:'), h('p', {}, h('code', {}, command)),
         hint && h('p.note.error', {}, hint))
+      this.#before = new Set(model.sync.devices.map(({ id }) => id))
       say(`The code is ${code}`)
       this.#codeOver = setTimeout(() => over('The code has expired.'), CODE_LASTS)
     } catch (error) {
@@ -174,6 +178,12 @@ class DevicesView extends HTMLElement {
       disable(button, false)
     }
     show(this.code, true)
+  }
+
+  #endCode(words) {
+    clearTimeout(this.#codeOver)
+    this.#before = null
+    this.code.replaceChildren(h('p.quiet', {}, words))
   }
 
   disconnectedCallback() {
@@ -221,6 +231,12 @@ class DevicesView extends HTMLElement {
     else if (this.read === false) {
       this.read = true
       this.#read()
+    }
+    // Used, a code is of no use.
+    const guest = this.#before && sync.devices.find(({ id }) => !this.#before.has(id))
+    if (guest) {
+      this.#endCode(`${guest.name} is paired now.`)
+      say(`${guest.name} is paired now`)
     }
     // What a daemon said that does not answer any more is old.
     const isUnknown = isAway || sync.state !== 'connected'

@@ -2,7 +2,7 @@
 // answers goes past it: nothing of the workspace is kept here.
 
 // `make page` writes the hashes.
-const VERSION = 'b1110e597088d280'
+const VERSION = 'de1cf40f17bb4662'
 const FILES = {
   '/actions.js': 'df21e2c55ca76e3f',
   '/activity.js': '93d01a75b91d87be',
@@ -10,14 +10,14 @@ const FILES = {
   '/app.js': 'f275d5149308cdcc',
   '/composer.js': 'ab502b871fd8af99',
   '/conversation.js': '41f22d63541a7900',
-  '/devices.js': '8fa71fdc03857a2a',
+  '/devices.js': '263525f1df6f85f1',
   '/diff.js': '69011f2506d714e9',
   '/dom.js': '845503bd254fd268',
   '/editor.js': '4097091c29cae659',
   '/icon.png': '29304358db9de4f0',
   '/icon.svg': 'a91f4ba2508d7b69',
   '/inbox.js': 'fbee4d829dadb1f4',
-  '/': '54c1b88d61086d13',
+  '/': '097260d191adb5f6',
   '/installed.js': 'e2734e7129b4d15c',
   '/keys.js': '54b8a63013ea5c51',
   '/line.js': 'ef0fa367ed7c5e36',
@@ -34,7 +34,7 @@ const FILES = {
   '/sheet.js': 'd9ea71b987818480',
   '/source.js': '6f771f86b31b453c',
   '/storage.js': '3833c7327cbe3c52',
-  '/style.css': 'f4facde2c6507a6f',
+  '/style.css': 'a73ee35b7dc12a79',
   '/theme.js': 'df554ff770271a8d',
   '/title.js': '73df59a176b92d74',
 }
@@ -42,8 +42,8 @@ const FILES = {
 const CACHE = 'cospool.files'
 /** How long the daemon may take for the page before the kept one is shown, in milliseconds. */
 const SLOW = 4000
-/** Pages that another version of the daemon gave: their files come from it, too. */
-const others = new Set()
+/** Whether the page that came last is of another version: its files come from the daemon, too. */
+let isOther = false
 
 const place = (path) => `${path}?${FILES[path]}`
 
@@ -52,11 +52,11 @@ self.addEventListener('install', (event) => event.waitUntil(fill().then(() => se
 self.addEventListener('activate', (event) => event.waitUntil(tidy().then(() => self.clients.claim())))
 
 self.addEventListener('fetch', (event) => {
-  const { request, clientId, resultingClientId } = event
+  const { request } = event
   const { origin, pathname } = new URL(request.url)
   if (origin !== location.origin || request.method !== 'GET' || !Object.hasOwn(FILES, pathname)) return
-  if (request.mode === 'navigate') event.respondWith(page(resultingClientId))
-  else if (!others.has(clientId)) event.respondWith(kept(pathname).then((file) => file ?? fetch(request)))
+  if (request.mode === 'navigate') event.respondWith(page())
+  else if (!isOther) event.respondWith(kept(pathname).then((file) => file ?? fetch(request)))
 })
 
 /** Asks for the files that are not kept yet. None is kept that is not what it should be: the daemon may be replaced meanwhile. */
@@ -81,17 +81,18 @@ async function tidy() {
 const kept = async (path) => (await caches.open(CACHE)).match(place(path))
 
 /** The page as the daemon has it now, and the kept one if it does not answer, or if another program does. */
-async function page(client) {
+async function page() {
   try {
     const response = await fetch('/', { cache: 'no-store', credentials: 'omit', signal: AbortSignal.timeout(SLOW) })
     const version = /name="cospool-version" content="(\w+)"/.exec(await response.clone().text())?.[1]
     if (response.ok && version) {
-      if (version !== VERSION) others.add(client)
+      isOther = version !== VERSION
       return response
     }
   } catch {
     // It is away.
   }
+  isOther = false
   return await kept('/') ?? Response.error()
 }
 

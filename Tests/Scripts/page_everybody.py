@@ -217,6 +217,9 @@ def check_new_device(browser, fixture, figures):
     try:
         guest.cli(*read.split()[1:])
         shown(page.locator("devices-view li", has_text="guest")).to_be_visible()
+        # Used, it is shown no more.
+        shown(box).to_contain_text("guest is paired now")
+        shown(box.locator("svg.qr")).to_have_count(0)
         refused = Device(fixture, "late")
         try:
             refused.cli(*read.split()[1:], fails=True)

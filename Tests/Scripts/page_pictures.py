@@ -18,6 +18,25 @@ def check_pictures(browser, fixture, figures):
         own.close()
 
 
+def script(own):
+    """An agent: it writes notes, and finds no branch."""
+    file = own.folder / "agent.sh"
+    file.write_text("""case $(cat) in
+Write*) cat <<'END'
+I wrote `NOTES.md` from 14 commits:
+
+- **New:** the login page remembers you
+- **Faster:** search, by about a third
+- **Fixed:** two texts that said *error* and nothing else
+END
+;;
+Add*) printf '\\033[32m✓\\033[0m NOTES.md: 2 names added\\n';;
+*) echo fatal: no such branch: release-12 >&2; exit 3;;
+esac
+""")
+    return file
+
+
 def take(browser, own):
     desk = own.desk
     for device in (own.laptop, desk):
@@ -31,8 +50,18 @@ def take(browser, own):
         desk.api("DELETE", f"threads/{session}/lock")
     desk.send("nightly", "Update what the build needs")
     desk.api("PUT", "sessions/nightly/pause", {"reason": "until Monday"})
-    desk.api("PUT", "settings/command", {"value": "sh -c 'echo fatal: no such branch: release-12 >&2; exit 3'"})
+    desk.api("PUT", "settings/command", {"value": f"sh {script(own)}"})
     desk.api("PUT", "settings/agent", {"value": "command"})
+    shop = own.folder / "shop"
+    shop.mkdir()
+    for text in ("Write the notes for release 2.4", "Add who reported each bug"):
+        desk.send("notes", text, project=str(shop))
+    desk.api("PUT", "sessions/notes/host", {"device": "this"})
+    until(lambda: not desk.queue("notes"), "the notes are written")
+    desk.api("POST", "sessions", {"id": "notes", "project": "/home/ada/shop"})
+    desk.api("PUT", "sessions/notes/pause", {"reason": "until the release is tagged"})
+    desk.send("notes", "Translate them into German")
+    desk.send("notes", "Send them to the list")
     desk.send("docs", "Rebuild the site from the release branch")
     desk.api("PUT", "sessions/docs/host", {"device": "this"})
     until(lambda: desk.queue("docs")[0]["status"] == "failed", "it fails")
@@ -54,6 +83,10 @@ def take(browser, own):
         go(page, "#/s/login-page")
         shown(page.locator("queue-row")).to_have_count(3)
         picture(page, f"{name}-session")
+        go(page, "#/s/notes")
+        shown(page.locator(".turn")).to_have_count(2)
+        page.wait_for_timeout(500)
+        picture(page, f"{name}-conversation")
     page = browser.page(desk)
     go(page, "#/s/billing")
     line = page.locator("queue-row")
@@ -71,9 +104,12 @@ def take(browser, own):
     go(page, "#/activity")
     shown(page.locator(".chart").first).to_be_visible()
     picture(page, "activity")
+    go(page, "#/settings")
+    shown(page.locator(".settings")).to_be_visible()
+    picture(page, "settings")
     # Where nothing is, yet.
     page = browser.page(own.laptop)
-    for session in ("login-page", "review", "billing", "docs", "nightly"):
+    for session in ("login-page", "review", "billing", "docs", "nightly", "notes"):
         desk.cli("session", "delete", session)
     shown(page.get_by_text("Nothing needs you")).to_be_visible()
     picture(page, "empty")
