@@ -1,10 +1,11 @@
 import Testing
 
-/// Phrases that native readers stumble over do not spread. ARCHITECTURE.md has the rules of the language.
+/// Phrases that native readers stumble over do not spread. ARCHITECTURE.md has the rules of the
+/// language.
 @Suite struct PhraseTests {
-  /// How often each phrase may occur in the project. Lower a number when you remove some; never raise one.
-  /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
-  /// ends of lines, too. The CHANGELOG and this file are not read.
+  /// How often each phrase may occur in the project. Lower a number when you remove some; never
+  /// raise one. A phrase is a run of words: letters and apostrophes in lower case, whatever
+  /// separates them, over the ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
     "nobody": 176, "nobody knows": 11, "nobody can": 14, "of which nobody": 3,
     "as long as nobody": 1,
