@@ -440,8 +440,8 @@ extension Engine {
 }
 
 extension ClientCore.Action {
-  /// Whether the server or an agent waits for it, as opposed to observers and callers here. A connect
-  /// comes later, since it reads the published state first.
+  /// Whether the server or an agent waits for it, as opposed to observers and callers here. A
+  /// connect comes later, since it reads the published state first.
   fileprivate var isOutbound: Bool {
     switch self {
     case .send, .ping, .close, .agent: true

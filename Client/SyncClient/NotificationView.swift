@@ -99,8 +99,8 @@ public struct NotificationView: Hashable, Sendable, Identifiable {
 
 /// Why a notification is no longer shown.
 public enum NotificationRetraction: String, Hashable, Sendable, CaseIterable, Codable {
-  /// It is no longer awaited: the request was answered, expired or was given up, or the message's text
-  /// was chosen.
+  /// It is no longer awaited: the request was answered, expired or was given up, or the message's
+  /// text was chosen.
   case settled
   /// The user dismissed it on this device.
   case dismissed

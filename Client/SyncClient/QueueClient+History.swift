@@ -15,7 +15,8 @@ public struct UndoState: Hashable, Sendable {
 }
 
 extension UndoState {
-  /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to be.
+  /// - Parameter isSilent: whether the server has not answered, whatever the connection seems to
+  ///   be.
   init(of core: ClientCore, isSilent: Bool = false) {
     let replica = core.replica
     let apart = core.apart(isSilent: isSilent)

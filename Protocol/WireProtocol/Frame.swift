@@ -17,8 +17,8 @@ package enum Frame: Hashable, Sendable {
   case changes(Changes)
   /// Both: everything up to a log position, or a client's batch, is durable at the sender.
   case ack(Ack)
-  /// Server: the whole state, in parts, instead of a long delta. Client: its own, for a server whose
-  /// log lacks some of it.
+  /// Server: the whole state, in parts, instead of a long delta. Client: its own, for a server
+  /// whose log lacks some of it.
   case snapshot(SnapshotPart)
   /// Client: a question that wants one answer; idempotent by `id`.
   case request(Request)

@@ -1,8 +1,8 @@
 package import QueueModel
 package import SequenceCRDT
 
-/// Reads out of operations, a batch on the server or a command on its device, which messages they merged;
-/// SPECIFICATION.md, section "Notifications".
+/// Reads out of operations, a batch on the server or a command on its device, which messages they
+/// merged; SPECIFICATION.md, section "Notifications".
 ///
 /// Made with the state before the operations, asked with the state after them. It looks at the
 /// last `WireLimits.batchNewsMax` messages.

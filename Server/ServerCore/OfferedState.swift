@@ -2,7 +2,8 @@ package import QueueModel
 import SequenceCRDT
 package import WireProtocol
 
-/// A device's whole state, for a server whose log lacks some of it; SPECIFICATION.md, section "Join".
+/// A device's whole state, for a server whose log lacks some of it; SPECIFICATION.md, section
+/// "Join".
 package struct OfferedState: Hashable, Sendable {
   package var connection: ConnectionID
   let device: DeviceID

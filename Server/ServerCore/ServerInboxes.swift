@@ -139,8 +139,8 @@ struct ServerInboxes: Sendable {
     for device in devices + [.person] { shorten(device) }
   }
 
-  /// Shortens an inbox that is too large: first the oldest entries that no user has to answer go, then
-  /// the oldest.
+  /// Shortens an inbox that is too large: first the oldest entries that no user has to answer go,
+  /// then the oldest.
   private mutating func shorten(_ device: DeviceID) {
     guard let inbox = inboxes[device], inbox.count > WireLimits.inboxMax else { return }
     let waiting = inbox.filter { !$0.value.isAcknowledged }.keys.sorted()

@@ -27,7 +27,8 @@ package final class ServerDatabase: Sendable {
 
   /// The purpose of opening the store, which decides what may be done about a damaged file.
   package enum Purpose: Hashable, Sendable {
-    /// The serving process, holding the directory's lock: checks the file, sets a damaged one aside.
+    /// The serving process, holding the directory's lock: checks the file, sets a damaged one
+    /// aside.
     case serving
     /// A command, possibly while a server is running: it changes only what it must.
     case administration

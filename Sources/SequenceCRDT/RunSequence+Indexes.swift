@@ -12,8 +12,8 @@ extension RunSequence {
       }, orEmpty: nil)
   }
 
-  /// Visits the visible units at some indexes in order, in stretches whose ids and numbers are consecutive:
-  /// the id of the first, and the numbers. Indexes that are none are left out.
+  /// Visits the visible units at some indexes in order, in stretches whose ids and numbers are
+  /// consecutive: the id of the first, and the numbers. Indexes that are none are left out.
   ///
   /// - Complexity: O(log runs + runs from the first to the last).
   package func forEachVisible(

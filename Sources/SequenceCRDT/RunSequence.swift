@@ -78,8 +78,8 @@ package struct RunSequence: Sendable {
   #if DEBUG
     /// Reads the core; an empty sequence has none.
     ///
-    /// In debug builds, which the tests use, the compiler refuses a body that changes the core, which
-    /// others may read at the same time.
+    /// In debug builds, which the tests use, the compiler refuses a body that changes the core,
+    /// which others may read at the same time.
     func read<Result>(
       _ body: (borrowing SequenceCore) -> Result, orEmpty empty: @autoclosure () -> Result
     ) -> Result {
@@ -87,7 +87,8 @@ package struct RunSequence: Sendable {
       return withExtendedLifetime(box) { unsafe body(box.core.pointee) }
     }
   #else
-    /// The same with `inout`: the compiler would copy the 400 bytes of a borrowed core to the stack.
+    /// The same with `inout`: the compiler would copy the 400 bytes of a borrowed core to the
+    /// stack.
     @inline(__always)
     func read<Result>(
       _ body: (inout SequenceCore) -> Result, orEmpty empty: @autoclosure () -> Result

@@ -186,7 +186,8 @@ extension EndToEnd {
       }
     }
 
-    /// Prints the terminal that a shell has by each of its names, and the names of the variables it began with.
+    /// Prints the terminal that a shell has by each of its names, and the names of the variables it
+    /// began with.
     private static let terminalProbe = #"""
       read pid name state parent group session terminal rest </proc/$$/stat; \
       echo "alone $((session == pid)) terminal $terminal"; tty; \

@@ -2,7 +2,8 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-  /// Every command in the code blocks of the documents is known to the executables, with its options.
+  /// Every command in the code blocks of the documents is known to the executables, with its
+  /// options.
   @Suite struct ReadmeCommandTests {
     @Test(arguments: [
       ("README.md", 10), ("Client/INSTALLING.md", 7), ("Client/COMMANDS.md", 25),

@@ -1,7 +1,7 @@
 package import QueueModel
 
-/// What the host of a session says: the register of its task and, behind a zero byte, the text of a request that
-/// the register has no room for.
+/// What the host of a session says: the register of its task and, behind a zero byte, the text of a
+/// request that the register has no room for.
 package enum TaskTarget {
   package static func parts(of bytes: [UInt8]) -> (task: TaskText, whole: String) {
     let register = bytes.prefix { $0 != 0 }

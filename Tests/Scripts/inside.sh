@@ -94,7 +94,7 @@ packages() {
   figure "dpkg -i of both: 1 command, $((($(date +%s%N) - before) / 1000000)) ms"
   [ "$(cospool --version)" = "$version" ] || fail "version"
   [ "$(stat -c '%U %a' /var/lib/cospool-server)" = "cospool-server 700" ] || fail "the server's directory"
-  [ -z "$(find / -xdev -newer /release -name 'cospool*' -nouser 2>/dev/null)" ] || fail "files of nobody"
+  [ -z "$(find / -xdev -newer /release -name 'cospool*' -nouser 2>/dev/null)" ] || fail "files without an owner"
   for page in cospool cospoold cospool-server cospool-setup; do
     [ -f "/usr/share/man/man1/$page.1.gz" ] || fail "no page $page"
   done

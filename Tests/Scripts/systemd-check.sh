@@ -121,7 +121,7 @@ Leaves*)
   # It leaves its parents and clears its environment: only its control group shows whose it is.
   setsid env -i HOME="$HOME" PATH="$PATH" XDG_RUNTIME_DIR="$XDG_RUNTIME_DIR" sh -c 'echo $$ > "$HOME/left"
     until [ -e "$HOME/ask" ]; do sleep 0.1; done
-    cospool send -s work "Of nobody" > /dev/null 2> "$HOME/refused"
+    cospool send -s work "Of a stray process" > /dev/null 2> "$HOME/refused"
     echo $? > "$HOME/asked"
     exec sleep 1000' < /dev/null > /dev/null 2>&1 &
   until [ -s "$HOME/left" ]; do sleep 0.1; done
@@ -183,7 +183,7 @@ in_group "$left" || fail "what left the turn's session was ended, or is in no gr
 ada touch /home/ada/ask
 eventually 60 test -s "$work/root/home/ada/asked"
 [ "$(cat "$work/root/home/ada/asked")" = 3 ] || fail "what a turn left was answered"
-[ -z "$(message "Of nobody" id)" ] || fail "what a turn left could send"
+[ -z "$(message "Of a stray process" id)" ] || fail "a process left by a turn could send"
 signal KILL "$left"
 eventually 60 dead "$left"
 ada cospool send -s work "When it was gone"
@@ -237,7 +237,7 @@ on rm -r /run/systemd/system/cospool-server.service.d
 on systemctl daemon-reload
 ada cospool sync wait --timeout 60
 
-say "what doctor tells of a service that has ended helps"
+say "the advice of doctor about a service that has ended works"
 # advised: prints the command after "Start its service: " in the input.
 advised() { sed -n 's/.*Start its service: \(sudo \)\{0,1\}\([^;"]*\);.*/\2/p' | head -n 1; }
 ada systemctl --user stop cospoold
@@ -269,7 +269,7 @@ eventually 60 done_with "Long while upgraded"
 eventually 60 done_with "Behind the restart"
 before=$(running daemon)
 ada cospool service restart
-is_new daemon "$before" || fail "service restart started nothing anew"
+is_new daemon "$before" || fail "service restart did not restart it"
 
 say "a daemon that the machine's systemd runs"
 on tee /etc/systemd/system/queues.service <<'UNIT' >/dev/null
@@ -283,7 +283,7 @@ on systemctl start queues
 others() { main_of queues; }
 before=$(running others)
 ada cospool service restart --data /home/ada/other
-is_new others "$before" || fail "the machine's systemd did not start it anew"
+is_new others "$before" || fail "the machine's systemd did not restart it"
 ada cospool status --json --data /home/ada/other | grep "\"processID\":$(others)[,}]" >/dev/null ||
   fail "another daemon than the unit's answers"
 on systemctl stop queues

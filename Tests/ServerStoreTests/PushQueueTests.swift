@@ -7,7 +7,8 @@ import WireProtocol
 
 @testable import ServerStore
 
-/// The durable queue of pushes: orders become deliveries, one for each target, until each is settled.
+/// The durable queue of pushes: orders become deliveries, one for each target, until each is
+/// settled.
 @Suite struct PushQueueTests {
   private static let phone = DeviceID(high: 9, low: 1)
   private static let now: Int64 = 1_000

@@ -28,9 +28,9 @@ import Testing
   /// Types that are larger, and how large each may be: it may shrink, and goes from here when it is
   /// within the rule. The first two are a message as the library gives it, and as JSON: a list of
   /// independent fields with one name in both, which groups would only make longer to read and to
-  /// write. `SimulationOptions` is such a list of switches. `Workspace` got undo's planning and the places of messages,
-  /// `CommandAuthor` the texts that came too late, `SequenceCore` the times of its slots; `ServerCore` is one line beyond
-  /// the rule. These are to be divided next.
+  /// write. `SimulationOptions` is such a list of switches. `Workspace` got undo's planning and the
+  /// places of messages, `CommandAuthor` the texts that came too late, `SequenceCore` the times of
+  /// its slots; `ServerCore` is one line beyond the rule. These are to be divided next.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 21),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 18),

@@ -1,22 +1,23 @@
 import Testing
 
-/// Phrases that native readers stumble over do not spread. ARCHITECTURE.md has the rules of the language.
+/// Phrases that native readers stumble over do not spread. ARCHITECTURE.md has the rules of the
+/// language.
 @Suite struct PhraseTests {
-  /// How often each phrase may occur in the project. Lower a number when you remove some; never raise one.
-  /// A phrase is a run of words: letters and apostrophes in lower case, whatever separates them, over the
-  /// ends of lines, too. The CHANGELOG and this file are not read.
+  /// How often each phrase may occur in the project. Lower a number when you remove some; never
+  /// raise one. A phrase is a run of words: letters and apostrophes in lower case, whatever
+  /// separates them, over the ends of lines, too. The CHANGELOG and this file are not read.
   static let ceilings: [String: Int] = [
-    "nobody": 176, "nobody knows": 11, "nobody can": 14, "of which nobody": 3,
+    "nobody": 160, "nobody knows": 11, "nobody can": 13, "of which nobody": 3,
     "as long as nobody": 1,
-    "is told": 42, "are told": 6, "was told": 12, "be told": 12, "tells of": 3,
+    "is told": 42, "are told": 6, "was told": 12, "be told": 12, "tells of": 2,
     "asks leave": 4, "asks for leave": 2, "ask for leave": 0, "leave is": 1,
-    "stands still": 9, "stand still": 1, "stands there": 15, "what stands": 26, "what lies": 4,
-    "what is over": 2, "that are over": 4, "what became of": 17, "is harmless": 1,
+    "stands still": 7, "stand still": 1, "stands there": 15, "what stands": 26, "what lies": 4,
+    "what is over": 2, "that are over": 4, "what became of": 15, "is harmless": 1,
     "let in": 13, "lets in": 1, "goes on without": 4, "gives back": 0, "is due": 18, "stays so": 2,
     "where nothing": 31, "where nobody": 15, "where somebody": 1, "where none": 25,
     "where it is not": 18, "where it does not": 8, "where there is": 37, "where there are": 9,
     "where one is": 1, "where that is": 13, "takes no": 7, "is no json": 1, "is no uuid": 0,
-    "it is said": 2, "anew": 30,
+    "it is said": 2, "anew": 26,
   ]
 
   @Test func awkwardPhrasesDoNotSpread() throws {

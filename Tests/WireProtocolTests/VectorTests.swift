@@ -65,7 +65,7 @@ struct VectorTests {
 
   @Test func snapshotVectorsHold() throws {
     let values = [
-      ("nothing", "A workspace nobody used.", WorkspaceImage()),
+      ("nothing", "An unused workspace.", WorkspaceImage()),
       (
         "two devices", "After concurrent edits, a move and a cancellation.",
         try VectorValues.image()

@@ -67,12 +67,12 @@ enum VectorValues {
       [operation(1, .announceDevice(device: device, name: "laptop"))]
     ),
     (
-      "openSession", "A session that nobody named before.",
+      "openSession", "A session that was not named before.",
       [operation(2, .openSession(session: .named("api-server"), clears: []))]
     ),
     ("addMessage", "The first message of the session whose number is 2.", [addition]),
     (
-      "insertText", "Text of scalars with one to four bytes.",
+      "insertText", "A text of scalars of one to four bytes.",
       [insertion(a(4), nil, nil, "Fix é漢🎉\u{0}")]
     ),
     (
@@ -95,13 +95,13 @@ enum VectorValues {
           .placeThread(session: b(2), origins: .init(left: nil, right: a(12)), stamp: stamp))
       ]
     ),
-    ("enqueueThread", "A thread is requeued and locked; both its old tags go.", [enqueueing]),
+    ("enqueueThread", "A thread is requeued and locked, and loses both old tags.", [enqueueing]),
     (
       "addTag", "A session is paused, with a reason.",
       [operation(33, .addTag(element: a(2), field: .paused, clears: [], note: "rate limit"))]
     ),
     (
-      "addTag/edition", "A text is saved by somebody who had seen another one.",
+      "addTag/edition", "Someone who has seen another text saves one.",
       [
         operation(
           33,
@@ -111,7 +111,7 @@ enum VectorValues {
       ]
     ),
     (
-      "addTag/edition/author", "An undo puts a text again that another device saved.",
+      "addTag/edition/author", "An undo restores a text that another device saved.",
       [
         operation(
           33,
@@ -164,7 +164,7 @@ enum VectorValues {
 
   /// Typical sequences, and the corner cases of the format.
   static let sequences: Deltas = [
-    ("nothing", "No operation at all.", []),
+    ("nothing", "No operations.", []),
     (
       "enqueue", "A message, its text, and its thread: what one `send` makes; compressed.",
       [
@@ -230,7 +230,7 @@ enum VectorValues {
       ]
     ),
     (
-      "far stamps", "Stamps before 2024 and beyond 2041, and the greatest.",
+      "far stamps", "Stamps before 2024 and after 2041, and the largest.",
       [Stamp.zero, Stamp(rawValue: .max), Stamp(milliseconds: 3_000_000_000_000)].enumerated().map {
         operation(
           80 + UInt32($0.offset),
@@ -238,7 +238,7 @@ enum VectorValues {
       }
     ),
     (
-      "unknown fields", "A tag and a register of numbers that have no name yet are kept.",
+      "unknown fields", "A tag and a register whose numbers have no name yet are kept.",
       [
         operation(90, .addTag(element: a(2), field: TagField(rawValue: 200), clears: [], note: "")),
         operation(
@@ -267,7 +267,7 @@ enum VectorValues {
 
   static let frames: [(name: String, description: String, frame: Frame)] = [
     (
-      "pair", "A device trades a code.",
+      "pair", "A device redeems a code.",
       .pair(PairRequest(versions: 1...1, code: "BCDF-GHJK", device: device, deviceName: "laptop"))
     ),
     (
@@ -290,21 +290,21 @@ enum VectorValues {
           deviceName: "laptop", prefix: .empty))
     ),
     (
-      "welcome", "The session begins; the log has an entry more than the device.",
+      "welcome", "The session begins; the log has one entry more than the device.",
       .welcome(
         Welcome(
           version: 1, head: head, nonce: 0x1122_3344_5566_7788,
           serverMilliseconds: 1_767_225_600_123, pingSeconds: 20, backoffMillisecondsMin: 500))
     ),
     (
-      "refused", "A batch was refused for a time.",
+      "refused", "A batch is refused for now.",
       .refused(
         Refusal(
           code: .storageFailed, message: "the disk is full", batch: 5,
           retryAfterMilliseconds: 2_000, serverMilliseconds: 1_767_225_600_123))
     ),
     (
-      "refused/for good", "Trying again is pointless; the code is one of the future.",
+      "refused/for good", "Trying again is pointless; the code is of a future version.",
       .refused(Refusal(code: RefusalCode(rawValue: 999), message: "no"))
     ),
     (
@@ -331,11 +331,11 @@ enum VectorValues {
       .snapshot(SnapshotPart(index: 0, count: 1, bytes: [4]))
     ),
     (
-      "request", "A question of kind 2.", .request(Request(id: 9, kind: 2, payload: [0xAA, 0xBB]))
+      "request", "A request of kind 2.", .request(Request(id: 9, kind: 2, payload: [0xAA, 0xBB]))
     ),
     ("response", "Its answer.", .response(Response(id: 9, status: 0, payload: [0xCC]))),
     (
-      "presence", "One device here, one away.",
+      "presence", "One device is connected, one is away.",
       .presence([
         DevicePresence(
           device: device, name: "laptop", isConnected: true, seenLogPosition: 1_235),
@@ -370,19 +370,19 @@ enum VectorValues {
         ).request(id: 11))
     ),
     (
-      "response/answered already", "Another device was first.",
+      "response/answered already", "Another device answered first.",
       .response(
         AuthorityAnswer.answeredAlready(.allowed, by: DeviceID(high: 1, low: 2)).response(id: 10))
     ),
     (
-      "response/verdict", "What became of it.",
+      "response/verdict", "The answer that the request got.",
       .response(
         AuthorityAnswer.verdict(
           GivenVerdict(verdict: .answered, device: DeviceID(high: 1, low: 2), text: "the 2nd")
         ).response(id: 11))
     ),
     (
-      "answered", "A device allowed it.",
+      "answered", "A device allowed the request.",
       .answered(
         AnsweredNotice(
           session: .named("api"), request: RequestID(high: 1, low: 2),
@@ -399,7 +399,7 @@ enum VectorValues {
           milliseconds: 1_767_225_600_123, title: "Approval Needed: Bash", body: "swift test"))
     ),
     (
-      "notification/no request", "A thread needs its person; nothing is asked.",
+      "notification/no request", "A thread needs its user; nothing is asked.",
       .notification(
         InboxNotification(
           position: 42, name: OperationID(replica: bob, seq: 1),
@@ -408,21 +408,21 @@ enum VectorValues {
     ),
     (
       "notification/merged message",
-      "A message waits for a choice, whose id stands for a request's.",
+      "A message waits for a choice; its id takes the place of a request's.",
       .notification(
         InboxNotification(
           position: 43, name: OperationID(replica: bob, seq: 2), category: .messageMerged,
           isMissed: false, session: inboxSession, message: MessageID(high: 9, low: 10),
           milliseconds: 1, title: "Message Merged", body: "Bump the version to 3.0"))
     ),
-    ("notified", "Everything up to there is stored.", .notified(42)),
-    ("unknown", "A frame of the future that may be skipped.", .unknownOptional(type: 100)),
+    ("notified", "Everything up to this point is stored.", .notified(42)),
+    ("unknown", "A frame of a future version that may be skipped.", .unknownOptional(type: 100)),
   ]
 
   /// All operations of a short session on two devices, as a server would send them on.
   static func sessionOfWork() throws -> Deltas.Element {
     (
-      "session of work", "All that two devices did: columns with two replicas.",
+      "session of work", "All operations of two devices: columns with two replicas.",
       try devices().operations
     )
   }

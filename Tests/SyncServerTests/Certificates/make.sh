@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes the self-signed certificates of the tests anew, valid from 2020 to 2069 whatever the clock
+# Makes new self-signed certificates for the tests, valid from 2020 to 2069 whatever the clock
 # says, and one that expired in 2021: sh Tests/SyncServerTests/Certificates/make.sh. They protect nothing; the keys are public.
 set -eu
 cd "$(dirname "$0")"
