@@ -42,6 +42,8 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case undoTakesHistory = "undo-takes-history"
   /// A device settles merged texts by itself.
   case mergedUnseen = "merged-unseen"
+  /// What an undo leaves of a text is one that nobody wrote, and no version says so.
+  case undoneUnwritten = "undone-unwritten"
 
   /// What is wrong, in words.
   package var about: String {
@@ -69,6 +71,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
       "an undo lets start what a device that is apart did not know of (with agents)"
     case .undoTakesHistory: "an undo takes a session with its history away (with agents)"
     case .mergedUnseen: "a device settles merged texts by itself"
+    case .undoneUnwritten: "an undo leaves a text that nobody wrote (with agents)"
     case .fanOutSkipsOne: "a batch that fans out misses one of its receivers"
     }
   }
@@ -90,6 +93,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   package var needsAgents: Bool {
     needsRequests || needsOutcomes || self == .intentsRunAgain || self == .startBeforeFsync
       || self == .undoStarts || self == .undoStartsApart || self == .undoTakesHistory
+      || self == .undoneUnwritten
   }
 
   /// Whether seeds as good as never find it: the tests make a world for it.

@@ -5,7 +5,8 @@ import SequenceCRDT
 /// Texts that were saved apart wait until somebody has looked, unless their session's `onMerge` is `run`, and
 /// each can be read.
 ///
-/// Only a person settles a merged text: a version that no person saved or typed settles it without a look. That
+/// What an agent gets was written by somebody, or was merged and seen, or its session runs merged texts. Only a person
+/// settles a merged text: a version that no person saved or typed settles it without a look. That
 /// nothing merged is let out is the business of `ExecutionChecker`, which knows what the server knows.
 final class EditionChecker: SimulationChecker {
   let name = "editions"
@@ -19,6 +20,10 @@ final class EditionChecker: SimulationChecker {
   /// Versions that were not saved yet when an agent started: an edit can start it in its own turn, and is
   /// noted after that.
   private var started: [(message: MessageID, device: Int, text: String)] = []
+  /// What agents got since: the same.
+  private var handed: [(device: Int, order: StartOrder)] = []
+  /// What people wrote for which message.
+  private var written = WrittenTexts()
   /// What agents got, by the latest attempt that started.
   private var orders: [MessageID: StartOrder] = [:]
 
@@ -47,6 +52,7 @@ final class EditionChecker: SimulationChecker {
       if let workspace = simulation.devices[index].process?.core.replica.workspace {
         started += unseen(order.message, in: workspace).map { (order.message, index, $0) }
       }
+      handed.append((index, order))
       return []
     default:
       return []
@@ -55,14 +61,20 @@ final class EditionChecker: SimulationChecker {
   }
 
   private func startedUnseen() -> [String] {
-    defer { started = [] }
-    return started.filter { !isUnsure && !saved.contains(Array($0.text.utf8)) }.map {
-      "\($0.message) starts on device \($0.device) with a version that no person saved: "
-        + $0.text.prefix(60)
+    defer { (started, handed) = ([], []) }
+    let unwritten = handed.filter { written.lack($0.order) }.map {
+      "\($0.order.message) starts on device \($0.device) with a text that nobody wrote: "
+        + $0.order.text.prefix(60)
     }
+    return unwritten
+      + started.filter { !isUnsure && !saved.contains(Array($0.text.utf8)) }.map {
+        "\($0.message) starts on device \($0.device) with a version that no person saved: "
+          + $0.text.prefix(60)
+      }
   }
 
   private func learn(_ action: UserAction, on device: SimulatedDevice) {
+    written.learn(action)
     switch action {
     case .command(let command) where command.typedMessage != nil:
       guard let message = command.typedMessage,
