@@ -35,6 +35,7 @@ import Testing
     Case(bug: .undoStartsApart, profile: .standard, seeds: 300, checkers: ["undo"]),
     Case(bug: .undoTakesHistory, profile: .standard, seeds: 300, checkers: ["undo"]),
     Case(bug: .mergedUnseen, profile: .standard, seeds: 300, checkers: ["editions"]),
+    Case(bug: .undoneUnwritten, profile: .standard, seeds: 300, checkers: ["editions"]),
     Case(bug: .approvedUnseen, checkers: ["requests"]),
     Case(bug: .retractionLost, checkers: ["notifications"]),
     // The last dropped notification of an inbox keeps the inbox from being empty.

@@ -15,36 +15,34 @@ struct EditionReversal {
       return
     }
     let content = primary.text.string
-    let live = (state.element.tags[.edition]?.tags ?? []).map {
-      (id: $0.id, edition: Edition(note: $0.note))
-    }
-    let rest = live.filter { !taken.contains($0.edition.shortNote) }
+    let live = state.element.tags[.edition]?.tags ?? []
+    let rest = live.besides(taken)
     let kept = Set(rest.map(\.id))
     var clears = live.map(\.id).filter { !kept.contains($0) }
     var notes = given
-    if isRewritten, given.isEmpty, !clears.isEmpty, rest.count == 1,
-      let other = rest.first?.edition,
-      let text = other.wholeText, !other.holds(content), restore(text, over: clears, by: &author)
+    if isRewritten, given.isEmpty, !clears.isEmpty, let text = rest.oneText,
+      !text.utf8.elementsEqual(content.utf8), restore(text, over: clears, by: &author)
     {
       return
     }
     if !taken.isEmpty, clears.isEmpty {
-      // Somebody has saved since: it is an edit of what is there now.
+      // A part of a long stretch, of which a later one was undone: it is an edit of what is there now.
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
     } else if given.count < 2, !rest.isEmpty,
-      given.isEmpty && (!isRewritten || rest.count > 1)
-        || rest.allSatisfy({ $0.edition.holds(content) })
+      rest.allSatisfy({ Edition(note: $0.note).holds(content) })
     {
-      // What is left was there before, waits in any case, or says what shows.
+      // A choice that does not know of it is to meet it, so it says the same.
+      notes = []
+    } else if given.isEmpty, !isRewritten, !rest.isEmpty {
+      // What is left was there before.
       if clears.isEmpty { return }
       author.emit(.clearTags(element: primary.id, field: .edition, clears: clears))
       return
-    }
-    // Of a long stretch of typing a part is left that no edition says.
-    if !isRewritten, rest.isEmpty, given.count == 1, !clears.isEmpty, let one = given.first,
+    } else if !isRewritten, rest.isEmpty, !clears.isEmpty, given.count == 1, let one = given.first,
       !Edition(note: one).holds(content)
     {
+      // Of a long stretch of typing a part is left that no edition says.
       notes = []
     }
     if notes.isEmpty { notes = [Edition(of: content, milliseconds: author.context.time).note] }
@@ -58,7 +56,7 @@ struct EditionReversal {
     }
   }
 
-  /// Saves the text of the one edition that is left: what the author takes back is in it no more.
+  /// Saves the text of the editions that are left: what the author takes back is in it no more.
   ///
   /// - Returns: whether it could be.
   private func restore(

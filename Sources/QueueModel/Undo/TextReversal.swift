@@ -45,6 +45,16 @@ extension TextReversal {
     }
   }
 
+  /// Whether its scalars show, and those on both sides.
+  fileprivate func isShown(in sequence: RunSequence) -> Bool {
+    [left, right].allSatisfy { $0.map { sequence.isVisible($0) } ?? true }
+      && ids.allSatisfy { range in
+        (range.first...range.last).allSatisfy {
+          sequence.isVisible(OperationID(replica: range.replica, seq: $0))
+        }
+      }
+  }
+
   var scalarCount: Int {
     text.utf8.count(where: \.startsScalar) + old.utf8.count(where: \.startsScalar)
   }
@@ -111,11 +121,16 @@ extension UInt8 {
 extension CommandAuthor {
   /// Puts the old text in the place of a stretch, by an edit that merges as all do.
   ///
-  /// - Parameter isLatest: whether the text is unchanged since, so that its places count.
-  mutating func reverse(_ step: TextReversal, of message: MessageID, isLatest: Bool) {
-    guard let (ids, edits, deleted) = edits(for: step, of: message, isLatest: isLatest) else {
-      return
-    }
+  /// - Parameters:
+  ///   - isLatest: whether the text is unchanged since, so that its places count.
+  ///   - isSaved: whether it is again what the change made of it: if other letters make it, its places count.
+  mutating func reverse(
+    _ step: TextReversal, of message: MessageID, isLatest: Bool, isSaved: Bool
+  ) {
+    guard
+      let (ids, edits, deleted) = edits(
+        for: step, of: message, isLatest: isLatest, isSaved: isSaved)
+    else { return }
     let bytes = edits.reduce(CommandAuthor.operationBytes * (2 * edits.count + deleted)) {
       $1.replacement.reduce($0) { $0 + UTF8.width($1) }
     }
@@ -126,7 +141,7 @@ extension CommandAuthor {
 
   /// The edits, and the scalars that they name: those of the stretch, with one on both sides.
   private func edits(
-    for step: TextReversal, of message: MessageID, isLatest: Bool
+    for step: TextReversal, of message: MessageID, isLatest: Bool, isSaved: Bool
   ) -> (ids: [OperationID], edits: [TextEdit], deleted: Int)? {
     guard let content = workspace.content(step.content, of: message) else { return nil }
     let old = Array(step.text.unicodeScalars)
@@ -134,7 +149,8 @@ extension CommandAuthor {
     let offsets = step.offset..<step.offset + old.count
     var ranges = step.ids
     var (left, right) = (step.left, step.right)
-    if isLatest, offsets.upperBound <= content.sequence.visibleCount,
+    if isLatest || isSaved && !step.isShown(in: content.sequence),
+      offsets.upperBound <= content.sequence.visibleCount,
       content.visibleText(in: offsets).unicodeScalars.elementsEqual(old)
     {
       ranges = content.visibleRanges(in: offsets)
@@ -171,17 +187,35 @@ extension TextContent {
 }
 
 extension MessageState {
-  /// The beginning of the first line, for a label.
+  /// The beginning of the first line of the content, for a label.
+  ///
+  /// - Complexity: O(1) of a message with fewer than two live editions that no agent has had, else O(texts).
   var beginning: String? {
+    let shown = ShownMessage(self)
+    return beginning(of: shown.hasStarted ? ranText : shown.textBesidesLetters)
+  }
+
+  /// The same of the text that the agent of the latest attempt got, as far as it is known.
+  var ranBeginning: String { ranText.flatMap(beginning) ?? beginning ?? "" }
+
+  /// What the agent of the latest attempt got, if somebody changed it since.
+  private var ranText: String? {
+    element.runState.run.flatMap { ShownMessage(self).editions.ran(in: $0.attempt)?.wholeText }
+  }
+
+  /// - Parameter other: the text, if its letters make another one.
+  private func beginning(of other: String?) -> String? {
     guard let primary else { return nil }
     let scalarsMax = UndoLabel.textScalarsMax + 1
-    let text: Substring
-    switch primary.text {
-    case .open(let content):
-      text = content.visibleText(in: 0..<min(content.sequence.visibleCount, scalarsMax))[...]
-    case .plain(_, let whole): text = Substring(whole.unicodeScalars.prefix(scalarsMax))
-    case .packed(let packed): text = Substring(packed.text.unicodeScalars.prefix(scalarsMax))
-    }
+    func cut(_ text: String) -> Substring { Substring(text.unicodeScalars.prefix(scalarsMax)) }
+    let text =
+      switch (other, primary.text) {
+      case (let other?, _): cut(other)
+      case (nil, .open(let content)):
+        content.visibleText(in: 0..<min(content.sequence.visibleCount, scalarsMax))[...]
+      case (nil, .plain(_, let whole)): cut(whole)
+      case (nil, .packed(let packed)): cut(packed.text)
+      }
     let line = text.firstLine
     guard line.unicodeScalars.count >= scalarsMax else { return String(line) }
     return String(Substring(line.unicodeScalars.dropLast(2))) + "…"

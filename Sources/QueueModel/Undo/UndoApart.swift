@@ -201,6 +201,6 @@ package struct UndoTrial: Sendable {
 extension UndoObstacle {
   /// That an agent has got a message; nil if the message is not known.
   package static func start(of id: MessageID, in workspace: Workspace) -> UndoObstacle? {
-    workspace.messageStates[id].map { .started(id, $0.beginning ?? "", $0.session) }
+    workspace.messageStates[id].map { .started(id, $0.ranBeginning, $0.session) }
   }
 }

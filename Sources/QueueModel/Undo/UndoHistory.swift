@@ -373,9 +373,12 @@ private struct TouchedFields {
   /// Whether a step's thing was written. One that was given anew counts, whatever came of it; a
   /// clearing only if it changed something, since both may clear the same.
   func takes(_ step: UndoStep, from before: Workspace, to after: Workspace) -> Bool {
-    guard ![.tags(.attachment), .tags(.edition)].contains(step.field.part) else { return false }
+    guard step.field.part != .tags(.attachment) else { return false }
     if step.takesSessionAway, elements.contains(step.field.element) { return true }
     guard let isAdded = fields[step.field] else { return false }
+    if step.field.part == .tags(.edition) {
+      return step.isLive(in: before) && !step.isLive(in: after)
+    }
     return isAdded || before.writers(of: step.field) != after.writers(of: step.field)
   }
 }

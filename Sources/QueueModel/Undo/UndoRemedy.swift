@@ -55,6 +55,8 @@ extension UndoStep {
     case (.session(let id), .register(.name), .register(.text(let name)?)):
       ShellLine.works(in: workspace, .renameSession(id, name: name))
         ? ShellLine.named("session rename", id, name) : nil
+    case (.message(let id), .text, _), (.message(let id), .tags(.edition), _):
+      ShellLine.edit(id, in: workspace)
     default: nil
     }
   }
@@ -72,9 +74,9 @@ extension UndoEntry {
         return .overtaken(remedy: nil)
       }
       let state = message.element.runState
-      if state.isInFlight { return .started(id, message.beginning ?? "", message.session) }
+      if state.isInFlight { return .started(id, message.ranBeginning, message.session) }
       if state.isHalted || state.run?.phase == .succeeded {
-        return .ended(id, message.beginning ?? "", remedy: nil)
+        return .ended(id, message.ranBeginning, remedy: nil)
       }
       return ShellLine.cancel(id, in: workspace).map { .needsCommand($0) }
         ?? .overtaken(remedy: nil)
@@ -158,6 +160,12 @@ extension ShellLine {
   /// Takes a message out of its queue; nil if nothing would.
   fileprivate static func cancel(_ id: MessageID, in workspace: Workspace) -> String? {
     works(in: workspace, .cancel([id])) ? line("queue cancel", [word(for: id, in: workspace)]) : nil
+  }
+
+  /// Gives a message another text, in an editor; nil if nobody can.
+  static func edit(_ id: MessageID, in workspace: Workspace) -> String? {
+    works(in: workspace, .edit(id, content: "…", base: nil))
+      ? line("queue edit", [word(for: id, in: workspace)]) : nil
   }
 
   /// Brings a message back to its queue; nil if nothing would.

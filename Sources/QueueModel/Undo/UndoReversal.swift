@@ -5,6 +5,8 @@ struct UndoReversal {
   let entry: UndoEntry
   /// Things that later changes of this device wrote: they are left alone.
   let later: Set<UndoField>
+  /// The editions that changes of this device put, by their short notes.
+  let own: Set<String>
   /// Sessions that are paused first, so that nothing starts.
   let pausing: [SessionID]
   /// What is certain on a device that is apart from the others; nil where its copy is what there is.
@@ -15,12 +17,13 @@ struct UndoReversal {
   private var revived: Set<SessionID> = []
 
   init(
-    of entry: UndoEntry, besides later: Set<UndoField> = [], pausing: [SessionID] = [],
-    apart: Apartness? = nil
+    of entry: UndoEntry, besides later: Set<UndoField>, own: Set<String>,
+    pausing: [SessionID] = [], apart: Apartness?
   ) {
     self.entry = entry
     self.apart = apart
     self.later = later
+    self.own = own
     self.pausing = pausing
   }
 
@@ -59,10 +62,10 @@ struct UndoReversal {
         return .overtaken(remedy: nil)
       }
       if message.element.runState.isInFlight {
-        return .started(id, message.beginning ?? "", message.session)
+        return .started(id, message.ranBeginning, message.session)
       }
       if message.element.runState.run != nil {
-        return .ended(id, message.beginning ?? "", remedy: step.remedy(in: workspace))
+        return .ended(id, message.ranBeginning, remedy: step.remedy(in: workspace))
       }
     case .session(let id):
       guard let session = workspace.sessionStates[id] else { return .overtaken(remedy: nil) }
@@ -70,9 +73,15 @@ struct UndoReversal {
         return obstacle
       }
     }
-    guard !step.field.isOfText else { return nil }
-    return step.isOvertaken || later.contains(step.field)
-      ? .overtaken(remedy: step.remedy(in: workspace)) : nil
+    return isOvertaken(step, workspace) ? .overtaken(remedy: step.remedy(in: workspace)) : nil
+  }
+
+  private func isOvertaken(_ step: UndoStep, _ workspace: Workspace) -> Bool {
+    guard step.field.isOfText, let message = step.field.element.message else {
+      return step.isOvertaken || later.contains(step.field)
+    }
+    return SavedOver(message: message, entry: entry, own: own)
+      .isOvertaken(in: workspace, later: later)
   }
 
   /// A session with history is not taken away: of one that was added, anything that the change did not
@@ -126,7 +135,8 @@ struct UndoReversal {
       guard let message = step.field.element.message else { return }
       let made = author.operations.count
       author.reverse(
-        text, of: message, isLatest: !step.isOvertaken && !later.contains(step.field))
+        text, of: message, isLatest: !step.isOvertaken && !later.contains(step.field),
+        isSaved: SavedOver(message: message, entry: entry, own: own).isSaved(in: author.workspace))
       // Typing whose edition came with a later change.
       let edition = UndoField(element: step.field.element, part: .tags(.edition))
       if author.operations.count > made, !entry.speaks(of: edition) {

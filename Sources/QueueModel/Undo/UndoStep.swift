@@ -104,6 +104,15 @@ extension UndoEntry {
   func speaks(of field: UndoField) -> Bool { steps.contains { $0.field == field } }
 }
 
+extension UndoStep {
+  /// Whether one of the editions that it takes away is there.
+  func isLive(in workspace: Workspace) -> Bool {
+    guard case .files(let taken, _) = value else { return false }
+    let tags = workspace.elementState(field.element)?.tags[.edition]?.tags ?? []
+    return tags.besides(taken).count < tags.count
+  }
+}
+
 extension UndoValue {
   fileprivate var cost: Int {
     switch self {

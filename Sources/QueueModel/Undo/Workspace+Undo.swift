@@ -114,6 +114,7 @@ private struct UndoPlan {
   var pausing: [SessionID] = []
   var left: [UndoObstacle] = []
   var later: Set<UndoField> = []
+  var own: Set<String> = []
 }
 
 extension UndoHistory {
@@ -142,7 +143,8 @@ extension Workspace {
     recording.recordsUndo = true
     var (outcome, steps) = try write(in: recording) { author in
       var reversal = UndoReversal(
-        of: entry.change, besides: plan.later, pausing: plan.pausing, apart: context.apart)
+        of: entry.change, besides: plan.later, own: plan.own, pausing: plan.pausing,
+        apart: context.apart)
       reversal.write(by: &author)
       return .done
     }
@@ -169,9 +171,8 @@ extension Workspace {
     for later in history[undone: isUndone] where later.number > entry.number {
       plan.later.formUnion(later.change.steps.map(\.field))
     }
-    let isPossible: Bool
-    (isPossible, plan.pausing, plan.left) = try attempt(entry.change, plan.later, in: context)
-    guard isPossible else {
+    plan.own = history.editions(of: entry.change.messages)
+    guard try attempt(entry.change, &plan, in: context) else {
       throw .notUndoable(entry.change.label, plan.left.firstInFront ?? .overtaken(remedy: nil))
     }
     if let command = entry.change.withdrawal(ofRewrittenIn: self) {
@@ -181,19 +182,31 @@ extension Workspace {
   }
 
   /// Takes a change back in a copy, to see what comes of it.
+  ///
+  /// - Returns: whether it can be taken back; the plan says what has to be paused for it, or what is in the way.
   private mutating func attempt(
-    _ change: UndoEntry, _ later: Set<UndoField>, in context: CommandContext
-  ) throws(QueueError) -> (isPossible: Bool, pausing: [SessionID], left: [UndoObstacle]) {
+    _ change: UndoEntry, _ plan: inout UndoPlan, in context: CommandContext
+  ) throws(QueueError) -> Bool {
     try warm(for: change)
-    if change.isByCommand { return (false, [], [change.obstacleByCommand(in: self)]) }
-    if let refusal = context.apart?.refusal(of: change, in: self) { return (false, [], [refusal]) }
+    if let refusal = change.isByCommand
+      ? change.obstacleByCommand(in: self) : context.apart?.refusal(of: change, in: self)
+    {
+      plan.left = [refusal]
+      return false
+    }
     var copy = self
     var trial = context
     trial.recordsUndo = false
-    var reversal = UndoReversal(of: change, besides: later, apart: context.apart)
+    var reversal = UndoReversal(
+      of: change, besides: plan.later, own: plan.own, apart: context.apart)
     let (outcome, _) = try copy.write(in: trial) { author in
       reversal.write(by: &author)
       return .done
+    }
+    plan.left = reversal.left
+    if let step = change.steps.first, change.leavesTexts(from: self, to: copy, own: plan.own) {
+      plan.left.append(.overtaken(remedy: step.remedy(in: self)))
+      return false
     }
     var pausing = outcome.touched.sessions.filter { UndoTurns.start(in: $0, from: self, to: copy) }
     if let apart = context.apart, !outcome.operations.isEmpty {
@@ -206,7 +219,8 @@ extension Workspace {
         pausing.insert(session)
       }
     }
-    return (!outcome.operations.isEmpty, pausing.sorted(), reversal.left)
+    plan.pausing = pausing.sorted()
+    return !outcome.operations.isEmpty
   }
 }
 
@@ -219,6 +233,16 @@ extension [UndoObstacle] {
 }
 
 extension UndoEntry {
+  /// Whether it is about texts alone, and its undo leaves them as others saved them.
+  fileprivate func leavesTexts(
+    from before: Workspace, to after: Workspace, own: Set<String>
+  ) -> Bool {
+    steps.allSatisfy(\.field.isOfText)
+      && messages.allSatisfy {
+        SavedOver(message: $0, entry: self, own: own).leavesText(from: before, to: after)
+      }
+  }
+
   /// A change that has no inverse, or is a decision alone to have a message tried again, is only named.
   fileprivate mutating func leaveToCommand(if command: Command, in workspace: Workspace) {
     switch command {

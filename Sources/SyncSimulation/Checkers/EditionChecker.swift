@@ -5,8 +5,10 @@ import SequenceCRDT
 /// Texts that were saved independently wait until somebody has checked them, unless their session's
 /// `onMerge` is `run`; and every version can be read.
 ///
-/// Only a user settles a merged text. A version that no user saved or typed would settle it unseen.
-/// `ExecutionChecker`, which knows the server's state, checks that no merged message is granted.
+/// A prompt that an agent gets was written by somebody, or was merged and seen, or its session runs
+/// merged texts. Only a user settles a merged text. A version that no user saved or typed would settle
+/// it unseen. `ExecutionChecker`, which knows the server's state, checks that no merged message is
+/// granted.
 final class EditionChecker: SimulationChecker {
   let name = "editions"
 
@@ -20,6 +22,10 @@ final class EditionChecker: SimulationChecker {
   /// Versions that were not saved yet when an agent started. An edit can start its message in its
   /// own turn, and is noted after that.
   private var started: [(message: MessageID, device: Int, text: String)] = []
+  /// The prompts that agents got since, to be checked in the same way.
+  private var handed: [(device: Int, order: StartOrder)] = []
+  /// What users wrote, by message.
+  private var written = WrittenTexts()
   /// The prompts that agents got, by the latest attempt that started.
   private var orders: [MessageID: StartOrder] = [:]
 
@@ -48,6 +54,7 @@ final class EditionChecker: SimulationChecker {
       if let workspace = simulation.devices[index].process?.core.replica.workspace {
         started += unseen(order.message, in: workspace).map { (order.message, index, $0) }
       }
+      handed.append((index, order))
       return []
     default:
       return []
@@ -56,14 +63,20 @@ final class EditionChecker: SimulationChecker {
   }
 
   private func startedUnseen() -> [String] {
-    defer { started = [] }
-    return started.filter { !isUnsure && !saved.contains(Array($0.text.utf8)) }.map {
-      "\($0.message) starts on device \($0.device) with a version that no person saved: "
-        + $0.text.prefix(60)
+    defer { (started, handed) = ([], []) }
+    let unwritten = handed.filter { written.lack($0.order) }.map {
+      "\($0.order.message) starts on device \($0.device) with a text that nobody wrote: "
+        + $0.order.text.prefix(60)
     }
+    return unwritten
+      + started.filter { !isUnsure && !saved.contains(Array($0.text.utf8)) }.map {
+        "\($0.message) starts on device \($0.device) with a version that no person saved: "
+          + $0.text.prefix(60)
+      }
   }
 
   private func learn(_ action: UserAction, on device: SimulatedDevice) {
+    written.learn(action)
     switch action {
     case .command(let command) where command.typedMessage != nil:
       guard let message = command.typedMessage,

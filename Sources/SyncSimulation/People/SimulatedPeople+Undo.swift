@@ -39,7 +39,8 @@ extension SimulatedPeople {
     return .resume(resumed.id)
   }
 
-  /// Planted bugs: what an undo paused continues, or the session of an undo is removed.
+  /// Planted bugs: what an undo paused continues, the session of an undo is removed, or its message has
+  /// letters that no user typed.
   ///
   /// - Parameter careless: the result of the undo without the care of a device that is apart.
   func goingTooFar(
@@ -56,6 +57,12 @@ extension SimulatedPeople {
       let session = result.label.session, core.replica.workspace.session(session) != nil
     {
       commands.append(.deleteSession(session))
+    }
+    if options.planted.contains(.undoneUnwritten), let id = result.label.message,
+      let message = try? core.replica.workspace.message(id), message.status == .queued,
+      message.run == nil
+    {
+      commands.append(.insertText(id, at: 0, text: "again "))
     }
     var actions: [ClientCore.Action] = []
     for command in commands {

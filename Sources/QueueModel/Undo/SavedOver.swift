@@ -1,0 +1,84 @@
+import SequenceCRDT
+
+/// The editions that are in the way of an undo of a text.
+struct SavedOver {
+  let message: MessageID
+  let entry: UndoEntry
+  /// The short notes of the editions that this device's changes put.
+  let own: Set<String>
+
+  /// Whether somebody saved or chose a text over the one of the change: none of its editions is live, and a foreign
+  /// one is. Of texts that others saved apart somebody has to choose.
+  ///
+  /// - Parameter later: what later changes of this device wrote.
+  /// - Complexity: O(live editions and their texts).
+  func isOvertaken(in workspace: Workspace, later: Set<UndoField>) -> Bool {
+    let live = workspace.shownMessage(message)?.editions ?? []
+    guard let step, case .files(let taken, let given) = step.value, !taken.isEmpty else {
+      // A stretch of typing that is open ends, with an edition, before it is undone.
+      return entry.typing == nil && !live.isEmpty && !live.contains(where: isOwn)
+    }
+    let rest = live.besides(taken)
+    guard rest.count == live.count else {
+      return given.isEmpty && entry.isRewritten && rest.count > 1 && rest.oneText == nil
+    }
+    return step.isOvertaken || later.contains(step.field)
+      || !live.isEmpty && !live.contains(where: isOwn)
+  }
+
+  /// Whether the letters make what the change saved, and nobody saved anything else.
+  func isSaved(in workspace: Workspace) -> Bool {
+    guard let shown = workspace.shownMessage(message), shown.editions.count == 1,
+      let tag = shown.editions.first, let step, case .files(let taken, _) = step.value
+    else { return false }
+    let edition = Edition(note: tag.note)
+    return taken.contains(edition.shortNote) && edition.holds(shown.letters())
+  }
+
+  /// Whether an undo leaves the text of the message as somebody else saved it.
+  func leavesText(from before: Workspace, to after: Workspace) -> Bool {
+    guard let old = before.shownMessage(message), let new = after.shownMessage(message),
+      !old.editions.allSatisfy(isOwn), !old.isMerged, !new.isMerged
+    else { return false }
+    return old.text().utf8.elementsEqual(new.text().utf8)
+  }
+
+  /// What takes the editions of the change back.
+  private var step: UndoStep? {
+    entry.steps.first { $0.field == UndoField(element: .message(message), part: .tags(.edition)) }
+  }
+
+  private func isOwn(_ tag: WorkspaceImage.Tag) -> Bool {
+    let edition = Edition(note: tag.note)
+    return edition.author == nil && own.contains(edition.shortNote)
+  }
+}
+
+extension UndoHistory {
+  /// The short notes of the editions that the changes put, and that their undoes put.
+  func editions(of messages: Set<MessageID>) -> Set<String> {
+    entries.reduce(into: []) { notes, entry in
+      for step in entry.change.steps where step.field.part == .tags(.edition) {
+        guard let message = step.field.element.message, messages.contains(message),
+          case .files(let taken, _) = step.value
+        else { continue }
+        notes.formUnion(taken)
+      }
+    }
+  }
+}
+
+extension [WorkspaceImage.Tag] {
+  /// The editions without those of some short notes.
+  func besides(_ notes: [String]) -> Self {
+    notes.isEmpty ? self : filter { !notes.contains(Edition(note: $0.note).shortNote) }
+  }
+
+  /// The text that all of these editions hold; nil if there is none, or it is not kept whole.
+  var oneText: String? {
+    guard let text = first.flatMap({ Edition(note: $0.note).wholeText }),
+      dropFirst().allSatisfy({ Edition(note: $0.note).holds(text) })
+    else { return nil }
+    return text
+  }
+}

@@ -1,0 +1,47 @@
+import ClientCore
+import QueueModel
+
+/// The texts that people wrote for messages: sent, saved, imported or chosen.
+///
+/// It says nothing of a message in which somebody typed, since letters merge, nor of one whose sending was not seen.
+struct WrittenTexts {
+  private var texts: [MessageID: Set<[UInt8]>] = [:]
+  private var typed: Set<MessageID> = []
+  /// Sessions that run merged texts, or did.
+  private var runsMerged: Set<SessionID> = []
+
+  /// What somebody does, whatever comes of it. What an undo makes is nothing that anybody wrote.
+  mutating func learn(_ action: UserAction) {
+    switch action {
+    case .edit(let message, let content, _), .command(.edit(let message, let content, _)):
+      add(content, to: message)
+    case .command(.send(let send)): add(send.text, to: send.id)
+    case .command(.setOnMerge(let session, .run)): runsMerged.insert(session)
+    case .command(.importDocument(let document)):
+      for session in document.sessions {
+        if session.onMerge == .run { runsMerged.insert(session.id) }
+        for message in session.messages + session.cancelled {
+          add(message.content, to: message.id)
+          for edition in message.editions ?? [] {
+            if let content = edition.content { add(content, to: message.id) }
+          }
+        }
+      }
+    case .command(let command):
+      if let message = command.typedMessage { typed.insert(message) }
+    case .open: break
+    }
+  }
+
+  /// Whether nobody wrote what an agent gets.
+  func lack(_ order: StartOrder) -> Bool {
+    guard let known = texts[order.message], !typed.contains(order.message),
+      !runsMerged.contains(order.session)
+    else { return false }
+    return !known.contains(Array(order.text.utf8))
+  }
+
+  private mutating func add(_ text: String, to message: MessageID) {
+    texts[message, default: []].insert(Array(text.trimmedOfWhitespace().utf8))
+  }
+}
