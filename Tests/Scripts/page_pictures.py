@@ -77,6 +77,9 @@ def take(browser, own):
         shown(page.locator("request-card")).to_have_count(2)
         shown(page.locator("queue-row")).to_have_count(1)
         shown(page.locator("#sync")).to_have_text("in sync")
+        # What is read a moment later.
+        shown(page.get_by_text("until Monday")).to_be_visible()
+        shown(page.locator(".failure .said")).to_be_visible()
         picture(page, name)
         if name == "needs":
             picture(page.locator("inbox-line", has=page.locator("request-card")).first, "approval")
@@ -87,7 +90,7 @@ def take(browser, own):
         shown(page.locator(".turn")).to_have_count(2)
         page.wait_for_timeout(500)
         picture(page, f"{name}-conversation")
-    page = browser.page(desk)
+    page = browser.page(desk, viewport={"width": 1080, "height": 800})
     go(page, "#/s/billing")
     line = page.locator("queue-row")
     line.get_by_role("button", name="Edit").click()
