@@ -124,7 +124,7 @@ extension APIHandlers {
     }
   }
 
-  /// What moves a visible thread on; where nothing stands in its way, what takes it off the list.
+  /// What moves a visible thread on, or else takes it off the list.
   private func command(
     for session: SessionView, _ standing: SessionAnswer.Standing?
   ) -> String {

@@ -192,3 +192,33 @@ private struct QuestionFields: APIValue {
 extension TodoProgress: APIValue {
   package static var schemaName: String? { nil }
 }
+
+/// A task in a document, which keeps its own format.
+private struct DocumentTask: APIValue {
+  static let notes: [String: Note] = ["startTime": .milliseconds, "lastUpdateTime": .milliseconds]
+  static var isOfDocument: Bool { true }
+
+  struct Request: APIValue {
+    var request: ApprovalRequest?
+    var question: UserQuestion?
+  }
+
+  var sessionId: SessionID
+  var projectPath: String
+  var status: TaskStatus.Kind
+  var startTime: Int64
+  var lastUpdateTime: Int64
+  var operation: String?
+  var error: String?
+  var request: ApprovalRequest?
+  var question: UserQuestion?
+  var result: TaskFields.Result?
+  var todoProgress: TodoProgress?
+  var outcome: TaskFields.Outcome?
+  var alsoAwaits: [Request]?
+  var moreRequests: Int?
+}
+
+extension TaskState: SchemaShown {
+  static var shown: any APIValue.Type { DocumentTask.self }
+}

@@ -156,7 +156,7 @@ struct ThreadList: Decodable {
 
   struct Thread: Decodable, Hashable {
     var session: String
-    var name: String
+    var sessionName: String
     var project: String
     var position: Int
     var queuedAt: String

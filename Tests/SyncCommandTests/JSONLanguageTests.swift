@@ -15,7 +15,7 @@ import Testing
     [
       "send -s a --id \(one) one", "send -s a --id \(two) two", "overview", "inbox", "status",
       "notifications list", "notifications dismiss", "notifications visible", "log",
-      "log \(one)", "web status", "web off", "web revoke nobody",
+      "log \(one)", "web status", "web off", "web revoke unknown",
       "queue list", "queue list -s a", "queue show 1111", "queue edit 1111 other",
       "queue move 1111 --to 2", "queue cancel 1111", "queue list --cancelled -s a",
       "queue restore 1111", "queue priority 1111 urgent", "queue pause -s a", "queue resume -s a",
@@ -34,7 +34,7 @@ import Testing
       "server move ws://127.0.0.1:1", "pair ws://127.0.0.1:1 AAAA-BBBB", "unpair",
       "push list", "push add ntfy https://ntfy.example.org/topic",
       "push add webhook https://example.org/hook", "push add apns 00 --topic org.example",
-      "push test nobody", "push remove nobody",
+      "push test unknown", "push remove unknown",
       "config list", "config get maxQueueSize", "config set maxQueueSize 20",
       "config unset maxQueueSize", "config check", "config reload",
       "export DIR/all.json", "import DIR/all.json", "dump", "queue clear -s a",
