@@ -218,7 +218,7 @@ struct LaterTests {
   func theLineIsThatOfTheOracle(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     var device = TestDevice(1)
-    let count = UInt64(1 + generator.below(12))
+    let count = UInt64(1 + generator.below(10))
     for number in 1...count { try device.perform(.send("text", as: number, in: "s")) }
     for _ in 0..<30 {
       let id = MessageID.numbered(1 + UInt64(generator.below(Int(count))))
