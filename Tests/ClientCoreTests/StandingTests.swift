@@ -162,7 +162,7 @@ struct StandingTests {
     return request.message
   }
 
-  /// What stands behind a message for later goes on, and the message starts at its time.
+  /// The messages behind one for later start, and the message starts at its time.
   @Test func aMessageForLaterIsPassedOver() throws {
     var scene = try Scene()
     let time = scene.context.wall + 5_000
