@@ -15,7 +15,7 @@ struct LaterOptions: ParsableArguments {
     if at != nil, `in` != nil { throw ValidationError("Give --at or --in, not both.") }
   }
 
-  /// The time as requests have it; nil where none was given.
+  /// The time as requests have it; nil if no option was given.
   ///
   /// - Throws: `CommandFailure` where it cannot be read, has passed, or is more than a year ahead.
   func later(now: Date = .now, zone: TimeZone = .current) throws -> String? {

@@ -189,7 +189,7 @@ extension Route {
     Route(
       method: "PUT", path: "/v1/messages/{message}/later", id: "setLater",
       summary:
-        "Takes a message out of line until a time. It keeps its place; what stands behind it "
+        "Takes a message out of line until a time. It keeps its place; the messages behind it "
         + "may start meanwhile.",
       body: .fields(LaterRequest.self, isRequired: true), answer: .json(ReceiptAnswer.self),
       refusals: [422]),

@@ -63,6 +63,7 @@ struct StandingTests {
         executor.ended(
           Scene.session, attempt: attempt, with: .succeeded(summary: ""), in: host.workspace,
           at: context))
+      try changed()
     }
 
     mutating func gate(isOpen: Bool) throws {
@@ -161,7 +162,7 @@ struct StandingTests {
     return request.message
   }
 
-  /// What stands behind a message for later goes on, and the message starts at its time.
+  /// The messages behind one for later start, and the message starts at its time.
   @Test func aMessageForLaterIsPassedOver() throws {
     var scene = try Scene()
     let time = scene.context.wall + 5_000
@@ -179,7 +180,9 @@ struct StandingTests {
     try scene.answer(.go)
     #expect(scene.begun.map(\.message) == [.numbered(3)])
     try scene.end(attempt: 1)
-    #expect(scene.requests == [])
+    #expect(scene.requests == [standing, .withdraw(Scene.session)])
+    try scene.answer(.withdrawn)
+    scene.asked = []
     #expect(
       scene.executor.obstacle(of: Scene.session, in: scene.host.workspace, at: scene.context)
         == .notBefore(time))
@@ -237,8 +240,11 @@ struct StandingTests {
     try scene.answer(.notYet(time))
     #expect(named(scene) == .numbered(3))
     try scene.answer(.go)
+    // A change of the queues has it asked for again.
     try scene.end(attempt: 1)
-    #expect(scene.requests == [])
+    #expect(named(scene) == .numbered(2))
+    try scene.answer(.notYet(time))
+    #expect(named(scene) == nil)
     try scene.pass(1_000)
     #expect(named(scene) == .numbered(2))
     try scene.answer(.go)

@@ -116,7 +116,7 @@ struct LaterTests {
     #expect(next(device, by: Self.time - 1) == .numbered(2))
   }
 
-  /// What goes wrong in front holds up what stands behind it only while it is in line.
+  /// What goes wrong in front holds up the messages behind it only while it is in line.
   @Test func aMergedMessageForLaterIsPassedOver() throws {
     var one = try device()
     var other = TestDevice(2, now: one.now)
@@ -145,7 +145,7 @@ struct LaterTests {
     let failed = Run(token: 1, attempt: 1, phase: .failed, milliseconds: device.now)
     try device.perform(.reportRun(.numbered(1), failed))
     #expect(next(device, by: 0) == nil)
-    // Tried again, it waits for the time that somebody set.
+    // Tried again, it waits for the time that was set.
     try device.perform(.retry(.numbered(1)))
     #expect(next(device, by: Self.time - 1) == .numbered(2))
     #expect(next(device, by: Self.time) == .numbered(1))
@@ -218,7 +218,7 @@ struct LaterTests {
   func theLineIsThatOfTheOracle(seed: UInt64) throws {
     var generator = SeededGenerator(seed: seed)
     var device = TestDevice(1)
-    let count = UInt64(1 + generator.below(12))
+    let count = UInt64(1 + generator.below(10))
     for number in 1...count { try device.perform(.send("text", as: number, in: "s")) }
     for _ in 0..<30 {
       let id = MessageID.numbered(1 + UInt64(generator.below(Int(count))))

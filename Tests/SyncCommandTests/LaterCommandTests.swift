@@ -79,11 +79,6 @@ import Testing
         ["queue", "later", id] + words, variables: variables)
       #expect(answer.exitCode == 2, "\(answer)")
       #expect(try await message("waits", in: fixture).answer.later == nil)
-      // The daemon says the same of a program's request.
-      let passed = try APIRequest(
-        .put, ["messages", id, "later"], body: LaterRequest(later: "2020-01-01T00:00:00Z"))
-      #expect(passed.body != nil)
-      #expect(QueueError.timePassed.description.hasPrefix("This time has passed"))
     }
   }
 }

@@ -61,7 +61,7 @@ import Testing
     }
   }
 
-  /// A message for later says until when; what stands behind it starts.
+  /// A message for later says until when; the messages behind it start.
   @Test func whatIsForLaterSaysUntilWhen() async throws {
     try await RunningDaemon.run { daemon in
       try await set("command", "cat", on: daemon)

@@ -362,7 +362,7 @@ extension Executor {
       )
       return [gaveUp(order, at: context)]
     case .notYet(let time) where workspace.dispatchState(of: request.message)?.later == time:
-      // By the authority's clock its time has not come: what stands behind it goes on meanwhile.
+      // By the authority's clock its time has not come: the messages behind it start meanwhile.
       let wait = max(time - context.wall, ExecutorTimes.retryMillisecondsMin)
       sessions[session]?.times.passedOver[request.message] =
         context.now + min(wait, ExecutorTimes.wallLookMilliseconds)

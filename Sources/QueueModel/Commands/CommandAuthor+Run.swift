@@ -20,22 +20,17 @@ extension CommandAuthor {
       try deleteText(range, of: id)
     case .move(let ids, let target):
       try MessageMove(of: ids, to: target).write(by: &self)
-    case .cancel(let ids):
-      try cancel(ids)
-    case .restore(let id):
-      try restore(id)
-    case .clear(let session):
-      try clear(session)
+    case .cancel(let ids): try cancel(ids)
+    case .restore(let id): try restore(id)
+    case .clear(let session): try clear(session)
     case .setPriority(let id, let priority):
       try setPriority(id, priority)
     case .attach(let id, let attachments):
       try attach(attachments, to: id)
     case .detach(let id, let hashes):
       try detach(hashes, from: id)
-    case .pause(let session, let reason):
-      try pause(session, reason: reason ?? "")
-    case .resume(let session):
-      try resume(session)
+    case .pause(let session, let reason): try pause(session, reason: reason ?? "")
+    case .resume(let session): try resume(session)
     case .addThreads(let sessions):
       try addThreads(sessions)
     case .moveThreads(let sessions, let target):

@@ -10,9 +10,9 @@ package struct DispatchState: Hashable, Sendable {
   /// Its `live` tags, by id.
   package var tags: [OperationID]
   package var text: String
-  /// Milliseconds since 1970 before which its session starts nothing; nil where nothing says so.
+  /// Milliseconds since 1970 before which its session starts nothing; nil if there is no such time.
   package var earliest: Int64?
-  /// Milliseconds since 1970 before which it is not in line; nil where nobody said so.
+  /// Milliseconds since 1970 before which it is not in line; nil if it is at any time.
   package var later: Int64?
   /// Whether its queue is paused, waits for a decision, for the rest of a change of this message or for
   /// a look at its merged text, or another message of it is in flight.
@@ -85,7 +85,7 @@ package struct QueueLine: Hashable, Sendable {
     }
   }
 
-  /// The first in line, if its queue does not stand still.
+  /// The first in line, if its queue may go on.
   package func startable(in workspace: Workspace) -> (message: MessageID, state: DispatchState)? {
     guard let first, let state = workspace.dispatchState(of: first), !state.queueStands,
       !state.runState.isInFlight
@@ -125,7 +125,7 @@ extension Workspace {
     effectiveOrder(of: session, at: 0..<1).first
   }
 
-  /// The message that a session's host may start next: the first in line at a time; nil where there is
+  /// The message that a session's host may start next: the first in line at a time; nil if there is
   /// none, or the queue stands still, because it is paused, waits for a decision, for the rest of a change or
   /// for a look at a merged text, or has a message in flight.
   ///

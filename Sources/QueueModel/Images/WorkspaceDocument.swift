@@ -84,7 +84,7 @@ public struct WorkspaceDocument: Hashable, Sendable {
     public var attachments: [Attachment]?
     /// Whether an agent queued it; left out where its person did.
     public var byAgent: Bool?
-    /// Until when it is not in line; left out where nobody said so. An imported message waits as well.
+    /// Until when it is not in line; left out if it is at any time. An imported message waits as well.
     public var later: Int64?
     /// The texts of which `content` was merged, until somebody has looked at it: an imported message
     /// waits as well.

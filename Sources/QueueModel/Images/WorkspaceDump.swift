@@ -71,7 +71,7 @@ public struct WorkspaceDump: Hashable, Sendable {
     public var attachments: [Attachment]?
     /// Whether an agent queued it; left out where its person did.
     public var byAgent: Bool?
-    /// Until when it is not in line; left out where nobody said so.
+    /// Until when it is not in line; left out if it is at any time.
     public var later: Int64?
   }
 

@@ -262,7 +262,7 @@ public struct RegisterField: RawRepresentable, Hashable, Comparable, Sendable {
   /// Whether a session's messages start whose text was merged: text, see `MergePolicy`.
   public static let onMerge = RegisterField(rawValue: 14)
   /// Before which time a message is not in line, because a person wants it later: a number, as
-  /// `notBefore`. What stands behind it may start meanwhile.
+  /// `notBefore`. The messages behind it may start meanwhile.
   public static let later = RegisterField(rawValue: 15)
   /// How far the latest attempt at a message has come: text, fenced, see `Run`.
   public static let run = RegisterField(rawValue: 128)

@@ -106,7 +106,7 @@ enum UndoTurns {
     guard now.contains(where: \.isLater) || former.contains(where: \.isLater) else {
       return isSooner || order.first != first.message
     }
-    // What is passed over until its time lets start what stands behind it, whatever clock counts.
+    // A message that is passed over lets the messages behind it start, whatever clock counts.
     let wanted = Dictionary(former.map { ($0.message, $0.later) }) { first, _ in first }
     return isSooner || Array(order) != now.map(\.message)
       || now.contains { $0.later != wanted[$0.message] && now.count > 1 }
@@ -140,7 +140,7 @@ enum UndoTurns {
         if message.later == nil || message.runState.isHalted { break }
         continue
       }
-      // While it is passed over, its own times hold nobody else up.
+      // While it is passed over, its own times hold no other message up.
       if message.later == nil { earliest = max(earliest, message.ownTime) }
       turns.append(
         Turn(

@@ -17,9 +17,15 @@ final class AloneChecker: SimulationChecker {
     var number: UInt16
   }
 
+  /// An attempt on one device: a server that went back in time may grant it once more, to another one.
+  private struct Beginning: Hashable {
+    var attempt: Attempt
+    var device: Int
+  }
+
   private var takenOver: Set<Attempt> = []
   /// How often the server's store had gone back in time when an attempt began.
-  private var serverRestores: [Attempt: Int] = [:]
+  private var serverRestores: [Beginning: Int] = [:]
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
@@ -31,7 +37,8 @@ final class AloneChecker: SimulationChecker {
       return []
     case .agentStarted(let device, let order):
       let restores = simulation.server.disk.restores
-      serverRestores[Attempt(message: order.message, number: order.attempt)] = restores
+      let attempt = Attempt(message: order.message, number: order.attempt)
+      serverRestores[Beginning(attempt: attempt, device: device)] = restores
       return others(than: device, order, restores, in: simulation)
     default:
       return []
@@ -51,7 +58,8 @@ final class AloneChecker: SimulationChecker {
         let other = agent.order
         let attempt = Attempt(message: other.message, number: other.attempt)
         guard other.session == order.session || other.message == order.message,
-          !takenOver.contains(attempt), serverRestores[attempt] == restores
+          !takenOver.contains(attempt),
+          serverRestores[Beginning(attempt: attempt, device: device.index)] == restores
         else { return nil }
         return "the agent of \(order.message) begins in \(order.session) on device \(index), while "
           + "device \(device.index) works on \(other.message) in \(other.session)"
