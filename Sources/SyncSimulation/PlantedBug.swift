@@ -43,7 +43,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
   case undoTakesHistory = "undo-takes-history"
   /// A device settles merged texts by itself.
   case mergedUnseen = "merged-unseen"
-  /// What an undo leaves of a text is one that nobody wrote, and no version says so.
+  /// What an undo leaves of a text is one that no one wrote, and no version says so.
   case undoneUnwritten = "undone-unwritten"
 
   /// The bug in words.
@@ -72,7 +72,7 @@ package enum PlantedBug: String, Hashable, Sendable, CaseIterable, Comparable {
       "an undo of a device that is apart lets unknown messages start (with agents)"
     case .undoTakesHistory: "an undo removes a session with its history (with agents)"
     case .mergedUnseen: "a device settles merged texts by itself"
-    case .undoneUnwritten: "an undo leaves a text that nobody wrote (with agents)"
+    case .undoneUnwritten: "an undo leaves a text that no one wrote (with agents)"
     case .fanOutSkipsOne: "the fan-out of a batch misses one of its receivers"
     }
   }

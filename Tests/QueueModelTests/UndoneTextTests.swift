@@ -3,7 +3,7 @@ import SequenceCRDT
 import SyncTestSupport
 import Testing
 
-/// An undo or a redo of a text change makes no text that nobody wrote and that is not marked: if somebody saved or
+/// An undo or a redo of a text change makes no text that no one wrote and that is not marked: if somebody saved or
 /// chose a text over it, it is refused.
 struct UndoneTextTests {
   private static let id = MessageID.numbered(1)
@@ -209,7 +209,7 @@ struct UndoneTextTests {
     }
   }
 
-  /// The last one left is told that its undo takes nothing back.
+  /// the last one left learns that its undo takes nothing back.
   @Test(arguments: [nil, "the base"] as [String?])
   func undoesOneBehindTheOtherSayWhatTheyDo(saved: String?) throws {
     var devices = try Devices(2, "alpha beta", saved: saved)

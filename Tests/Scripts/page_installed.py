@@ -166,9 +166,9 @@ def check_opens_without_the_daemon(browser, fixture, figures):
         shown(page.locator("#banner")).to_contain_text("Cospool does not answer")
         shown(page.locator("next-list")).to_contain_text("not known until Cospool answers")
         picture(page, "opened-away")
-        page.get_by_label("New message").fill("typed with nobody there")
+        page.get_by_label("New message").fill("typed with no daemon")
         page.get_by_label("New message").press("Control+Enter")
-        shown(page.locator("queue-row")).to_contain_text("typed with nobody there")
+        shown(page.locator("queue-row")).to_contain_text("typed with no daemon")
         # Another program at the port shows nothing of its own in the page's place.
         page.context.unroute_all()
         page.context.route(re.compile(r"^http[^?]*?//[^/]+/"), lambda route: route.fulfill(body="<title>Another program</title>", content_type="text/html"))
@@ -178,7 +178,7 @@ def check_opens_without_the_daemon(browser, fixture, figures):
         page.context.unroute_all()
     finally:
         fixture.desk.start()
-    until(lambda: fixture.desk.contents("opened-away") == ["typed with nobody there"], "it is sent")
+    until(lambda: fixture.desk.contents("opened-away") == ["typed with no daemon"], "it is sent")
 
 
 def check_revoked_app(browser, fixture, figures):

@@ -183,7 +183,7 @@ import Testing
       try await save("Use Redis")
       let answer = try await connection.answer(
         to: try command.request(input: StandardInput { [] }))
-      #expect(command.warning(of: answer)?.contains("another version came") == true)
+      #expect(command.warning(of: answer)?.contains("another version was saved meanwhile") == true)
       let texts = try await message().editions?.compactMap(\.text)
       #expect(Set(texts ?? []) == ["Use SQLite", "Use Redis"], "\(texts as Any)")
       // With all versions seen it goes on.

@@ -1,6 +1,6 @@
 import WireProtocol
 
-/// Times and limits of the sync connection; SPECIFICATION.md, section "Connections".
+/// Times and limits of the sync connection; SPECIFICATION.md, section "Transport".
 package enum ClientLimits {
   /// From the start of a connection to its upgrade, and from `hello` to `welcome`.
   package static let openingMilliseconds: Int64 = 15_000

@@ -116,12 +116,7 @@ extension QueueCommands {
     }
 
     func warning(of answer: Answer) -> String? {
-      guard let receipt = try? answer.decoded(ReceiptAnswer.self) else { return nil }
-      if receipt.messages?.first?.merged == true {
-        return "cospool: another version came meanwhile, so the message goes on waiting: "
-          + "cospool queue show \(Shell.quoted(message))"
-      }
-      return Edit.unconfirmed(receipt)
+      (try? answer.decoded(ReceiptAnswer.self)).flatMap(Edit.warning)
     }
   }
 }

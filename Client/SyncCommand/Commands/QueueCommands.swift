@@ -140,7 +140,17 @@ struct QueueCommands: ParsableCommand {
     }
 
     func warning(of answer: Answer) -> String? {
-      (try? answer.decoded(ReceiptAnswer.self)).flatMap(Self.unconfirmed)
+      (try? answer.decoded(ReceiptAnswer.self)).flatMap(Self.warning)
+    }
+
+    /// The message is still merged, or it is uncertain that the edit counts.
+    static func warning(of receipt: ReceiptAnswer) -> String? {
+      guard let message = receipt.messages?.first, message.merged == true else {
+        return unconfirmed(receipt)
+      }
+      let id = Shell.quoted(message.id.description)
+      return "cospool: another version was saved meanwhile. The message waits until you choose: "
+        + "cospool queue show \(id), then cospool queue resolve \(id)"
     }
 
     /// What is said of an edit of which it is not certain that it counts.

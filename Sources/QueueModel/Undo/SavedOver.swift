@@ -26,7 +26,7 @@ struct SavedOver {
       || !live.isEmpty && !live.contains(where: isOwn)
   }
 
-  /// Whether the letters make what the change saved, and nobody saved anything else.
+  /// Whether the letters make what the change saved, and no one saved anything else.
   func isSaved(in workspace: Workspace) -> Bool {
     guard let shown = workspace.shownMessage(message), shown.editions.count == 1,
       let tag = shown.editions.first, let step, case .files(let taken, _) = step.value

@@ -162,7 +162,7 @@ extension ShellLine {
     works(in: workspace, .cancel([id])) ? line("queue cancel", [word(for: id, in: workspace)]) : nil
   }
 
-  /// Gives a message another text, in an editor; nil if nobody can.
+  /// Gives a message another text, in an editor; nil if no one may.
   static func edit(_ id: MessageID, in workspace: Workspace) -> String? {
     works(in: workspace, .edit(id, content: "…", base: nil))
       ? line("queue edit", [word(for: id, in: workspace)]) : nil

@@ -65,7 +65,7 @@ final class EditionChecker: SimulationChecker {
   private func startedUnseen() -> [String] {
     defer { (started, handed) = ([], []) }
     let unwritten = handed.filter { written.lack($0.order) }.map {
-      "\($0.order.message) starts on device \($0.device) with a text that nobody wrote: "
+      "\($0.order.message) starts on device \($0.device) with a text that no one wrote: "
         + $0.order.text.prefix(60)
     }
     return unwritten

@@ -33,7 +33,7 @@ struct WrittenTexts {
     }
   }
 
-  /// Whether nobody wrote what an agent gets.
+  /// Whether no one wrote what an agent gets.
   func lack(_ order: StartOrder) -> Bool {
     guard let known = texts[order.message], !typed.contains(order.message),
       !runsMerged.contains(order.session)
