@@ -29,12 +29,14 @@ struct EditionReversal {
       // A part of a long stretch, of which a later one was undone: it is an edit of what is there now.
       notes = []
       if live.count == 1 { clears = live.map(\.id) }
-    } else if given.count < 2, !rest.isEmpty,
+    } else if given.count < 2, !rest.isEmpty, isRewritten,
       rest.allSatisfy({ Edition(note: $0.note).holds(content) })
     {
       // A choice that does not know of it is to meet it, so it says the same.
       notes = []
-    } else if given.isEmpty, !isRewritten, !rest.isEmpty {
+    } else if given.count < 2, !rest.isEmpty, !isRewritten,
+      given.isEmpty || rest.allSatisfy({ Edition(note: $0.note).holds(content) })
+    {
       // What is left was there before.
       if clears.isEmpty { return }
       author.emit(.clearTags(element: primary.id, field: .edition, clears: clears))
