@@ -42,6 +42,8 @@ package enum Observation {
   case letOut([Dispatch])
   /// The server's store holds that these attempts are to be stopped, or were taken over.
   case intervened([Dispatch])
+  /// Somebody who stops an attempt is told that it stops.
+  case stopTold(AskedStop)
   /// A device told an agent to stop.
   case agentStopped(device: Int, StartOrder)
   /// A device handed a prompt to an agent.

@@ -59,6 +59,8 @@ package final class SimulatedDevice {
     var host = Host()
     /// What people here wait to be told of withdrawals and edits, by question.
     var races: [UInt64: AskedRace] = [:]
+    /// Attempts that people here asked to stop, by question.
+    var stops: [UInt64: AskedStop] = [:]
     /// What people here looked at.
     var seenRequests: Set<RequestID> = []
     /// Notifications that are to be seen.
