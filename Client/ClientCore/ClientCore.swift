@@ -303,16 +303,20 @@ extension ClientCore {
     }
   }
 
-  /// A user wants to stop the agent of a session.
+  /// A user wants to stop the agent of a session. It is stopped even if the store cannot keep that its
+  /// message is not to be tried again.
   ///
   /// - Returns: nil if none works here.
   package mutating func agentStopRequested(
     _ session: SessionID, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
-    guard running[session] != nil else { return nil }
-    return deciding(at: context, store: store) { executor, _, _ in
-      executor.stopRequested(session)
-    }
+    guard let order = running[session] else { return nil }
+    let attempt = AttemptName(message: order.message, number: order.attempt)
+    let withdrawal = (try? connection.withdraw(attempt, at: context, store: store)) ?? []
+    return withdrawal
+      + deciding(at: context, store: store) { executor, _, _ in
+        executor.stopRequested(session)
+      }
   }
 
   /// The program is to end: nothing starts any more. `drained` reports when nothing runs.

@@ -96,7 +96,8 @@ enum QueueText {
   /// wait, and how many files go with it.
   private static func content(_ message: MessageAnswer, _ style: TextStyle) -> String {
     let count = message.attachments?.count ?? 0
-    let state = message.status == .queued ? "" : "[\(message.status.rawValue)] "
+    let words = message.status.rawValue + (message.withdrawn == true ? ", to be cancelled" : "")
+    let state = message.status == .queued ? "" : "[\(words)] "
     let status = state + (message.merged == true ? "[merged] " : "")
     let files = count == 0 ? "" : "(\(ReceiptText.counted(count, "file"))) "
     return status + later(message, style) + delivery(message) + files + message.content
@@ -122,6 +123,9 @@ enum QueueText {
       ("priority", message.priority),
       ("status", message.status.rawValue),
     ]
+    if message.withdrawn == true {
+      fields.append(("stopped", "counts as cancelled unless its agent succeeds"))
+    }
     if message.position > 0 { fields.append(("position", "\(message.position)")) }
     fields.append(("created", "\(message.createdAt) (\(style.age(message.createdAt)))"))
     fields.append(("device", message.device ?? "not known yet"))

@@ -192,12 +192,11 @@ extension APIHandlers {
 }
 
 extension APIProblem {
-  /// Nothing was decided, because the server could not be asked.
+  /// The server, which alone decides it, could not be asked or did not answer.
   fileprivate static func serverNeeded(_ reason: String) -> APIProblem {
     APIProblem(
       .serviceUnavailable, code: "unreachable",
-      message: "\(reason), and the server cannot be reached. Nothing was changed; try again when "
-        + "the server is reachable.",
+      message: "\(reason), and the server did not answer. Try again when the server is reachable.",
       exitCode: ExitStatus.unreachable)
   }
 

@@ -110,7 +110,7 @@ class QueueRow extends HTMLElement {
     this.handle.disabled = state !== 'queued'
     text(this.meta, [
       place.named ? model.sessions.get(place.session)?.name || place.session : null, state === 'queued' || STUCK.includes(state) && !place.named ? null : WORDS[state],
-      message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
+      message.withdrawn ? 'to be cancelled' : null, message.merged ? 'merged, waits for you' : null, message.priority === 'urgent' ? 'urgent' : null,
       held ? 'being edited' : null,
       until ? `not before ${time(until)}` : null,
       message.attempts > 1 ? `${message.attempts} attempts` : null,

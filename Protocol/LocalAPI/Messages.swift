@@ -207,6 +207,9 @@ package struct MessageAnswer: APIValue {
   /// The texts that were saved for it too late, the earliest first: its agent received `content` before.
   /// Left out if there are none.
   package var late: [EditionAnswer]?
+  /// Whether a user stopped or cancelled it while it runs: unless the attempt succeeds, it counts as
+  /// cancelled. Left out if not.
+  package var withdrawn: Bool?
   /// How far it has been sent to the server; left out if the server has it, if there is no server,
   /// and in events.
   package var delivery: Delivery?
@@ -234,6 +237,7 @@ package struct MessageAnswer: APIValue {
     merged = view.isMerged ? true : nil
     editions = view.isMerged ? view.versions.map(EditionAnswer.init) : nil
     late = view.lateVersions.isEmpty ? nil : view.lateVersions.map(EditionAnswer.init)
+    withdrawn = view.isWithdrawn ? true : nil
   }
 
   package func encode(to encoder: any Encoder) throws {
@@ -258,6 +262,7 @@ package struct MessageAnswer: APIValue {
     try container.encodeIfPresent(merged, forKey: .merged)
     try container.encodeIfPresent(editions, forKey: .editions)
     try container.encodeIfPresent(late, forKey: .late)
+    try container.encodeIfPresent(withdrawn, forKey: .withdrawn)
     try container.encodeIfPresent(delivery, forKey: .delivery)
     try container.encodeIfPresent(base, forKey: .base)
   }

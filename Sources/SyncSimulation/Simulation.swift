@@ -157,7 +157,8 @@ package final class Simulation {
       OracleChecker(), BoundednessChecker(), ImmutabilityChecker(), UndoChecker(), EditionChecker(),
     ]
       + (options.runsAgents
-        ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StandstillChecker()] : [])
+        ? [ExecutionChecker(), AloneChecker(), TurnChecker(), StopChecker(), StandstillChecker()]
+        : [])
       + (options.asksOutcomes ? [OutcomeChecker()] : [])
       + (options.raisesRequests ? [RequestChecker(), NotificationChecker(), PushChecker()] : [])
   }

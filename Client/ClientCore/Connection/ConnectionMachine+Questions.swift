@@ -38,15 +38,40 @@ extension ConnectionMachine {
   mutating func questionAsked(
     _ request: AuthorityRequest, id: UInt64, at context: EventContext, store: some ReplicaStore
   ) -> [Action]? {
+    guard !hasServer || ready != nil else { return nil }
+    var withdrawal: [Action] = []
+    if case .stop(let attempt) = request {
+      do throws(Replica.Fault) {
+        withdrawal = try withdraw(attempt, at: context, store: store)
+      } catch {
+        return nil
+      }
+    }
     guard hasServer else {
       guard let answer = decide(request, id: id, at: context, store: store) else { return nil }
-      return [.told(answer, id)]
+      return withdrawal + [.told(answer, id)]
     }
-    guard ready != nil else { return nil }
     authority.ofPersons[id] = PersonQuestion(
       request: request, behind: replica.record.outbox, repairs: replica.record.repairs)
     authority.held.append((request, id))
-    return sendHeld()
+    return withdrawal + sendHeld()
+  }
+
+  /// Takes the message of an attempt that a user stops out of its queue. So nothing tries it again,
+  /// whatever its host reports before it hears of the stop: only a user can restore it.
+  mutating func withdraw(
+    _ attempt: AttemptName, at context: EventContext, store: some ReplicaStore
+  ) throws(Replica.Fault) -> [Action] {
+    do throws(Replica.Fault) {
+      return try perform(
+        .stopAttempt(attempt.message, attempt: attempt.number), recordsUndo: false, at: context,
+        store: store
+      ).actions
+    } catch {
+      // This device does not know the message.
+      guard case .queue = error else { throw error }
+      return []
+    }
   }
 
   /// Whether a question waits until the server has the earlier changes.

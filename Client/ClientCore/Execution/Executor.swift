@@ -330,7 +330,7 @@ package struct Executor: Sendable {
       return isMeant ? stopRequested(session) : []
     }
     guard let token = sessions[session]?.lease.token,
-      let state = workspace.dispatchState(of: attempt.message), state.stands,
+      let state = workspace.dispatchState(of: attempt.message),
       state.runState.run?.attempt ?? 0 < attempt.number
     else { return [] }
     let order = StartOrder(

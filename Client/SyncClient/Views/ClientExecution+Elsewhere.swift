@@ -25,7 +25,8 @@ public enum TurnIntervention: Hashable, Sendable {
   case connected(DeviceID)
   /// No such attempt is at work.
   case notAtWork
-  /// The server did not answer; nothing was decided.
+  /// The server did not answer. If it was asked to stop an attempt, the message counts as cancelled unless
+  /// the attempt succeeds.
   case unreachable
 }
 

@@ -131,8 +131,8 @@ enum ScenarioTranscript {
       case .hold(let id, let time): .hold(message(id), until: time)
       case .setNotBefore(let id, let time): .notBefore(message(id), time)
       case .setLater(let id, let time): .later(message(id), time)
-      case .importDocument, .attach, .detach, .requeueThread, .reportRun, .reportTask,
-        .setOnLostServer:
+      case .importDocument, .attach, .detach, .requeueThread, .stopAttempt, .reportRun,
+        .reportTask, .setOnLostServer:
         preconditionFailure("the workload imports nothing, has no files and reports nothing")
       }
     }

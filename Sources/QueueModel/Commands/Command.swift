@@ -65,6 +65,9 @@ public enum Command: Hashable, Sendable {
   case setLater(MessageID, Int64?)
   /// Keeps a message from starting until this time, while somebody edits it; nil lets it go.
   case hold(MessageID, until: Int64?)
+  /// Takes a message out of its queue because a user stops this attempt at it: unless the attempt
+  /// succeeds, the message counts as cancelled. If the attempt has ended, nothing changes.
+  case stopAttempt(MessageID, attempt: UInt16)
   /// Says how far the host has come with a message. Only the holder of the session's lease says so.
   case reportRun(MessageID, Run)
   /// Says what a session's agent does. Only the session's host says so or, where it has none, the

@@ -54,6 +54,22 @@ extension CommandAuthor {
     return time
   }
 
+  /// Withdraws a message, unless this attempt at it has ended or a later one has begun.
+  mutating func stop(
+    _ attempt: UInt16, at id: MessageID
+  ) throws(QueueError) -> CommandOutcome.Notice {
+    guard let message = workspace.messageStates[id] else {
+      throw .messageNotFound(id: id.description)
+    }
+    let run = message.element.runState.run
+    let isOver = run.map {
+      $0.attempt > attempt || $0.attempt == attempt && !$0.phase.isInFlight
+    }
+    guard message.element.has(.live), isOver != true else { return .unchanged }
+    withdraw(id)
+    return .done
+  }
+
   /// Writes how far an attempt has come, and locks the session's thread while the agent works.
   mutating func reportRun(
     _ run: Run, of id: MessageID

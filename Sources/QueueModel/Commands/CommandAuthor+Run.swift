@@ -59,6 +59,8 @@ extension CommandAuthor {
       try setTime(try time.map(checkedLater), .later, of: id)
     case .hold(let id, let time):
       try setTime(time, .heldUntil, of: id)
+    case .stopAttempt(let id, let attempt):
+      try stop(attempt, at: id)
     case .reportRun(let id, let run):
       try reportRun(run, of: id)
     case .reportTask(let report):

@@ -189,7 +189,7 @@ extension Command {
     case .setOnMerge(let id, _): UndoLabel(kind: .setOnMerge, session: id)
     case .retry(let id): UndoLabel(kind: .retried, message: id)
     case .skip(let id): UndoLabel(kind: .skipped, message: id)
-    case .undo, .redo, .requeueThread, .reportRun, .reportTask: nil
+    case .undo, .redo, .requeueThread, .stopAttempt, .reportRun, .reportTask: nil
     }
   }
 }

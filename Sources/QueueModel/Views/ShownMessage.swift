@@ -40,6 +40,8 @@ extension ShownMessage {
 
   /// Whether it stands in its queue, if its session exists.
   var stands: Bool { runState.stands(isLive: has(.live)) }
+  /// Whether somebody withdrew it while an attempt is in flight.
+  var isWithdrawn: Bool { runState.isInFlight && !has(.live) }
   var priority: Priority { Priority(register(.priority)) }
   var notBefore: Int64? { register(.notBefore)?.milliseconds }
   var heldUntil: Int64? { register(.heldUntil)?.milliseconds }

@@ -35,6 +35,9 @@ public struct MessageView: Hashable, Sendable, Identifiable {
   /// Until when it is not in line, because a person wants it later, in milliseconds since 1970; the time
   /// may have passed.
   public var later: Int64?
+  /// Whether a user withdrew or stopped it while it runs: unless the attempt succeeds, it counts as
+  /// cancelled.
+  public var isWithdrawn = false
   var saved = SavedTexts()
 
   /// The texts that were saved apart and merged, the earliest first, until somebody has looked; else none.

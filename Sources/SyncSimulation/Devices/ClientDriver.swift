@@ -263,6 +263,7 @@ final class ClientDriver: SimulationPart {
       simulation.note(.answerEnded(device: device.index, answer, ending))
     case .told(let answer, let question):
       simulation.people.tell(answer, to: question, on: device)
+      simulation.people.tellOfStop(answer, to: question, on: device)
     case .replied, .connectionMissed:
       break
     }

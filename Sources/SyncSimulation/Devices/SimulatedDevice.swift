@@ -59,6 +59,8 @@ package final class SimulatedDevice {
     var host = Host()
     /// Withdrawals and edits whose outcome users here wait for, by question.
     var races: [UInt64: AskedRace] = [:]
+    /// Attempts that users here asked to stop, by question.
+    var stops: [UInt64: AskedStop] = [:]
     /// The requests that users here have seen.
     var seenRequests: Set<RequestID> = []
     /// The notifications on the screen.

@@ -1,7 +1,17 @@
 import ClientCore
 import QueueModel
 import QueueOracle
-import WireProtocol
+package import SequenceCRDT
+package import WireProtocol
+
+/// A request to stop an attempt.
+package struct AskedStop: Sendable {
+  package var attempt: AttemptName
+  /// The marks by which the message stood in its queue, as the person saw it.
+  package var tags: Set<OperationID>
+  /// How often the server's store had gone back in time when it was asked.
+  package var serverRestores: Int
+}
 
 /// Users who continue without the turn of an absent device, or have one stopped from another
 /// device.
@@ -30,7 +40,27 @@ extension SimulatedPeople {
       (try? workspace.messageQueue(session.id))?.messages.first { $0.status == .running }
     }
     guard let message = device.generator.pick(running), let run = message.run else { return }
-    ask(.stop(AttemptName(message: message.id, number: run.attempt)), on: device)
+    let stop = AskedStop(
+      attempt: AttemptName(message: message.id, number: run.attempt),
+      tags: Set(workspace.dispatchState(of: message.id)?.tags ?? []),
+      serverRestores: simulation.server.disk.restores)
+    guard device.process?.core.running[message.session]?.message == message.id else {
+      return ask(.stop(stop.attempt), stop, on: device)
+    }
+    results.log("device \(device.index): stops its agent of \(message.id)")
+    let isStopped = simulation.clients.run(on: device) { core, context, store in
+      let actions = core.agentStopRequested(message.session, at: context, store: store)
+      return (actions != nil, actions ?? [])
+    }
+    if isStopped == true { simulation.note(.stopTold(stop)) }
+  }
+
+  /// Whoever asked is told that an attempt stops, or that it does not.
+  func tellOfStop(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
+    guard let stop = device.process?.stops.removeValue(forKey: question),
+      case .stopping = answer
+    else { return }
+    simulation.note(.stopTold(stop))
   }
 
   private func absent(on device: SimulatedDevice) -> [AttemptName] {
@@ -39,8 +69,11 @@ extension SimulatedPeople {
       .filter { $0.awaySince != nil }.map(\.attempt)
   }
 
-  private func ask(_ request: AuthorityRequest, on device: SimulatedDevice) {
+  private func ask(
+    _ request: AuthorityRequest, _ stop: AskedStop? = nil, on device: SimulatedDevice
+  ) {
     let question = device.generator.next()
+    device.process?.stops[question] = stop
     results.log("device \(device.index): asks \(request)")
     simulation.clients.tell(device) { core, context, store in
       core.questionAsked(request, id: question, at: context, store: store) ?? []

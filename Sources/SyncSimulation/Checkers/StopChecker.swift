@@ -1,0 +1,43 @@
+import ClientCore
+import DispatchAuthority
+import QueueModel
+import SequenceCRDT
+import WireProtocol
+
+/// No attempt at a message begins after somebody was told that an earlier one stops, unless a person decided
+/// so: retried it later, or brought it back later or without knowing of the stop.
+///
+/// A server whose store went back to before the stop, or another server, cannot know of it.
+final class StopChecker: SimulationChecker {
+  let name = "stopped"
+
+  private var stops: [MessageID: AskedStop] = [:]
+
+  func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
+    switch observation {
+    case .stopTold(let stop):
+      stops[stop.attempt.message] = stop
+    case .performed(_, .command(.retry(let message)), _, _):
+      stops[message] = nil
+    case .agentStarted(let device, let order):
+      return check(order, on: simulation.devices[device], in: simulation)
+    default:
+      break
+    }
+    return []
+  }
+
+  private func check(
+    _ order: StartOrder, on device: SimulatedDevice, in simulation: Simulation
+  ) -> [String] {
+    guard let stop = stops[order.message], order.attempt > stop.attempt.number,
+      stop.serverRestores == simulation.server.disk.restores,
+      let state = device.process?.core.replica.workspace.dispatchState(of: order.message),
+      stop.tags.isSuperset(of: state.tags)
+    else { return [] }
+    return [
+      "device \(device.index) begins attempt \(order.attempt) of \(order.message), of which somebody "
+        + "was told that attempt \(stop.attempt.number) stops"
+    ]
+  }
+}
