@@ -89,7 +89,7 @@ struct StoppedTurnTests {
       in: &fleet, policy == .skip ? .skipped : .cancelled)
   }
 
-  /// Its program ends as it should, or the agent waits for the end of a limit; nobody told it.
+  /// Its program ends as it should, or the agent waits for the end of a limit; no one told it.
   @Test(arguments: [TurnResult.died("signal 15"), .tryAfter(10_000, reason: "limit")])
   func aStopOutlivesAnEndThatItsHostWroteBefore(_ result: TurnResult) throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
@@ -154,7 +154,7 @@ struct StoppedTurnTests {
     #expect(again?.message == .numbered(1) && again?.attempt == 2)
   }
 
-  /// The server does not have the withdrawal yet: nobody is told that it stops.
+  /// The server does not have the withdrawal yet: no one learns that it stops.
   @Test func aStopIsNotConfirmedBeforeTheServerHasIt() throws {
     var fleet = try StoppedTurnTests.fleet(.retry)
     fleet.server.refusals = [

@@ -4,7 +4,7 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// No attempt at a message begins after somebody was told that an earlier one stops, unless a person decided
+/// No attempt at a message begins after somebody learned that an earlier one stops, unless a person decided
 /// so: retried it later, or brought it back later or without knowing of the stop.
 ///
 /// A server whose store went back to before the stop, or another server, cannot know of it.
@@ -37,7 +37,7 @@ final class StopChecker: SimulationChecker {
     else { return [] }
     return [
       "device \(device.index) begins attempt \(order.attempt) of \(order.message), of which somebody "
-        + "was told that attempt \(stop.attempt.number) stops"
+        + "learned that attempt \(stop.attempt.number) stops"
     ]
   }
 }

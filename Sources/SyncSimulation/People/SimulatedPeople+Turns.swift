@@ -55,7 +55,7 @@ extension SimulatedPeople {
     if isStopped == true { simulation.note(.stopTold(stop)) }
   }
 
-  /// Whoever asked is told that an attempt stops, or that it does not.
+  /// Whoever asked learns whether an attempt stops.
   func tellOfStop(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
     guard let stop = device.process?.stops.removeValue(forKey: question),
       case .stopping = answer
