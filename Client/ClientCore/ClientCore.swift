@@ -314,9 +314,7 @@ extension ClientCore {
     let attempt = AttemptName(message: order.message, number: order.attempt)
     let withdrawal = (try? connection.withdraw(attempt, at: context, store: store)) ?? []
     return withdrawal
-      + deciding(at: context, store: store) { executor, _, _ in
-        executor.stopRequested(session)
-      }
+      + deciding(at: context, store: store) { executor, _, _ in executor.stopRequested(session) }
   }
 
   /// The program is to end: nothing starts any more. `drained` reports when nothing runs.

@@ -71,7 +71,7 @@ struct TextStyle: Sendable {
     age(Date(timeIntervalSince1970: Double(milliseconds) / 1_000))
   }
 
-  func age(_ time: Moment) -> String { age(milliseconds: time.milliseconds) }
+  func age(_ time: Timestamp) -> String { age(milliseconds: time.milliseconds) }
 
   /// Whole days from now on; negative for what is over.
   func days(until milliseconds: Int64) -> Int {

@@ -61,7 +61,7 @@ struct APIHandlers: RouteHandlers {
     SyncHandlers(client: client).addRoutes(to: api)
     PairingHandlers(client: client, keys: web.keys).addRoutes(to: api)
     addOverviewRoutes(to: api)
-    addInboxRoute(to: api)
+    InboxHandlers(api: self).addRoutes(to: api)
     addSessionRoutes(to: api)
     addMessageRoutes(to: api)
     ThreadHandlers(client: client).addRoutes(to: api)

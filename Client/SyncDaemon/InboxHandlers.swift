@@ -5,8 +5,12 @@ import QueueModel
 import SyncClient
 
 /// What needs its person: the page shows the same list in the same order (inbox.js).
-extension APIHandlers {
-  func addInboxRoute(to api: RouterGroup<Context>) {
+struct InboxHandlers: RouteHandlers {
+  var api: APIHandlers
+
+  private var client: QueueClient { api.client }
+
+  func addRoutes(to api: RouterGroup<Context>) {
     api.get("inbox") { _, _ in CanonicalJSON.response(try await inbox()) }
   }
 
@@ -60,7 +64,7 @@ extension APIHandlers {
   private func consentLine(_ session: SessionView, _ since: Int64) -> InboxListAnswer.Line {
     InboxListAnswer.Line(
       .asks, session, since: since, note: "it needs your consent to run on this device",
-      command: "cospool session host \(quoted(session)) this")
+      command: "cospool session host \(api.quoted(session)) this")
   }
 
   private func askLine(
@@ -68,12 +72,12 @@ extension APIHandlers {
   ) -> InboxListAnswer.Line {
     let open = asked.filter { !client.tasks.isAskedAtHost($0) }
     guard let request = open.first else {
-      let place = session.host.map { " on \(name(of: $0))" } ?? ""
+      let place = session.host.map { " on \(api.name(of: $0))" } ?? ""
       return InboxListAnswer.Line(
         .asks, session, since: since, note: "at its own prompt\(place): \(asked[0].note)",
         command: nil)
     }
-    let quoted = quoted(session)
+    let quoted = api.quoted(session)
     guard open.count == 1 else {
       return InboxListAnswer.Line(
         .asks, session, since: since, note: "\(request.note) (and \(open.count - 1) more)",
@@ -107,13 +111,13 @@ extension APIHandlers {
     let threads = try await client.threads.queue().ready.filter { !shown.contains($0.session) }
     let sessions = threads.compactMap { workspace.session($0.session) }
     let queuedAt = Dictionary(threads.map { ($0.session, $0.queuedAt) }) { first, _ in first }
-    return try zip(sessions, try await described(sessions)).map { session, answer in
+    return try zip(sessions, try await api.described(sessions)).map { session, answer in
       if let task = session.task, case .completed(.success(let summary)) = task.status {
         let words = summary.map(firstLine) ?? ""
         return InboxListAnswer.Line(
           .done, session, since: task.lastUpdateTime,
           note: words.isEmpty ? "its agent is done" : words,
-          command: "cospool thread remove \(quoted(session))")
+          command: "cospool thread remove \(api.quoted(session))")
       }
       let command = command(for: session, answer.standing)
       let note = answer.note.map(firstLine) ?? ""
@@ -129,10 +133,10 @@ extension APIHandlers {
     for session: SessionView, _ standing: SessionAnswer.Standing?
   ) -> String {
     switch standing {
-    case .unhosted?: "cospool session host \(quoted(session)) this"
-    case .agentless?: "cospool session agent \(quoted(session)) claude"
-    case .paused?: "cospool queue resume -s \(quoted(session))"
-    default: "cospool thread remove \(quoted(session))"
+    case .unhosted?: "cospool session host \(api.quoted(session)) this"
+    case .agentless?: "cospool session agent \(api.quoted(session)) claude"
+    case .paused?: "cospool queue resume -s \(api.quoted(session))"
+    default: "cospool thread remove \(api.quoted(session))"
     }
   }
 

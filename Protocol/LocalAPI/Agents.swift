@@ -91,7 +91,7 @@ package struct FeedRequest: APIValue {
   package var error: String?
   /// Whether that is a limit, and when that ends, if the agent said so.
   package var isLimit: Bool?
-  package var limitUntil: Moment?
+  package var limitUntil: Timestamp?
   /// Whether a hook started the turn that ends, as the agent reports it.
   package var stopHookActive: Bool?
   /// How many times in a row the agent obeys its hooks before it ignores them.

@@ -11,7 +11,7 @@ package struct DaemonAnswer: APIValue {
 
   package var version: String
   package var processID: Int
-  package var startedAt: Moment
+  package var startedAt: Timestamp
   package var dataDirectory: String
   package var diskFree: Int64?
   package var socket: String
@@ -26,7 +26,7 @@ package struct DaemonAnswer: APIValue {
   ) {
     self.version = version
     self.processID = processID
-    self.startedAt = Moment(startedAt)
+    self.startedAt = Timestamp(startedAt)
     self.dataDirectory = dataDirectory
     self.socket = socket
     self.threadQueue = threadQueue
@@ -54,9 +54,9 @@ package struct StatusAnswer: APIValue {
   package var daemon: DaemonAnswer
   package var sync: SyncAnswer
   /// When the oldest change was made that the server is not known to have.
-  package var oldestUnsentAt: Moment?
+  package var oldestUnsentAt: Timestamp?
   /// When the certificate of the connected server expires; nil without TLS.
-  package var certificateEndsAt: Moment?
+  package var certificateEndsAt: Timestamp?
   package var queues: Counts
   /// Sessions that another device assigned to this one, and that no user here has allowed.
   package var unconsented: [SessionID]
@@ -71,8 +71,8 @@ package struct StatusAnswer: APIValue {
   ) {
     self.daemon = daemon
     self.sync = SyncAnswer(sync)
-    self.oldestUnsentAt = oldestUnsentAt.map(Moment.init)
-    self.certificateEndsAt = certificateEndsAt.map(Moment.init)
+    self.oldestUnsentAt = oldestUnsentAt.map(Timestamp.init)
+    self.certificateEndsAt = certificateEndsAt.map(Timestamp.init)
     self.unconsented = unconsented
     let unhosted = sessions.filter { $0.waiting > 0 && $0.host == nil }.map(\.id)
     queues = Counts(

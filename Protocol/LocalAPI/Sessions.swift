@@ -176,12 +176,12 @@ package struct StopAnswer: APIValue {
   /// The device where it is at work, if it is another one.
   package var device: String?
   /// Since when that device has been away: it stops the agent when it is back.
-  package var awaySince: Moment?
+  package var awaySince: Timestamp?
 
   package init(stopped: Bool, device: String? = nil, awaySince: Int64? = nil) {
     self.stopped = stopped
     self.device = device
-    self.awaySince = awaySince.map(Moment.init)
+    self.awaySince = awaySince.map(Timestamp.init)
   }
 }
 

@@ -9,7 +9,7 @@ package struct SyncAnswer: APIValue {
     package var connected: Bool
     package var seenEverything: Bool
     /// Since when it is not connected; left out if it is, or if that is not known.
-    package var awaySince: Moment?
+    package var awaySince: Timestamp?
   }
 
   package var state: SyncStatus.State
@@ -23,8 +23,8 @@ package struct SyncAnswer: APIValue {
   package var synced: Bool
   package var lastError: String?
   package var refusalCode: String?
-  package var connectedSince: Moment?
-  package var lastSyncedAt: Moment?
+  package var connectedSince: Timestamp?
+  package var lastSyncedAt: Timestamp?
   /// In how many milliseconds the device tries to connect again.
   package var retryAfterMilliseconds: Int64?
   package var devices: [Device]
@@ -40,13 +40,13 @@ package struct SyncAnswer: APIValue {
     synced = status.synced
     lastError = status.lastError
     refusalCode = status.refusalCode
-    connectedSince = status.connectedSince.map(Moment.init)
-    lastSyncedAt = status.lastSyncedAt.map(Moment.init)
+    connectedSince = status.connectedSince.map(Timestamp.init)
+    lastSyncedAt = status.lastSyncedAt.map(Timestamp.init)
     retryAfterMilliseconds = status.retryAfterMilliseconds
     devices = status.devices.map {
       Device(
         id: $0.id, name: $0.name, connected: $0.connected, seenEverything: $0.seenEverything,
-        awaySince: $0.awaySince.map(Moment.init))
+        awaySince: $0.awaySince.map(Timestamp.init))
     }
     repairs = status.repairs
   }

@@ -44,8 +44,8 @@ private struct TaskFields: APIValue {
   var session: SessionID
   var project: String
   var status: TaskStatus.Kind
-  var startTime: Moment?
-  var lastUpdateTime: Moment?
+  var startTime: Timestamp?
+  var lastUpdateTime: Timestamp?
   var operation: String?
   var error: String?
   var request: ApprovalFields?
@@ -60,8 +60,8 @@ private struct TaskFields: APIValue {
     session = task.sessionId
     project = task.projectPath
     status = task.status.kind
-    startTime = task.startTime == 0 ? nil : Moment(task.startTime)
-    lastUpdateTime = task.lastUpdateTime == 0 ? nil : Moment(task.lastUpdateTime)
+    startTime = task.startTime == 0 ? nil : Timestamp(task.startTime)
+    lastUpdateTime = task.lastUpdateTime == 0 ? nil : Timestamp(task.lastUpdateTime)
     todoProgress = task.todoProgress
     outcome = task.outcome.map {
       Outcome(request: $0.request, ending: $0.ending, device: $0.device)
@@ -142,7 +142,7 @@ private struct ApprovalFields: APIValue {
   var details: String?
   var digest: ContentHash?
   /// From when on only the agent's own prompt takes an answer.
-  var expiresAt: Moment?
+  var expiresAt: Timestamp?
   /// Whether something of it was too long for a list.
   var isCut: Bool?
 
@@ -152,7 +152,7 @@ private struct ApprovalFields: APIValue {
     summary = request.summary
     details = request.details
     digest = request.digest
-    expiresAt = request.expiresAt.map(Moment.init)
+    expiresAt = request.expiresAt.map(Timestamp.init)
     isCut = request.isCut ? true : nil
   }
 
@@ -170,7 +170,7 @@ private struct QuestionFields: APIValue {
   var question: String
   var options: [String]
   /// From when on only the agent's own prompt takes an answer.
-  var expiresAt: Moment?
+  var expiresAt: Timestamp?
   /// Whether something of it was too long for a list.
   var isCut: Bool?
 
@@ -178,7 +178,7 @@ private struct QuestionFields: APIValue {
     id = question.id
     self.question = question.question
     options = question.options
-    expiresAt = question.expiresAt.map(Moment.init)
+    expiresAt = question.expiresAt.map(Timestamp.init)
     isCut = question.isCut ? true : nil
   }
 

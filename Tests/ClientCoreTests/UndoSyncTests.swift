@@ -70,7 +70,7 @@ import WireProtocol
     try fleet.perform(.deleteText(.numbered(1), 5..<10), on: 0)
     try fleet.settle()
     fleet.cut(0)
-    try fleet.perform(.insertText(.numbered(1), at: 0, text: "Please "), on: 1)
+    try fleet.perform(.send("and this", as: 2, in: "a"), on: 1)
     try fleet.settle()
     fleet.server.catchUpEntriesMax = 0
     try fleet.pass(1_000)
@@ -78,7 +78,7 @@ import WireProtocol
     expectStored(fleet, 0)
     try fleet.perform(.undo, on: 0)
     try fleet.pass(1_000)
-    #expect(fleet.server.workspace.contents("a") == ["Please keep this here"])
+    #expect(fleet.server.workspace.contents("a") == ["keep this here", "and this"])
     try fleet.expectConvergence()
   }
 

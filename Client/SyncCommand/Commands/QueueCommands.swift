@@ -149,9 +149,8 @@ struct QueueCommands: ParsableCommand {
       guard let message = receipt.messages?.first, message.merged == true else {
         return unconfirmed(receipt)
       }
-      let id = Shell.quoted(message.id.description)
       return "cospool: another version was saved meanwhile. The message waits until you choose: "
-        + "cospool queue show \(id), then cospool queue resolve \(id)"
+        + "cospool queue show \(Shell.quoted(message.id.description))"
     }
 
     /// What is said of an edit of which it is not certain that it counts.

@@ -41,7 +41,7 @@ enum HookFeed {
       body.error = event.failure
       if event.isLimit {
         body.isLimit = true
-        body.limitUntil = WaitPhrase.time(in: event.failure, now: now).map(Moment.init)
+        body.limitUntil = WaitPhrase.time(in: event.failure, now: now).map(Timestamp.init)
       }
     case .userPromptSubmit: body = FeedRequest(.promptTyped)
     case .sessionEnd: body = FeedRequest(.sessionEnded)

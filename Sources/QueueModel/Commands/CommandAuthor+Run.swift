@@ -47,10 +47,8 @@ extension CommandAuthor {
       try setHost(device, of: session)
     case .setOnLostServer(let session, let policy): try setOnLostServer(policy, of: session)
     case .setOnMerge(let session, let policy): try setOnMerge(policy, of: session)
-    case .retry(let id):
-      try resolve(id, skips: false)
-    case .skip(let id):
-      try resolve(id, skips: true)
+    case .retry(let id): try resolve(id, skips: false)
+    case .skip(let id): try resolve(id, skips: true)
     case .setNotBefore(let id, nil):
       try startNow(id)
     case .setNotBefore(let id, let time):

@@ -181,19 +181,16 @@ extension Workspace {
     return (entry, plan)
   }
 
-  /// Takes a change back in a copy, to see what comes of it.
-  ///
-  /// - Returns: whether it can be taken back; the plan says what has to be paused for it, or what is in the way.
+  /// Takes a change back in a copy, if it can be; the plan gets what to pause for it, or what is in the way.
   private mutating func attempt(
     _ change: UndoEntry, _ plan: inout UndoPlan, in context: CommandContext
   ) throws(QueueError) -> Bool {
     try warm(for: change)
-    if let refusal = change.isByCommand
+    let refusal =
+      change.isByCommand
       ? change.obstacleByCommand(in: self) : context.apart?.refusal(of: change, in: self)
-    {
-      plan.left = [refusal]
-      return false
-    }
+    plan.left = refusal.map { [$0] } ?? []
+    guard plan.left.isEmpty else { return false }
     var copy = self
     var trial = context
     trial.recordsUndo = false

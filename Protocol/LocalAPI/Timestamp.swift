@@ -1,18 +1,18 @@
 import Basics
 
 /// A time in an answer or a request: ISO 8601, UTC, with milliseconds.
-package struct Moment: Hashable, Sendable, Comparable {
+package struct Timestamp: Hashable, Sendable, Comparable {
   package var milliseconds: Int64
 
   /// - Parameter milliseconds: since 1970.
   package init(_ milliseconds: Int64) { self.milliseconds = milliseconds }
 
-  package static func < (left: Moment, right: Moment) -> Bool {
+  package static func < (left: Timestamp, right: Timestamp) -> Bool {
     left.milliseconds < right.milliseconds
   }
 }
 
-extension Moment: Codable {
+extension Timestamp: Codable {
   package init(from decoder: any Decoder) throws {
     let container = try decoder.singleValueContainer()
     let text = try container.decode(String.self)
@@ -29,7 +29,7 @@ extension Moment: Codable {
   }
 }
 
-extension Moment: SchemaGiven {
+extension Timestamp: SchemaGiven {
   static var schema: JSONValue { Note.time.schema }
-  static var example: Moment? { Moment(0) }
+  static var example: Timestamp? { Timestamp(0) }
 }
