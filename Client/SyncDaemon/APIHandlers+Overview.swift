@@ -12,14 +12,19 @@ extension APIHandlers {
         OverviewAnswer(
           sync: client.syncStatus(), sessions: try await described(client.workspace().sessions())))
     }
-    api.get("queues") { request, _ in
+    api.get("queues") { request, context in
       let query = request.uri.queryParameters
       let workspace = client.workspace()
       let session = try query.get("session").map { try SessionID($0) }
-      if let session, workspace.session(session) == nil {
-        throw QueueError.sessionNotFound(id: session.rawValue)
+      if let session {
+        if let agent = context.agent { try check(session, of: agent) }
+        guard workspace.session(session) != nil else {
+          throw QueueError.sessionNotFound(id: session.rawValue)
+        }
       }
-      let wanted = workspace.sessions().filter { session == nil || $0.id == session }
+      let wanted = workspace.sessions().filter {
+        (session == nil || $0.id == session) && mayRead($0.id, context)
+      }
       return CanonicalJSON.response(
         QueuesAnswer(
           queues: try await queues(

@@ -31,6 +31,6 @@ extension Route {
     "cancel": .body, "move": .body,
     "ask": .ownSession, "setProgress": .ownSession, "setPrompt": .ownSession,
     "signal": .ownSession,
-    "listSessions": .body, "listThreads": .everywhere,
+    "listSessions": .body, "listQueues": .body, "listThreads": .everywhere,
   ]
 }

@@ -42,6 +42,7 @@ extension EndToEnd {
       "cospool-server serve --metrics": "it serves until it is stopped: MetricsTests",
       "cospool-server serve --trusted-proxy": "AdministrationTests: behindAProxy…",
       "curl http://127.0.0.1:9420": "MetricsTests: the port may be another's",
+      "cospool queue import --lines": "FileCommandTests: the file is the reader's own",
       "cospool queue list -s review --watch": "TerminalTests: it watches until it is stopped",
       "claude mcp add": "the agents' own programs: make agents-check",
       "codex mcp add": "the agents' own programs: make agents-check",
