@@ -6,6 +6,7 @@ Each check has a machine of its own (agents_fixture.py) and a model that does wh
 """
 
 import concurrent.futures
+import datetime
 import glob
 import json
 import os
@@ -324,6 +325,7 @@ def every_tool_is_called(fixture):
     fixture.run("queue", "import", "-", given=json.dumps(
         {"version": 1, "sessionId": "other", "messages": [edited_in_two_places]}))
     base = fixture.message(merged)["base"]
+    soon = (datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(hours=1)).isoformat(timespec="seconds")
     calls = [
         ("queue_add", {"session": "other", "text": "the first", "idempotency_key": one}),
         ("queue_add", {"session": "other", "text": "the second", "idempotency_key": two}),
@@ -331,6 +333,7 @@ def every_tool_is_called(fixture):
         ("queue_edit", {"id": one, "text": "the first, better"}),
         ("queue_resolve", {"id": merged, "text": "Bump to 2.0", "base": base}),
         ("queue_move", {"ids": [two], "to": 1}),
+        ("queue_later", {"id": two, "later": soon}),
         ("queue_cancel", {"ids": [one]}),
         ("queue_pause", {"session": "other", "reason": "on holiday"}),
         ("task_state", {}),
