@@ -8,7 +8,7 @@ import SyncClient
 struct InboxHandlers: RouteHandlers {
   var api: APIHandlers
 
-  private var client: QueueClient { api.client }
+  var client: QueueClient { api.client }
 
   func addRoutes(to api: RouterGroup<Context>) {
     api.get("inbox") { _, _ in CanonicalJSON.response(try await inbox()) }
