@@ -202,12 +202,13 @@ def check_badge(browser, fixture, figures):
     page.evaluate("""() => { window.badges = []
       navigator.setAppBadge = async count => { window.badges.push(count) }
       navigator.clearAppBadge = async () => { window.badges.push(0) } }""")
-    before = page.evaluate("async () => (await import('/app.js')).model.needs().count")
     fixture.desk.ask("badge", kind="question", question="Which?")
-    until(lambda: page.evaluate("window.badges.at(-1)") == before + 1, "the badge counts it")
+    until(lambda: page.evaluate("""async () => { const needs = (await import('/app.js')).model.needs()
+      return needs.requests.some(each => each.session === 'badge') && window.badges.at(-1) === needs.count }"""), "the badge counts it")
+    counted = page.evaluate("window.badges.at(-1)")
     asked = fixture.desk.api("GET", "sessions/badge/task")["question"]["id"]
     fixture.desk.api("POST", f"asks/{asked}/answer", {"verdict": "answered", "text": "this"})
-    until(lambda: page.evaluate("window.badges.at(-1)") == before, "the badge counts it no more")
+    until(lambda: page.evaluate("window.badges.at(-1)") == counted - 1, "the badge counts it no more")
     page.evaluate("async () => (await import('/app.js')).lock({ message: 'gone' })")
     until(lambda: page.evaluate("window.badges.at(-1)") == 0, "the badge goes with the key")
 
