@@ -38,7 +38,9 @@ final class CommandChecker: SimulationChecker {
         // The message was moved elsewhere and sent again: it keeps its place.
         return outcome.operations.isEmpty ? nil : "is not in the queue"
       }
-      return place + 1 == position && queue.count == count
+      // Behind a message for later, it starts at once, and stands in front.
+      let isAtItsPlace = place + 1 == position || queue[place].status == .running
+      return isAtItsPlace && queue.count == count
         ? nil : "reports \(position) of \(count), but is \(place + 1) of \(queue.count)"
     case .move(let messages, let target):
       return checkMove(messages, to: target, outcome.notice, from: before, to: workspace)
