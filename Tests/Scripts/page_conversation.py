@@ -667,7 +667,7 @@ def check_title_menu(browser, fixture, figures):
     choose("Agent")
     page.get_by_label("What runs its messages here").select_option("codex")
     page.get_by_role("button", name="Set", exact=True).click()
-    until(lambda: desk.api("GET", "sessions/titled/agent") == {"agent": "codex", "own": True, "session": "titled"}, "it has its agent")
+    until(lambda: desk.api("GET", "sessions/titled/agent") | {"sessionName": None} == {"agent": "codex", "own": True, "session": "titled", "sessionName": None}, "it has its agent")
     options.click()
     shown(page.get_by_role("group", name="Session options")).to_be_visible()
     page.keyboard.press("Escape")
