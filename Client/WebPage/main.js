@@ -107,6 +107,7 @@ function saySeen() {
 
 /** How long after a change it is asked which threads are shown, in milliseconds. */
 const LIFTED_AFTER = 200
+const LIFTED_AGAIN_AFTER = 3000
 /** How long a change may take to the server before it is asked where it is, and how often that is asked, in milliseconds. */
 const UNSENT_AFTER = 300
 const UNSENT_PERIOD = 1000
@@ -148,7 +149,9 @@ async function readConsents() {
 /** Asks a moment later which locked threads are shown all the same, once for all that changes meanwhile. */
 function readLiftedSoon() {
   if (!model.threads.some(({ locked }) => locked)) return
+  const wait = Math.max(LIFTED_AFTER, (readLiftedSoon.at ?? -LIFTED_AGAIN_AFTER) + LIFTED_AGAIN_AFTER - performance.now())
   readLiftedSoon.timer ??= setTimeout(async () => {
+    readLiftedSoon.at = performance.now()
     model.liftedStale = false
     const answer = await source.list('threads').catch(() => null)
     readLiftedSoon.timer = null
@@ -156,7 +159,7 @@ function readLiftedSoon() {
     model.lifted = new Set(answer.threads.filter(({ lifted }) => lifted).map(({ session }) => session))
     model.touch()
     if (model.liftedStale) readLiftedSoon()
-  }, LIFTED_AFTER)
+  }, wait)
 }
 
 function takeConsents({ unconsented, queues }) {
