@@ -6,9 +6,10 @@ import Synchronization
 /// each for so long. Whoever comes when they are taken has the oldest of its source closed, so that strangers who only
 /// connect keep no browser out.
 final class WebPlaces: Sendable {
-  /// A browser opens six at once.
-  static let strangersOfSourceMax = 8
-  static let strangersMax = 32
+  /// A browser opens six at once, to load the page's files without a key, and a machine or a network may have
+  /// two of them.
+  static let strangersOfSourceMax = 16
+  static let strangersMax = 64
   /// For the handshake of TLS and the head of a request.
   static let strangerSeconds: Int64 = 10
 
