@@ -16,15 +16,12 @@ extension APIHandlers {
       let query = request.uri.queryParameters
       let workspace = client.workspace()
       let session = try query.get("session").map { try SessionID($0) }
-      if let session {
-        if let agent = context.agent { try check(session, of: agent) }
-        guard workspace.session(session) != nil else {
-          throw QueueError.sessionNotFound(id: session.rawValue)
-        }
+      if let session, let agent = context.agent { try check(session, of: agent) }
+      if let session, workspace.session(session) == nil {
+        throw QueueError.sessionNotFound(id: session.rawValue)
       }
-      let wanted = workspace.sessions().filter {
-        (session == nil || $0.id == session) && mayRead($0.id, context)
-      }
+      var wanted = workspace.sessions().filter { session == nil || $0.id == session }
+      if let agent = context.agent { wanted.removeAll { (try? check($0.id, of: agent)) == nil } }
       return CanonicalJSON.response(
         QueuesAnswer(
           queues: try await queues(

@@ -144,14 +144,8 @@ extension APIHandlers {
     }
   }
 
-  /// - Throws: if an agent may not read the messages of a session.
   func check(_ session: SessionID, of agent: CallingAgent) throws {
     guard session == agent.session || policy == .any else { throw APIProblem.agentNotAllowed }
-  }
-
-  /// Whether the caller may read the messages of a session.
-  func mayRead(_ session: SessionID, _ context: Context) -> Bool {
-    context.agent.map { (try? check(session, of: $0)) != nil } ?? true
   }
 
   /// - Throws: where an agent would change a message that its person wrote, or in a session that is not

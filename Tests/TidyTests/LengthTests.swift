@@ -34,7 +34,7 @@ import Testing
   static let largeTypes: [TypeSizes.Name: (lines: Int, stored: Int)] = [
     .init(room: "Protocol/LocalAPI", type: "MessageAnswer"): (1_000, 22),
     .init(room: "Sources/QueueModel", type: "MessageView"): (1_000, 19),
-    .init(room: "Sources/QueueModel", type: "Workspace"): (1_229, 15),
+    .init(room: "Sources/QueueModel", type: "Workspace"): (1_232, 15),
     .init(room: "Sources/QueueModel", type: "CommandAuthor"): (1_057, 15),
     .init(room: "Sources/SequenceCRDT", type: "SequenceCore"): (1_000, 16),
     .init(room: "Sources/SyncSimulation", type: "SimulationOptions"): (1_000, 16),
