@@ -94,14 +94,15 @@ struct QueueFile: Codable {
   }
 }
 
-/// Times of queue files: ISO 8601 in UTC, with milliseconds if there are any.
-enum QueueFileTime {
+/// Times of queue files and of requests: ISO 8601. Written in UTC, with milliseconds if there are any; read with
+/// any zone.
+package enum ZonedTime {
   static func text(_ milliseconds: Int64) -> String {
     ISOTime.shortText(milliseconds: milliseconds)
   }
 
-  /// Milliseconds since 1970; nil for anything else, or before.
-  static func milliseconds(_ text: String) -> Int64? {
+  /// Milliseconds since 1970; nil for any other text, or for a time before 1970.
+  package static func milliseconds(_ text: String) -> Int64? {
     for hasFraction in [false, true] {
       let format = Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)
       guard let date = try? format.parse(text) else { continue }

@@ -155,10 +155,7 @@ extension APIHandlers {
   private func nextMessage(of session: SessionID) throws -> MessageView? {
     let workspace = client.workspace()
     let line = QueueLine(of: session, in: workspace, by: client.time)
-    return try (line.first ?? line.nextMessage).map { id in
-      try workspace.messageQueue(session).messages.first { $0.id == id }
-        ?? workspace.message(id)
-    }
+    return try (line.first ?? line.nextMessage).map(workspace.message)
   }
 
   /// What names a session on a command line, quoted for a shell.

@@ -157,7 +157,7 @@ extension APIHandlers {
 
   /// A time in a request, in milliseconds since 1970.
   private func time(named text: String) throws -> Int64 {
-    guard let time = LocalTime.milliseconds(text) else {
+    guard let time = ZonedTime.milliseconds(text) else {
       throw APIProblem(
         .unprocessableContent, code: "invalidTime",
         message: "\"\(text)\" is no ISO 8601 time: write it as 2026-11-30T02:00:00Z.",

@@ -2,17 +2,6 @@ import Foundation
 
 /// Times of day as a person at this device reads them.
 enum LocalTime {
-  /// Reads an ISO 8601 time with its zone, in milliseconds since 1970; nil for anything else, or before 1970.
-  static func milliseconds(_ text: String) -> Int64? {
-    for hasFraction in [false, true] {
-      let format = Date.ISO8601FormatStyle(includingFractionalSeconds: hasFraction)
-      guard let date = try? format.parse(text) else { continue }
-      let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
-      return milliseconds >= 0 && milliseconds < 1e15 ? Int64(milliseconds) : nil
-    }
-    return nil
-  }
-
   /// `16:42`, and where that is not within the last day, `2026-11-28 16:42`.
   static func words(_ milliseconds: Int64, now: Date = .now) -> String {
     var time = time_t(milliseconds / 1_000)

@@ -138,7 +138,7 @@ class InboxView extends HTMLElement {
       const task = model.tasks.get(thread.session)
       const isDone = task?.status === 'completed' && task.result?.kind === 'success'
       const ended = firstLine(task?.result?.error ?? task?.error)
-      const why = model.obstacle(thread.session)
+      const why = this.#pause(thread.session) ?? model.obstacle(thread.session)
       return {
         session: thread.session, kind: isDone ? 'done' : 'ready', thread, since: isDone ? task.lastUpdateTime : Date.parse(thread.queuedAt), up: all[index - 1]?.session, down: all[index + 1]?.session,
         words: isDone ? firstLine(task.result.summary) || 'Its agent is done.' : why?.words ?? (waitingWords(thread.session) || ended), mend: this.#mend(thread.session, why),
@@ -152,7 +152,7 @@ class InboxView extends HTMLElement {
     const working = []
     const idle = []
     const threads = new Map(needs.locked.map((thread) => [thread.session, thread]))
-    for (const { id, paused } of model.sessions.values()) {
+    for (const { id } of model.sessions.values()) {
       if (above.has(id)) continue
       const task = model.tasks.get(id)
       const running = model.running(id)
@@ -165,12 +165,9 @@ class InboxView extends HTMLElement {
       }
       const next = nextOf(model.queues.get(id))
       const until = next && waitsUntil(next)
-      if (paused && next) {
-        idle.push({ session: id, kind: 'paused', thread, words: this.#reasons.get(id) ?? waitingWords(id), mend: { label: 'Resume', run: () => perform('resume', { session: id }, { id: `session.${id}`, done: `${nameOf(id)} is resumed`, undoable: true }) } })
-        continue
-      }
-      const why = model.obstacle(id)
-      if (why) idle.push({ session: id, kind: 'off', thread, words: why.words, mend: this.#mend(id, why) })
+      const pause = this.#pause(id)
+      const why = pause ?? model.obstacle(id)
+      if (why) idle.push({ session: id, kind: pause ? 'paused' : 'off', thread, words: why.words, mend: this.#mend(id, why) })
       else if (until) {
         idle.push({ session: id, kind: 'limit', thread, words: `Waits until ${time(until)}${next.lastError ? `: ${firstLine(next.lastError)}` : ''}` })
       } else if (thread) working.push({ session: id, kind: 'locked', thread, words: 'Locked until its agent is done', since: Date.parse(thread.queuedAt) })
@@ -178,7 +175,15 @@ class InboxView extends HTMLElement {
     return { working: working.sort(byAge), idle: idle.sort(byAge) }
   }
 
+  /** Why a session is paused whose next prompt waits, with the button that resumes it; null if it is not. */
+  #pause(id) {
+    if (!model.sessions.get(id)?.paused || !nextOf(model.queues.get(id))) return null
+    const resume = () => perform('resume', { session: id }, { id: `session.${id}`, done: `${nameOf(id)} is resumed`, undoable: true })
+    return { words: this.#reasons.get(id) ?? waitingWords(id), mend: { label: 'Resume', run: resume } }
+  }
+
   #mend(session, why) {
+    if (why?.mend) return why.mend
     if (!why?.mayRunHere || !model.sync?.device) return null
     return { label: `Run on ${model.sync.deviceName}${why.isAway ? ' instead' : ''}`, run: () => perform('host', { session, device: model.sync.device }, { done: (answer) => answer.warning ?? `${nameOf(session)} runs on ${model.sync.deviceName} now` }) }
   }

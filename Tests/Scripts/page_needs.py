@@ -324,6 +324,12 @@ def check_threads(browser, fixture, figures):
     # No device runs it, so its lock does not count: it is shown at the end, with no button to unlock it.
     shown(threads.last).to_contain_text("green")
     shown(page.get_by_role("button", name="Unlock: green")).to_have_count(0)
+    # Paused, it says why, and what ends that.
+    fixture.desk.api("PUT", "sessions/green/pause", {"reason": "until Monday"})
+    shown(threads.last).to_contain_text("until Monday")
+    threads.last.get_by_role("button", name="Resume").click()
+    until(lambda: not fixture.desk.api("GET", "sessions/green")["paused"], "it is resumed")
+    shown(threads.last).not_to_contain_text("until Monday")
     fixture.desk.api("DELETE", "threads/green/lock")
     until(lambda: not fixture.desk.api("GET", "threads/green")["locked"], "unlocked")
     page.get_by_role("button", name="Done: blue").click()

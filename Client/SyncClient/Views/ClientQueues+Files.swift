@@ -35,11 +35,11 @@ extension ClientQueues {
     var message = QueueFile.Message(
       id: view.id.description, content: view.content, projectPath: view.project ?? project,
       sessionId: view.session.rawValue, priority: view.priority.name,
-      createdAt: QueueFileTime.text(view.createdAt), attempts: view.attempts,
+      createdAt: ZonedTime.text(view.createdAt), attempts: view.attempts,
       lastError: view.lastError)
     message.editions =
       view.versions.isEmpty ? nil : view.versions.map(WorkspaceDocument.Edition.init)
-    message.later = view.later.map(QueueFileTime.text)
+    message.later = view.later.map(ZonedTime.text)
     guard !view.attachments.isEmpty else { return message }
     let image = view.attachments.first { $0.mediaType.hasPrefix("image/") }
     var files: [QueueFile.File] = []
@@ -135,7 +135,7 @@ extension ClientQueues {
       .invalidDocument(message: "messages[\(index)].\(field): \(reason).")
     }
     guard let id = MessageID(message.id) else { throw fault("id", "it is not a UUID") }
-    guard let createdAt = QueueFileTime.milliseconds(message.createdAt) else {
+    guard let createdAt = ZonedTime.milliseconds(message.createdAt) else {
       throw fault("createdAt", "it is not an ISO 8601 time since 1970")
     }
     let priority = message.priority ?? "normal"
@@ -153,7 +153,7 @@ extension ClientQueues {
     made.lastError = message.lastError.map(shortened)
     made.editions = message.editions
     if let later = message.later {
-      guard let time = QueueFileTime.milliseconds(later) else {
+      guard let time = ZonedTime.milliseconds(later) else {
         throw fault("later", "it is not an ISO 8601 time since 1970")
       }
       made.later = time

@@ -4,8 +4,8 @@ import QueueModel
 import SequenceCRDT
 import WireProtocol
 
-/// No attempt at a message begins after somebody learned that an earlier one stops, unless a person decided
-/// so: retried it later, or brought it back later or without knowing of the stop.
+/// No attempt at a message starts after a user learned that an earlier one stops, unless a user retried the
+/// message later, or restored it later or without knowing of the stop.
 ///
 /// A server whose store went back to before the stop, or another server, cannot know of it.
 final class StopChecker: SimulationChecker {
@@ -36,7 +36,7 @@ final class StopChecker: SimulationChecker {
       stop.tags.isSuperset(of: state.tags)
     else { return [] }
     return [
-      "device \(device.index) begins attempt \(order.attempt) of \(order.message), of which somebody "
+      "device \(device.index) starts attempt \(order.attempt) of \(order.message) after a user "
         + "learned that attempt \(stop.attempt.number) stops"
     ]
   }

@@ -3,14 +3,14 @@ import QueueModel
 
 /// The texts that people wrote for messages: sent, saved, imported or chosen.
 ///
-/// It says nothing of a message in which somebody typed, since letters merge, nor of one whose sending was not seen.
+/// It skips messages in which a user typed, because letters merge, and messages whose sending it did not see.
 struct WrittenTexts {
   private var texts: [MessageID: Set<[UInt8]>] = [:]
   private var typed: Set<MessageID> = []
   /// Sessions that run merged texts, or did.
   private var runsMerged: Set<SessionID> = []
 
-  /// What somebody does, whatever comes of it. What an undo makes is nothing that anybody wrote.
+  /// Notes the text of a user's action, whatever its outcome. A text that an undo makes does not count as written.
   mutating func learn(_ action: UserAction) {
     switch action {
     case .edit(let message, let content, _), .command(.edit(let message, let content, _)):
