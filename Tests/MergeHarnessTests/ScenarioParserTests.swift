@@ -163,7 +163,8 @@ import Testing
     expectStepError(#"{"on": "a", "do": "undo"}"#, at: 8, "has crashed", before: crash)
     expectStepError(#"{"do": "sync", "devices": ["a"]}"#, at: 28, "not online", before: crash)
     expectStepError(#"{"do": "crash", "devices": ["a"]}"#, at: 29, "has crashed", before: crash)
-    expectStepError(#"{"do": "restart", "devices": ["b"]}"#, at: 31, "runs", before: crash)
+    expectStepError(
+      #"{"do": "restart", "devices": ["b"]}"#, at: 31, "has not crashed", before: crash)
     expectStepError(
       #"{"expect": {"on": "a", "error": "x"}}"#, at: 19, "has crashed", before: crash)
     expectStepError(
