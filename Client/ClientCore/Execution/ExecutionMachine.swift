@@ -237,11 +237,11 @@ extension ExecutionMachine {
       case .tell(let order):
         actions.append(.agent(order))
       case .end(let command, let following, let order):
-        actions += performSurely(
+        actions += performOrRetry(
           command, then: following, IntentChanges(ended: order), over: &connection, at: context,
           store: store)
       case .perform(let command, let following):
-        actions += performSurely(
+        actions += performOrRetry(
           command, then: following, IntentChanges(), over: &connection, at: context, store: store)
       }
     }
@@ -271,7 +271,7 @@ extension ExecutionMachine {
     }
   }
 
-  private mutating func performSurely(
+  private mutating func performOrRetry(
     _ command: Command, then following: [Command], _ intents: IntentChanges,
     over connection: inout ConnectionMachine, at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -295,7 +295,7 @@ extension ExecutionMachine {
     let waiting = unstored
     unstored = []
     return waiting.flatMap {
-      performSurely(
+      performOrRetry(
         $0.command, then: $0.then, $0.intents, over: &connection, at: context, store: store)
     }
   }
