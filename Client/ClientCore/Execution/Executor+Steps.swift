@@ -148,7 +148,7 @@ extension Executor {
   ) -> [Action] {
     let sought = RunLookup(message: message, attempt: run.attempt, token: run.token)
     if let known = sessions[session]?.past.sought, known.isLost, known.isSame(as: sought) {
-      return takeUp(message, run, isTakenOver: known.isTakenOver, of: session, at: context)
+      return adopt(message, run, isTakenOver: known.isTakenOver, of: session, at: context)
     }
     let renewal = renewal(session, at: context)
     guard renewal.isEmpty else { return renewal }
@@ -183,7 +183,7 @@ extension Executor {
   ///
   /// If the attempt was taken over, that is reported under the new lease, so that it counts
   /// whatever the old host reports later, and a user decides.
-  private mutating func takeUp(
+  private mutating func adopt(
     _ message: MessageID, _ run: Run, isTakenOver: Bool, of session: SessionID,
     at context: EventContext
   ) -> [Action] {
