@@ -3,7 +3,7 @@ import SequenceCRDT
 /// Who makes the operations of one command, and applies each as it is made: the next one is made of
 /// the state behind it.
 ///
-/// The author has the workspace from the command's beginning to its end: `Workspace.lend` moves it in
+/// The author has the workspace from the command's beginning to its end: `Workspace.withAuthor` moves it in
 /// and out. A second copy made beside it would have the next operation copy what it touches, so no
 /// function returns slots or texts to one that emits. The copy that a device keeps until its store took
 /// the command costs that once a command.

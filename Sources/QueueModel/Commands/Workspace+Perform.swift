@@ -53,7 +53,7 @@ extension Workspace {
   ///
   /// - Returns: it; nothing where a packed session is damaged.
   mutating func emit(_ body: Operation.Body, in context: CommandContext) -> [Operation] {
-    lend(in: context) { author in
+    withAuthor(in: context) { author in
       author.emit(body)
       return author.operations
     }
@@ -67,7 +67,7 @@ extension Workspace {
     _ make: (inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice
   ) throws(QueueError) -> (outcome: CommandOutcome, steps: [UndoStep]) {
     let before = cold == nil ? nil : self
-    let outcome = try lend(in: context) { author throws(QueueError) in
+    let outcome = try withAuthor(in: context) { author throws(QueueError) in
       let notice = try make(&author)
       return (
         damage: author.damage,
@@ -85,7 +85,7 @@ extension Workspace {
   }
 
   /// Moves the workspace to an author, and back.
-  private mutating func lend<Result, Failure: Error>(
+  private mutating func withAuthor<Result, Failure: Error>(
     in context: CommandContext, _ body: (inout CommandAuthor) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     var author = CommandAuthor(of: consume self, in: context)
