@@ -46,7 +46,7 @@ struct SignalHandlers: RouteHandlers {
       let activity = try await client.tasks.receive(signal, in: session)
       switch signal {
       case .toolStarted, .toolEnded, .approvalAnswered:
-        if goesOn { await client.tasks.noteWentOn(in: session) }
+        if goesOn { await client.tasks.noteResumed(in: session) }
       case .turnStarted, .turnEnded, .turnFailed, .approvalRequested, .wentIdle: break
       }
       if case .toolStarted = signal, let name = body.name {

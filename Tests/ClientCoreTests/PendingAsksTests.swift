@@ -118,11 +118,11 @@ struct PendingAsksTests {
     #expect(
       others.raised(Self.ask(4), now: 60_003, wall: 0)
         == [goesOn, Self.await([(Self.ask(4), 60_000)], raised: 4)])
-    #expect(pending.wentOn(Self.session) == [goesOn])
-    #expect(pending.wentOn(Self.session).isEmpty)
+    #expect(pending.resumed(Self.session) == [goesOn])
+    #expect(pending.resumed(Self.session).isEmpty)
     #expect(pending.prompted(Self.id(3), in: Self.session) == true)
     #expect(
-      pending.wentOn(Self.session) == [.goOn(Self.session, try Self.outcome(3, .withdrawn))])
+      pending.resumed(Self.session) == [.goOn(Self.session, try Self.outcome(3, .withdrawn))])
   }
 
   @Test func whatIsAskedBesideARequestAtThePromptStaysShown() throws {

@@ -216,7 +216,7 @@ struct TaskMachineTests {
     #expect(scene.task == task)
     scene.hear(.operation("Bash"))
     #expect(scene.task?.status == task.status, "a tool's name tells nothing of the prompt")
-    scene.hear(.wentOn)
+    scene.hear(.resumed)
     #expect(scene.task?.status.kind == .processing)
     #expect(scene.task?.outcome?.ending == .withdrawn)
     scene.hear(.prompted(.question("Which?", options: []), RequestID(high: 2, low: 3)))
@@ -290,7 +290,7 @@ struct TaskMachineTests {
       scene.pass(20_000)
       #expect(scene.core.deadline.map { $0 > scene.now } ?? true)
     }
-    scene.hear(.wentOn)
+    scene.hear(.resumed)
     _ = try scene.answer(1, .allowed)
     scene.pass(1)
     #expect(scene.task?.status == .processing(operation: "Bash"))

@@ -152,7 +152,7 @@ package struct PendingAsks: Sendable {
     let entry = Entry(ask: ask, expiresAt: ask.patienceMilliseconds.map { now + max(0, $0) })
     entries[ask.session, default: []].append(entry)
     let isShown = count < PendingAsks.shownMax
-    return wentOn(ask.session)
+    return resumed(ask.session)
       + show(ask.session, raised: isShown ? ask.id : nil, now: now, wall: wall)
   }
 
@@ -168,7 +168,7 @@ package struct PendingAsks: Sendable {
   }
 
   /// An agent's report shows that it no longer asks at its own prompt.
-  package mutating func wentOn(_ session: SessionID) -> [Action] {
+  package mutating func resumed(_ session: SessionID) -> [Action] {
     prompting.removeValue(forKey: session).map { [.goOn(session, $0)] } ?? []
   }
 
@@ -235,7 +235,7 @@ package struct PendingAsks: Sendable {
   /// The agent's turn has ended: its requests no longer wait.
   package mutating func turnEnded(_ session: SessionID) -> [Action] {
     guard let ended = entries.removeValue(forKey: session), let first = ended.first else {
-      return wentOn(session)
+      return resumed(session)
     }
     let outcome = AskOutcome(request: first.ask.id, ending: .withdrawn)
     return (outcome.map { [.goOn(session, $0)] } ?? [])
@@ -245,7 +245,7 @@ package struct PendingAsks: Sendable {
   /// The session was deleted: its requests must not be answered any more. The authority may have
   /// accepted an answer to a displayed one before.
   package mutating func sessionDeleted(_ session: SessionID, now: Int64) -> [Action] {
-    guard let all = entries[session] else { return wentOn(session) }
+    guard let all = entries[session] else { return resumed(session) }
     let hidden = all.dropFirst(PendingAsks.shownMax)
     var actions = hidden.map { Action.decide($0.ask.id, AskAnswer(ending: .withdrawn)) }
     let closed = all.prefix(PendingAsks.shownMax).map { entry in

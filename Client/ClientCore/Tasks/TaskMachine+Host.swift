@@ -62,11 +62,11 @@ extension TaskMachine {
       if !connection.replica.workspace.awaits(request, in: session) {
         // It could not be written: it must not be shown later, when the agent has long continued.
         self.unwritten[session] = unwritten
-        _ = pendingAsks.wentOn(session)
+        _ = pendingAsks.resumed(session)
       }
-    case .wentOn:
+    case .resumed:
       actions += carryOut(
-        pendingAsks.wentOn(session), with: execution, over: &connection, at: context, store: store)
+        pendingAsks.resumed(session), with: execution, over: &connection, at: context, store: store)
     case .operation(let name):
       actions += noteProgress(
         session, operation: .some(name), with: execution, over: &connection, at: context,
@@ -110,9 +110,9 @@ extension TaskMachine {
           store: store)
       }
       return actions
-    case .wentOn:
+    case .resumed:
       return carryOut(
-        pendingAsks.wentOn(session), with: execution, over: &connection, at: context, store: store)
+        pendingAsks.resumed(session), with: execution, over: &connection, at: context, store: store)
     case .prompted, .operation, .progress:
       return []
     }

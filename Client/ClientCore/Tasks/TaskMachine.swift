@@ -10,7 +10,7 @@ package enum TaskEvent: Hashable, Sendable {
   /// It asks its user at its own prompt; the request's name.
   case prompted(AgentAsk, RequestID)
   /// It continues, whatever it waited for.
-  case wentOn
+  case resumed
   /// The progress.
   case progress(TodoProgress)
   /// It is done.

@@ -206,8 +206,8 @@ public struct ClientTasks: Sendable {
   }
 
   /// Reports that an agent here continues its work, whatever it waited for.
-  public func noteWentOn(in session: SessionID) async {
-    await note(.wentOn, in: session)
+  public func noteResumed(in session: SessionID) async {
+    await note(.resumed, in: session)
   }
 
   /// Reports an agent's progress.
