@@ -111,7 +111,7 @@ package enum AuthorityAnswer: Hashable, Sendable {
   /// The prompt may be handed out, once.
   case go
   /// The prompt of this message may be handed out, once, if its text has this digest.
-  case letOut(message: MessageID, attempt: UInt16, content: UInt64)
+  case granted(message: MessageID, attempt: UInt16, content: UInt64)
   /// The `next` of the session is withdrawn.
   case withdrawn
   /// The attempt that was granted last, or 0 for none, with its lease's token and the digest of its
@@ -252,7 +252,7 @@ extension AuthorityAnswer {
       writer.number(UInt64(attempt))
       writer.number(token)
       writer.fixed(content)
-    case .letOut(let message, let attempt, let content):
+    case .granted(let message, let attempt, let content):
       writer.identifier(message)
       writer.number(UInt64(attempt))
       writer.fixed(content)
@@ -286,7 +286,7 @@ extension AuthorityAnswer {
 
   private var status: UInt16 {
     switch self {
-    case .leased, .released, .go, .letOut, .withdrawn, .outcome, .runsNowhereElse, .taken,
+    case .leased, .released, .go, .granted, .withdrawn, .outcome, .runsNowhereElse, .taken,
       .verdict, .stopping:
       0
     case .takenOver: 16
@@ -328,7 +328,7 @@ extension AuthorityAnswer {
       case (0, .release): self = .released
       case (0, .dispatch): self = .go
       case (0, .next):
-        self = .letOut(
+        self = .granted(
           message: try reader.identifier(MessageID.self), attempt: try reader.attempt(),
           content: try reader.fixed())
       case (0, .withdraw): self = .withdrawn

@@ -85,7 +85,7 @@ package struct Authority: Hashable, Sendable {
       let answer = decide(
         dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall, awaySince)
       guard answer == .go else { return (answer, AuthorityRecords()) }
-      return (.go, letOut(dispatch, id: id, to: holder, wall: wall))
+      return (.go, grant(dispatch, id: id, to: holder, wall: wall))
     case .next(let session, let token):
       return next(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
     case .stop(let attempt):
@@ -144,7 +144,7 @@ package struct Authority: Hashable, Sendable {
     let rest = ends[session].map { $0 - uptime } ?? 0
     if let current, current.holder == holder, rest > 0, grants[session] == id {
       ends[session] = uptime + LeaseTimes.leaseMilliseconds
-      return (granted(current.token), AuthorityRecords())
+      return (leased(current.token), AuthorityRecords())
     }
     let other = attemptsAtWork(in: session, workspace).first {
       $0.holder != holder && $0.intervention != .takeOver
@@ -167,7 +167,7 @@ package struct Authority: Hashable, Sendable {
     leases[session] = lease
     grants[session] = id
     ends[session] = uptime + LeaseTimes.leaseMilliseconds
-    return (granted(next), AuthorityRecords(leases: [lease]))
+    return (leased(next), AuthorityRecords(leases: [lease]))
   }
 
   /// The greatest token that can exist by now: granted by this authority, or by one whose clock was
@@ -177,7 +177,7 @@ package struct Authority: Hashable, Sendable {
     return max(latestToken, Authority.token(after: 0, wall: isBeyond ? .max : later, for: 0))
   }
 
-  private func granted(_ token: UInt64) -> AuthorityAnswer {
+  private func leased(_ token: UInt64) -> AuthorityAnswer {
     .leased(token: token, milliseconds: UInt32(LeaseTimes.leaseMilliseconds))
   }
 
@@ -236,8 +236,8 @@ package struct Authority: Hashable, Sendable {
       dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall, { _ in nil })
     guard answer == .go else { return (nil, AuthorityRecords()) }
     return (
-      .letOut(message: message, attempt: attempt, content: dispatch.content),
-      letOut(dispatch, id: id, to: holder, wall: wall)
+      .granted(message: message, attempt: attempt, content: dispatch.content),
+      grant(dispatch, id: id, to: holder, wall: wall)
     )
   }
 
@@ -252,7 +252,7 @@ package struct Authority: Hashable, Sendable {
   }
 
   /// Records that a prompt may be handed out.
-  private mutating func letOut(
+  private mutating func grant(
     _ dispatch: DispatchRequest, id: UInt64, to holder: LeaseHolder, wall: Int64
   ) -> AuthorityRecords {
     var record = Dispatch(

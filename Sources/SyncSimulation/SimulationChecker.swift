@@ -40,7 +40,7 @@ package enum Observation {
   /// A device was added, as a copy of another.
   case added(device: Int)
   /// The server's store has these grants, after the operations that were committed with them.
-  case letOut([Dispatch])
+  case granted([Dispatch])
   /// The server's store has the decisions to stop these attempts, or that they were taken over.
   case intervened([Dispatch])
   /// A user who stops an attempt learns that it stops.

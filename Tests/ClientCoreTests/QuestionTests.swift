@@ -132,15 +132,15 @@ struct QuestionTests {
     try fleet.perform(.send("text", as: 2, in: "s"), on: 0)
     try fleet.settle()
     let device = fleet.devices[0].id
-    let letOut = try #require(
+    let granted = try #require(
       fleet.server.authority.answer(
         standing.request, id: standing.id,
         from: fleet.server.holder(device),
         in: fleet.server.workspace, uptime: fleet.server.milliseconds,
         wall: fleet.server.milliseconds
       ).answer)
-    guard case .letOut = letOut else {
-      Issue.record("\(letOut)")
+    guard case .granted = granted else {
+      Issue.record("\(granted)")
       return
     }
     let before = fleet.devices[0].core.replica.workspace
@@ -154,7 +154,7 @@ struct QuestionTests {
     fleet.note(0) { core, context, store in
       core.questionAsked(.outcome(message), id: 7, at: context, store: store) ?? []
     }
-    fleet.deliver(.response(letOut.response(id: standing.id)), to: 0)
+    fleet.deliver(.response(granted.response(id: standing.id)), to: 0)
     #expect(fleet.devices[0].core.running.isEmpty)
     try fleet.settle()
     #expect(fleet.devices[0].told.map(race.ending) == [.inTime])

@@ -102,7 +102,7 @@ import WireProtocol
       .dispatch(dispatch), id: 3, from: host, in: server.workspace, uptime: 0, wall: wall
     ).answer
     #expect((answer == .go) == (standing != nil), "\(String(describing: answer))")
-    guard case .letOut(_, _, let content)? = standing else {
+    guard case .granted(_, _, let content)? = standing else {
       #expect(answer == .paused)
       return nil
     }

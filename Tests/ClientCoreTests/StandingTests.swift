@@ -76,8 +76,8 @@ struct StandingTests {
       try follow(executor.connected(in: host.workspace, at: context))
     }
 
-    func letOut(_ number: UInt64, _ text: String, attempt: UInt16 = 1) -> AuthorityAnswer {
-      .letOut(
+    func granted(_ number: UInt64, _ text: String, attempt: UInt16 = 1) -> AuthorityAnswer {
+      .granted(
         message: .numbered(number), attempt: attempt,
         content: DispatchRequest.contentDigest(text))
     }
@@ -106,7 +106,7 @@ struct StandingTests {
     try scene.host.perform(.send("second", as: 2, in: "s"))
     try scene.changed()
     #expect(scene.requests == [standing])
-    try scene.answer(scene.letOut(2, "second"))
+    try scene.answer(scene.granted(2, "second"))
     #expect(
       scene.begun == [
         StartOrder(
@@ -133,7 +133,7 @@ struct StandingTests {
     // The word that was under way meanwhile is dropped; that of the question counts.
     let late = scene.asked.removeFirst()
     _ = scene.executor.answered(
-      late.id, scene.letOut(2, "second"), in: scene.host.workspace, at: scene.context)
+      late.id, scene.granted(2, "second"), in: scene.host.workspace, at: scene.context)
     #expect(scene.begun == [])
     try scene.answer(.go)
     #expect(scene.begun.map(\.message) == [.numbered(2)])
@@ -277,7 +277,7 @@ struct StandingTests {
   func whatWouldNotBeAskedForIsNotBegun(change: String) throws {
     var scene = try Scene()
     try scene.host.perform(.send("second", as: 2, in: "s"))
-    let letOut = scene.letOut(2, "second")
+    let granted = scene.granted(2, "second")
     switch change {
     case "edited": try scene.host.perform(.edit(.numbered(2), content: "other", base: nil))
     case "cancelled": try scene.host.perform(.cancel([.numbered(2)]))
@@ -287,7 +287,7 @@ struct StandingTests {
         .hold(.numbered(2), until: TestDevice.startOfTime + scene.now + 60_000))
     }
     try scene.changed()
-    try scene.answer(letOut)
+    try scene.answer(granted)
     #expect(scene.begun == [])
     // It is given back, so that nobody takes it for begun, and waits as it is now.
     let message = try scene.host.workspace.message(.numbered(2))
@@ -327,7 +327,7 @@ struct StandingTests {
     try scene.host.perform(.send("second", as: 2, in: "s"))
     let release = scene.asked
     scene.asked = [standing]
-    try scene.answer(scene.letOut(2, "second"))
+    try scene.answer(scene.granted(2, "second"))
     #expect(scene.begun == [])
     #expect(try scene.host.workspace.message(.numbered(2)).run?.phase == .interrupted)
     scene.asked = release
@@ -362,7 +362,7 @@ struct StandingTests {
     try scene.host.perform(.send("second", as: 2, in: "s"))
     let withdrawal = scene.asked
     scene.asked = [asked]
-    try scene.answer(scene.letOut(2, "second"))
+    try scene.answer(scene.granted(2, "second"))
     // It was under way already: it is given back.
     #expect(scene.begun == [])
     #expect(try scene.host.workspace.message(.numbered(2)).run?.phase == .interrupted)
@@ -450,7 +450,7 @@ struct StandingTests {
     try scene.host.perform(.send("second", as: 2, in: "s"))
     if !stands { try scene.changed() }
     scene.now += LeaseTimes.selfStopMilliseconds
-    try scene.answer(stands ? scene.letOut(2, "second") : .go)
+    try scene.answer(stands ? scene.granted(2, "second") : .go)
     #expect(scene.begun == [])
     try scene.pass(20_000)
     // Where nobody else got a lease it goes on, and what was let out under it may be asked for.

@@ -51,7 +51,7 @@ struct AuthorityBytesTests {
       (.released, .release(session: session, token: 1)),
       (.outcome(attempt: 3, token: 8, content: 9), .outcome(.numbered(1))),
       (
-        .letOut(message: .numbered(1), attempt: .max, content: 7),
+        .granted(message: .numbered(1), attempt: .max, content: 7),
         .next(session: session, token: 1)
       ),
       (.withdrawn, .withdraw(session)),

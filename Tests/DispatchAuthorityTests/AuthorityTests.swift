@@ -233,7 +233,7 @@ struct AuthorityTests {
     let next = AuthorityRequest.next(session: session, token: token)
     #expect(scene.ask(next, id: 50) == nil)
     try scene.device.perform(.resume(session))
-    #expect(scene.ask(next, id: 50) == .letOut(message: .numbered(1), attempt: 1, content: text))
+    #expect(scene.ask(next, id: 50) == .granted(message: .numbered(1), attempt: 1, content: text))
     #expect(scene.records.dispatches.map(\.request) == [50])
     #expect(
       scene.ask(.outcome(.numbered(1))) == .outcome(attempt: 1, token: token, content: text))
@@ -243,7 +243,7 @@ struct AuthorityTests {
     try scene.report(.failed, of: 1, token: token)
     #expect(scene.ask(next) == nil)
     try scene.device.perform(.retry(.numbered(1)))
-    #expect(scene.ask(next) == .letOut(message: .numbered(1), attempt: 2, content: text))
+    #expect(scene.ask(next) == .granted(message: .numbered(1), attempt: 2, content: text))
     try scene.report(.succeeded, of: 1, token: token, attempt: 2)
     #expect(scene.ask(next) == nil)
     #expect(scene.ask(.withdraw(session)) == .withdrawn)
@@ -267,7 +267,7 @@ struct AuthorityTests {
         == .leased(token: token, milliseconds: 30_000))
     #expect(
       scene.ask(next)
-        == .letOut(
+        == .granted(
           message: .numbered(1), attempt: 1, content: DispatchRequest.contentDigest("text 1")))
     scene.now += LeaseTimes.leaseMilliseconds
     #expect(scene.ask(next) == .fenced)

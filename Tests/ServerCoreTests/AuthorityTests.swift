@@ -293,7 +293,7 @@ import WireProtocol
     }
     #expect(
       try AuthorityAnswer(response, to: next)
-        == .letOut(
+        == .granted(
           message: MessageID(high: 2, low: 1), attempt: 1,
           content: DispatchRequest.contentDigest("first")))
     // It was answered once, and is not open any more.
@@ -326,7 +326,7 @@ import WireProtocol
     #expect(answers.prefix(2) == [nil, nil])
     #expect(
       answers.compactMap { $0 } == [
-        .letOut(
+        .granted(
           message: MessageID(high: 2, low: 1), attempt: 1,
           content: DispatchRequest.contentDigest(text))
       ])

@@ -14,14 +14,14 @@ import WireProtocol
   private let checker = ExecutionChecker()
   private static let message = MessageID(high: 0xA6, low: 1)
 
-  private func letOut(token: UInt64) {
+  private func grant(token: UInt64) {
     let dispatch = Dispatch(
       message: ExecutionCheckerTests.message, session: .named("s"),
       holder: LeaseHolder(device: DeviceID(high: 0xD, low: 1), store: StoreID(rawValue: 1)),
       token: token, attempt: 1, request: token,
       content: DispatchRequest.contentDigest("text"), milliseconds: 0)
     // The server of this world knows no message; another check reports that.
-    #expect(checker.noted(.letOut([dispatch]), in: simulation).count == 1)
+    #expect(checker.noted(.granted([dispatch]), in: simulation).count == 1)
   }
 
   private func start(on device: Int, token: UInt64) -> [String] {
@@ -36,18 +36,18 @@ import WireProtocol
   }
 
   @Test func anAttemptThatStartsTwiceIsFound() {
-    letOut(token: 5)
+    grant(token: 5)
     #expect(start(on: 0, token: 5) == [])
-    letOut(token: 6)
+    grant(token: 6)
     #expect(start(on: 1, token: 6).count == 1)
     #expect(simulation.results.execution.doubleStarts == 1)
   }
 
   @Test func whatAServerForgotIsARepeat() {
-    letOut(token: 5)
+    grant(token: 5)
     #expect(start(on: 0, token: 5) == [])
     restoreServer()
-    letOut(token: 6)
+    grant(token: 6)
     #expect(start(on: 1, token: 6) == [])
     #expect(simulation.results.execution.doubleStarts == 0)
     #expect(simulation.results.execution.repeatsAfterRestore == 1)
@@ -55,10 +55,10 @@ import WireProtocol
 
   /// The grant was on its way when the server's store went back.
   @Test func whatAServerForgotWhileItsAnswerWasUnderWayIsARepeat() {
-    letOut(token: 5)
+    grant(token: 5)
     restoreServer()
     #expect(start(on: 0, token: 5) == [])
-    letOut(token: 6)
+    grant(token: 6)
     #expect(start(on: 1, token: 6) == [])
     #expect(simulation.results.execution.repeatsAfterRestore == 1)
   }

@@ -392,7 +392,7 @@ extension Executor {
     guard let request = sessions[session]?.next, let token = request.token else { return [] }
     sessions[session]?.next = .none
     switch answer {
-    case .letOut(let message, let attempt, let content):
+    case .granted(let message, let attempt, let content):
       if let started = taken(
         message, attempt, content, of: session, by: request, in: workspace, at: context)
       {

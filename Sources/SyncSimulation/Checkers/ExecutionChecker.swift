@@ -36,7 +36,7 @@ final class ExecutionChecker: SimulationChecker {
 
   private var starts: [Attempt: Start] = [:]
   /// The server's grants, with the text that it knew.
-  private var letOut: [Attempt: Grant] = [:]
+  private var granted: [Attempt: Grant] = [:]
   /// The latest attempt that succeeded, and its lease's token.
   private var succeeded: [MessageID: (attempt: UInt16, token: UInt64)] = [:]
   /// The server's stored state, updated from each commit: loading it for each attempt would take
@@ -56,7 +56,7 @@ final class ExecutionChecker: SimulationChecker {
       learn(entries)
     case .rolledBack(.device):
       deviceRestores += 1
-    case .letOut(let dispatches):
+    case .granted(let dispatches):
       return check(dispatches, in: simulation)
     case .agentStarted(let device, let order):
       return check(order, by: device, in: simulation)
@@ -93,7 +93,7 @@ final class ExecutionChecker: SimulationChecker {
     stored = workspace
     return dispatches.compactMap { dispatch in
       let attempt = Attempt(message: dispatch.message, number: dispatch.attempt)
-      letOut[attempt] = Grant(
+      granted[attempt] = Grant(
         token: dispatch.token, content: dispatch.content, serverRestores: serverRestores)
       guard let message = try? workspace.message(dispatch.message) else {
         return "\(dispatch.message) was granted, but the server does not know it"
@@ -115,7 +115,7 @@ final class ExecutionChecker: SimulationChecker {
   ) -> [String] {
     var found: [String] = []
     let attempt = Attempt(message: order.message, number: order.attempt)
-    let grant = letOut[attempt].flatMap { $0.token == order.token ? $0 : nil }
+    let grant = granted[attempt].flatMap { $0.token == order.token ? $0 : nil }
     let life = grant?.serverRestores ?? serverRestores
     if let earlier = starts[attempt] {
       if earlier.serverRestores == life {
@@ -176,7 +176,7 @@ final class ExecutionChecker: SimulationChecker {
   private func wasFenced(
     _ message: MessageID, _ success: (attempt: UInt16, token: UInt64)
   ) -> Bool {
-    letOut.contains { attempt, grant in
+    granted.contains { attempt, grant in
       attempt.message == message && attempt.number > success.attempt && grant.token > success.token
     }
   }

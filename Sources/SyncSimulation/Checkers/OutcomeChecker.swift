@@ -47,7 +47,7 @@ final class OutcomeChecker: SimulationChecker {
     case .rolledBack(.server), .joined:
       stored = (try? simulation.server.disk.storedWorkspace().vector) ?? VersionVector()
       return []
-    case .letOut(let dispatches):
+    case .granted(let dispatches):
       for dispatch in dispatches {
         grants[dispatch.message, default: []].append(
           Grant(

@@ -239,8 +239,8 @@ package final class SimulatedServer: SimulationPart {
     simulation.note(.committed(entries, wallMilliseconds: batch.wallMilliseconds))
     for (_, changes) in batch.inboxes { simulation.note(.inboxesChanged(changes)) }
     let dispatches = batch.records.flatMap(\.records.dispatches)
-    let letOut = dispatches.filter { $0.intervention == .none }
-    if !letOut.isEmpty { simulation.note(.letOut(letOut)) }
+    let granted = dispatches.filter { $0.intervention == .none }
+    if !granted.isEmpty { simulation.note(.granted(granted)) }
     let intervened = dispatches.filter { $0.intervention != .none }
     if !intervened.isEmpty { simulation.note(.intervened(intervened)) }
     return outcome
