@@ -85,7 +85,7 @@ package struct Authority: Hashable, Sendable {
       let answer = decide(
         dispatch, id: id, for: holder, workspace, uptime: uptime, wall: wall, awaySince)
       guard answer == .go else { return (answer, AuthorityRecords()) }
-      return (.go, grant(dispatch, id: id, to: holder, wall: wall))
+      return (.go, grantAttempt(dispatch, id: id, to: holder, wall: wall))
     case .next(let session, let token):
       return next(session, token, id: id, for: holder, workspace, uptime: uptime, wall: wall)
     case .stop(let attempt):
@@ -237,7 +237,7 @@ package struct Authority: Hashable, Sendable {
     guard answer == .go else { return (nil, AuthorityRecords()) }
     return (
       .granted(message: message, attempt: attempt, content: dispatch.content),
-      grant(dispatch, id: id, to: holder, wall: wall)
+      grantAttempt(dispatch, id: id, to: holder, wall: wall)
     )
   }
 
@@ -252,7 +252,7 @@ package struct Authority: Hashable, Sendable {
   }
 
   /// Records that a prompt may be handed out.
-  private mutating func grant(
+  private mutating func grantAttempt(
     _ dispatch: DispatchRequest, id: UInt64, to holder: LeaseHolder, wall: Int64
   ) -> AuthorityRecords {
     var record = Dispatch(
