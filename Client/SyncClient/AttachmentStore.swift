@@ -20,7 +20,7 @@ final class AttachmentStore: Sendable {
   private static let fetchedMax = 8
 
   /// How often the files are synced without another reason.
-  static let tendingSeconds: Double = 60
+  static let syncSeconds: Double = 60
 
   init(store: ClientStore) throws(StoreError) {
     files = StoredAttachments(store: store)

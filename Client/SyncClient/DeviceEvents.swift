@@ -35,7 +35,7 @@ final class DeviceState: Sendable {
     var listeners: [UInt64: AsyncStream<DeviceEvent>.Continuation] = [:]
     var lastListener: UInt64 = 0
     /// The waiting task that syncs the files.
-    var tending: AsyncStream<Void>.Continuation?
+    var attachmentSync: AsyncStream<Void>.Continuation?
     /// Whether to ask the server again for files that it had.
     var asksAgain = false
   }
@@ -124,12 +124,12 @@ final class DeviceState: Sendable {
   }
 
   /// Wakes the task that syncs the files.
-  func wakeTending(asksAgain: Bool = false) {
-    let tending = content.withLock { content in
+  func wakeAttachmentSync(asksAgain: Bool = false) {
+    let attachmentSync = content.withLock { content in
       if asksAgain { content.asksAgain = true }
-      return content.tending
+      return content.attachmentSync
     }
-    tending?.yield()
+    attachmentSync?.yield()
   }
 
   /// Whether to ask the server again; true once for each request.
@@ -141,9 +141,9 @@ final class DeviceState: Sendable {
   }
 
   /// When to sync the files; several reasons are joined.
-  func tendingWakes() -> AsyncStream<Void> {
+  func attachmentSyncWakes() -> AsyncStream<Void> {
     let (stream, continuation) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
-    content.withLock { $0.tending = continuation }
+    content.withLock { $0.attachmentSync = continuation }
     return stream
   }
 
@@ -163,11 +163,11 @@ final class DeviceState: Sendable {
 
   /// Ends all streams.
   func finish() {
-    let (listeners, tending) = content.withLock { content in
-      defer { (content.listeners, content.tending) = ([:], nil) }
-      return (content.listeners, content.tending)
+    let (listeners, attachmentSync) = content.withLock { content in
+      defer { (content.listeners, content.attachmentSync) = ([:], nil) }
+      return (content.listeners, content.attachmentSync)
     }
-    tending?.finish()
+    attachmentSync?.finish()
     for listener in listeners.values { listener.finish() }
   }
 }

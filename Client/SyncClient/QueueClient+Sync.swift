@@ -13,7 +13,7 @@ extension QueueClient {
       throw ClientError.locked(path: engine.path)
     }
     await withDiscardingTaskGroup { group in
-      group.addTask { await self.attachments.keepTending() }
+      group.addTask { await self.attachments.keepSyncing() }
       for await id in requests {
         group.addTask { await self.serve(id) }
       }

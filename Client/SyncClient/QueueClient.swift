@@ -185,9 +185,9 @@ public final class QueueClient: Sendable {
     }
     if case .send(let send) = command, receipt.operations != nil {
       if !hasDraft { device.noteDraft(of: send.session, exists: false) }
-      if !send.attachments.isEmpty { device.wakeTending() }
+      if !send.attachments.isEmpty { device.wakeAttachmentSync() }
     }
-    if case .attach = command { device.wakeTending() }
+    if case .attach = command { device.wakeAttachmentSync() }
     return receipt
   }
 

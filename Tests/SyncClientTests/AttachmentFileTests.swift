@@ -71,11 +71,11 @@ import Testing
       client.apply(DeviceSettings(attachmentRetention: 2))
       let file = try await client.attachments.keep(Self.png, name: "a.png")
       let day: Int64 = 86_400_000
-      try await client.attachments.tend(now: day)
+      try await client.attachments.sync(now: day)
       _ = try await client.attachments.keep(Self.png, name: "again.png")
-      try await client.attachments.tend(now: 4 * day)
+      try await client.attachments.sync(now: 4 * day)
       #expect(try await client.attachments.bytes(of: file.hash) == Self.png)
-      try await client.attachments.tend(now: 7 * day)
+      try await client.attachments.sync(now: 7 * day)
       await #expect(throws: ClientError.attachmentMissing(hash: file.hash, isPaired: false)) {
         _ = try await client.attachments.bytes(of: file.hash)
       }
@@ -93,19 +93,19 @@ import Testing
       try await client.perform(.attach(Self.message, [file]))
       let day: Int64 = 86_400_000
       let start: Int64 = 1_800_000_000_000
-      try await client.attachments.tend(now: start)
-      try await client.attachments.tend(now: start + 30 * day)
+      try await client.attachments.sync(now: start)
+      try await client.attachments.sync(now: start + 30 * day)
       #expect(try client.attachments.files(of: Self.message).map(\.isHere) == [true])
       try await client.perform(.cancel([Self.message]))
-      try await client.attachments.tend(now: start + 31 * day)
-      try await client.attachments.tend(now: start + 33 * day - 1)
+      try await client.attachments.sync(now: start + 31 * day)
+      try await client.attachments.sync(now: start + 33 * day - 1)
       #expect(try client.attachments.files(of: Self.message).map(\.isHere) == [true])
       // Restored in time, it is needed again.
       try await client.perform(.restore(Self.message))
-      try await client.attachments.tend(now: start + 33 * day)
+      try await client.attachments.sync(now: start + 33 * day)
       try await client.perform(.cancel([Self.message]))
-      try await client.attachments.tend(now: start + 34 * day)
-      try await client.attachments.tend(now: start + 36 * day)
+      try await client.attachments.sync(now: start + 34 * day)
+      try await client.attachments.sync(now: start + 36 * day)
       #expect(try client.attachments.files(of: Self.message).map(\.isHere) == [false])
       await client.close()
     }
@@ -125,13 +125,13 @@ import Testing
       let hashes = files.map { "\($0.hash)" }.sorted()
       fixture.server.change { $0.breaksOff = [hashes[0]] }
       await #expect {
-        try await client.attachments.tend(now: 1)
+        try await client.attachments.sync(now: 1)
       } throws: { error in
         if case ClientError.unreachable = error { true } else { false }
       }
       #expect(fixture.server.script.files == Set(hashes[1...]))
       fixture.server.change { $0.breaksOff = [] }
-      try await client.attachments.tend(now: 2)
+      try await client.attachments.sync(now: 2)
       #expect(fixture.server.script.files == Set(hashes))
       await client.close()
     }
@@ -159,10 +159,10 @@ import Testing
       }
       let late = DeviceClock.wallMilliseconds + 31 * day
       if isUploaded {
-        await #expect(throws: ClientError.self) { try await client.attachments.tend(now: late) }
+        await #expect(throws: ClientError.self) { try await client.attachments.sync(now: late) }
         #expect(client.keeper.has(file.hash))
       } else {
-        try await client.attachments.tend(now: late)
+        try await client.attachments.sync(now: late)
         #expect(!client.keeper.has(file.hash))
       }
       await client.close()

@@ -47,7 +47,7 @@ public struct ClientAttachments: Sendable {
     try await client.keeper.keep(
       bytes, as: attachment.hash, isUploaded: false,
       quotaMegabytes: client.settings.attachmentQuota)
-    client.device.wakeTending()
+    client.device.wakeAttachmentSync()
     return attachment
   }
 
@@ -107,14 +107,14 @@ public struct ClientAttachments: Sendable {
     guard let text, let hash, text.count > Limits.taskShortBytesMax else { return try await body() }
     defer {
       client.keeper.release(hash)
-      client.device.wakeTending()
+      client.device.wakeAttachmentSync()
     }
     do throws(ClientError) {
       try await client.keeper.hold(text, as: hash)
     } catch {
       client.engine.logger.warning("other devices cannot see all of a request: \(error)")
     }
-    client.device.wakeTending()
+    client.device.wakeAttachmentSync()
     return try await body()
   }
 
@@ -137,10 +137,10 @@ public struct ClientAttachments: Sendable {
   ///     from a backup.
   /// - Throws: the first failure of a file; it is retried the next time, and the other files are
   ///   processed.
-  public func tend(
+  public func sync(
     now: Int64, asksAgain: Bool = false
   ) async throws(ClientError) {
-    try await tend(now: now, asksAgain: asksAgain, isConnected: true)
+    try await sync(now: now, asksAgain: asksAgain, isConnected: true)
   }
 
   /// The connection to the server's files.
@@ -166,7 +166,7 @@ public struct ClientAttachments: Sendable {
   }
 
   /// - Parameter isConnected: whether the server may be asked.
-  private func tend(
+  private func sync(
     now: Int64, asksAgain: Bool, isConnected: Bool
   ) async throws(ClientError) {
     var way = Way.none
@@ -178,7 +178,7 @@ public struct ClientAttachments: Sendable {
         let use = client.workspace().attachments()[stored.hash]
         var stored = stored
         if asksAgain, use?.isWaiting == true || stored.isRequest { stored.isUploaded = false }
-        try await tend(stored, use, now: now, way)
+        try await sync(stored, use, now: now, way)
       } catch {
         // A file that the server refuses must not delay the others.
         hindrance = hindrance ?? error.error
@@ -188,10 +188,10 @@ public struct ClientAttachments: Sendable {
     if let hindrance { throw hindrance }
   }
 
-  private func tend(
+  private func sync(
     _ known: StoredAttachment, _ use: AttachmentUse?, now: Int64, _ way: Way
   ) async throws(TransferError) {
-    if known.isRequest { return try await tendText(known, way) }
+    if known.isRequest { return try await syncText(known, way) }
     var stored = known
     let isNeeded = use?.isWaiting ?? false
     if isNeeded || stored.unneededSince == nil {
@@ -231,7 +231,7 @@ public struct ClientAttachments: Sendable {
   }
 
   /// The text of a request goes to the server while an agent here waits, and is removed afterwards.
-  private func tendText(_ known: StoredAttachment, _ way: Way) async throws(TransferError) {
+  private func syncText(_ known: StoredAttachment, _ way: Way) async throws(TransferError) {
     guard client.keeper.isHeld(known.hash) else {
       switch way {
       // If it were only removed here, it would stay at the server for ever.
@@ -261,21 +261,21 @@ public struct ClientAttachments: Sendable {
   }
 
   /// Syncs the files after each attachment or connection, and once a minute.
-  func keepTending() async {
-    let wakes = client.device.tendingWakes()
+  func keepSyncing() async {
+    let wakes = client.device.attachmentSyncWakes()
     await withDiscardingTaskGroup { group in
       group.addTask {
         while !Task.isCancelled {
-          client.device.wakeTending()
+          client.device.wakeAttachmentSync()
           // Cancellation ends the wait early.
-          try? await Task.sleep(for: .seconds(AttachmentStore.tendingSeconds))
+          try? await Task.sleep(for: .seconds(AttachmentStore.syncSeconds))
         }
       }
       group.addTask {
         var wasConnected = false
         for await status in client.syncStatusUpdates() {
           let isConnected = status.state == .connected
-          if isConnected, !wasConnected { client.device.wakeTending(asksAgain: true) }
+          if isConnected, !wasConnected { client.device.wakeAttachmentSync(asksAgain: true) }
           wasConnected = isConnected
         }
       }
@@ -283,7 +283,7 @@ public struct ClientAttachments: Sendable {
         // Unneeded files are removed without a server, too.
         let isConnected = client.syncStatus().state == .connected
         do {
-          try await tend(
+          try await sync(
             now: DeviceClock.wallMilliseconds,
             asksAgain: isConnected && client.device.takeAsksAgain(),
             isConnected: isConnected)

@@ -109,7 +109,7 @@ extension ClientQueues {
       }
       document.sessions[0].messages[index].attachments = kept.isEmpty ? nil : kept
     }
-    defer { client.device.wakeTending() }
+    defer { client.device.wakeAttachmentSync() }
     return try await client.bring(document)
   }
 
