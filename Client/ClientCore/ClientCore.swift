@@ -30,7 +30,7 @@ package struct ClientCore: Sendable {
     /// For the code that runs the agents.
     case agent(AgentOrder)
     /// The answer to a question of the driver's own.
-    case told(AuthorityAnswer, UInt64)
+    case answered(AuthorityAnswer, UInt64)
     /// For the agent that waits for it.
     case decided(RequestID, AskAnswer)
     /// For the user that answered.

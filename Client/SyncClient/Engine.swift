@@ -225,7 +225,7 @@ actor Engine {
       state.logged.problem = problem.message
     case .agent(let order):
       tell(order)
-    case .told(let answer, let id):
+    case .answered(let answer, let id):
       state.questions.removeValue(forKey: id)?.resume(returning: answer)
     case .decided(let request, let decision):
       state.waiters.tell(request, .success(decision))
@@ -445,7 +445,7 @@ extension ClientCore.Action {
   fileprivate var isOutbound: Bool {
     switch self {
     case .send, .ping, .close, .agent: true
-    case .connect, .changed, .report, .told, .decided, .answerEnded, .replied, .notified,
+    case .connect, .changed, .report, .answered, .decided, .answerEnded, .replied, .notified,
       .notificationEnded, .connectionMissed:
       false
     }

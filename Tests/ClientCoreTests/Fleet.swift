@@ -20,7 +20,7 @@ struct Fleet {
     var decisions: [(request: RequestID, decision: AskAnswer)] = []
     var endings: [(answer: AnswerRequest, ending: AnswerEnding)] = []
     /// What people here were told who asked the authority.
-    var told: [AuthorityAnswer] = []
+    var authorityAnswers: [AuthorityAnswer] = []
   }
 
   var devices: [Device] = []
@@ -197,8 +197,8 @@ struct Fleet {
       devices[index].decisions.append((request, decision))
     case .answerEnded(let answer, let ending):
       devices[index].endings.append((answer, ending))
-    case .told(let answer, _):
-      devices[index].told.append(answer)
+    case .answered(let answer, _):
+      devices[index].authorityAnswers.append(answer)
     case .changed, .agent, .replied, .notified, .notificationEnded, .connectionMissed:
       break
     }

@@ -42,7 +42,7 @@ struct QuestionTests {
     var fleet = try fleet()
     let race = try withdraw(in: &fleet)
     try fleet.settle()
-    #expect(fleet.devices[0].told.map(race.ending) == [.inTime])
+    #expect(fleet.devices[0].authorityAnswers.map(race.ending) == [.inTime])
   }
 
   /// The server refuses the withdrawal for now, and would answer without it.
@@ -53,11 +53,11 @@ struct QuestionTests {
     ]
     let race = try withdraw(in: &fleet)
     try fleet.settle()
-    #expect(fleet.devices[0].told == [])
+    #expect(fleet.devices[0].authorityAnswers == [])
     try fleet.pass(5_000)
-    #expect(fleet.devices[0].told.map(race.ending) == [.inTime])
+    #expect(fleet.devices[0].authorityAnswers.map(race.ending) == [.inTime])
     #expect(fleet.server.workspace.numbers("s") == [])
-    #expect(fleet.devices[0].told.count == 1)
+    #expect(fleet.devices[0].authorityAnswers.count == 1)
   }
 
   /// It stays where it is until the next connection, so nobody can say.
@@ -66,14 +66,14 @@ struct QuestionTests {
     fleet.server.refusals = [Refusal(code: .limitReached, message: "", batch: 0)]
     let race = try withdraw(in: &fleet)
     try fleet.settle()
-    #expect(fleet.devices[0].told == [])
+    #expect(fleet.devices[0].authorityAnswers == [])
     #expect(fleet.server.workspace.numbers("s") == [1])
     fleet.cut(0)
     try fleet.settle()
-    #expect(fleet.devices[0].told.map(race.ending) == [.unconfirmed])
+    #expect(fleet.devices[0].authorityAnswers.map(race.ending) == [.unconfirmed])
     try fleet.pass(60_000)
     #expect(fleet.server.workspace.numbers("s") == [])
-    #expect(fleet.devices[0].told.count == 1)
+    #expect(fleet.devices[0].authorityAnswers.count == 1)
   }
 
   /// I-61: the server takes nothing new, so that no question goes out, and a host goes on asking.
@@ -157,7 +157,7 @@ struct QuestionTests {
     fleet.deliver(.response(granted.response(id: standing.id)), to: 0)
     #expect(fleet.devices[0].core.running.isEmpty)
     try fleet.settle()
-    #expect(fleet.devices[0].told.map(race.ending) == [.inTime])
+    #expect(fleet.devices[0].authorityAnswers.map(race.ending) == [.inTime])
     #expect(fleet.devices[0].core.running[session]?.text != "text")
   }
 

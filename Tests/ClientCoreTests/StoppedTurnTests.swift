@@ -80,7 +80,7 @@ struct StoppedTurnTests {
     StoppedTurnTests.depart(in: &fleet)
     try StoppedTurnTests.stop(in: &fleet)
     let host = fleet.devices[0].id
-    #expect(fleet.devices[1].told == [.stopping(on: host, awaySince: nil)])
+    #expect(fleet.devices[1].authorityAnswers == [.stopping(on: host, awaySince: nil)])
     fleet.server.restartAuthority()
     try fleet.restart(0)
     try StoppedTurnTests.begin(in: &fleet, policy, dead: agentIsDead ? [.numbered(1)] : [])
@@ -99,7 +99,7 @@ struct StoppedTurnTests {
     }
     try fleet.settle()
     try StoppedTurnTests.stop(in: &fleet)
-    #expect(fleet.devices[1].told.count == 1)
+    #expect(fleet.devices[1].authorityAnswers.count == 1)
     StoppedTurnTests.comeBack(in: &fleet)
     try StoppedTurnTests.expectNoSecondAttempt(in: &fleet)
   }
@@ -161,9 +161,9 @@ struct StoppedTurnTests {
       Refusal(code: .storageFailed, message: "full", retryAfterMilliseconds: 1_000)
     ]
     try StoppedTurnTests.stop(in: &fleet)
-    #expect(fleet.devices[1].told == [])
+    #expect(fleet.devices[1].authorityAnswers == [])
     try fleet.pass(2_000)
-    #expect(fleet.devices[1].told == [.stopping(on: fleet.devices[0].id, awaySince: nil)])
+    #expect(fleet.devices[1].authorityAnswers == [.stopping(on: fleet.devices[0].id, awaySince: nil)])
   }
 
   /// Without a server's word nothing is said, and nothing is changed.

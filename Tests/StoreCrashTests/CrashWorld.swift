@@ -192,7 +192,7 @@ final class CrashWorld {
         }
       case .report(let problem):
         report("device \(index): \(problem.message)")
-      case .changed, .agent, .told, .decided, .answerEnded, .replied, .notified,
+      case .changed, .agent, .answered, .decided, .answerEnded, .replied, .notified,
         .notificationEnded, .connectionMissed:
         break
       }

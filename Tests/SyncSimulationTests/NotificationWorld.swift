@@ -133,7 +133,7 @@ struct NotificationWorld {
       devices[index].shown[notification.name, default: 0] += 1
     case .notificationEnded(let name, _):
       devices[index].retracted[name, default: 0] += 1
-    case .ping, .changed, .report, .agent, .told, .decided, .answerEnded, .replied,
+    case .ping, .changed, .report, .agent, .answered, .decided, .answerEnded, .replied,
       .connectionMissed:
       break
     }

@@ -49,7 +49,7 @@ extension ConnectionMachine {
     }
     guard hasServer else {
       guard let answer = decide(request, id: id, at: context, store: store) else { return nil }
-      return withdrawal + [.told(answer, id)]
+      return withdrawal + [.answered(answer, id)]
     }
     authority.ofPersons[id] = PersonQuestion(
       request: request, behind: replica.record.outbox, repairs: replica.record.repairs)
@@ -113,13 +113,13 @@ extension ConnectionMachine {
       // No agent gets the text of that attempt, so it counts as not granted.
       answer = .outcome(attempt: attempt - 1, token: 0, content: 0)
     }
-    return [.told(answer, response.id)]
+    return [.answered(answer, response.id)]
   }
 
   /// The connection of the users' questions is gone.
   mutating func abandonQuestions() -> [Action] {
     defer { authority.ofPersons = [:] }
-    return authority.ofPersons.keys.sorted().map { .told(.unavailable, $0) }
+    return authority.ofPersons.keys.sorted().map { .answered(.unavailable, $0) }
   }
 
   /// Questions wait for all earlier changes. The renewal of a lease does not wait: the lease would

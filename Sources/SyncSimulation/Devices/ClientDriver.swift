@@ -261,7 +261,7 @@ final class ClientDriver: SimulationPart {
       simulation.agents.decide(request, decision, on: device)
     case .answerEnded(let answer, let ending):
       simulation.note(.answerEnded(device: device.index, answer, ending))
-    case .told(let answer, let question):
+    case .answered(let answer, let question):
       simulation.people.tell(answer, to: question, on: device)
       simulation.people.tellOfStop(answer, to: question, on: device)
     case .replied, .connectionMissed:
