@@ -222,7 +222,7 @@ extension ClientCore {
         return []
       case .answered(let notice):
         connection.authority.verdicts.append((notice.request, notice.given))
-        tasks.noteTold(notice.request, notice.given)
+        tasks.noteVerdict(notice.request, notice.given)
         return try inbox.requestEnded(notice.request, connection, store: store)
       case .notification(let notification):
         return try inbox.received(

@@ -107,7 +107,7 @@ struct PendingAsksTests {
     let closed = AuthorityAnswer.verdict(GivenVerdict(verdict: .closed, device: Self.phone))
     // The agent is told; the register stays until something is heard of it.
     #expect(
-      pending.verdictTold(closing, closed, now: 60_002, wall: 0)
+      pending.verdictReceived(closing, closed, now: 60_002, wall: 0)
         == [.decide(Self.id(1), Self.decision(.expired))])
     #expect(pending.deadline == nil && pending.waiting.isEmpty)
     #expect(pending.prompted(Self.id(3), in: Self.session) == false, "it is known to wait")
@@ -153,14 +153,14 @@ struct PendingAsksTests {
     let closed = AuthorityAnswer.verdict(GivenVerdict(verdict: .closed, device: Self.phone))
     for answer in [closed, .notAwaited] {
       var other = pending
-      #expect(other.verdictTold(closing, answer, now: 70, wall: 0) == withdrawn)
+      #expect(other.verdictReceived(closing, answer, now: 70, wall: 0) == withdrawn)
     }
     var offline = pending
     #expect(
       offline.timePassed(now: 50 + PendingAsks.closingMillisecondsMax, wall: 0) == withdrawn)
     // An answer that came before the deletion counts.
     #expect(
-      pending.verdictTold(closing, .verdict(Self.given(.allowed)), now: 70, wall: 0)
+      pending.verdictReceived(closing, .verdict(Self.given(.allowed)), now: 70, wall: 0)
         == [
           .goOn(Self.session, try Self.outcome(1, .allowed)),
           .decide(Self.id(1), Self.decision(.allowed)),
@@ -183,13 +183,13 @@ struct PendingAsksTests {
         + closings.map(PendingAsks.Action.ask))
     let left = (2...UInt64(PendingAsks.shownMax)).map { (Self.ask($0), Int64?.some(60_000)) }
     #expect(
-      pending.verdictTold(closings[0], .verdict(Self.given(.allowed)), now: 70, wall: 0)
+      pending.verdictReceived(closings[0], .verdict(Self.given(.allowed)), now: 70, wall: 0)
         == [
           Self.await(left, try Self.outcome(1, .allowed)),
           .decide(Self.id(1), Self.decision(.allowed)),
         ])
     for closing in closings.dropFirst() {
-      _ = pending.verdictTold(closing, .notAwaited, now: 80, wall: 0)
+      _ = pending.verdictReceived(closing, .notAwaited, now: 80, wall: 0)
     }
     #expect(pending.waiting.isEmpty)
   }
@@ -204,14 +204,14 @@ struct PendingAsksTests {
     // An answer that came just before the closing counts.
     var other = pending
     #expect(
-      other.verdictTold(closing, .verdict(Self.given(.allowed)), now: 60_002, wall: 0)
+      other.verdictReceived(closing, .verdict(Self.given(.allowed)), now: 60_002, wall: 0)
         == [
           .goOn(Self.session, try Self.outcome(1, .allowed)),
           .decide(Self.id(1), Self.decision(.allowed)),
         ])
     let closed = GivenVerdict(verdict: .closed, device: Self.phone)
     #expect(
-      pending.verdictTold(closing, .verdict(closed), now: 60_002, wall: 0)
+      pending.verdictReceived(closing, .verdict(closed), now: 60_002, wall: 0)
         == [
           .goOn(Self.session, try Self.outcome(1, .expired)),
           .decide(Self.id(1), Self.decision(.expired)),
@@ -225,7 +225,7 @@ struct PendingAsksTests {
     #expect(pending.deadline == 5_000)
     let closing = VerdictRequest(session: Self.session, request: Self.id(1), closes: true)
     #expect(pending.connected() == [.ask(closing)])
-    #expect(pending.verdictTold(closing, .unavailable, now: 10, wall: 0).isEmpty)
+    #expect(pending.verdictReceived(closing, .unavailable, now: 10, wall: 0).isEmpty)
     #expect(
       pending.timePassed(now: 5_000, wall: 0)
         == [
@@ -243,8 +243,8 @@ struct PendingAsksTests {
     let question = VerdictRequest(session: Self.session, request: Self.id(1), closes: false)
     let second = VerdictRequest(session: Self.session, request: Self.id(2), closes: false)
     #expect(pending.connected() == [.ask(question), .ask(second)])
-    #expect(pending.verdictTold(question, .verdict(nil), now: 1, wall: 0).isEmpty)
-    #expect(pending.verdictTold(question, .notAwaited, now: 1, wall: 0).isEmpty)
+    #expect(pending.verdictReceived(question, .verdict(nil), now: 1, wall: 0).isEmpty)
+    #expect(pending.verdictReceived(question, .notAwaited, now: 1, wall: 0).isEmpty)
     #expect(pending.waiting == [Self.id(1), Self.id(2)])
   }
 
@@ -365,8 +365,8 @@ struct PendingAsksTests {
           case 2: note(pending.turnEnded(Self.session))
           case 3:
             note(
-              pending.verdictTold(question, .verdict(Self.given(.denied)), now: now, wall: now))
-          case 4: note(pending.verdictTold(question, .notAwaited, now: now, wall: now))
+              pending.verdictReceived(question, .verdict(Self.given(.denied)), now: now, wall: now))
+          case 4: note(pending.verdictReceived(question, .notAwaited, now: now, wall: now))
           case 5: note(pending.refused(id, now: now, wall: now))
           default: note(pending.timePassed(now: now, wall: now))
           }

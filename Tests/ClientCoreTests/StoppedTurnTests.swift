@@ -163,7 +163,8 @@ struct StoppedTurnTests {
     try StoppedTurnTests.stop(in: &fleet)
     #expect(fleet.devices[1].authorityAnswers == [])
     try fleet.pass(2_000)
-    #expect(fleet.devices[1].authorityAnswers == [.stopping(on: fleet.devices[0].id, awaySince: nil)])
+    #expect(
+      fleet.devices[1].authorityAnswers == [.stopping(on: fleet.devices[0].id, awaySince: nil)])
   }
 
   /// Without a server's word nothing is said, and nothing is changed.

@@ -31,7 +31,7 @@ struct AuthorityQuestions: Sendable {
 /// start.
 extension ConnectionMachine {
   /// Asks the authority a question for a user, after all earlier changes; the answer comes as
-  /// `told`. If the server answered without all of these changes, because it refused a batch, the
+  /// `answered`. If the server answered without all of these changes, because it refused a batch, the
   /// answer is dropped and the question is asked again once the server has them.
   ///
   /// - Returns: nil if it cannot be asked now.

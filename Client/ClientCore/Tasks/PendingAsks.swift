@@ -198,7 +198,7 @@ package struct PendingAsks: Sendable {
   }
 
   /// The authority's answer to a `VerdictRequest`.
-  package mutating func verdictTold(
+  package mutating func verdictReceived(
     _ question: VerdictRequest, _ answer: AuthorityAnswer, now: Int64, wall: Int64
   ) -> [Action] {
     switch answer {

@@ -65,7 +65,7 @@ extension TaskMachine {
       at: context, store: store)
   }
 
-  mutating func fateTold(
+  mutating func fateReceived(
     _ sent: AnswerRequest, _ answer: AuthorityAnswer, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -73,7 +73,7 @@ extension TaskMachine {
     switch answer {
     case .verdict(let given?):
       if given == sent.given(by: connection.replica.record.device) {
-        return answerTold(sent, .taken, over: &connection, at: context, store: store)
+        return answerReceived(sent, .taken, over: &connection, at: context, store: store)
       }
       return end(
         pending,
@@ -89,7 +89,7 @@ extension TaskMachine {
     }
   }
 
-  mutating func answerTold(
+  mutating func answerReceived(
     _ given: AnswerRequest, _ answer: AuthorityAnswer, over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
@@ -97,7 +97,7 @@ extension TaskMachine {
       // The server notifies all other devices; here the response has the verdict.
       let verdict = given.given(by: connection.replica.record.device)
       connection.authority.verdicts.append((given.request, verdict))
-      noteTold(given.request, verdict)
+      noteVerdict(given.request, verdict)
     }
     guard let pending = self.answers[given.request] else { return [] }
     guard pending.answer == given else {

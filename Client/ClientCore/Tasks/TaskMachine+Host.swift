@@ -233,14 +233,17 @@ extension TaskMachine {
     case .verdict(let verdict):
       // An answer that breaks the specification counts as none.
       let answer = (try? AuthorityAnswer(response, to: .verdict(verdict))) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: context, store: store)
+      return answered(
+        question, answer, with: execution, over: &connection, at: context, store: store)
     case .answer(let given):
       let answer = (try? AuthorityAnswer(response, to: .answer(given))) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: context, store: store)
+      return answered(
+        question, answer, with: execution, over: &connection, at: context, store: store)
     case .fate(let sent):
       let verdict = AuthorityRequest.verdict(VerdictRequest(of: sent))
       let answer = (try? AuthorityAnswer(response, to: verdict)) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: context, store: store)
+      return answered(
+        question, answer, with: execution, over: &connection, at: context, store: store)
     }
   }
 }
@@ -315,7 +318,8 @@ extension TaskMachine {
     let id = lastQuestion
     guard connection.hasServer else {
       let answer = connection.decide(request, id: id, at: context, store: store) ?? .unavailable
-      return told(question, answer, with: execution, over: &connection, at: context, store: store)
+      return answered(
+        question, answer, with: execution, over: &connection, at: context, store: store)
     }
     // Without a connection it is asked once there is one.
     guard connection.ready != nil else { return [] }
@@ -325,7 +329,7 @@ extension TaskMachine {
     return connection.sendHeld()
   }
 
-  private mutating func told(
+  private mutating func answered(
     _ question: TaskMachine.Question, _ answer: AuthorityAnswer, with execution: ExecutionMachine,
     over connection: inout ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
@@ -333,13 +337,13 @@ extension TaskMachine {
     switch question {
     case .verdict(let verdict):
       return carryOut(
-        pendingAsks.verdictTold(
+        pendingAsks.verdictReceived(
           verdict, answer, now: context.now, wall: connection.time(at: context)),
         with: execution, over: &connection, at: context, store: store)
     case .answer(let given):
-      return answerTold(given, answer, over: &connection, at: context, store: store)
+      return answerReceived(given, answer, over: &connection, at: context, store: store)
     case .fate(let sent):
-      return fateTold(sent, answer, over: &connection, at: context, store: store)
+      return fateReceived(sent, answer, over: &connection, at: context, store: store)
     }
   }
 

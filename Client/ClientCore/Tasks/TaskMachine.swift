@@ -117,7 +117,7 @@ struct TaskMachine: Sendable {
   /// Answers of this device that are under way or wait for a connection.
   var answers: [RequestID: PendingAnswer] = [:]
   /// Verdicts that the registers may not show yet, the latest last; bounded.
-  private(set) var told: [(request: RequestID, given: GivenVerdict)] = []
+  private(set) var knownVerdicts: [(request: RequestID, given: GivenVerdict)] = []
   /// When answers that the authority could not store are sent again; nil if there are none.
   var retryAt: Int64?
   /// Questions that were sent, by number.
@@ -139,19 +139,19 @@ struct TaskMachine: Sendable {
   static let newsMax = 64
   /// The maximum number of remembered verdicts; more than the sessions that can await something at
   /// once.
-  static let toldMax = 1_000
+  static let knownVerdictsMax = 1_000
 
   /// A request was answered: it is no longer shown, whenever its host writes that. A restored
   /// server may have accepted another answer since; that one counts.
-  mutating func noteTold(_ request: RequestID, _ given: GivenVerdict) {
-    told.removeAll { $0.request == request }
-    if told.count == TaskMachine.toldMax { told.removeFirst() }
-    told.append((request, given))
+  mutating func noteVerdict(_ request: RequestID, _ given: GivenVerdict) {
+    knownVerdicts.removeAll { $0.request == request }
+    if knownVerdicts.count == TaskMachine.knownVerdictsMax { knownVerdicts.removeFirst() }
+    knownVerdicts.append((request, given))
   }
 
   /// The known verdict on a request.
   func verdict(on request: RequestID) -> GivenVerdict? {
-    told.last { $0.request == request }?.given
+    knownVerdicts.last { $0.request == request }?.given
   }
 
   /// The next time at which something must be done, on the clock that never steps.
@@ -184,9 +184,12 @@ extension TaskMachine {
       try require(
         pending.answer.request == request, "an answer to another request is kept for \(request)")
     }
-    try require(told.count <= TaskMachine.toldMax, "\(told.count) verdicts are remembered")
     try require(
-      Set(told.map(\.request)).count == told.count, "two verdicts on one request are remembered")
+      knownVerdicts.count <= TaskMachine.knownVerdictsMax,
+      "\(knownVerdicts.count) verdicts are remembered")
+    try require(
+      Set(knownVerdicts.map(\.request)).count == knownVerdicts.count,
+      "two verdicts on one request are remembered")
     try require(
       asked != nil || questions.isEmpty, "questions wait for answers without a connection")
   }
