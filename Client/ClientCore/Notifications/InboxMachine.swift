@@ -27,11 +27,11 @@ struct InboxMachine: Sendable {
     /// event of its own.
     case long(wall: Int64)
     /// The driver was notified.
-    case told
+    case reported
   }
 
   /// What the server was sent on a connection.
-  struct Told: Hashable, Sendable {
+  struct Sent: Hashable, Sendable {
     var connection: TransportID
     var isVisible = false
     var preferences: NotificationPreferences?
@@ -41,7 +41,7 @@ struct InboxMachine: Sendable {
   /// Until when the user looks at the device, on the clock that never steps.
   private var visibleUntil: Int64?
   private var preferences = NotificationPreferences()
-  private var told: Told?
+  private var sent: Sent?
   /// Open questions, and whether a caller waits for their answers.
   private var questions: [UInt64: (request: InboxRequest, isAwaited: Bool)] = [:]
   private var missing = Missing.no
@@ -72,8 +72,8 @@ struct InboxMachine: Sendable {
   /// - Throws: `InvariantViolation` naming the first contradiction.
   func checkInvariants() throws(InvariantViolation) {
     try inbox.checkInvariants()
-    guard told != nil || questions.values.allSatisfy(\.isAwaited) else {
-      throw InvariantViolation(reason: "the server was told wishes over no connection")
+    guard sent != nil || questions.values.allSatisfy(\.isAwaited) else {
+      throw InvariantViolation(reason: "the server was sent preferences over no connection")
     }
   }
 }
@@ -190,7 +190,7 @@ extension InboxMachine {
     forMilliseconds duration: Int64?, over connection: ConnectionMachine, at context: EventContext
   ) -> [Action] {
     visibleUntil = duration.map { context.now + max(0, $0) }
-    return tellWishes(over: connection, at: context)
+    return sendPreferences(over: connection, at: context)
   }
 
   /// The device's notification preferences were set.
@@ -199,7 +199,7 @@ extension InboxMachine {
     at context: EventContext
   ) -> [Action] {
     self.preferences = preferences
-    return tellWishes(over: connection, at: context)
+    return sendPreferences(over: connection, at: context)
   }
 
   /// Sends the server a question about the device's notifications; the answer comes as `replied`.
@@ -214,23 +214,23 @@ extension InboxMachine {
   }
 
   /// Sends the server what it does not know yet.
-  private mutating func tellWishes(
+  private mutating func sendPreferences(
     over connection: ConnectionMachine, at context: EventContext
   ) -> [Action] {
     guard let current = connection.ready else { return [] }
-    var told = self.told ?? Told(connection: current)
-    if told.connection != current { told = Told(connection: current) }
+    var sent = self.sent ?? Sent(connection: current)
+    if sent.connection != current { sent = Sent(connection: current) }
     var requests: [InboxRequest] = []
-    if told.preferences != preferences {
-      told.preferences = preferences
+    if sent.preferences != preferences {
+      sent.preferences = preferences
       requests.append(.setPreferences(preferences))
     }
     let isVisible = isVisible(now: context.now)
-    if told.isVisible != isVisible {
-      told.isVisible = isVisible
+    if sent.isVisible != isVisible {
+      sent.isVisible = isVisible
       requests.append(.visibility(isVisible))
     }
-    self.told = told
+    self.sent = sent
     return requests.enumerated().map { index, request in
       let id = context.random(40 + UInt64(index))
       questions[id] = (request, false)
@@ -256,7 +256,7 @@ extension InboxMachine {
     _ actions: [Action], isRunning: Bool, over connection: ConnectionMachine,
     at context: EventContext, store: some ReplicaStore
   ) -> [Action] {
-    var next = tellWishes(over: connection, at: context)
+    var next = sendPreferences(over: connection, at: context)
     for case .answerEnded(let answer, let ending) in actions where ending != .tooLate {
       next += (try? requestEnded(answer.request, connection, store: store)) ?? []
     }
@@ -289,7 +289,7 @@ extension InboxMachine {
     case .since(let since, let wall):
       guard context.now - since >= InboxMachine.missingMilliseconds else { return [] }
       missing = .long(wall: wall)
-    case .no, .long, .told:
+    case .no, .long, .reported:
       break
     }
     // Something runs, or waits to be sent or answered.
@@ -297,7 +297,7 @@ extension InboxMachine {
       isRunning || !connection.replica.record.outbox.isEmpty
         || inbox.standing.values.contains(where: { $0.notification.request != nil })
     else { return [] }
-    missing = .told
+    missing = .reported
     return [.connectionMissed(since: wall)]
   }
 
