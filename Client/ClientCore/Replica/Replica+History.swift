@@ -30,7 +30,7 @@ extension Replica {
         try store.entries(before: bound, countMax: Replica.pageEntries)
       }
       guard !entries.isEmpty else {
-        try tell(in: &page.entries, store: store)
+        try complete(in: &page.entries, store: store)
         try goOn(page: &page, of: subject, before: cursor, limit: max(1, limit), store: store)
         return page
       }
@@ -42,7 +42,7 @@ extension Replica {
           page.entries.append(event)
           if page.entries.count == max(1, limit) {
             page.next = position
-            try tell(in: &page.entries, store: store)
+            try complete(in: &page.entries, store: store)
             return page
           }
         }
@@ -50,7 +50,7 @@ extension Replica {
       }
     }
     page.next = cursor
-    try tell(in: &page.entries, store: store)
+    try complete(in: &page.entries, store: store)
     return page
   }
 
@@ -61,11 +61,11 @@ extension Replica {
   ) throws(Fault) {
     var cursor = before
     while true {
-      let told = try stored { () throws(StoreError) in
+      let journal = try stored { () throws(StoreError) in
         try store.journal(before: cursor, countMax: Replica.historyEntriesMax)
       }
-      guard let oldest = told.last else { return }
-      for entry in told where subject.includes(entry.event) {
+      guard let oldest = journal.last else { return }
+      for entry in journal where subject.includes(entry.event) {
         page.entries.append(entry.event)
         if page.entries.count == limit {
           page.next = entry.position
@@ -80,7 +80,7 @@ extension Replica {
   /// a snapshot replaces the log.
   ///
   /// - Complexity: O(log), of `JournalChanges.entriesMax` entries at most.
-  func told(
+  func history(
     by store: some ReplicaStore, without outbox: Outbox
   ) throws(Fault) -> [JournalEntry] {
     var places: [HistoryPosition] = []
@@ -100,20 +100,20 @@ extension Replica {
         }
       }
     }
-    try tell(in: &events, store: store)
+    try complete(in: &events, store: store)
     return zip(places, events).map { JournalEntry(position: $0, event: $1) }
   }
 
   /// Adds what single operations do not tell.
-  private func tell(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
-    try tellTimes(in: &events, store: store)
-    try tellMerges(in: &events, store: store)
+  private func complete(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
+    try addTimes(in: &events, store: store)
+    try addMerges(in: &events, store: store)
   }
 
   /// Adds the times. Typing, cancelling and pausing have no time; they are at most a second younger
   /// than their replica's stamp before them, or they have a note. An announcement has the time of
   /// what follows.
-  private func tellTimes(
+  private func addTimes(
     in events: inout [HistoryEntry], store: some ReplicaStore
   ) throws(Fault) {
     var wanted: [ReplicaID: (first: UInt32, last: UInt32)] = [:]

@@ -21,7 +21,7 @@ extension Replica {
   /// which their author had not seen. What the log does not hold any more counts as if it never was.
   ///
   /// - Complexity: O(changes of texts + the saves of their messages).
-  func tellMerges(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
+  func addMerges(in events: inout [HistoryEntry], store: some ReplicaStore) throws(Fault) {
     let edits = events.indices.filter { events[$0].action.isEdit }
     var saves: [OperationID: (message: MessageID, save: Save)] = [:]
     try read(edits.map { events[$0].operations }, into: &saves, store: store)

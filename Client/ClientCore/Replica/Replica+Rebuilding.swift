@@ -97,7 +97,7 @@ extension Replica {
       transaction.base = .install(base.image)
       // An unreadable log has no history, and the snapshot replaces it.
       let outbox = renaming.taken.isEmpty ? next.record.outbox : record.outbox
-      transaction.journal.added = (try? told(by: store, without: outbox)) ?? []
+      transaction.journal.added = (try? history(by: store, without: outbox)) ?? []
     } else if let image = try storedImage(store) {
       transaction.base = .install(image)
     }

@@ -37,7 +37,7 @@ extension Replica {
     transaction.base = .install(base.image)
     transaction.forgetsReceipts = true
     transaction.prunedThrough = lastEntry
-    transaction.journal.added = (try? told(by: store, without: record.outbox)) ?? []
+    transaction.journal.added = (try? history(by: store, without: record.outbox)) ?? []
     next.number(&entries)
     transaction.appended = entries
     transaction.undo = next.undo.noteOtherState(from: workspace, to: next.workspace)
