@@ -60,7 +60,7 @@ actor Engine {
   let feedLog: FeedLog
   let logger: Logger
   /// The receiver of the device's own events.
-  private let tellsDevice: @Sendable (DeviceEvent) -> Void
+  private let postEvent: @Sendable (DeviceEvent) -> Void
   private let directory: LockedDirectory
   let queue: EngineQueue
   private let clock = DeviceClock()
@@ -72,7 +72,7 @@ actor Engine {
   init(
     core: ClientCore, store: ClientStore, directory: LockedDirectory, imageVector: VersionVector,
     logger: Logger, feedLog: FeedLog, turns: any TurnQueue,
-    tellsDevice: @escaping @Sendable (DeviceEvent) -> Void
+    postEvent: @escaping @Sendable (DeviceEvent) -> Void
   ) {
     queue = EngineQueue(turns)
     self.store = store
@@ -81,7 +81,7 @@ actor Engine {
     self.feedLog = feedLog
     state = State(
       core: core, observers: Observers(log: feedLog), imageVector: imageVector)
-    self.tellsDevice = tellsDevice
+    self.postEvent = postEvent
     published = Mutex(Published(of: core, now: 0))
   }
 
@@ -232,16 +232,16 @@ actor Engine {
     case .answerEnded(let answer, let ending):
       let event = AnswerEvent(ending)
       if !state.waiters.tell(answer, .success(event)) {
-        tellsDevice(.answer(TaskAnswer(answer), event))
+        postEvent(.answer(TaskAnswer(answer), event))
       }
     case .replied(let answer, let id):
       state.inquiries.removeValue(forKey: id)?.resume(returning: answer)
     case .notified(let notification):
-      tellsDevice(.notification(NotificationView(notification)))
+      postEvent(.notification(NotificationView(notification)))
     case .notificationEnded(let name, let ending):
-      tellsDevice(.notificationRetracted(NotificationView.id(of: name), ending.retraction))
+      postEvent(.notificationRetracted(NotificationView.id(of: name), ending.retraction))
     case .connectionMissed(let since):
-      tellsDevice(.waitingForConnection(since: since))
+      postEvent(.waitingForConnection(since: since))
     }
   }
 

@@ -112,7 +112,7 @@ public final class QueueClient: Sendable {
     let engine = Engine(
       core: core, store: opened.store, directory: directory,
       imageVector: opened.loaded.imageVector, logger: logger, feedLog: feed, turns: turns,
-      tellsDevice: { event in state.post(event) })
+      postEvent: { event in state.post(event) })
     return QueueClient(
       deviceID: replica.record.device, engine: engine, device: state, configuration: configuration,
       credentialsFile: credentialsFile, attachments: attachments,

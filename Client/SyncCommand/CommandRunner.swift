@@ -188,8 +188,8 @@ struct CommandRunner: Sendable {
     let isKnown = Cospool.configuration.subcommands.contains {
       $0._commandName == CommandSuggestion.command(of: arguments)
     }
-    let told = isKnown ? message : self.message(for: ValidationError(suggestion))
-    let usage = told.split(separator: "\n", omittingEmptySubsequences: false).drop {
+    let help = isKnown ? message : self.message(for: ValidationError(suggestion))
+    let usage = help.split(separator: "\n", omittingEmptySubsequences: false).drop {
       !$0.hasPrefix("Usage:")
     }
     return Outcome(

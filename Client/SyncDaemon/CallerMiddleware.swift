@@ -34,9 +34,9 @@ struct CallerMiddleware: RouterMiddleware {
       context.agent = agent
       return try await next(request, context)
     } catch let error as QueueError {
-      throw api.told(error, to: agent, request)
+      throw api.shown(error, to: agent, request)
     } catch ClientError.queue(let error) {
-      throw api.told(error, to: agent, request)
+      throw api.shown(error, to: agent, request)
     }
   }
 
@@ -128,7 +128,7 @@ extension APIHandlers {
   }
 
   /// What an agent is told of an error: nothing of messages in sessions where it may not look.
-  fileprivate func told(_ error: QueueError, to agent: CallingAgent, _ request: Request)
+  fileprivate func shown(_ error: QueueError, to agent: CallingAgent, _ request: Request)
     -> any Error
   {
     func isOpen(_ session: SessionID) -> Bool { (try? check(session, of: agent)) != nil }

@@ -156,7 +156,7 @@ struct Daemon: Sendable {
           for await _ in stop {
             logger.info("stopping")
             ending.end.withLock { $0 = .stopped }
-            tellOfStop(within: stopTime)
+            announceStop(within: stopTime)
             // First: the services stop one after the other, and requests may take their time.
             await client.execution.drain()
             await group.triggerGracefulShutdown()
@@ -188,7 +188,7 @@ struct Daemon: Sendable {
 
 extension Daemon {
   /// What runs has its time, however long: a service manager would give it 90 seconds.
-  private func tellOfStop(within time: Duration) {
+  private func announceStop(within time: Duration) {
     notifier?.send("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))")
   }
 

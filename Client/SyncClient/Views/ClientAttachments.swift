@@ -39,7 +39,7 @@ public struct ClientAttachments: Sendable {
           reason: "it has \(bytes.count) bytes; the limit is \(Limits.attachmentBytesMax)")
       }
       attachment = try Attachment(
-        hash: hash, name: name, mediaType: mediaType ?? MediaType.told(by: bytes),
+        hash: hash, name: name, mediaType: mediaType ?? MediaType.detected(in: bytes),
         size: bytes.count)
     } catch {
       throw .queue(error)
@@ -327,7 +327,7 @@ enum MediaType {
     (Array("PK\u{3}\u{4}".utf8), "application/zip"),
   ]
 
-  static func told(by bytes: Data) -> String {
+  static func detected(in bytes: Data) -> String {
     let start = Array(bytes.prefix(16))
     if let known = beginnings.first(where: { start.starts(with: $0.bytes) }) { return known.type }
     if start.count >= 12, start.starts(with: Array("RIFF".utf8)),

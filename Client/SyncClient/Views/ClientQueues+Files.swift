@@ -176,7 +176,7 @@ extension ClientQueues {
       files.append(ImportedFile(bytes: bytes, name: file.name, mediaType: file.mediaType))
     }
     if files.isEmpty, let image {
-      let type = MediaType.told(by: image)
+      let type = MediaType.detected(in: image)
       let kind = type.hasPrefix("image/") ? String(type.dropFirst(6)) : "bin"
       files = [ImportedFile(bytes: image, name: "image.\(kind)", mediaType: type)]
     }
@@ -184,7 +184,7 @@ extension ClientQueues {
       do throws(QueueError) {
         _ = try Attachment(
           hash: AttachmentStore.hash(of: file.bytes) ?? ContentHash.none, name: file.name,
-          mediaType: file.mediaType ?? MediaType.told(by: file.bytes), size: file.bytes.count)
+          mediaType: file.mediaType ?? MediaType.detected(in: file.bytes), size: file.bytes.count)
       } catch {
         throw fault("imageData", "\(error)")
       }

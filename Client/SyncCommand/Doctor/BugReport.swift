@@ -54,7 +54,7 @@ struct BugReport: Sendable {
   /// Codes and severities of all; what was found where it is a fault, and holds nothing that a person chose.
   private func doctor() -> [String] {
     findings.map { finding in
-      finding.severity >= .warning && BugReport.told.contains(finding.code)
+      finding.severity >= .warning && BugReport.publicCodes.contains(finding.code)
         ? "\(finding.severity.rawValue) \(finding.code): \(TextStyle.line(finding.what))"
         : "\(finding.severity.rawValue) \(finding.code)"
     }
@@ -62,7 +62,7 @@ struct BugReport: Sendable {
 
   /// Findings that consist of fixed words, numbers, the data directory and the server's address. Others name
   /// folders, programs and what was refused.
-  private static let told: Set<String> = [
+  private static let publicCodes: Set<String> = [
     "noDaemon", "daemonVersion", "dataDirectory", "dataMode", "credentialsMode", "diskSpace",
     "store",
     "storeLog", "storeSetAside", "serviceFailed", "outbox", "serverName", "serverPort", "serverTLS",

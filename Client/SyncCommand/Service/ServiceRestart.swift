@@ -54,7 +54,7 @@ extension ServiceCommands {
       guard process > 1 else { throw firstOfItsContainer }
       let isService = await isOfService(process, in: environment)
       let start = isService ? nil : try DaemonStart(of: before.processID)
-      guard kill(process, SIGUSR1) == 0 else { throw cannotBeTold(before) }
+      guard kill(process, SIGUSR1) == 0 else { throw cannotSignal(before) }
       try await waitForEnd(of: process, in: environment)
       let next = try start.map {
         try DetachedProcess.start(
@@ -76,7 +76,7 @@ extension ServiceCommands {
         exitCode: ExitStatus.failed)
     }
 
-    private func cannotBeTold(_ daemon: RunningDaemon.Process) -> CommandFailure {
+    private func cannotSignal(_ daemon: RunningDaemon.Process) -> CommandFailure {
       CommandFailure(
         code: "noDaemon", message: "Cannot signal process \(daemon.processID).",
         exitCode: ExitStatus.failed)
@@ -96,10 +96,10 @@ extension ServiceCommands {
 
     private func waitForEnd(of process: pid_t, in environment: Environment) async throws {
       let begin = ContinuousClock.now
-      var isTold = false
+      var isReported = false
       while isAlive(process) {
-        if !isTold, ContinuousClock.now - begin > .seconds(2) {
-          isTold = true
+        if !isReported, ContinuousClock.now - begin > .seconds(2) {
+          isReported = true
           environment.complain(
             "The daemon stops when no agent is running (cospool overview). Until then it "
               + "starts no messages.")

@@ -44,20 +44,20 @@ final class TerminalConversations: Sendable {
 
   /// The session of a conversation; takes in its beginning or end.
   func session(
-    of conversation: String, _ told: ConversationRequest
+    of conversation: String, _ request: ConversationRequest
   ) async throws -> SessionID {
     try await load()
-    let named = try told.session.map { try SessionID($0) }
+    let named = try request.session.map { try SessionID($0) }
     let own = try SessionID(conversation)
-    switch told.type.flatMap(ConversationRequest.Event.init) {
+    switch request.type.flatMap(ConversationRequest.Event.init) {
     case nil: return named ?? known(own)
     case .ended:
       let session = named ?? known(own)
-      if told.isContinued == true { expectAnother(after: session, told) }
+      if request.isContinued == true { expectAnother(after: session, request) }
       try await note(session, isEnded: true)
       return session
     case .started:
-      let session = if let named { named } else { try await started(own, told) }
+      let session = if let named { named } else { try await started(own, request) }
       try await note(session, isEnded: false)
       return session
     }
@@ -81,19 +81,19 @@ final class TerminalConversations: Sendable {
     client.workspace().session(session) != nil
   }
 
-  private func started(_ own: SessionID, _ told: ConversationRequest) async throws -> SessionID {
+  private func started(_ own: SessionID, _ request: ConversationRequest) async throws -> SessionID {
     let session = known(own)
-    guard told.isContinued == true, session == own, !exists(own),
-      let before = handover(to: told), exists(before)
+    guard request.isContinued == true, session == own, !exists(own),
+      let before = handover(to: request), exists(before)
     else { return session }
     try await client.execution.setConversation(own.rawValue, of: before, with: Self.name)
     state.withLock { $0.sessions[own.rawValue] = before }
     return before
   }
 
-  private func expectAnother(after session: SessionID, _ told: ConversationRequest) {
+  private func expectAnother(after session: SessionID, _ request: ConversationRequest) {
     let handover = Handover(
-      session: session, folder: told.folder, process: told.process, endedAt: .now)
+      session: session, folder: request.folder, process: request.process, endedAt: .now)
     state.withLock { state in
       if state.handovers.count >= Self.handoversMax { state.handovers.removeFirst() }
       state.handovers.append(handover)
@@ -101,12 +101,12 @@ final class TerminalConversations: Sendable {
   }
 
   /// Takes the latest one of the same agent, or, where the system names no processes, of the same folder.
-  private func handover(to told: ConversationRequest) -> SessionID? {
+  private func handover(to request: ConversationRequest) -> SessionID? {
     state.withLock { state in
       state.handovers.removeAll { .now - $0.endedAt > Self.handoverLimit }
       let index = state.handovers.lastIndex { handover in
-        if let ours = handover.process, let theirs = told.process { return ours == theirs }
-        return handover.folder != nil && handover.folder == told.folder
+        if let ours = handover.process, let theirs = request.process { return ours == theirs }
+        return handover.folder != nil && handover.folder == request.folder
       }
       return index.map { state.handovers.remove(at: $0).session }
     }

@@ -173,10 +173,10 @@ struct OpencodeAgent: Agent {
   private func abort(_ conversation: String, of turn: AgentTurn) async {
     let call = call(.POST, "/session/\(conversation)/abort", "{}", of: turn)
     // A task of its own: this one may be cancelled, and could not even send.
-    let telling = Task {
+    let sending = Task {
       try? await within(OpencodeAgent.abortLimit) { _ = try await call.answer() }
     }
-    await telling.value
+    await sending.value
   }
 
   /// - Throws: as `body`, `HTTPCall.Failure.silent` after the limit.
