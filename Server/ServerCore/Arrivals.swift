@@ -70,7 +70,7 @@ struct Arrivals: Sendable {
     welcome(id, session, head, &connections, &workspaces, &actions, at: now)
     if hasAll {
       workspaces[workspace]?.devices[session.device]?.advance(to: head.position)
-      workspaces.tellPresence(to: id, &connections, &actions)
+      workspaces.sendPresence(to: id, &connections, &actions)
       return workspaces.beginNotifying(id, &connections, &actions, at: now)
     }
     // Later frames queue behind what the device lacks.
@@ -139,7 +139,7 @@ struct Arrivals: Sendable {
     }
     connections[id]?.outgoing.release(frames)
     connections.flush(id, &actions)
-    workspaces.tellPresence(to: id, &connections, &actions)
+    workspaces.sendPresence(to: id, &connections, &actions)
     if member.notices == nil { workspaces.beginNotifying(id, &connections, &actions, at: now) }
   }
 

@@ -136,7 +136,7 @@ struct BatchChanges: Sendable {
     after content: Workspace, wall: Int64, ageMax: Int64, author: (ReplicaID) -> DeviceID?
   ) -> [NotificationChange] {
     var news: [NotificationChange] = []
-    var told: Set<SessionID> = []
+    var concerned: Set<SessionID> = []
     var unlocked: [SessionID: OperationID] = [:]
     var writes = writes
     var awaited = awaited
@@ -161,7 +161,7 @@ struct BatchChanges: Sendable {
         let events = BatchChanges.events(of: task, besides: known, tasks[session])
         guard content.host(of: session) != nil, !events.isEmpty else { continue }
         // An event of the task is as old as the task itself.
-        told.insert(session)
+        concerned.insert(session)
         guard task.milliseconds > wall - ageMax else { continue }
         for (index, (request, event)) in events.enumerated() {
           news.append(
@@ -175,7 +175,7 @@ struct BatchChanges: Sendable {
       {
         unlocked[session] = operation.id
       } else if let merge = merges[operation.id] {
-        told.insert(merge.session)
+        concerned.insert(merge.session)
         // Whoever saved a text has not seen the other one: its device gets the notification too.
         news.append(
           NotificationChange(
@@ -183,7 +183,8 @@ struct BatchChanges: Sendable {
             message: merge.message, milliseconds: wall))
       }
     }
-    for (session, name) in unlocked.sorted(by: { $0.key < $1.key }) where !told.contains(session) {
+    for (session, name) in unlocked.sorted(by: { $0.key < $1.key })
+    where !concerned.contains(session) {
       guard let thread = content.threadStanding(of: session), thread.isShown else { continue }
       news.append(
         NotificationChange(

@@ -125,7 +125,7 @@ struct Member: Sendable {
     /// The number of its answers that are to notifications from before the inboxes were read again.
     private var outdated = 0
 
-    mutating func wasTold() { sent += 1 }
+    mutating func wasSent() { sent += 1 }
 
     /// The inboxes were read again. Answers to earlier notifications do not count, since
     /// notifications that were missing then may precede the position that they name.

@@ -75,7 +75,7 @@ extension Connections {
     _ notification: StoredNotification, isMissed: Bool, to id: ConnectionID,
     _ actions: inout ActionList
   ) {
-    self[id]?.member?.notices?.wasTold()
+    self[id]?.member?.notices?.wasSent()
     send(.notification(notification.frame(isMissed: isMissed)), to: id, &actions)
   }
 

@@ -9,15 +9,15 @@ package import QueueModel
 struct LiveStatuses: Sendable {
   private struct Shown: Hashable, Sendable {
     var startedAt: Int64
-    var toldAt: Int64
+    var sentAt: Int64
     /// nil: it was sent before the server started.
-    var told: TaskState?
+    var sent: TaskState?
     /// The state to send when it is time.
     var waiting: TaskState?
 
-    mutating func tell(_ task: TaskState, uptime: Int64) {
-      toldAt = uptime
-      told = task
+    mutating func noteSent(_ task: TaskState, uptime: Int64) {
+      sentAt = uptime
+      sent = task
       waiting = nil
     }
   }
@@ -45,7 +45,7 @@ struct LiveStatuses: Sendable {
       let known = isAbsurd ? LiveStatuses.renewalMilliseconds : max(0, age)
       shown[session] = Shown(
         startedAt: now.uptimeMilliseconds - min(known, LiveStatuses.renewalMilliseconds),
-        toldAt: now.uptimeMilliseconds)
+        sentAt: now.uptimeMilliseconds)
     }
   }
 
@@ -95,7 +95,7 @@ struct LiveStatuses: Sendable {
   /// - Returns: the sessions whose displayed status has ended meanwhile.
   mutating func resumed(_ task: (SessionID) -> TaskState?) -> [SessionID] {
     var ended: [SessionID] = []
-    for session in shown.keys.sorted() where shown[session]?.told == nil {
+    for session in shown.keys.sorted() where shown[session]?.sent == nil {
       guard let task = task(session), task.status.kind.isUnderWay else {
         shown[session] = nil
         ended.append(session)
@@ -114,18 +114,18 @@ struct LiveStatuses: Sendable {
       return shown.removeValue(forKey: session) == nil ? nil : .ended
     }
     guard let known = shown[session] else {
-      shown[session] = Shown(startedAt: uptime, toldAt: uptime, told: task)
+      shown[session] = Shown(startedAt: uptime, sentAt: uptime, sent: task)
       return .started
     }
-    guard known.told != task else {
+    guard known.sent != task else {
       shown[session]?.waiting = nil
       return nil
     }
-    guard uptime - known.toldAt >= LiveStatuses.pauseMilliseconds else {
+    guard uptime - known.sentAt >= LiveStatuses.pauseMilliseconds else {
       shown[session]?.waiting = task
       return nil
     }
-    shown[session]?.tell(task, uptime: uptime)
+    shown[session]?.noteSent(task, uptime: uptime)
     return .updated
   }
 
@@ -152,7 +152,7 @@ struct LiveStatuses: Sendable {
     for (session, devices) in withheld.sorted(by: { $0.key < $1.key }) {
       for (device, event) in devices.sorted(by: { $0.key < $1.key })
       where !looking.contains(device) {
-        if let task = shown[session]?.waiting ?? shown[session]?.told {
+        if let task = shown[session]?.waiting ?? shown[session]?.sent {
           taken.append((task, device, event))
         }
         withheld[session]?[device] = nil
@@ -168,12 +168,12 @@ struct LiveStatuses: Sendable {
   ) -> [(event: LiveStatusOrder.Event, task: TaskState)] {
     var due: [(event: LiveStatusOrder.Event, task: TaskState)] = []
     for (session, known) in shown.sorted(by: { $0.key < $1.key }) {
-      guard let task = known.waiting ?? known.told else { continue }
+      guard let task = known.waiting ?? known.sent else { continue }
       if uptime - known.startedAt >= LiveStatuses.renewalMilliseconds {
-        shown[session] = Shown(startedAt: uptime, toldAt: uptime, told: task)
+        shown[session] = Shown(startedAt: uptime, sentAt: uptime, sent: task)
         due.append((.renewed, task))
-      } else if known.waiting != nil, uptime - known.toldAt >= LiveStatuses.pauseMilliseconds {
-        shown[session]?.tell(task, uptime: uptime)
+      } else if known.waiting != nil, uptime - known.sentAt >= LiveStatuses.pauseMilliseconds {
+        shown[session]?.noteSent(task, uptime: uptime)
         due.append((.updated, task))
       }
     }

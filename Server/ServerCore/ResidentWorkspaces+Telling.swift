@@ -6,7 +6,7 @@ import WireProtocol
 extension ResidentWorkspaces {
   // MARK: - Presence
 
-  func tellPresence(
+  func sendPresence(
     to id: ConnectionID, _ connections: inout Connections, _ actions: inout ActionList
   ) {
     guard let workspace = connections[id]?.session?.workspace,
@@ -16,7 +16,7 @@ extension ResidentWorkspaces {
   }
 
   /// Sends presence to all members, if it changed and some time has passed.
-  mutating func tellPresenceIfDue(
+  mutating func sendPresenceIfDue(
     of id: WorkspaceID, _ connections: inout Connections, _ actions: inout ActionList,
     at now: ServerTime
   ) {

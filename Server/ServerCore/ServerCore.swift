@@ -192,7 +192,7 @@ package struct ServerCore: Sendable {
 
   /// Sends presence to all members, if it changed.
   mutating func sendPresenceIfDue(of id: WorkspaceID, at now: ServerTime) {
-    workspaces.tellPresenceIfDue(of: id, &connections, &actions, at: now)
+    workspaces.sendPresenceIfDue(of: id, &connections, &actions, at: now)
     noteDepartures()
   }
 

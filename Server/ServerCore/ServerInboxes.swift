@@ -135,7 +135,7 @@ struct ServerInboxes: Sendable {
         if device != .person, !connected.contains(device) { push(lastPosition, to: device) }
       }
     }
-    tellPerson(isLooking: isLooking, uptime: uptime)
+    notifyPerson(isLooking: isLooking, uptime: uptime)
     for device in devices + [.person] { shorten(device) }
   }
 
@@ -252,7 +252,7 @@ struct ServerInboxes: Sendable {
   mutating func timePassed(_ audience: Audience, uptime: Int64) {
     let left = connected.subtracting(audience.connected)
     connected = audience.connected
-    tellPerson(isLooking: audience.isLooking, uptime: uptime)
+    notifyPerson(isLooking: audience.isLooking, uptime: uptime)
     for device in inboxes.keys.sorted() where device != .person && isPushable(device) {
       let unpushed = (inboxes[device] ?? [:]).filter {
         !$0.value.isPushed && !$0.value.isAcknowledged
@@ -267,13 +267,13 @@ struct ServerInboxes: Sendable {
 
   /// Notifies the user's own targets once no device was looked at for the delay: at once, if that
   /// is the case already. A user who looks has seen notifications without a question.
-  private mutating func tellPerson(isLooking: Bool, uptime: Int64) {
+  private mutating func notifyPerson(isLooking: Bool, uptime: Int64) {
     guard isPushable(.person) else { return }
     let unpushed = (inboxes[.person] ?? [:]).filter { !$0.value.isPushed }
-    let isTold = !isLooking && !isLookFresh(uptime: uptime)
+    let isAway = !isLooking && !isLookFresh(uptime: uptime)
     for (position, entry) in unpushed.sorted(by: { $0.key < $1.key }) {
       let awaitsPerson = notifications[position]?.awaitsPerson == true
-      let isDue = isTold && entry.dueAt <= uptime
+      let isDue = isAway && entry.dueAt <= uptime
       if isDue { push(position, to: .person) }
       if !awaitsPerson, isDue || isLooking { remove(position, from: .person) }
     }
@@ -317,13 +317,13 @@ struct ServerInboxes: Sendable {
 
   /// The user's preferences are those of the device that last set a target of the user.
   func preferences(of device: DeviceID) -> NotificationPreferences {
-    var teller: DeviceID? = device
+    var setter: DeviceID? = device
     if device == .person {
-      teller =
+      setter =
         targets[.person]?.values
         .max { ($0.registeredAt, $0.id) < ($1.registeredAt, $1.id) }?.setBy
     }
-    return teller.flatMap { preferences[$0] } ?? NotificationPreferences()
+    return setter.flatMap { preferences[$0] } ?? NotificationPreferences()
   }
 
   /// Devices that want to display running tasks and can, with whether they want details. An end is

@@ -93,26 +93,27 @@ final class PushService {
     statuses.show(order)
   }
 
-  /// Pushes something to a target at once, and passes the fault to `told`; nil if there is none.
-  func test(_ record: PushTargetRecord, told: @escaping (String?) -> Void) {
+  /// Pushes something to a target at once, and passes the fault to `completion`; nil if there is none.
+  func test(_ record: PushTargetRecord, completion: @escaping (String?) -> Void) {
     var target: PushTarget
     do {
       target = try PushComposer.target(record)
     } catch {
-      return told("\(error)")
+      return completion("\(error)")
     }
     target.validity = .valid
-    let bound = NIOLoopBound(told, eventLoop: loop)
+    let bound = NIOLoopBound(completion, eventLoop: loop)
     setup.send(PushComposer.test(for: target), to: target).whenComplete { result in
-      let told = bound.value
+      let completion = bound.value
       switch result {
-      case .success(.delivered): told(nil)
-      case .success(.retry(_, let reason)): told("not now: \(reason)")
-      case .success(.invalidTarget(let reason, _)): told("the address is not valid: \(reason)")
+      case .success(.delivered): completion(nil)
+      case .success(.retry(_, let reason)): completion("not now: \(reason)")
+      case .success(.invalidTarget(let reason, _)):
+        completion("the address is not valid: \(reason)")
       case .success(.configurationError(let reason)), .success(.targetError(let reason)):
-        told("wrongly set up: \(reason)")
-      case .success(.rejected(let reason)): told("refused: \(reason)")
-      case .failure(let error): told("\(error)")
+        completion("wrongly set up: \(reason)")
+      case .success(.rejected(let reason)): completion("refused: \(reason)")
+      case .failure(let error): completion("\(error)")
       }
     }
   }

@@ -216,14 +216,14 @@ extension ServerAdministration {
       throw SyncServerError(.failed, error.description)
     }
     await sender.shutDown()
-    let said = try ServerAdministration.told(outcome, of: target)
+    let said = try ServerAdministration.report(outcome, of: target)
     // A running server may have stopped because of an earlier report of Apple: a new file makes it
     // try again.
     if target.kind == .apns, settings.apns != nil { try changePushSettings { _ in } }
     return said
   }
 
-  private static func told(
+  private static func report(
     _ outcome: PushOutcome, of target: PushTarget
   ) throws(SyncServerError) -> String {
     switch outcome {
