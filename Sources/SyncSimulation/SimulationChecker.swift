@@ -44,7 +44,7 @@ package enum Observation {
   /// The server's store has the decisions to stop these attempts, or that they were taken over.
   case intervened([Dispatch])
   /// A user who stops an attempt learns that it stops.
-  case stopTold(AskedStop)
+  case stopReported(AskedStop)
   /// A device stopped an agent.
   case agentStopped(device: Int, StartOrder)
   /// A device handed a prompt to an agent.

@@ -35,7 +35,7 @@ private struct OperationHistory {
         entries[entries.count - 1] = joined
       } else {
         entry.device = workspace.device(of: operation.id.replica)
-        entries.tellTime(of: entry)
+        entries.addTime(of: entry)
         entries.append(entry)
       }
     }
@@ -155,7 +155,7 @@ private struct TimeNotes {
 
 extension [HistoryEntry] {
   /// A session that was just made known is as old as what comes behind it.
-  fileprivate mutating func tellTime(of next: HistoryEntry) {
+  fileprivate mutating func addTime(of next: HistoryEntry) {
     guard let last, last.action == .addedSession, last.milliseconds == nil,
       last.operations.replica == next.operations.replica,
       last.operations.last &+ 1 == next.operations.first

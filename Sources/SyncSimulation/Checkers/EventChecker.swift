@@ -25,7 +25,7 @@ final class EventChecker: SimulationChecker {
   private func differences(
     _ device: SimulatedDevice, in sessions: Set<SessionID>?
   ) -> [String] {
-    device.tellObserver()
+    device.notifyObserver()
     guard let process = device.process else { return [] }
     let workspace = process.core.replica.workspace
     let found =

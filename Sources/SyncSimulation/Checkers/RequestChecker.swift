@@ -83,12 +83,12 @@ final class RequestChecker: SimulationChecker {
         Taken(verdict: answer.verdict, device: id(of: index, simulation)), answer.request,
         in: simulation)
     case .answerEnded(let index, let answer, .answeredAlready(let verdict, let device)):
-      let told = Taken(verdict: verdict, device: device)
-      guard let counts = standing(answer.request), counts != told,
-        outdated[answer.request]?.contains(told) != true
+      let learned = Taken(verdict: verdict, device: device)
+      guard let counts = standing(answer.request), counts != learned,
+        outdated[answer.request]?.contains(learned) != true
       else { return [] }
       return [
-        "device \(index) learns that \(answer.request) has \(told), but \(counts) was taken"
+        "device \(index) learns that \(answer.request) has \(learned), but \(counts) was taken"
       ]
     default: break
     }
@@ -124,8 +124,8 @@ final class RequestChecker: SimulationChecker {
     }
     taken[request] = (answer, serverRestores)
     // A restored server does not know what the agent received.
-    guard let told = decided[request], told.serverRestores == serverRestores else { return [] }
-    return contradiction(of: request, told.decision)
+    guard let known = decided[request], known.serverRestores == serverRestores else { return [] }
+    return contradiction(of: request, known.decision)
   }
 
   /// The agent's decision must be the answer that was taken.

@@ -15,7 +15,7 @@ final class StopChecker: SimulationChecker {
 
   func noted(_ observation: Observation, in simulation: Simulation) -> [String] {
     switch observation {
-    case .stopTold(let stop):
+    case .stopReported(let stop):
       stops[stop.attempt.message] = stop
     case .performed(_, .command(.retry(let message)), _, _):
       stops[message] = nil

@@ -163,7 +163,7 @@ final class ClientDriver: SimulationPart {
         return nil
       }
     }
-    tellObserver(of: device)
+    notifyObserver(of: device)
     scheduleWake(of: device)
     return result.value
   }
@@ -199,13 +199,14 @@ final class ClientDriver: SimulationPart {
   }
 
   /// How many changes an observer gets at once: a slow one gets them together.
-  private var changesUntoldMax: Int { options.hasQuickAgents ? 16 : 1 }
+  private var unobservedChangesMax: Int { options.hasQuickAgents ? 16 : 1 }
 
   /// All changes of the event are in the workspace, so the mirror is compared after the last one.
-  private func tellObserver(of device: SimulatedDevice) {
-    guard let untold = device.process?.untoldCount, untold >= changesUntoldMax else { return }
-    let touched = device.process?.untold ?? TouchedQueues()
-    device.tellObserver()
+  private func notifyObserver(of device: SimulatedDevice) {
+    guard let unobserved = device.process?.unobservedCount, unobserved >= unobservedChangesMax
+    else { return }
+    let touched = device.process?.unobserved ?? TouchedQueues()
+    device.notifyObserver()
     simulation.note(.changed(device: device.index, touched))
   }
 
@@ -246,8 +247,8 @@ final class ClientDriver: SimulationPart {
       guard let pipe = device.process?.pipes.removeValue(forKey: id) else { return }
       simulation.network.clientCloses(pipe)
     case .changed(let touched):
-      device.process?.untold.formUnion(touched)
-      device.process?.untoldCount += 1
+      device.process?.unobserved.formUnion(touched)
+      device.process?.unobservedCount += 1
       simulation.people.lookAtRequests(touched, on: device)
     case .report(let problem):
       results.log("device \(device.index): reports \(problem.message)")
@@ -263,7 +264,7 @@ final class ClientDriver: SimulationPart {
       simulation.note(.answerEnded(device: device.index, answer, ending))
     case .answered(let answer, let question):
       simulation.people.tell(answer, to: question, on: device)
-      simulation.people.tellOfStop(answer, to: question, on: device)
+      simulation.people.reportStop(answer, to: question, on: device)
     case .replied, .connectionMissed:
       break
     }

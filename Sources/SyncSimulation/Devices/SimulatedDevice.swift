@@ -41,8 +41,8 @@ package final class SimulatedDevice {
     /// The state as an observer knows it.
     var mirror: QueueMirror
     /// The changes that the observer has not received yet, and their number.
-    var untold = TouchedQueues()
-    var untoldCount = 0
+    var unobserved = TouchedQueues()
+    var unobservedCount = 0
     /// The contents that open editors show.
     var editors: [MessageID: EditBase] = [:]
     /// True time at the start of the monotonic clock.
@@ -97,12 +97,12 @@ package final class SimulatedDevice {
   }
 
   /// Passes the changes to the observer.
-  func tellObserver() {
-    guard var process, process.untoldCount > 0 else { return }
-    let touched = process.untold
+  func notifyObserver() {
+    guard var process, process.unobservedCount > 0 else { return }
+    let touched = process.unobserved
     self.process = nil
-    process.untold = TouchedQueues()
-    process.untoldCount = 0
+    process.unobserved = TouchedQueues()
+    process.unobservedCount = 0
     process.mirror.follow(process.core.replica.workspace, touched: touched)
     self.process = process
   }

@@ -68,7 +68,7 @@ final class SimulatedNetwork: SimulationPart {
       core.connectionOpened(
         id, source: "10.0.0.\(pipe.device + 1)", acceptedAt: moment, at: moment)
     }
-    tellClient(of: pipe) { core, context, store in
+    notifyClient(of: pipe) { core, context, store in
       core.connectionOpened(pipe.clientID, at: context, store: store)
     }
   }
@@ -162,14 +162,14 @@ final class SimulatedNetwork: SimulationPart {
       simulation.clients.receive(bytes, simulation.devices[pipe.device], pipe.clientID)
     case .ping, .pong, .part:
       if case .ping = item { put(.pong, .toServer, on: pipe) }
-      tellClient(of: pipe) { core, context, _ in
+      notifyClient(of: pipe) { core, context, _ in
         core.connectionHeard(pipe.clientID, at: context)
         return []
       }
     }
   }
 
-  private func tellClient(
+  private func notifyClient(
     of pipe: Pipe,
     _ event: (inout ClientCore, EventContext, DeviceStore) -> [ClientCore.Action]
   ) {
@@ -185,7 +185,7 @@ final class SimulatedNetwork: SimulationPart {
     put(.end("the client closed"), .toServer, on: pipe)
     simulation.devices[pipe.device].process?.pipes[pipe.clientID] = nil
     results.log("device \(pipe.device): connection \(pipe.number) is lost: \(reason)")
-    tellClient(of: pipe) { core, context, _ in
+    notifyClient(of: pipe) { core, context, _ in
       core.connectionLost(pipe.clientID, message: reason, at: context)
     }
   }

@@ -52,15 +52,15 @@ extension SimulatedPeople {
       let actions = core.agentStopRequested(message.session, at: context, store: store)
       return (actions != nil, actions ?? [])
     }
-    if isStopped == true { simulation.note(.stopTold(stop)) }
+    if isStopped == true { simulation.note(.stopReported(stop)) }
   }
 
   /// Whoever asked learns whether an attempt stops.
-  func tellOfStop(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
+  func reportStop(_ answer: AuthorityAnswer, to question: UInt64, on device: SimulatedDevice) {
     guard let stop = device.process?.stops.removeValue(forKey: question),
       case .stopping = answer
     else { return }
-    simulation.note(.stopTold(stop))
+    simulation.note(.stopReported(stop))
   }
 
   private func absent(on device: SimulatedDevice) -> [AttemptName] {
