@@ -25,9 +25,9 @@ import WireProtocol
       }
     }
     pair.scene.send(pair.host.changes(), on: pair.hostConnection)
-    let told = pair.told()
-    #expect(told.count == WireLimits.batchNewsMax)
-    #expect(told.last?.body == "499")
+    let received = pair.received()
+    #expect(received.count == WireLimits.batchNewsMax)
+    #expect(received.last?.body == "499")
     let writes = pair.scene.storage.withState {
       $0.workspaces[ServerScene.workspace]?.inboxes.entries.count ?? 0
     }
@@ -37,7 +37,7 @@ import WireProtocol
   /// A write of a few bytes has a text of 24 KiB if it continues in earlier registers. Only this
   /// many bytes are read for a batch, and there are no notifications of writes before that.
   @Test(arguments: [(300, true), (400, false)])
-  func soMuchOfTasksIsReadForABatch(writes: Int, isTold: Bool) throws {
+  func soMuchOfTasksIsReadForABatch(writes: Int, isNotified: Bool) throws {
     var pair = try NotifiedPair()
     try pair.host.perform(
       .reportTask(
@@ -69,7 +69,7 @@ import WireProtocol
     }
     pair.scene.send(pair.host.changes(), on: pair.hostConnection)
     #expect(pair.scene.take(pair.hostConnection).acks.count == 1)
-    #expect(pair.told().map(\.category) == (isTold ? [.taskComplete] : []))
+    #expect(pair.received().map(\.category) == (isNotified ? [.taskComplete] : []))
   }
 
   /// The displayed status of an ended task must not stay, however much the batch writes about other
@@ -105,7 +105,7 @@ import WireProtocol
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
     try pair.report(NotifiedPair.approval(1))
-    #expect(pair.told().count == 1)
+    #expect(pair.received().count == 1)
     #expect(!pair.entries.isEmpty)
     var commands: [Command] = []
     func report(_ session: SessionID) {

@@ -15,7 +15,7 @@ import WireProtocol
   struct Scene {
     var pair: NotifiedPair
     /// The notifications that each device got.
-    var told: [[InboxNotification]] = [[], []]
+    var received: [[InboxNotification]] = [[], []]
 
     init() throws {
       pair = try NotifiedPair()
@@ -23,7 +23,7 @@ import WireProtocol
       pair.scene.drop(pair.phoneConnection)
       pair.phoneConnection = pair.scene.connect(pair.phone)
       try meet()
-      told = [[], []]
+      received = [[], []]
     }
 
     mutating func edit(_ content: String, on device: Int) throws {
@@ -49,7 +49,7 @@ import WireProtocol
       let frames = [pair.scene.take(pair.hostConnection), pair.scene.take(pair.phoneConnection)]
       try pair.host.take(frames[0])
       try pair.phone.take(frames[1])
-      for device in 0...1 { told[device] += frames[device].notifications }
+      for device in 0...1 { received[device] += frames[device].notifications }
     }
 
     /// Both save, and receive each other's changes.
@@ -74,10 +74,10 @@ import WireProtocol
   @Test func bothDevicesAreToldOnceByOneName() throws {
     var scene = try Scene()
     try scene.merge()
-    #expect(scene.told[0].map(\.category) == [.messageMerged])
+    #expect(scene.received[0].map(\.category) == [.messageMerged])
     // The device that saved the second text has not seen the first.
-    #expect(scene.told[1].map(\.name) == scene.told[0].map(\.name))
-    let notice = try #require(scene.told[0].first)
+    #expect(scene.received[1].map(\.name) == scene.received[0].map(\.name))
+    let notice = try #require(scene.received[0].first)
     #expect(notice.message == Self.id && notice.request == nil && notice.session.rawValue == "main")
     #expect(notice.title == "Message Merged" && notice.body == "build 1.3 2.0", "\(notice)")
     #expect(notice.milliseconds == NotifiedPair.wall)
@@ -91,26 +91,26 @@ import WireProtocol
     try scene.edit("build 2.0", on: 1)
     scene.send(from: 1)
     try scene.meet()
-    #expect(scene.told == [[], []] && scene.standing.isEmpty)
+    #expect(scene.received == [[], []] && scene.standing.isEmpty)
   }
 
   /// One text that both saved does not wait, and neither does one that may run unchecked.
   @Test func whatDoesNotWaitIsNoNews() throws {
     var scene = try Scene()
     try scene.merge("build", "build")
-    #expect(scene.told == [[], []])
+    #expect(scene.received == [[], []])
     scene = try Scene()
     try scene.perform(.setOnMerge(.named("main"), .run), on: 0)
     scene.send(from: 0)
     try scene.meet()
     try scene.merge()
     #expect(try scene.pair.host.workspace.message(Self.id).isMerged)
-    #expect(scene.told == [[], []] && scene.standing.isEmpty)
+    #expect(scene.received == [[], []] && scene.standing.isEmpty)
     // The user then chose that it waits.
     try scene.perform(.setOnMerge(.named("main"), .wait), on: 0)
     scene.send(from: 0)
     try scene.meet()
-    #expect(scene.told == [[], []])
+    #expect(scene.received == [[], []])
   }
 
   @Test(arguments: [
@@ -142,15 +142,15 @@ import WireProtocol
   @Test func choicesThatDifferAreNewsAgain() throws {
     var scene = try Scene()
     try scene.merge()
-    let first = scene.told[0].map(\.name)
+    let first = scene.received[0].map(\.name)
     try scene.edit("build 1.3", on: 0)
     try scene.edit("build 2.0", on: 1)
     scene.send(from: 0)
     #expect(scene.standing.isEmpty)
     scene.send(from: 1)
     try scene.meet()
-    #expect(scene.told[0].count == 2 && scene.told[1].count == 2)
-    #expect(Set(scene.told[1].map(\.name)).count == 2 && scene.told[1].map(\.name) != first)
+    #expect(scene.received[0].count == 2 && scene.received[1].count == 2)
+    #expect(Set(scene.received[1].map(\.name)).count == 2 && scene.received[1].map(\.name) != first)
     #expect(scene.standing.count == 2, "the first ones have ended")
   }
 
@@ -166,11 +166,11 @@ import WireProtocol
     try scene.edit("build 1.3", on: 0)
     scene.pair.scene.send(other.changes(), on: connection)
     try scene.meet()
-    #expect(scene.told.map(\.count) == [1, 1] && scene.standing.count == 3)
+    #expect(scene.received.map(\.count) == [1, 1] && scene.standing.count == 3)
     scene.send(from: 0)
     try scene.meet()
-    #expect(scene.told.map(\.count) == [2, 2] && scene.standing.count == 3)
-    #expect(Set(scene.told[0].map(\.name)).count == 2)
+    #expect(scene.received.map(\.count) == [2, 2] && scene.standing.count == 3)
+    #expect(Set(scene.received[0].map(\.name)).count == 2)
   }
 
   /// A restart keeps waiting messages.

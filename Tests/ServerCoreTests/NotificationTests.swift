@@ -31,9 +31,9 @@ import WireProtocol
   @Test func everyCategoryIsMadeByItsOperation() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
-    #expect(pair.told().isEmpty)
+    #expect(pair.received().isEmpty)
     try pair.report(NotifiedPair.approval(1))
-    let request = try #require(pair.told().first)
+    let request = try #require(pair.received().first)
     #expect(request.category == .approvalRequest)
     #expect(request.title == "Approval Needed")
     #expect(request.body == "Bash: swift test")
@@ -51,11 +51,11 @@ import WireProtocol
     try pair.report(.completed(.failure(error: "red")))
     try pair.report(NotifiedPair.working)
     try pair.report(.error(message: "gone"))
-    let told = pair.told()
+    let received = pair.received()
     #expect(
-      told.map(\.category) == [.questionAsked, .taskComplete, .taskError, .taskError])
-    #expect(told.map(\.body) == ["Which one?", "all green", "red", "gone"])
-    #expect(told.map(\.position) == [2, 3, 4, 5])
+      received.map(\.category) == [.questionAsked, .taskComplete, .taskError, .taskError])
+    #expect(received.map(\.body) == ["Which one?", "all green", "red", "gone"])
+    #expect(received.map(\.position) == [2, 3, 4, 5])
   }
 
   private func awaiting(_ numbers: [UInt64]) -> Command {
@@ -73,11 +73,11 @@ import WireProtocol
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
     try pair.perform([awaiting([1, 2])])
-    let told = pair.told()
+    let received = pair.received()
     let both = [RequestID(high: 5, low: 1), RequestID(high: 5, low: 2)]
-    #expect(told.map(\.request) == both)
-    #expect(told.first?.name == pair.host.workspace.taskRecord(of: session)?.writer)
-    #expect(Set(told.map(\.name)).count == 2)
+    #expect(received.map(\.request) == both)
+    #expect(received.first?.name == pair.host.workspace.taskRecord(of: session)?.writer)
+    #expect(Set(received.map(\.name)).count == 2)
     // Each is retracted separately.
     try pair.perform([awaiting([2])])
     pair.phoneLeaves()
@@ -88,11 +88,12 @@ import WireProtocol
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
     try pair.perform([awaiting([1]), awaiting([1, 2])])
-    #expect(pair.told().map(\.request) == [RequestID(high: 5, low: 1), RequestID(high: 5, low: 2)])
+    #expect(
+      pair.received().map(\.request) == [RequestID(high: 5, low: 1), RequestID(high: 5, low: 2)])
     // The first is answered, and a third is raised: there is no second notification of the same.
     try pair.perform([awaiting([2])])
     try pair.perform([awaiting([2, 3])])
-    #expect(pair.told().map(\.request) == [RequestID(high: 5, low: 3)])
+    #expect(pair.received().map(\.request) == [RequestID(high: 5, low: 3)])
     try pair.perform([awaiting([3])])
     pair.phoneLeaves()
     #expect(try pair.phoneReturns().map(\.request) == [RequestID(high: 5, low: 3)])
@@ -101,31 +102,31 @@ import WireProtocol
   @Test func nameIsTheOperationThatWroteTheTask() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, .completed(.success(summary: nil)))
-    let told = pair.told()
+    let received = pair.received()
     let record = pair.host.workspace.taskRecord(of: session)
-    #expect(told.map(\.name) == [record?.writer])
+    #expect(received.map(\.name) == [record?.writer])
   }
 
   @Test func cancelledTaskAndIdleTellNothingButTheThread() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working)
     try pair.report(.completed(.cancelled))
-    #expect(pair.told().map(\.category) == [.threadReady])
+    #expect(pair.received().map(\.category) == [.threadReady])
     try pair.report(.idle)
-    #expect(pair.told().isEmpty)
+    #expect(pair.received().isEmpty)
   }
 
   @Test func unlockedThreadIsReadyUnlessTheBatchTellsMoreOfIt() throws {
     var pair = try NotifiedPair()
     try pair.host.perform(.unlockThread(session))
     pair.scene.send(pair.host.changes(), on: pair.hostConnection)
-    let told = pair.told()
-    #expect(told.map(\.category) == [.threadReady])
-    #expect(told.map(\.body) == ["main"])
-    #expect(told.first?.request == nil)
+    let received = pair.received()
+    #expect(received.map(\.category) == [.threadReady])
+    #expect(received.map(\.body) == ["main"])
+    #expect(received.first?.request == nil)
     try pair.report(NotifiedPair.working)
     try pair.report(.completed(.success(summary: "done")))
-    #expect(pair.told().map(\.category) == [.taskComplete])
+    #expect(pair.received().map(\.category) == [.taskComplete])
   }
 
   /// A request at the agent's own prompt is notified and retracted, even though it cannot be
@@ -152,23 +153,23 @@ import WireProtocol
     try pair.report(
       NotifiedPair.working, NotifiedPair.approval(1), NotifiedPair.working,
       .completed(.success(summary: "s")), NotifiedPair.working, NotifiedPair.approval(2))
-    #expect(pair.told().map(\.category) == [.taskComplete, .approvalRequest])
+    #expect(pair.received().map(\.category) == [.taskComplete, .approvalRequest])
   }
 
   @Test func whatIsOlderThanSevenDaysIsNotTold() throws {
     let week: Int64 = 7 * 86_400_000
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1), at: NotifiedPair.wall - week)
-    #expect(pair.told().isEmpty)
+    #expect(pair.received().isEmpty)
     try pair.report(NotifiedPair.working)
     try pair.report(NotifiedPair.approval(2), at: NotifiedPair.wall - week + 1)
-    #expect(pair.told().count == 1)
+    #expect(pair.received().count == 1)
   }
 
   @Test func writeBelowTheFenceIsNotTold() throws {
     var pair = try NotifiedPair()
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
-    #expect(pair.told().count == 1)
+    #expect(pair.received().count == 1)
     // Written without knowing of the request, under a fence that does not count.
     var stale = pair.scene.device(3)
     let connection = try pair.scene.join(&stale)
@@ -187,7 +188,7 @@ import WireProtocol
     }
     stale.outgoing = late
     pair.scene.send(stale.changes(), on: connection)
-    #expect(pair.told().isEmpty)
+    #expect(pair.received().isEmpty)
     #expect(pair.entries.contains { $0.device == pair.phone.id }, "the request is still open")
   }
 
@@ -211,16 +212,16 @@ import WireProtocol
     }
     let otherIsGreater = writers[1] > writers[0]
     let otherIsLast = otherIsGreater == greaterIsLast
-    var told: [RequestID?] = []
+    var received: [RequestID?] = []
     for isOther in [!otherIsLast, otherIsLast] {
       pair.scene.send(
         isOther ? other.changes() : pair.host.changes(),
         on: isOther ? connection : pair.hostConnection)
-      told += pair.told().map(\.request)
+      received += pair.received().map(\.request)
     }
     let numbers: [UInt64] = greaterIsLast == otherIsGreater ? [1, 2] : [2, 1]
     #expect(
-      told == numbers.prefix(greaterIsLast ? 2 : 1).map { RequestID(high: 5, low: $0) })
+      received == numbers.prefix(greaterIsLast ? 2 : 1).map { RequestID(high: 5, low: $0) })
   }
 
   @Test func theDeviceThatDidItIsNotTold() throws {
@@ -235,9 +236,9 @@ import WireProtocol
     let preferences = NotificationPreferences(off: [.threadReady, .taskComplete])
     #expect(try pair.ask(.setPreferences(preferences)) == .done)
     try pair.report(NotifiedPair.working, .completed(.success(summary: "s")))
-    #expect(pair.told().isEmpty)
+    #expect(pair.received().isEmpty)
     try pair.report(NotifiedPair.working, .completed(.failure(error: "e")))
-    #expect(pair.told().map(\.category) == [.taskError])
+    #expect(pair.received().map(\.category) == [.taskError])
     pair.scene.restart(ServerConfiguration())
     pair.hostConnection = pair.scene.connect(pair.host)
     try pair.report(NotifiedPair.working, .completed(.success(summary: "s")))
@@ -303,9 +304,9 @@ import WireProtocol
     var pair = try NotifiedPair()
     pair.scene.holdsTasks = true
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
-    #expect(pair.told().isEmpty)
+    #expect(pair.received().isEmpty)
     pair.scene.finishTasks()
-    #expect(pair.told().count == 1)
+    #expect(pair.received().count == 1)
   }
 
   @Test func failedStoreTellsNothingAndTheBatchSentAgainTellsOnce() throws {
@@ -323,20 +324,20 @@ import WireProtocol
           session: session, status: NotifiedPair.approval(1), milliseconds: NotifiedPair.wall)))
     let batch = pair.host.changes()
     pair.scene.send(batch, on: pair.hostConnection)
-    #expect(pair.told().isEmpty)
+    #expect(pair.received().isEmpty)
     pair.scene.storage.withState { $0.writeFault = nil }
     pair.scene.pass(10)
     pair.scene.send(batch, on: pair.hostConnection)
-    let told = pair.told()
-    #expect(told.map(\.category) == [.approvalRequest])
-    #expect(told.map(\.position) == [1])
+    let received = pair.received()
+    #expect(received.map(\.category) == [.approvalRequest])
+    #expect(received.map(\.position) == [1])
     #expect(pair.entries.count == 1)
   }
 
   @Test func failedStoreOfAnAcknowledgementCostsARepetitionAtMost() throws {
     var pair = try NotifiedPair { $0.times.storageRetryMilliseconds = 0 }
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
-    #expect(pair.told().count == 1)
+    #expect(pair.received().count == 1)
     pair.scene.storage.withState {
       $0.writeFault = StorageFault(code: .full, message: "no space")
     }
@@ -345,7 +346,7 @@ import WireProtocol
     pair.scene.storage.withState { $0.writeFault = nil }
     pair.scene.pass(1_000)
     pair.scene.pass(1_000)
-    #expect(pair.told().map(\.position) == [1], "it is sent again; its name is known")
+    #expect(pair.received().map(\.position) == [1], "it is sent again; its name is known")
     pair.acknowledge(1)
     #expect(pair.entries.isEmpty)
   }
@@ -368,7 +369,7 @@ import WireProtocol
     #expect(early.isEmpty)
     pair.scene.storage.withState { $0.writeFault = nil }
     for _ in 0..<10 { pair.scene.pass(1_000) }
-    #expect(pair.told().map(\.position) == Array(1...UInt64(pair.entries.count)))
+    #expect(pair.received().map(\.position) == Array(1...UInt64(pair.entries.count)))
     #expect(pair.entries.contains { $0.position == 1 })
   }
 
@@ -389,13 +390,13 @@ import WireProtocol
     try pair.report(NotifiedPair.working)
     pair.phoneConnection = pair.scene.connect(pair.phone)
     pair.scene.finishTasks()
-    let early = pair.told().map(\.position)
+    let early = pair.received().map(\.position)
     pair.scene.holdsTasks = false
     pair.scene.storage.withState { $0.writeFault = nil }
     for _ in 0..<3 { pair.scene.pass(1_000) }
     if let last = early.last { pair.acknowledge(last) }
     #expect(pair.entries.map(\.position) == positions)
-    for position in pair.told().map(\.position) { pair.acknowledge(position) }
+    for position in pair.received().map(\.position) { pair.acknowledge(position) }
     #expect(pair.entries.isEmpty)
   }
 
@@ -412,7 +413,7 @@ import WireProtocol
     pair.hostConnection = pair.scene.connect(pair.host)
     #expect(try pair.phoneReturns().isEmpty)
     try pair.report(NotifiedPair.working, .completed(.success(summary: "3")))
-    #expect(pair.told().map(\.position) == [3])
+    #expect(pair.received().map(\.position) == [3])
   }
 
   @Test func inboxHoldsAThousandAndKeepsOpenRequests() throws {

@@ -50,7 +50,7 @@ struct NotifiedPair {
     scene.send(host.changes(), on: hostConnection)
   }
 
-  mutating func told() -> [InboxNotification] { scene.take(phoneConnection).notifications }
+  mutating func received() -> [InboxNotification] { scene.take(phoneConnection).notifications }
 
   mutating func phoneLeaves() {
     scene.drop(phoneConnection)

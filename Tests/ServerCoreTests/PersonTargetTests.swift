@@ -16,7 +16,7 @@ import WireProtocol
   }
 
   /// The user's notifications, by their kind.
-  private func told(_ pair: NotifiedPair) -> [PushOrder.Kind] {
+  private func pushed(_ pair: NotifiedPair) -> [PushOrder.Kind] {
     pair.orders.filter { $0.device == .person }.map(\.kind)
   }
 
@@ -52,12 +52,12 @@ import WireProtocol
     try set(&pair)
     try pair.report(
       NotifiedPair.working, NotifiedPair.approval(1, expires: NotifiedPair.wall + 60_000))
-    #expect(told(pair) == [.alert])
+    #expect(pushed(pair) == [.alert])
     try lookAndLeave(&pair)
     pair.scene.pass(60_000)
     try pair.report(NotifiedPair.working)
     try pair.report(.completed(.success(summary: "done")))
-    #expect(told(pair) == [.alert, .retract, .alert], "nor did anyone look during the delay")
+    #expect(pushed(pair) == [.alert, .retract, .alert], "nor did anyone look during the delay")
   }
 
   @Test func whoLookedIsRememberedAfterEverybodyLeft() throws {
@@ -73,9 +73,9 @@ import WireProtocol
     try pair.host.take(pair.scene.take(pair.hostConnection))
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     pair.scene.pass(299_000)
-    #expect(told(pair).isEmpty)
+    #expect(pushed(pair).isEmpty)
     pair.scene.pass(2_000)
-    #expect(told(pair) == [.alert])
+    #expect(pushed(pair) == [.alert])
   }
 
   /// A viewer may belong to somebody else.
@@ -105,7 +105,7 @@ import WireProtocol
     #expect(listed.map(\.owner) == [.person, .device])
     try look(&pair, true)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
-    #expect(told(pair) == [.alert])
+    #expect(pushed(pair) == [.alert])
     #expect(pair.orders.count == 1, "nothing is pushed to the device that its viewer looks at")
   }
 
@@ -114,15 +114,15 @@ import WireProtocol
     try set(&pair)
     try lookAndLeave(&pair)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
-    for notification in pair.told() { pair.acknowledge(notification.position) }
+    for notification in pair.received() { pair.acknowledge(notification.position) }
     pair.scene.pass(59_998)
     #expect(pair.orders.isEmpty)
     pair.scene.pass(1)
     #expect(pair.orders.map(\.device) == [.person])
     pair.scene.pass(600_000)
-    #expect(told(pair) == [.alert], "once")
+    #expect(pushed(pair) == [.alert], "once")
     try pair.report(NotifiedPair.working)
-    #expect(told(pair) == [.alert, .retract])
+    #expect(pushed(pair) == [.alert, .retract])
     #expect(pair.entries.isEmpty)
   }
 
@@ -135,7 +135,7 @@ import WireProtocol
     pair.phoneLeaves()
     try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
     pair.scene.pass(60_000)
-    #expect(told(pair) == [.alert])
+    #expect(pushed(pair) == [.alert])
     #expect(pair.entries.map(\.device) == [pair.phone.id], "the others have ended")
   }
 
@@ -145,12 +145,12 @@ import WireProtocol
     try look(&pair, true)
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1))
     pair.scene.pass(600_000)
-    #expect(told(pair).isEmpty)
+    #expect(pushed(pair).isEmpty)
     try look(&pair, false)
     pair.scene.pass(59_998)
-    #expect(told(pair).isEmpty, "the delay begins when the user stops looking")
+    #expect(pushed(pair).isEmpty, "the delay begins when the user stops looking")
     pair.scene.pass(2)
-    #expect(told(pair) == [.alert], "the request is still open")
+    #expect(pushed(pair) == [.alert], "the request is still open")
   }
 
   @Test func whatAsksNothingWasSeenByWhoeverLooked() throws {
@@ -161,7 +161,7 @@ import WireProtocol
     pair.scene.pass(30_000)
     try lookAndLeave(&pair)
     pair.scene.pass(600_000)
-    #expect(told(pair).isEmpty)
+    #expect(pushed(pair).isEmpty)
     #expect(!pair.entries.contains { $0.device == .person })
   }
 
@@ -173,7 +173,7 @@ import WireProtocol
     pair.scene.pass(59_000)
     try pair.report(NotifiedPair.working)
     pair.scene.pass(600_000)
-    #expect(told(pair).isEmpty)
+    #expect(pushed(pair).isEmpty)
   }
 
   @Test func theSettingsOfTheDeviceThatSetItCount() throws {
@@ -186,7 +186,7 @@ import WireProtocol
     try pair.report(NotifiedPair.working, .completed(.success(summary: "done")))
     try pair.report(NotifiedPair.working, NotifiedPair.approval(1), at: NotifiedPair.wall + 1)
     pair.scene.pass(4_998)
-    #expect(told(pair).isEmpty)
+    #expect(pushed(pair).isEmpty)
     pair.scene.pass(1)
     let orders = pair.orders.filter { $0.device == .person }
     #expect(orders.map(\.showsDetails) == [true])
@@ -201,7 +201,7 @@ import WireProtocol
     pair.scene.restart(ServerConfiguration())
     pair.scene.pass(1)
     pair.scene.pass(60_000)
-    #expect(told(pair) == [.alert], "although no device connects")
+    #expect(pushed(pair) == [.alert], "although no device connects")
   }
 
   @Test func everyDeviceListsTestsAndRemovesIt() throws {

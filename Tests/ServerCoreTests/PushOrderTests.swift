@@ -89,7 +89,7 @@ import WireProtocol
     pair.scene.pass(1)
     #expect(pair.orders.map(\.kind) == [.alert])
     try pair.report(NotifiedPair.working, .completed(.success(summary: "s")))
-    _ = pair.told()
+    _ = pair.received()
     pair.acknowledge(2)
     pair.scene.pass(60_000)
     #expect(pair.orders.count == 2, "the request was withdrawn, the rest was answered")
@@ -226,7 +226,7 @@ import WireProtocol
     #expect(pair.scene.tests.map { $0.target.low } == [1])
     // One at a time.
     #expect(try pair.ask(request, id: 21) == .unavailable)
-    func told() throws -> [InboxAnswer] {
+    func answers() throws -> [InboxAnswer] {
       try pair.scene.take(pair.phoneConnection).compactMap { frame in
         guard case .response(let response) = frame, response.id == 20 else { return nil }
         return try InboxAnswer(response, to: request)
@@ -243,11 +243,11 @@ import WireProtocol
     }
     answer("410 Gone")
     // Asking also takes the connection's other frames.
-    #expect(try told() == [.unusable("410 Gone")])
+    #expect(try answers() == [.unusable("410 Gone")])
     #expect(try deliveredAt() == [nil])
     #expect(try pair.ask(request, id: 20) == nil)
     answer(nil)
-    #expect(try told() == [.done])
+    #expect(try answers() == [.done])
     #expect(try deliveredAt() == [pair.scene.now.wallMilliseconds])
     guard case .unusable? = try pair.ask(.testTarget(PushTargetID(high: 8, low: 2))) else {
       Issue.record("an unknown target was tested")

@@ -24,7 +24,7 @@ import WireProtocol
 
   @Test func lostInboxesAreReadAgainOnceAMinute() throws {
     var pair = try NotifiedPair()
-    _ = pair.told()
+    _ = pair.received()
     pair.scene.storage.withState {
       $0.writeFault = StorageFault(code: .full, message: "no space")
     }

@@ -51,7 +51,7 @@ extension CrashWorld {
     }
     if let connection = devices[index].process?.connection {
       try lose(index, "stopped")
-      try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
+      try notifyServer { $0.connectionClosed(connection.server, at: self.moment) }
     }
     try? process.store.close()
     if devices[index].disk.isOff {
@@ -87,7 +87,7 @@ extension CrashWorld {
     try powerDown(index)
     if let connection {
       try deliverSome(of: index)
-      try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
+      try notifyServer { $0.connectionClosed(connection.server, at: self.moment) }
     }
     let verdict = try integrity(of: device.disk.directory + "/" + ClientStore.fileName)
     guard verdict == "ok" else { throw fail("device \(index)'s file: \(verdict)") }
@@ -114,7 +114,7 @@ extension CrashWorld {
     guard let connection else { return }
     let count = generator.chance(50) ? sent.count : generator.below(sent.count + 1)
     for bytes in sent.prefix(count) {
-      try tellServer { core in
+      try notifyServer { core in
         core.frameReceived(bytes, on: connection, at: self.moment, using: &self.generator)
       }
     }

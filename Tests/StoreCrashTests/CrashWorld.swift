@@ -184,7 +184,7 @@ final class CrashWorld {
         guard let connection = devices[index].process?.connection, connection.client == id
         else { continue }
         devices[index].process?.connection = nil
-        try tellServer { $0.connectionClosed(connection.server, at: self.moment) }
+        try notifyServer { $0.connectionClosed(connection.server, at: self.moment) }
       case .ping(let id):
         try run(on: index) { core, context, _ in
           core.connectionHeard(id, at: context)
@@ -207,7 +207,7 @@ final class CrashWorld {
     }
     let connection = server.nextConnection()
     devices[index].process?.connection = (id, connection)
-    try tellServer {
+    try notifyServer {
       $0.connectionOpened(
         connection, source: "device", acceptedAt: self.moment, at: self.moment)
     }
@@ -225,7 +225,7 @@ final class CrashWorld {
       left -= 1
       switch parcels.removeFirst() {
       case .toServer(_, let connection, let bytes):
-        try tellServer { core in
+        try notifyServer { core in
           core.frameReceived(bytes, on: connection, at: self.moment, using: &self.generator)
         }
       case .toDevice(let index, let connection, let bytes):
@@ -243,7 +243,7 @@ final class CrashWorld {
   }
 
   /// Runs an event of the server and its actions.
-  func tellServer(_ event: (inout ServerCore) -> [ServerAction]) throws {
+  func notifyServer(_ event: (inout ServerCore) -> [ServerAction]) throws {
     guard let database = server.process?.database else { return }
     var actions = server.process?.core.noted(event) ?? []
     while !actions.isEmpty {
@@ -293,7 +293,7 @@ final class CrashWorld {
     let end = now + milliseconds
     while now < end {
       now += 250
-      try tellServer { $0.clockTicked(at: self.moment) }
+      try notifyServer { $0.clockTicked(at: self.moment) }
       for index in devices.indices {
         guard let deadline = devices[index].process?.core.deadline, deadline <= now else {
           continue

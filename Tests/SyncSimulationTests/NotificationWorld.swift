@@ -122,13 +122,13 @@ struct NotificationWorld {
       let connection = ConnectionID(rawValue: connections)
       devices[index].pipe = Pipe(client: id, server: connection)
       let moment = moment
-      tellServer { $0.connectionOpened(connection, source: "s", acceptedAt: moment, at: moment) }
+      notifyServer { $0.connectionOpened(connection, source: "s", acceptedAt: moment, at: moment) }
       tell(index) { $0.connectionOpened(id, at: $1, store: $2) }
     case .send(let id, let frame):
       guard devices[index].pipe?.client == id else { return }
       devices[index].pipe?.toServer.append(FrameCodec.encode(frame))
     case .close(let id):
-      if devices[index].pipe?.client == id { cut(index, tellsClient: false) }
+      if devices[index].pipe?.client == id { cut(index, notifiesClient: false) }
     case .notified(let notification):
       devices[index].shown[notification.name, default: 0] += 1
     case .notificationEnded(let name, _):
@@ -140,12 +140,12 @@ struct NotificationWorld {
   }
 
   /// Both ends lose the connection, and what is under way on it.
-  mutating func cut(_ index: Int, tellsClient: Bool = true) {
+  mutating func cut(_ index: Int, notifiesClient: Bool = true) {
     guard let pipe = devices[index].pipe else { return }
     devices[index].pipe = nil
     let moment = moment
-    tellServer { $0.connectionClosed(pipe.server, at: moment) }
-    guard tellsClient else { return }
+    notifyServer { $0.connectionClosed(pipe.server, at: moment) }
+    guard notifiesClient else { return }
     tell(index) { core, context, _ in
       core.connectionLost(pipe.client, message: "cut", at: context)
     }
@@ -154,7 +154,7 @@ struct NotificationWorld {
   /// The device's program dies and starts again with its store. Notifications that it had stored
   /// and not shown are shown at the start.
   mutating func restartDevice(_ index: Int) {
-    cut(index, tellsClient: false)
+    cut(index, notifiesClient: false)
     let token = [UInt8](repeating: UInt8(index + 1), count: 32)
     devices[index].core = core(devices[index].id, devices[index].store, token)
     for notification in devices[index].core.notifications
@@ -180,7 +180,7 @@ struct NotificationWorld {
     for index in devices.indices { cut(index) }
   }
 
-  mutating func tellServer(_ event: (inout ServerCore) -> [ServerAction]) {
+  mutating func notifyServer(_ event: (inout ServerCore) -> [ServerAction]) {
     guard server != nil,
       let actions = server.map({ core -> [ServerAction] in
         var core = core
@@ -198,7 +198,7 @@ struct NotificationWorld {
       for id in ids {
         guard let index = devices.firstIndex(where: { $0.pipe?.server == id }) else { continue }
         devices[index].pipe?.toClient.append(bytes)
-        tellServer { $0.bytesBuffered(0, on: id) }
+        notifyServer { $0.bytesBuffered(0, on: id) }
       }
     case .close(let id, _, _), .abort(let id, _):
       guard let index = devices.firstIndex(where: { $0.pipe?.server == id }) else { return }
@@ -224,11 +224,11 @@ struct NotificationWorld {
       }
       if diesAfterwards { return killServer() }
       let moment = moment
-      return tellServer { $0.storeFinished(next.id, outcome, at: moment) }
+      return notifyServer { $0.storeFinished(next.id, outcome, at: moment) }
     }
     let outcome = storage.perform(next.task)
     let moment = moment
-    tellServer { $0.storeFinished(next.id, outcome, at: moment) }
+    notifyServer { $0.storeFinished(next.id, outcome, at: moment) }
   }
 
   // MARK: - Steps
@@ -236,7 +236,7 @@ struct NotificationWorld {
   mutating func pass(_ milliseconds: Int64) {
     now += milliseconds
     let moment = moment
-    tellServer { $0.clockTicked(at: moment) }
+    notifyServer { $0.clockTicked(at: moment) }
     for index in devices.indices { tell(index) { $0.timePassed(at: $1, store: $2) } }
   }
 
@@ -252,7 +252,7 @@ struct NotificationWorld {
       devices[index].pipe?.toServer.removeFirst()
       let moment = moment
       var generator = generator
-      tellServer { $0.frameReceived(bytes, on: pipe.server, at: moment, using: &generator) }
+      notifyServer { $0.frameReceived(bytes, on: pipe.server, at: moment, using: &generator) }
       self.generator = generator
       return true
     }
