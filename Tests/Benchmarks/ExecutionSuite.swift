@@ -136,9 +136,9 @@ struct ExecutionSuite {
       let begin = clock.now
       let asking = try host.send("POST", "/v1/sessions/s/asks", ask)
       defer { close(asking) }
-      let told = try DaemonProcess.receive(events) { $0.contains("request \(number) of all") }
+      let event = try DaemonProcess.receive(events) { $0.contains("request \(number) of all") }
       let seen = clock.now
-      let digest = told.matches(of: /"digest":"([0-9a-f]{64})"/).last.map { String($0.1) } ?? ""
+      let digest = event.matches(of: /"digest":"([0-9a-f]{64})"/).last.map { String($0.1) } ?? ""
       let answer = try phone.send(
         "POST", "/v1/asks/answer", #"{"verdict":"allowed","digest":"\#(digest)"}"#)
       let decision = try DaemonProcess.receive(asking) { $0.contains("\"allowed\"") }

@@ -250,8 +250,8 @@ struct AnswerRaceTests {
       #expect(device.core.pendingAnswers.isEmpty, "seed \(seed): an answer waits for ever")
       let task = device.core.replica.workspace.task(of: AnswerRaceTests.session)
       let shown = try #require(task?.outcome, "seed \(seed)")
-      let told = host.decisions.first { $0.request == shown.request }?.decision
-      #expect(shown.ending == told?.ending && shown.device == told?.device, "seed \(seed)")
+      let decided = host.decisions.first { $0.request == shown.request }?.decision
+      #expect(shown.ending == decided?.ending && shown.device == decided?.device, "seed \(seed)")
       #expect(task?.status.request == nil, "seed \(seed): it is shown still")
     }
     try world.fleet.expectConvergence()

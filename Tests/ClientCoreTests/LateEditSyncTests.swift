@@ -55,9 +55,9 @@ import Testing
       operations.lastIndex {
         if case .addTag(_, .edition, _, _) = $0.body { true } else { false }
       })
-    let isTold = operations[edition...].contains {
+    let isSettled = operations[edition...].contains {
       if case .setRegister(_, .changedAt, _, _) = $0.body { true } else { false }
     }
-    #expect(isTold)
+    #expect(isSettled)
   }
 }

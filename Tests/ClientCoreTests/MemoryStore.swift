@@ -99,8 +99,8 @@ final class MemoryStore: ReplicaStore {
       entries.removeAll { $0.id <= pruned }
       prunedThrough = pruned
     }
-    let told = transaction.journal.added + journal
-    journal = told.filter {
+    let all = transaction.journal.added + journal
+    journal = all.filter {
       $0.event.milliseconds ?? .max >= transaction.journal.forgottenBefore ?? 0
     }
     for entry in transaction.appended {

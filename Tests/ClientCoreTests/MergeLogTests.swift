@@ -50,8 +50,8 @@ import Testing
         .map { "\($0.device?.id.low ?? 0)" }
     }
     // Whose change came second differs.
-    let told = try [merges(0, limit: 100), merges(1, limit: 100)]
-    #expect(told.allSatisfy { $0.count == 1 }, "\(told)")
+    let whole = try [merges(0, limit: 100), merges(1, limit: 100)]
+    #expect(whole.allSatisfy { $0.count == 1 }, "\(whole)")
     let before = try #require(entries(of: 0, fleet).first { $0.action.name == "merged" })
     #expect("\(before.action)".contains("merged with another version"))
     try edit("Bump the version to 2.0", on: 0, &fleet)
@@ -59,7 +59,7 @@ import Testing
     try fleet.pass(60_000)
     for device in 0...1 {
       for limit in [1, 2, 100] {
-        #expect(try merges(device, limit: limit) == told[device], "\(device), pages of \(limit)")
+        #expect(try merges(device, limit: limit) == whole[device], "\(device), pages of \(limit)")
       }
     }
   }

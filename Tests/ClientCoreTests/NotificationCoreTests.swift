@@ -94,7 +94,7 @@ import WireProtocol
     actions.compactMap { if case .send(_, .notified(let position)) = $0 { position } else { nil } }
   }
 
-  private func told(_ actions: [ClientCore.Action]) -> [OperationID] {
+  private func notified(_ actions: [ClientCore.Action]) -> [OperationID] {
     actions.compactMap { if case .notified(let item) = $0 { item.name } else { nil } }
   }
 
@@ -109,17 +109,17 @@ import WireProtocol
     _ = scene.taken()
     scene.receive(.notification(notification(4)))
     var actions = scene.taken()
-    #expect(told(actions) == [notification(4).name])
+    #expect(notified(actions) == [notification(4).name])
     #expect(answers(actions) == [4])
     scene.receive(.notification(notification(4)))
     actions = scene.taken()
-    #expect(told(actions).isEmpty)
+    #expect(notified(actions).isEmpty)
     #expect(answers(actions) == [4], "the server forgot that it was answered")
     var again = try Scene(store: scene.store)
     #expect(again.core.notifications.map(\.name) == [notification(4).name])
     again.connect()
     again.receive(.notification(notification(4)))
-    #expect(told(again.taken()).isEmpty, "its name is on disk")
+    #expect(notified(again.taken()).isEmpty, "its name is on disk")
   }
 
   @Test func whatCannotBeStoredIsNotAnswered() throws {
@@ -129,7 +129,7 @@ import WireProtocol
     scene.store.failure = StoreError(code: .full, message: "no space")
     scene.receive(.notification(notification(4)))
     let actions = scene.taken()
-    #expect(told(actions).isEmpty)
+    #expect(notified(actions).isEmpty)
     #expect(answers(actions).isEmpty)
     #expect(actions.contains { if case .close = $0 { true } else { false } })
   }
@@ -150,13 +150,13 @@ import WireProtocol
       says: .awaitingApproval(ApprovalRequest(id: request, toolName: "Bash", summary: "x")))
     scene.receive(.notification(notification(1, request: request)))
     scene.receive(.notification(notification(2)))
-    #expect(told(scene.taken()).count == 2)
+    #expect(notified(scene.taken()).count == 2)
     try scene.host(&host, says: .processing(operation: nil))
     #expect(ended(scene.taken()) == [.settled])
     #expect(scene.core.notifications.map(\.notification.position) == [2])
     scene.receive(.notification(notification(3, request: request)))
     let late = scene.taken()
-    #expect(told(late).isEmpty, "what is over when it comes is not shown")
+    #expect(notified(late).isEmpty, "what is over when it comes is not shown")
     #expect(answers(late) == [3])
   }
 
@@ -177,14 +177,14 @@ import WireProtocol
       return notice
     }
     scene.receive(.notification(notice(1)))
-    #expect(told(scene.taken()).isEmpty, "the device does not have it")
+    #expect(notified(scene.taken()).isEmpty, "the device does not have it")
     let made = one.made + other.made
     scene.receive(
       .changes(Changes(batch: 0, prefix: LogPrefix(position: 2), delta: PackedDelta.pack(made))))
     scene.receive(.notification(notice(2)))
     scene.receive(.notification(notice(3)))
     var actions = scene.taken()
-    #expect(told(actions) == [notice(2).name, notice(3).name])
+    #expect(notified(actions) == [notice(2).name, notice(3).name])
     #expect(ended(actions) == [.settled])
     #expect(scene.core.notifications.map(\.notification.position) == [3])
     let before = one.made.count
@@ -211,9 +211,9 @@ import WireProtocol
     try give(.send("Bump", as: 1, in: "s"))
     let base = try scene.core.replica.workspace.editBase(id)
     try give(.edit(id, content: "Bump to 1.3", base: base))
-    #expect(told(scene.taken()).isEmpty)
+    #expect(notified(scene.taken()).isEmpty)
     try give(.edit(id, content: "Bump to 2.0", base: base))
-    #expect(told(scene.taken()).count == 1)
+    #expect(notified(scene.taken()).count == 1)
     let notice = try #require(scene.core.notifications.first?.notification)
     #expect(notice.message == id && notice.category == .messageMerged)
     #expect(

@@ -85,11 +85,11 @@ struct PendingAsksTests {
     for digest in [digests[1], nil] {
       let actions = answered(.allowed, digest)
       #expect(actions.first == .goOn(Self.session, try Self.outcome(1, .withdrawn)))
-      guard case .decide(_, let told)? = actions.last else {
+      guard case .decide(_, let decision)? = actions.last else {
         Issue.record("\(actions)")
         return
       }
-      #expect(told.ending == .withdrawn && told.device == nil && told.isMistaken)
+      #expect(decision.ending == .withdrawn && decision.device == nil && decision.isMistaken)
     }
     #expect(answered(.allowed, digests[0]).last == .decide(Self.id(1), Self.decision(.allowed)))
     #expect(answered(.denied, nil).last == .decide(Self.id(1), Self.decision(.denied)))

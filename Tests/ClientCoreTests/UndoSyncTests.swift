@@ -150,12 +150,12 @@ import WireProtocol
     for device in fleet.devices {
       let page = try device.core.replica.history(
         of: .session(.named("a")), before: nil, limit: 100, store: device.store)
-      let told = page.entries.reversed().filter {
+      let restored = page.entries.reversed().filter {
         $0.action.name != "queued" && $0.action.name != "addedSession"
       }
       let first = try #require(page.entries.last?.milliseconds)
-      let ages = try told.map { try #require($0.milliseconds) - first }
-      let names = told.map(\.action.name)
+      let ages = try restored.map { try #require($0.milliseconds) - first }
+      let names = restored.map(\.action.name)
       #expect(
         names == [
           "edited", "edited", "cancelled", "cancelled", "restored", "paused", "resumed",

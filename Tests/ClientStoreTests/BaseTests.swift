@@ -41,18 +41,18 @@ import WireProtocol
     let directory = try StoreDirectory()
     var open = try directory.open()
     for number in 1...3 as ClosedRange<UInt64> { try directory.send(number, &open) }
-    func told(_ open: StoreDirectory.Open) throws -> [HistoryEntry] {
+    func history(_ open: StoreDirectory.Open) throws -> [HistoryEntry] {
       try open.replica.history(of: .workspace, before: nil, limit: 100, store: open.store).entries
     }
-    let before = try told(open)
+    let before = try history(open)
     _ = try open.replica.install(
       base(of: open.replica.workspace), at: directory.context(), store: open.store)
     #expect(try open.store.logSize().entries == 0)
-    #expect(try told(open) == before)
+    #expect(try history(open) == before)
     try directory.send(4, &open)
     try open.store.close()
     let again = try directory.open()
-    #expect(try told(again).suffix(before.count) == before)
+    #expect(try history(again).suffix(before.count) == before)
     // More entries than the journal keeps: the oldest is removed.
     var transaction = StoreTransaction(record: again.replica.record)
     transaction.journal.added = (0..<JournalChanges.entriesMax).reversed().map {

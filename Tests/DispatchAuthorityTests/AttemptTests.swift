@@ -199,9 +199,9 @@ struct AttemptTests {
         == .stopping(on: AttemptTests.desk.device, awaySince: AttemptTests.start + 9))
     scene.deskAwaySince = nil
     scene.restart()
-    let told = AuthorityAnswer.leased(
+    let leased = AuthorityAnswer.leased(
       token: scene.token, milliseconds: 30_000, stops: AttemptTests.first)
-    #expect(scene.askLease(scene.token, as: AttemptTests.desk) == told)
+    #expect(scene.askLease(scene.token, as: AttemptTests.desk) == leased)
     try scene.report(.cancelled, token: scene.token)
     #expect(scene.ask(stop, as: AttemptTests.laptop) == .notAtWork)
     #expect(

@@ -181,8 +181,8 @@ extension EndToEnd {
           async let second = scene.host.attempt("deny", "api", "--remark", "no")
           let (allowed, denied) = try await (first, second)
           #expect(Set([allowed.code, denied.code]) == [0, 5], "\(allowed)\(denied)")
-          let told = try await scene.decision(of: hook).standardOutput
-          #expect(told == (allowed.code == 0 ? Self.allow : Self.deny("no")))
+          let decision = try await scene.decision(of: hook).standardOutput
+          #expect(decision == (allowed.code == 0 ? Self.allow : Self.deny("no")))
           for device in [scene.host, scene.phone] {
             try await scene.waits(on: device, for: "processing")
             let task = try await device.task("api")

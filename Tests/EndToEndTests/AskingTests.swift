@@ -25,8 +25,8 @@ extension EndToEnd {
           try await phone.cospool("answer", try #require(request), answer)
         }
         for question in questions {
-          let told = try await bed.finish(question, ["ask"])
-          #expect(told.standardOutput == "main\n", "\(told)")
+          let output = try await bed.finish(question, ["ask"])
+          #expect(output.standardOutput == "main\n", "\(output)")
         }
         for device in [host, phone] {
           try await bed.eventually("\(device.name) shows it idle", within: 60) {

@@ -72,12 +72,13 @@ extension EndToEnd {
         let log = try await host.cospool("log", id)
         #expect(log.contains("\(expected)\nnotes.txt\npicture 1.png\n"), "\(log)")
         #expect(try FileManager.default.contentsOfDirectory(atPath: host.data + "/turns") == [])
-        #expect(try Self.untold(in: host.data) == [] && Self.untold(in: server.data) == [])
+        #expect(
+          try Self.undocumented(in: host.data) == [] && Self.undocumented(in: server.data) == [])
       }
     }
 
     /// Files of a data directory that INSTALLING.md, "Where the data is", does not name.
-    private static func untold(in folder: String) throws -> [String] {
+    private static func undocumented(in folder: String) throws -> [String] {
       let text = try String(
         contentsOf: Executables.root.appending(path: "Client/INSTALLING.md"), encoding: .utf8)
       let section = try #require(text.split(separator: "\n## ").first { $0.hasPrefix("Where the") })

@@ -55,7 +55,7 @@ extension EndToEnd {
         let status = try await server.command(["status"]).succeeded()
         #expect(status.standardOutput.contains("/v1/answers"))
 
-        for (index, (tap, told)) in [(0, "allow"), (1, "deny")].enumerated() {
+        for (index, (tap, behavior)) in [(0, "allow"), (1, "deny")].enumerated() {
           let agent = try Self.ask(bed, on: host)
           try await bed.eventually("the notice has buttons", within: 120) {
             Self.buttons(web).count > index
@@ -66,7 +66,7 @@ extension EndToEnd {
           #expect(try await TestPost.send(altered, to: url).status == 403)
           #expect(try await TestPost.send(bodies[tap], to: url).status == 200)
           let output = try await bed.finish(agent, ["hook"], within: 180)
-          #expect(output.standardOutput.contains(#""behavior":"\#(told)""#), "\(output)")
+          #expect(output.standardOutput.contains(#""behavior":"\#(behavior)""#), "\(output)")
           #expect(try await TestPost.send(bodies[tap], to: url).status == 200)
           #expect(try await TestPost.send(bodies[1 - tap], to: url).status == 409)
           try await bed.eventually("the task goes on", within: 120) {

@@ -55,9 +55,9 @@ extension EndToEnd {
         try await a.start()
         try await a.send("s", "kept")
         try await a.kill()
-        let told = try words("cospoold", in: try await fix("noDaemon", of: a, in: bed))
-        #expect(told == ["cospoold", "--data", a.data])
-        let daemon = try bed.start("cospoold", Array(told.dropFirst()), name: "as told")
+        let advice = try words("cospoold", in: try await fix("noDaemon", of: a, in: bed))
+        #expect(advice == ["cospoold", "--data", a.data])
+        let daemon = try bed.start("cospoold", Array(advice.dropFirst()), name: "as told")
         _ = try await daemon.line(holding: "ready on")
         try await isGone("noDaemon", of: a, in: bed)
         #expect(try await a.contents("s") == ["kept"])
@@ -81,8 +81,8 @@ extension EndToEnd {
         let first = try bed.start("cospoold", ["--data", a.data], name: "sets it aside")
         #expect(try await first.ended() == .code(6))
         try await a.start()
-        let told = try await fix("storeSetAside", of: a, in: bed)
-        #expect(told.contains("cospool.sqlite.corrupt-1"))
+        let advice = try await fix("storeSetAside", of: a, in: bed)
+        #expect(advice.contains("cospool.sqlite.corrupt-1"))
         try await isGone("store", of: a, in: bed)
       }
     }
@@ -92,11 +92,11 @@ extension EndToEnd {
         let server = try await bed.server()
         let a = try await bed.device("a", of: server)
         try await server.stop()
-        let told = try words(
+        let advice = try words(
           "cospool server move", in: try await fix("serverPort", of: a, in: bed))
         let moved = Server(bed, data: server.data)
         try await moved.start()
-        _ = try await a.attempt(told.dropFirst().map { $0 == "URL" ? moved.url : $0 }).succeeded()
+        _ = try await a.attempt(advice.dropFirst().map { $0 == "URL" ? moved.url : $0 }).succeeded()
         for code in ["serverPort", "sync", "serverUpgrade"] {
           try await isGone(code, of: a, in: bed)
         }
@@ -158,8 +158,8 @@ extension EndToEnd {
           try await a.cospool("send", "--new", "-s", UUID().uuidString, "too much")
           return try await Self.report(a).fault("syncRefused") != nil
         }
-        let told = try await fix("syncRefused", of: a, in: bed)
-        #expect(told.contains("cospool-server workspace quota"))
+        let advice = try await fix("syncRefused", of: a, in: bed)
+        #expect(advice.contains("cospool-server workspace quota"))
         _ = try await server.command(["workspace", "quota", "default", "--reset"]).succeeded()
         try await bed.eventually("it is gone", within: 60) {
           try await a.cospool("sync", "now")

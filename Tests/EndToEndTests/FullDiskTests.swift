@@ -28,8 +28,9 @@ extension EndToEnd {
         #expect(try await a.dump() == dump, "a refused command changes nothing")
         let unset = try await a.attempt("config", "set", "maxQueueSize", "7")
         #expect(unset.code == 7 && !unset.standardError.contains("StoreError"), "\(unset)")
-        let told = try await a.attempt("doctor")
-        #expect(told.code == 1 && told.standardOutput.contains("diskSpace: 0 MiB free"), "\(told)")
+        let report = try await a.attempt("doctor")
+        #expect(
+          report.code == 1 && report.standardOutput.contains("diskSpace: 0 MiB free"), "\(report)")
 
         // What arrives now cannot be stored, so it must not be shown or acknowledged.
         let incoming = String(repeating: "incoming ", count: 8_000)

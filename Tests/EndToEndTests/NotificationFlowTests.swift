@@ -54,11 +54,13 @@ extension EndToEnd {
         try await bed.eventually("the phone was told of all", within: 60) {
           try await notifications(phone).count >= 3
         }
-        let told = try await notifications(phone)
+        let notified = try await notifications(phone)
         #expect(
-          told.filter { $0.category == "TASK_COMPLETE" }.map(\.session) == ["one", "two", "three"])
-        #expect(!told.contains { !$0.missed })
-        #expect(Set(told.map(\.id)).count == told.count)
+          notified.filter { $0.category == "TASK_COMPLETE" }.map(\.session) == [
+            "one", "two", "three",
+          ])
+        #expect(!notified.contains { !$0.missed })
+        #expect(Set(notified.map(\.id)).count == notified.count)
         // Notified once: neither a restart nor another connection repeats it.
         try await phone.cospool("notifications", "dismiss")
         try await phone.kill()
@@ -68,7 +70,7 @@ extension EndToEnd {
         // S0-28: the host notifies its user, too; each once, by the same names.
         let own = try await notifications(host).filter { $0.category == "TASK_COMPLETE" }
         #expect(own.map(\.session) == ["one", "two", "three"])
-        #expect(Set(own.map(\.id)).isSubset(of: Set(told.map(\.id))))
+        #expect(Set(own.map(\.id)).isSubset(of: Set(notified.map(\.id))))
       }
     }
 
@@ -121,12 +123,12 @@ extension EndToEnd {
         chmod(script, 0o700)
         try await phone.cospool("config", "set", "notifyCommand", script)
         try await work(in: "one", on: host)
-        @Sendable func told() -> [String] {
+        @Sendable func notified() -> [String] {
           ((try? String(contentsOfFile: log, encoding: .utf8)) ?? "").split(separator: "\n")
             .map(String.init)
         }
         try await bed.eventually("the command ran", within: 60) {
-          told().contains("TASK_COMPLETE one An agent has finished a task.")
+          notified().contains("TASK_COMPLETE one An agent has finished a task.")
         }
         try await phone.cospool("notifications", "visible", "--for", "3600")
         try await work(in: "two", on: host)
@@ -136,7 +138,7 @@ extension EndToEnd {
         try await phone.stop()
         try await phone.start()
         try await phone.cospool("notifications", "visible", "--for", "3600")
-        #expect(told().filter { $0.hasPrefix("TASK_COMPLETE") }.count == 1)
+        #expect(notified().filter { $0.hasPrefix("TASK_COMPLETE") }.count == 1)
       }
     }
 
@@ -152,7 +154,7 @@ extension EndToEnd {
           .write(toFile: script, atomically: true, encoding: .utf8)
         chmod(script, 0o700)
         try await host.cospool("config", "set", "notifyCommand", script)
-        @Sendable func told() -> [String] {
+        @Sendable func notified() -> [String] {
           ((try? String(contentsOfFile: log, encoding: .utf8)) ?? "").split(separator: "\n")
             .map(String.init)
         }
@@ -163,22 +165,24 @@ extension EndToEnd {
              "tool_input":{"command":"swift test"}}
             """)
         try await bed.eventually("its person is told of the request", within: 60) {
-          told() == ["APPROVAL_REQUEST work"]
+          notified() == ["APPROVAL_REQUEST work"]
         }
         try await host.cospool("approve", "work")
         _ = try await asking.ended(within: 60)
         try await work(in: "work", on: host)
         try await bed.eventually("its person is told of the end", within: 60) {
-          told().contains("TASK_COMPLETE work")
+          notified().contains("TASK_COMPLETE work")
         }
         try await host.pair(with: server)
         try await host.synchronise()
         try await work(in: "other", on: host)
         try await bed.eventually("the end of the next is told", within: 60) {
-          told().contains("TASK_COMPLETE other")
+          notified().contains("TASK_COMPLETE other")
         }
         #expect(
-          told().sorted() == ["APPROVAL_REQUEST work", "TASK_COMPLETE other", "TASK_COMPLETE work"])
+          notified().sorted() == [
+            "APPROVAL_REQUEST work", "TASK_COMPLETE other", "TASK_COMPLETE work",
+          ])
       }
     }
   }

@@ -196,8 +196,8 @@ extension EndToEnd {
           try await bed.eventually("it is done", within: 120) {
             try await device.message(message).status == "succeeded"
           }
-          let told = try String(contentsOfFile: folder + "/permissions", encoding: .utf8)
-          #expect(told == response + "\n")
+          let recorded = try String(contentsOfFile: folder + "/permissions", encoding: .utf8)
+          #expect(recorded == response + "\n")
           try await bed.eventually("the task is done", within: 120) {
             try await device.task("s")?.status == "completed"
           }

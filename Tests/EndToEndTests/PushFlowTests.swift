@@ -103,8 +103,8 @@ extension EndToEnd {
           try await scene.tablet.task("api")?.status == "awaitingApproval"
         }
         try await scene.tablet.cospool("approve", "api")
-        let told = try await scene.bed.finish(asking, ["hook"], within: 180)
-        #expect(told.standardOutput.contains(#""behavior":"allow""#), "\(told)")
+        let output = try await scene.bed.finish(asking, ["hook"], within: 180)
+        #expect(output.standardOutput.contains(#""behavior":"allow""#), "\(output)")
         try await scene.bed.eventually("the push is taken back", within: 120) {
           categories(apns, to: Self.alertToken).contains("background")
         }

@@ -60,8 +60,8 @@ extension EndToEnd {
           var lines = output.split(separator: "\n").map(String.init)
           if isEndless { lines = Array(lines.prefix(step.output.count)) }
           for (expected, actual) in zip(step.output, lines) {
-            for (told, real) in zip(Self.ids(in: expected), Self.ids(in: actual)) {
-              ids[told] = real
+            for (written, real) in zip(Self.ids(in: expected), Self.ids(in: actual)) {
+              ids[written] = real
             }
           }
           #expect(
@@ -193,8 +193,8 @@ extension EndToEnd {
       command.split(separator: " ", omittingEmptySubsequences: false).map { word in
         word.split(separator: "/", omittingEmptySubsequences: false).map { part in
           guard part.count >= 4, part.allSatisfy(\.isHexDigit) else { return String(part) }
-          let told = ids.keys.first { $0.hasPrefix(part) }
-          return told.flatMap { ids[$0] } ?? String(part)
+          let written = ids.keys.first { $0.hasPrefix(part) }
+          return written.flatMap { ids[$0] } ?? String(part)
         }.joined(separator: "/")
       }.joined(separator: " ")
     }

@@ -253,12 +253,12 @@ extension EndToEnd {
         let daemon = try #require(second.step("daemon"))
         #expect(daemon.state == "failed" && hung.code == 1, "\(hung)")
         #expect(daemon.what.contains("process \(id), but does not answer"), "\(hung)")
-        let told = try #require(daemon.fix?.firstMatch(of: /kill -KILL ([0-9]+);/)?.1)
+        let advised = try #require(daemon.fix?.firstMatch(of: /kill -KILL ([0-9]+);/)?.1)
         #expect(second.step("pair") == nil, "\(hung)")
         let doctor = try await person.cospool("doctor", "--json")
         #expect(doctor.standardOutput.contains("kill -KILL \(id);"), "\(doctor)")
         // As the advice says.
-        try #require(kill(try #require(pid_t(told)), SIGKILL) == 0)
+        try #require(kill(try #require(pid_t(advised)), SIGKILL) == 0)
         let (again, third) = try await person.setup("--no-service")
         #expect(third.step("daemon")?.state == "done", "\(again)")
       }

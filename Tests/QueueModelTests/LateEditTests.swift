@@ -234,9 +234,9 @@ struct LateEditTests {
     try pair.report(.dispatched)
     try pair.report(.succeeded)
     try pair.away.perform(.edit(Self.id, content: "Do not deploy", base: nil))
-    let told = pair.host.workspace.history(of: pair.host.made).count
+    let count = pair.host.workspace.history(of: pair.host.made).count
     try pair.meet()
-    #expect(pair.host.workspace.history(of: pair.host.made).count == told)
+    #expect(pair.host.workspace.history(of: pair.host.made).count == count)
     #expect(pair.host.workspace.startable(in: .named("s"))?.message == .numbered(2))
     _ = try pair.host.author { workspace, context throws(QueueError) in
       try workspace.forget([Self.id], in: context)

@@ -96,10 +96,10 @@ struct MergePolicyTests {
     #expect(try one.workspace.message(Self.id).isMerged)
     #expect(Self.startable(one) == Self.id)
     #expect(one.workspace.session(Self.session)?.paused == false)
-    let told = one.workspace.history(of: one.made).compactMap { entry in
+    let merged = one.workspace.history(of: one.made).compactMap { entry in
       if case .setOnMerge(let policy) = entry.action { policy } else { nil }
     }
-    #expect(told == ["run"])
+    #expect(merged == ["run"])
   }
 }
 

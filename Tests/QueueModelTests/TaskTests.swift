@@ -191,14 +191,14 @@ struct TaskTests {
   /// What failed did not complete, in no place where people read.
   @Test func theHistoryOfAFailedTaskDoesNotSayCompleted() throws {
     var device = try device()
-    for (result, told) in [
+    for (result, description) in [
       (TaskResult.failure(error: "boom"), "task: failed, boom"),
       (.cancelled, "task: cancelled"), (.success(summary: "done"), "task: completed, done"),
     ] {
       let operations = try [report(.processing(operation: nil)), report(.completed(result))]
         .flatMap { try device.perform($0).operations }
       let history = device.workspace.history(of: operations)
-      #expect(history.map(\.action.description).contains(told), "\(history)")
+      #expect(history.map(\.action.description).contains(description), "\(history)")
     }
   }
 

@@ -178,10 +178,10 @@ extension CrashWorld {
       let waiting = Dictionary(
         uniqueKeysWithValues: replica.record.outbox.ranges.map { ($0.replica, $0.first) })
       for (author, last) in replica.workspace.vector.sorted {
-        let told = waiting[author].map { $0 - 1 } ?? last
-        guard workspace.vector[author] < told else { continue }
+        let stored = waiting[author].map { $0 - 1 } ?? last
+        guard workspace.vector[author] < stored else { continue }
         throw fail(
-          "device \(index) was told that \(author) is stored up to \(told), the server has it up to "
+          "device \(index) was told that \(author) is stored up to \(stored), the server has it up to "
             + "\(workspace.vector[author])")
       }
     }

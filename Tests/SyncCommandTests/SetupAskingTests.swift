@@ -9,7 +9,7 @@ import Testing
   private final class Person: Sendable {
     let answers: Mutex<[String]>
     let asked = Mutex<[String]>([])
-    let told = Mutex<[String]>([])
+    let lines = Mutex<[String]>([])
 
     init(_ answers: [String]) { self.answers = Mutex(answers) }
   }
@@ -21,7 +21,7 @@ import Testing
       variables: ["COSPOOL_DATA": fixture.directory, "PATH": fixture.directory],
       input: StandardInput { [] }, style: .plain, watching: .none)
     environment.doctorLimits = .unhurried
-    environment.tell = { line in person.told.withLock { $0.append(line) } }
+    environment.tell = { line in person.lines.withLock { $0.append(line) } }
     environment.ask = { text in
       person.asked.withLock { $0.append(text) }
       return person.answers.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -35,10 +35,10 @@ import Testing
       let outcome = await setup(fixture, person)
       #expect(outcome.exitCode == 1, "\(outcome)")
       #expect(person.asked.withLock { $0.count } == 2)
-      let told = person.told.withLock { $0 }
-      #expect(told.first?.hasPrefix("init      created") == true)
-      #expect(told.contains { $0.hasPrefix("daemon    process") }, "\(told)")
-      #expect(told.contains { $0.hasPrefix("pair      failed: ") }, "\(told)")
+      let lines = person.lines.withLock { $0 }
+      #expect(lines.first?.hasPrefix("init      created") == true)
+      #expect(lines.contains { $0.hasPrefix("daemon    process") }, "\(lines)")
+      #expect(lines.contains { $0.hasPrefix("pair      failed: ") }, "\(lines)")
     }
   }
 
@@ -48,9 +48,9 @@ import Testing
       #expect(await setup(fixture, person).exitCode == 0)
       let asked = person.asked.withLock { $0 }
       #expect(asked.count == 3 && asked.allSatisfy { $0.hasPrefix("Server") }, "\(asked)")
-      let told = person.told.withLock { $0 }
+      let lines = person.lines.withLock { $0 }
       #expect(
-        told.contains { $0.hasPrefix("127.0.0.1:17420 is not a server's address") }, "\(told)")
+        lines.contains { $0.hasPrefix("127.0.0.1:17420 is not a server's address") }, "\(lines)")
       let named = await setup(fixture, Person([]), "--server", "host:1", "--code", "BCDF-GHJK")
       #expect(named.exitCode == 2 && named.errors.contains("--server: host:1 is not"), "\(named)")
     }
@@ -70,7 +70,7 @@ import Testing
         let person = Person(answers)
         let outcome = await setup(fixture, person)
         #expect(outcome.exitCode == 0, "\(outcome)")
-        #expect(person.told.withLock { $0 }.contains { $0.contains("cospool pair URL CODE") })
+        #expect(person.lines.withLock { $0 }.contains { $0.contains("cospool pair URL CODE") })
       }
       let silent = Person(["ws://127.0.0.1:1", "BCDF-GHJK"])
       #expect(await setup(fixture, silent, "--yes").exitCode == 0)

@@ -65,9 +65,9 @@ import Testing
       #expect(await fixture.cospool("answer").exitCode == 2)
       let answered = await fixture.cospool("answer", "s", "main")
       #expect(answered == .init(output: "answered, s: Which branch?"))
-      let told = try await asked
-      #expect(told["ending"] == "answered" && told["text"] == "main")
-      #expect(told["deviceName"] == "desk")
+      let result = try await asked
+      #expect(result["ending"] == "answered" && result["text"] == "main")
+      #expect(result["deviceName"] == "desk")
       let late = await fixture.cospool("answer", "s", "other")
       #expect(late.exitCode == 5 && late.errors.contains("already answered by desk: answered"))
     }
@@ -175,10 +175,10 @@ import Testing
       }
       #expect(await fixture.cospool("deny", "--remark", "not now").exitCode == 0)
       let decision = try #require(JSONTree(Array(await outcome.output.utf8)))
-      let told = decision["hookSpecificOutput"]
-      #expect(told?["hookEventName"] == "PermissionRequest")
-      #expect(told?["decision"]?["behavior"] == "deny")
-      #expect(told?["decision"]?["message"] == "not now")
+      let result = decision["hookSpecificOutput"]
+      #expect(result?["hookEventName"] == "PermissionRequest")
+      #expect(result?["decision"]?["behavior"] == "deny")
+      #expect(result?["decision"]?["message"] == "not now")
       // Without the option nothing is asked, and nothing is written.
       #expect(await hook(fixture, event, []) == .init())
     }
@@ -289,9 +289,9 @@ import Testing
         "tool_name": "AskUserQuestion",
         "input": ["questions": [["question": "Which?", "options": [["label": "A"]]]]],
       ])
-      async let told: Void = waits(fixture, for: "awaitingAnswer")
+      async let result: Void = waits(fixture, for: "awaitingAnswer")
       async let answered = server.answer(to: Array(call.line.utf8))
-      try await told
+      try await result
       #expect(await fixture.cospool("approve", "s").exitCode == 2)
       #expect(await fixture.cospool("answer", "s", "A").exitCode == 0)
       let line = try #require(await answered)
@@ -310,7 +310,7 @@ extension TaskCommandTests {
     try await CommandFixture.run { fixture in
       #expect(await fixture.cospool("session", "add", "s").exitCode == 0)
       let agent = LiveMCP(fixture)
-      for (id, words, told) in [
+      for (id, words, result) in [
         (1, ["answer", "s", "the second"], #"{"answer":"the second"}"#),
         (
           2, ["answer", "s", "--cancel"],
@@ -330,7 +330,7 @@ extension TaskCommandTests {
           await CommandFixture.cospool(words, variables: ["COSPOOL_DATA": fixture.directory])
             .exitCode == 0)
         let answer = try await agent.answer(to: id)
-        #expect(answer["result"]?["content"]?.elements.first?["text"]?.text == told)
+        #expect(answer["result"]?["content"]?.elements.first?["text"]?.text == result)
       }
       #expect(await agent.end() == .init())
     }

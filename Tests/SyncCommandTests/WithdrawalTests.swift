@@ -85,8 +85,9 @@ import Testing
       let late = await fixture.cospool("queue", "cancel", Self.first)
       #expect(late.exitCode == 5, "\(late)")
       #expect(!late.output.contains("cancelled") && late.errors.contains("too late"), "\(late)")
-      let told = await fixture.cospool("queue", "cancel", Self.first, "--json")
-      #expect(told.exitCode == 5 && told.output.contains(#""outcome":"invoked""#), "\(told)")
+      let refused = await fixture.cospool("queue", "cancel", Self.first, "--json")
+      #expect(
+        refused.exitCode == 5 && refused.output.contains(#""outcome":"invoked""#), "\(refused)")
     }
   }
 }

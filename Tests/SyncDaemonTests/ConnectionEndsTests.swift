@@ -22,10 +22,10 @@ import Testing
   @Test func whoWaitsIsToldThatTheConnectionClosed() async {
     let ends = ConnectionEnds()
     let closing = MultiThreadedEventLoopGroup.singleton.any().makePromise(of: Void.self)
-    let (told, teller) = AsyncStream<Void>.makeStream()
-    await ends.during(closing.futureResult, onClose: { teller.finish() }) {
+    let (closings, closer) = AsyncStream<Void>.makeStream()
+    await ends.during(closing.futureResult, onClose: { closer.finish() }) {
       closing.succeed()
-      for await _ in told {}
+      for await _ in closings {}
     }
     #expect(ends.count == 0)
   }
@@ -33,9 +33,9 @@ import Testing
   @Test func aConnectionThatIsClosedAlreadyTellsAtOnce() async {
     let ends = ConnectionEnds()
     let closing = MultiThreadedEventLoopGroup.singleton.any().makeSucceededVoidFuture()
-    let (told, teller) = AsyncStream<Void>.makeStream()
-    await ends.during(closing, onClose: { teller.finish() }) {
-      for await _ in told {}
+    let (closings, closer) = AsyncStream<Void>.makeStream()
+    await ends.during(closing, onClose: { closer.finish() }) {
+      for await _ in closings {}
     }
   }
 }

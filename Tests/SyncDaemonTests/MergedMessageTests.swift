@@ -118,19 +118,19 @@ import Testing
   /// Its person gets one notification, without a server too, until somebody has chosen.
   @Test func itsPersonIsToldUntilSomebodyChooses() async throws {
     try await RunningDaemon.run { daemon in
-      func told() async throws -> [NotificationAnswer] {
+      func notices() async throws -> [NotificationAnswer] {
         try await daemon.request("GET", "/v1/notifications").decoded(NotificationsAnswer.self)
           .notifications
       }
       try await merge("Use SQLite for the store", "Use MySQL for the store", on: daemon)
-      let notice = try #require(await told().first)
+      let notice = try #require(await notices().first)
       #expect(notice.category == "MESSAGE_MERGED" && notice.message?.description == Self.id)
       #expect(notice.request == nil && notice.title == "Message Merged")
       // Dismissing what asks nothing leaves it.
       _ = try await daemon.request("POST", "/v1/notifications/dismiss")
-      #expect(try await told().count == 1)
+      #expect(try await notices().count == 1)
       #expect(try await resolve("1", on: daemon).status == 200)
-      #expect(try await told().isEmpty)
+      #expect(try await notices().isEmpty)
     }
   }
 

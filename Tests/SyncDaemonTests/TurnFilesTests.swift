@@ -66,13 +66,13 @@ struct TurnFilesTests {
       TurnFiles.File(attachment: try attachment("a.png"), path: "/turns/1/a.png"),
       TurnFiles.File(attachment: try attachment("b c.txt", 2), path: "/turns/1/b c.txt"),
     ]
-    let told = "look\n\nAttached files:\n/turns/1/a.png\n/turns/1/b c.txt"
+    let prompt = "look\n\nAttached files:\n/turns/1/a.png\n/turns/1/b c.txt"
     let claude = try PresetAgents.claude(command: nil, timeoutSeconds: nil)
     let line = try claude.commandLine(try turn(files))
-    #expect(line.input == told)
+    #expect(line.input == prompt)
     #expect(line.words.suffix(2) == ["--add-dir", "/turns/1"])
     let codex = try PresetAgents.codex(command: nil, timeoutSeconds: nil)
-    #expect(try codex.commandLine(try turn(files)).input == told)
+    #expect(try codex.commandLine(try turn(files)).input == prompt)
     // Without files nothing is added.
     let plain = try claude.commandLine(try turn([]))
     #expect(plain.input == "look" && !plain.words.contains("--add-dir"))

@@ -38,7 +38,7 @@ import WireProtocol
     }
 
     /// The next answer that the host receives.
-    func told() async throws -> AnsweredNotice? {
+    func answeredNotice() async throws -> AnsweredNotice? {
       let frame = try await client.frame { if case .answered = $0 { true } else { false } }
       guard case .answered(let notice) = frame else { return nil }
       return notice
@@ -106,7 +106,7 @@ import WireProtocol
       let (approve, deny) = try await bed.ask(6)
       let first = try await TestPost.send(approve, to: bed.url)
       #expect(first.status == 200 && first.text == "Allowed.\n")
-      let notice = try #require(try await bed.told())
+      let notice = try #require(try await bed.answeredNotice())
       #expect(notice.request == RequestID(high: 5, low: 6))
       #expect(notice.given.verdict == .allowed && notice.given.digest == Self.digest)
       #expect(notice.given.device == DeviceID(high: 9, low: 2))
@@ -117,7 +117,7 @@ import WireProtocol
       #expect(other.text == "Too late: already answered by d2: allowed.\n")
       let (_, second) = try await bed.ask(7)
       #expect(try await TestPost.send(second, to: bed.url).text == "Denied.\n")
-      let denied = try #require(try await bed.told())
+      let denied = try #require(try await bed.answeredNotice())
       #expect(denied.request == RequestID(high: 5, low: 7), "an answer without effect")
       #expect(denied.given.verdict == .denied)
     }
@@ -130,7 +130,7 @@ import WireProtocol
       let (approve, _) = try await bed.ask(6)
       let answer = try await TestPost.send(approve, to: bed.url)
       #expect(answer.status == 200 && answer.text == "Allowed.\n", "\(answer)")
-      #expect(try await bed.told()?.given.device == DeviceID(high: 9, low: 2))
+      #expect(try await bed.answeredNotice()?.given.device == DeviceID(high: 9, low: 2))
       let (second, _) = try await bed.ask(7)
       _ = try bed.fixture.administration.revoke(device: "d2", workspaceName: nil)
       #expect(try await TestPost.send(second, to: bed.url).status == 403)
@@ -202,9 +202,9 @@ import WireProtocol
         id: RequestID(high: 5, low: 6), toolName: "Bash", summary: "make", expiresAt: 1)
       try await bed.client.send(try bed.host.report(.processing(operation: nil)))
       try await bed.client.send(try bed.host.report(.awaitingApproval(request)))
-      let (web, told) = (bed.web, "Bash: make")
+      let (web, message) = (bed.web, "Bash: make")
       try await PushServiceTests.eventually {
-        web.requests.contains { $0.json["message"] as? String == told }
+        web.requests.contains { $0.json["message"] as? String == message }
       }
       #expect(web.requests.allSatisfy { $0.json["actions"] == nil && $0.json["click"] == nil })
     }

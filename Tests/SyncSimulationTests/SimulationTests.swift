@@ -32,10 +32,10 @@ import Testing
 
   @Test func theTraceChangesNothing() {
     let silent = Simulation.run(seed: 3, profile: .smoke)
-    let told = Simulation.run(seed: 3, profile: .smoke, keepsTrace: true)
-    #expect(silent.traceHash == told.traceHash)
+    let traced = Simulation.run(seed: 3, profile: .smoke, keepsTrace: true)
+    #expect(silent.traceHash == traced.traceHash)
     #expect(silent.trace.isEmpty)
-    #expect(told.trace.count > 100)
+    #expect(traced.trace.count > 100)
   }
 
   /// Timers without effect are skipped, and unchanged data is not checked again. A seed gives the

@@ -16,9 +16,9 @@ import Testing
     var codes: Set<String> = []
     for file in sources.flatMap(Repository.files) where file.hasSuffix(".swift") {
       let text = try Repository.text(file)
-      let told = text.matches(of: #/\.(?:error|warning)\(\s*"([A-Za-z]+)"/#).map(\.1)
+      let found = text.matches(of: #/\.(?:error|warning)\(\s*"([A-Za-z]+)"/#).map(\.1)
       let named = text.matches(of: #/code:? (?:= )?"([A-Za-z]+)"/#).map(\.1)
-      codes.formUnion((told + named).map(String.init))
+      codes.formUnion((found + named).map(String.init))
     }
     return codes
   }
