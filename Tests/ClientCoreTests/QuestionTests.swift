@@ -161,7 +161,7 @@ struct QuestionTests {
     #expect(fleet.devices[0].core.running[session]?.text != "text")
   }
 
-  @Test func anEditIsTooLateWhereAnotherTextWasLetOut() throws {
+  @Test func anEditIsTooLateWhereAnotherTextWasGranted() throws {
     var workspace = try fleet().devices[0].core.replica.workspace
     let before = workspace
     _ = try workspace.perform(

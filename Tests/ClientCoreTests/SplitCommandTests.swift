@@ -127,7 +127,7 @@ import WireProtocol
   @Test(arguments: [
     (small, 100_000), (WireLimits.deltaBytesMax, Limits.contentBytesMax),
   ])
-  func aPromptIsLetOutWholeOrNotAtAll(bytesMax: Int, bytes: Int) throws {
+  func aPromptIsGrantedWholeOrNotAtAll(bytesMax: Int, bytes: Int) throws {
     var scene = try scene(bytesMax: bytesMax)
     let text = noise(bytes, seed: 1)
     try scene.perform(.send(text, as: 1, in: "a"))
@@ -151,7 +151,7 @@ import WireProtocol
   @Test(arguments: [
     (small, 60_000), (WireLimits.deltaBytesMax, Limits.contentBytesMax),
   ])
-  func anEditIsLetOutWholeOrNotAtAll(bytesMax: Int, bytes: Int) throws {
+  func anEditIsGrantedWholeOrNotAtAll(bytesMax: Int, bytes: Int) throws {
     var scene = try scene(bytesMax: bytesMax)
     let (old, new) = (noise(bytes, seed: 1), noise(bytes, seed: 2))
     try scene.perform(.send(old, as: 1, in: "a"))
@@ -162,7 +162,7 @@ import WireProtocol
     #expect(seen.parts > 1)
   }
 
-  @Test func whatIsTypedAndUndoneIsLetOutWhole() throws {
+  @Test func whatIsTypedAndUndoneIsGrantedWhole() throws {
     var scene = try scene()
     let (old, more) = ("fix it", noise(50_000, seed: 3))
     try scene.perform(.send(old, as: 1, in: "a"))
@@ -179,7 +179,7 @@ import WireProtocol
   }
 
   /// Each message of a document comes whole; one that was cancelled never stands.
-  @Test func anImportIsLetOutWhole() throws {
+  @Test func anImportIsGrantedWhole() throws {
     var scene = try scene()
     var section = WorkspaceDocument.Session(
       id: session, name: nil, project: nil, pauses: [], locked: false, messages: [], cancelled: [])

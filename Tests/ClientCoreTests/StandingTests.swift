@@ -100,7 +100,7 @@ struct StandingTests {
 
   private let standing = AuthorityRequest.next(session: Scene.session, token: 7)
 
-  @Test func whatIsLetOutBeginsWithoutAQuestion() throws {
+  @Test func whatIsGrantedBeginsWithoutAQuestion() throws {
     var scene = try Scene()
     #expect(scene.requests == [standing])
     try scene.host.perform(.send("second", as: 2, in: "s"))
@@ -115,7 +115,7 @@ struct StandingTests {
     #expect(scene.requests == [])
   }
 
-  @Test func whatIsNotLetOutByItselfIsAskedFor() throws {
+  @Test func whatIsNotGrantedByItselfIsAskedFor() throws {
     var scene = try Scene()
     try scene.host.perform(.send("second", as: 2, in: "s"))
     try scene.changed()
@@ -313,7 +313,7 @@ struct StandingTests {
   }
 
   /// The release was under way when something was let out.
-  @Test func whatIsLetOutAtTheReleaseIsGivenBack() throws {
+  @Test func whatIsGrantedAtTheReleaseIsGivenBack() throws {
     var scene = try Scene()
     let standing = try #require(scene.asked.last)
     scene.asked = []
@@ -445,7 +445,7 @@ struct StandingTests {
 
   /// The machine slept with the answer in its socket: by now another device may have the lease.
   @Test(arguments: [true, false])
-  func whatWasLetOutLongAgoIsNotBegun(stands: Bool) throws {
+  func whatWasGrantedLongAgoIsNotBegun(stands: Bool) throws {
     var scene = try Scene(stands: stands)
     try scene.host.perform(.send("second", as: 2, in: "s"))
     if !stands { try scene.changed() }

@@ -229,7 +229,7 @@ struct AttemptTests {
 
   /// The host did not get the answer, or slept: a message that was stopped meanwhile does not
   /// begin.
-  @Test func whatWasStoppedBeforeItBeganIsNotLetOutAgain() throws {
+  @Test func whatWasStoppedBeforeItBeganIsNotGrantedAgain() throws {
     var scene = try Scene()
     try scene.device.perform(.setHost(.named("s"), AttemptTests.desk.device))
     #expect(scene.ask(try scene.dispatch(token: scene.token)) == .go)

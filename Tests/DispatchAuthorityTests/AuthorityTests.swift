@@ -225,7 +225,7 @@ struct AuthorityTests {
     #expect(scene.ask(try scene.dispatch(1, token: later)) == .cancelled)
   }
 
-  @Test func theNextMessageIsLetOutWhenItMayStart() throws {
+  @Test func theNextMessageIsGrantedWhenItMayStart() throws {
     var scene = try Scene(messages: 1)
     let token = try scene.lease()
     let text = DispatchRequest.contentDigest("text 1")
@@ -308,7 +308,7 @@ struct AuthorityTests {
 
   /// Also if no report of that attempt has arrived: the first holder's later reports, under the
   /// later lease, would win over those under the older one.
-  @Test func whatWasLetOutInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
+  @Test func whatWasGrantedInAnotherQueueUnderALaterLeaseNeedsAFreshOne() throws {
     var (scene, other) = try Scene.withTwoHosts()
     let older = try scene.lease(of: "t", as: other)
     let token = try scene.lease()

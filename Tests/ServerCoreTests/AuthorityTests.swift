@@ -144,7 +144,7 @@ import WireProtocol
   }
 
   /// A state that is joined after a failed transaction must not hide the failure.
-  @Test func whatCouldNotBeStoredIsNotLetOutThoughAStateIsJoinedBehindIt() throws {
+  @Test func whatCouldNotBeStoredIsNotGrantedThoughAStateIsJoinedBehindIt() throws {
     var world = try DivergedWorld()
     var scene = world.scene
     let host = try scene.join(&world.other)
@@ -195,7 +195,7 @@ import WireProtocol
     #expect(scene.take(canceller).acks.count == 1)
   }
 
-  @Test func aRestartedServerKnowsWhatItLetOut() throws {
+  @Test func aRestartedServerKnowsWhatItGranted() throws {
     var scene = ServerScene()
     var (host, connection) = try host(&scene)
     let token = try lease(&scene, on: connection)
@@ -304,7 +304,7 @@ import WireProtocol
   }
 
   /// The connection breaks between the frames of a prompt that is longer than one.
-  @Test func aPromptIsLetOutWhenAllOfItHasCome() throws {
+  @Test func aPromptIsGrantedWhenAllOfItHasCome() throws {
     var scene = ServerScene()
     var (host, next, other, sender) = try idle(&scene)
     var generator = SeededGenerator(seed: 3)
@@ -332,7 +332,7 @@ import WireProtocol
       ])
   }
 
-  @Test func whatTheStoreDidNotTakeIsNotLetOut() throws {
+  @Test func whatTheStoreDidNotTakeIsNotGranted() throws {
     var scene = ServerScene()
     var (host, next, other, sender) = try idle(&scene)
     scene.storage.withState { $0.writeFault = StorageFault(code: .full, message: "disk full") }

@@ -63,7 +63,7 @@ import WireProtocol
     #expect(simulation.results.execution.repeatsAfterRestore == 1)
   }
 
-  @Test func whatNobodyLetOutIsFound() {
+  @Test func whatNobodyGrantedIsFound() {
     #expect(start(on: 0, token: 5).count == 1)
   }
 }
