@@ -2,22 +2,21 @@ import AgentFormats
 import LocalAPI
 import QueueModel
 
-/// Something that works on prompts, one turn at a time: a command, or a program with a preset.
+/// An agent that works on prompts, one turn at a time: a command, or a program with a preset.
 ///
-/// The executor calls `run` once for each attempt it was allowed to start, and never twice for one.
-/// Cancelling the task stops the agent; `run` returns only when nothing of it is left.
+/// The executor calls `run` once for each attempt that it was allowed to start. Cancelling the task
+/// stops the agent; `run` returns only when all of the agent's processes have ended.
 protocol Agent: Sendable {
-  /// Works on one prompt until the turn is over.
+  /// Works on one prompt until the turn ends.
   ///
-  /// - Parameter report: takes what happens meanwhile, in order; it does not wait for anything slow.
-  /// - Returns: how the turn ended. After a cancellation the answer counts only where it is
-  ///   `.succeeded`.
+  /// - Parameter report: receives the events of the turn, in order; it must not block.
+  /// - Returns: how the turn ended. After a cancellation only `.succeeded` counts.
   func run(_ turn: AgentTurn, report: @escaping @Sendable (TurnEvent) -> Void) async -> TurnResult
 
-  /// The folder that a turn works in; nil where that is the agent's own matter.
+  /// The folder that a turn works in; nil if the agent chooses it.
   ///
   /// - Parameter otherwise: the folder for a session without a project.
-  /// - Throws: where the project is not there: nothing may start.
+  /// - Throws: if the project does not exist; then nothing may start.
   func folder(
     of project: String?, otherwise: String
   ) throws(ProjectFolder.Missing) -> String?
@@ -37,19 +36,19 @@ struct AgentTurn: Hashable, Sendable {
   var message: MessageID
   /// From 1; the same message may come again with a greater one.
   var attempt: UInt16
-  /// The text, exactly as it was let out.
+  /// The text, exactly as it was granted.
   var prompt: String
-  /// The folder to work in; nil where that is the agent's own matter.
+  /// The folder to work in; nil if the agent chooses it.
   var folder: String?
   /// The name of the project, as the session has it.
   var project: String?
-  /// The agent's own id of the conversation so far, where an earlier turn reported one.
+  /// The agent's own id of the conversation so far, if an earlier turn reported one.
   var conversation: String?
-  /// The daemon's, so that what the agent runs of Cospool finds its daemon.
+  /// The daemon's data directory, so that Cospool programs that the agent runs find its daemon.
   var dataDirectory: String
-  /// The message's files; nil where it has none.
+  /// The message's files; nil if it has none.
   var files: TurnFiles?
-  /// How it asks the daemon for something; nil where it has no process of its own.
+  /// How the agent makes requests to the daemon; nil if the agent has no process of its own.
   var access: Access?
 
   /// The socket of the agents, and the token of the turn.
@@ -58,7 +57,7 @@ struct AgentTurn: Hashable, Sendable {
     var token: String
   }
 
-  /// What every agent's process finds in its environment.
+  /// The variables in the environment of every agent's process.
   var environment: [String: String] {
     var environment = [
       "COSPOOL_SESSION": session.rawValue,
@@ -83,32 +82,34 @@ struct AgentTurn: Hashable, Sendable {
   }
 }
 
-/// What happens while an agent works.
+/// An event while an agent works.
 enum TurnEvent: Hashable, Sendable {
   /// Its process runs.
   case started
-  /// What its output says: tools, approvals, its own id of the conversation.
+  /// What the agent reports in its output: tools, approvals, its own id of the conversation.
   case said(AgentEvent)
-  /// What it wrote, for the log: what people would see in a terminal.
+  /// The agent's output for the log, as a terminal would show it.
   case wrote([UInt8])
 }
 
-/// What to start.
+/// The command line of an agent.
 struct AgentCommandLine: Hashable, Sendable {
   /// The program, by path or by name on `PATH`, and its arguments.
   var words: [String]
-  /// What goes to standard input, which is then closed.
+  /// The text for standard input, which is then closed.
   var input: String?
 }
 
 extension TurnResult {
-  /// How long a message waits that is to be tried later, where nobody says when: the first time, and at most.
+  /// How long a message waits before another attempt if the agent names no time: the first wait,
+  /// and the longest.
   static let waitMilliseconds: Int64 = 60_000
   static let waitMillisecondsMax: Int64 = 3_600_000
 
   /// - Parameters:
-  ///   - until: in milliseconds since 1970; nil where nobody says when.
-  ///   - attempt: the wait doubles with each: every one may leave the prompt in the agent's conversation.
+  ///   - until: in milliseconds since 1970; nil if the agent names no time.
+  ///   - attempt: the wait doubles with each attempt, since each may leave the prompt in the
+  ///     agent's conversation.
   static func tryingLater(until: Int64?, reason: String, attempt: UInt16 = 1) -> TurnResult {
     if let until { return .tryLater(until, reason: reason) }
     let wait = waitMilliseconds << Int64(min(max(attempt, 1) - 1, 6))

@@ -2,9 +2,9 @@ import AgentFormats
 import Foundation
 import SyncClient
 
-/// The agents that there are, by what the settings call them.
+/// The available agents, by their names in the settings.
 enum AgentCatalog {
-  /// - Throws: what a person has to set right.
+  /// - Throws: an error that a user can correct.
   static func agent(
     _ kind: AgentKind, _ settings: AgentSettings, _ slots: HookSlots,
     environment: [String: String], ask: @escaping OpencodeAgent.Asker
@@ -16,7 +16,7 @@ enum AgentCatalog {
     case .none:
       throw CommandLineFault(reason: "no agent is set up: cospool config set agent command")
     case .command:
-      // What starts another kind of agent is no command that takes a prompt and says no more.
+      // The program of another kind of agent is not a command that takes a prompt as an argument.
       let isItsOwn = [.none, .hooks, .command].contains(settings.kind)
       guard isItsOwn, let command = settings.command else {
         throw CommandLineFault(reason: "no command is set: cospool config set command \"…\"")

@@ -1,13 +1,14 @@
 import AgentFormats
 import Foundation
 
-/// A process that somebody else started, told apart from later ones with its id by when it began.
+/// A process that another program started. Its start time distinguishes it from later ones with its
+/// id.
 struct AgentProcess: Hashable, Sendable {
   var id: pid_t
   /// In clock ticks since the system began.
   var start: UInt64
 
-  /// nil where there is none of that beginning here: nothing can be said of one in another container.
+  /// nil if no process here has that start time. Processes in other containers cannot be seen.
   init?(id: Int, start: UInt64) {
     guard let id = pid_t(exactly: id), id > 1 else { return nil }
     self.id = id
@@ -22,7 +23,7 @@ struct AgentProcess: Hashable, Sendable {
     return stat.start == start && !stat.isZombie
   }
 
-  /// Now, in the unit of `start`; 0 where the system does not say (proc_uptime(5)).
+  /// The present time in the unit of `start`; 0 if the system does not provide it (proc_uptime(5)).
   static func ticks() -> UInt64 {
     let line = try? String(contentsOfFile: "/proc/uptime", encoding: .utf8)
     let seconds = line?.split(separator: " ").first.flatMap { Double($0) } ?? 0

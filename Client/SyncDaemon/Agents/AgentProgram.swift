@@ -4,9 +4,9 @@ import SyncClient
 
 /// The program that runs messages, as far as it can be looked for before one comes.
 enum AgentProgram {
-  /// Why the agent that is set could not be started now; nil where nothing speaks against it.
+  /// Why the configured agent could not be started now; nil if it could.
   ///
-  /// - Parameter path: where programs are looked for, as `PATH` says it.
+  /// - Parameter path: the folders to search for programs, in the format of `PATH`.
   static func problem(of settings: AgentSettings, path: String) -> String? {
     let words = settings.command.map { (try? CommandWords.split($0)) ?? [] } ?? []
     let program: String

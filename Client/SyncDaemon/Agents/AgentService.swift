@@ -14,23 +14,23 @@ struct AgentService: Service {
   var slots: HookSlots
   var access: TurnAccess
   var environment: [String: String]
-  /// What runs may end in peace for so long when the daemon stops.
+  /// How long running turns may continue when the daemon stops.
   var grace: Duration
   var logger: Logger
-  /// Called when nothing begins any more and nothing runs.
+  /// Called once no turn begins any more and none runs.
   var drained: @Sendable () -> Void = {}
 
   private var dataDirectory: String { access.dataDirectory }
 
-  /// Where the files of messages lie while agents work on them.
+  /// The folders of messages' files while agents work on them.
   private var folders: TurnFolders { TurnFolders(dataDirectory: dataDirectory) }
 
-  /// How long agents that are made to stop may take, at most: their own time, that of what they left, and twice
-  /// `OrphanedAgents.killLimit`.
+  /// The longest time in which stopped agents end: their own time, that of the processes they left,
+  /// and twice `OrphanedAgents.killLimit`.
   static let stopLimit = Duration.seconds(15)
 
   func run() async throws {
-    // Before anything begins: what an earlier daemon left behind must not go on unseen.
+    // Before any turn begins: agents of an earlier daemon must not continue unseen.
     let unfinished = client.execution.unfinished
     let dead = await OrphanedAgents.end(unfinished, dataDirectory: dataDirectory, logger: logger)
     for start in unfinished {
@@ -61,19 +61,19 @@ struct AgentService: Service {
           }
         }
         drained()
-        // Where the daemon's patience is over, what ends now must not let the next one begin.
+        // After the daemon's grace time, a turn that ends now must not let the next one begin.
         await client.execution.drain()
         group.cancelAll()
       }
     } onGracefulShutdown: {
       stop.yield()
     }
-    // Everything may be drained before the services are told to stop. One that ends unasked counts as
-    // failed; a cancelled wait ends, too.
+    // All turns may have ended before the services are stopped. A service that ends by itself
+    // counts as failed; a cancelled wait ends, too.
     try? await gracefulShutdown()
   }
 
-  /// What all devices show, and this one alone can answer.
+  /// A request that all devices show, and that only this one can answer.
   private func consent(to session: SessionID) -> AgentAsk {
     let name = client.syncStatus().deviceName
     return .question(
@@ -81,13 +81,13 @@ struct AgentService: Service {
         + "\(Shell.quotedOperand(session.rawValue)) this", options: [])
   }
 
-  /// Before whatever begins then, which is told in its turn.
+  /// Before whatever begins then, which is reported in its turn.
   private func endConsent(to session: SessionID) async {
     guard client.workspace().task(of: session)?.status.kind == .awaitingAnswer else { return }
     await client.tasks.noteEnded(.cancelled, in: session)
   }
 
-  /// What runs may end in peace for a while; then it is stopped.
+  /// Running turns may end by themselves for a while; then they are stopped.
   private func drain(when stops: AsyncStream<Void>) async {
     for await _ in stops {
       await client.execution.drain()
@@ -116,8 +116,8 @@ struct AgentService: Service {
       agent = try AgentCatalog.agent(
         kind, client.settings.agents, slots, environment: environment
       ) {
-        // It waits for its own prompt as well, and ends with the turn; what cannot be asked is asked
-        // there alone.
+        // The agent also waits at its own prompt, and the request ends with the turn. If it cannot
+        // be shown here, it is only asked there.
         [client] ask, session in try? await client.tasks.ask(ask, in: session, patience: nil)
       }
       client.tasks.noteActivity(.turnStarted, in: start.session)
@@ -134,7 +134,7 @@ struct AgentService: Service {
     } catch {
       result = .notStarted("\(error)")
     }
-    // What agents say may hold secrets; whoever looks for them reads the message's output.
+    // What agents write may hold secrets; the message's output has it for those who look for it.
     let end = wasStopped ? "stopped, \(result.name)" : result.name
     let names: Logger.Metadata = [
       "message": "\(start.message)", "attempt": "\(start.attempt)",
@@ -145,17 +145,18 @@ struct AgentService: Service {
     turns.end(start.session, attempt: start.attempt)
     client.tasks.noteActivity(result.signal(wasStopped: wasStopped), in: start.session)
     if isLive, !wasStopped, case .died = result {
-      // Nobody will tell the end of what it was at; where it was only not waited for, its hooks will.
+      // No other code reports the end of the turn's work. If only the wait ended, its hooks report
+      // the end.
       await client.tasks.endLiveTurn(in: start.session)
     }
-    // What could not be started failed as a turn that began.
+    // A turn that could not be started counts as begun and failed.
     if case .notStarted = result { client.tasks.noteBeganSoon(in: start.session) }
     // Before the executor hears of it, which may begin the next one at once.
     await client.tasks.noteEnded(result.task(wasStopped: wasStopped), in: start.session)
     await client.execution.ended(start, with: result)
   }
 
-  /// What a session's agent is and how its conversation goes on cannot be read.
+  /// A session's agent or its conversation cannot be read.
   private struct MemoryMissing: Error, CustomStringConvertible {
     var description: String { "the device's store cannot be read" }
   }
@@ -174,7 +175,7 @@ struct AgentService: Service {
       project: start.project, conversation: conversation, dataDirectory: dataDirectory)
   }
 
-  /// What one of the tasks of a turn ends with.
+  /// The results of a turn's tasks.
   private enum Part {
     case result(TurnResult)
     case stopWanted
@@ -192,7 +193,7 @@ struct AgentService: Service {
       group.addTask {
         let result = await ending(of: agent, turn, with: attachments) { event in
           switch event {
-          // Not before: the process does not wait for what is stored of it, nor for who looks on.
+          // Not earlier: the process waits neither for the store nor for observers.
           case .started:
             client.tasks.noteBeganSoon(in: turn.session)
             log.begin()
@@ -205,7 +206,7 @@ struct AgentService: Service {
           case .wrote(let bytes): log.append(bytes)
           }
         }
-        // Lets the other tasks end, after what is still in their streams.
+        // Lets the other tasks end after they have handled the rest of their streams.
         name.finish()
         doing.finish()
         turns.end(turn.session, attempt: turn.attempt)
@@ -238,7 +239,7 @@ struct AgentService: Service {
     }
   }
 
-  /// Lays the files of a message out, and has the agent work on it. Without all of them nothing is
+  /// Writes the files of a message, and has the agent work on it. If a file is missing, nothing is
   /// started.
   private func ending(
     of agent: any Agent, _ turn: AgentTurn, with attachments: [Attachment],
@@ -287,7 +288,7 @@ struct AgentService: Service {
     }
   }
 
-  /// A file that neither this device nor the server gives out.
+  /// Neither this device nor the server has the file.
   private struct FileMissing: Error, CustomStringConvertible {
     var name: String
     var reason: String
@@ -295,10 +296,10 @@ struct AgentService: Service {
     var description: String { "the file \(name) cannot be fetched: \(reason)" }
   }
 
-  /// Events of an agent that may wait to be told; of more the latest count.
+  /// The maximum number of an agent's events that wait to be reported; the latest are kept.
   static let doingsMax = 256
 
-  /// Tells what the agent does, as the task's progress.
+  /// Reports what the agent does, as the task's progress.
   private func tell(_ doings: AsyncStream<AgentEvent>, of session: SessionID) async {
     for await event in doings {
       switch event {
@@ -338,7 +339,7 @@ extension ClientError {
 }
 
 extension AgentEvent {
-  /// What it means for the activity of the session; nil where it means nothing.
+  /// The result as activity of the session; nil if it is none.
   var signal: AgentSignal? {
     switch self {
     case .toolStarted(let id, _): .toolStarted(id: id)
@@ -351,7 +352,7 @@ extension AgentEvent {
 }
 
 extension TurnResult {
-  /// What it is, without what the agent said.
+  /// The name of the result, without what the agent wrote.
   var name: String {
     switch self {
     case .succeeded: "succeeded"
@@ -362,7 +363,7 @@ extension TurnResult {
     }
   }
 
-  /// What the agent said, or what is known of its end.
+  /// What the agent wrote, or what is known of its end.
   var detail: String {
     switch self {
     case .succeeded(let text), .failed(let text), .died(let text), .notStarted(let text),
@@ -371,7 +372,7 @@ extension TurnResult {
     }
   }
 
-  /// What it means for the activity of the session. What was stopped is no error of it.
+  /// The result as activity of the session. A stopped turn is not an error.
   func signal(wasStopped: Bool) -> AgentSignal {
     switch self {
     case .succeeded, .tryLater, .tryAfter: .turnEnded
@@ -380,7 +381,7 @@ extension TurnResult {
     }
   }
 
-  /// How the session's task ended. What is tried again later is no failure of it.
+  /// How the session's task ended. A turn that is tried again later is not a failure.
   func task(wasStopped: Bool) -> TaskResult {
     switch self {
     case .succeeded(let summary): .success(summary: summary.isEmpty ? nil : summary)

@@ -2,9 +2,9 @@ import Foundation
 import QueueModel
 import Synchronization
 
-/// Control groups of the turns' processes, where systemd leaves the daemon's own to it: what a process of a turn
-/// starts is in the turn's group, and ends with it, unless it moves into another group that its user may write;
-/// cgroups(7), systemd.resource-control(5) (`Delegate`).
+/// Control groups of the turns' processes, if systemd delegates the daemon's group to it. Processes
+/// that a turn's processes start are in the turn's group and end with it, unless they move into
+/// another group that their user may write; cgroups(7), systemd.resource-control(5) (`Delegate`).
 final class AttemptGroups: Sendable {
   /// The daemon's own group, in which those of turns are made.
   private let folder: String
@@ -13,8 +13,8 @@ final class AttemptGroups: Sendable {
 
   init(folder: String) { self.folder = folder }
 
-  /// Those of this process; nil where it is not in the group of its unit, which says `Delegate`, or the kernel
-  /// cannot end groups (before 5.14).
+  /// The groups of this process; nil if it is not in the group of a unit with `Delegate`, or if the
+  /// kernel cannot end groups (before 5.14).
   static let own: AttemptGroups? = {
     #if os(Linux)
       func text(_ path: String) -> String {
@@ -31,14 +31,15 @@ final class AttemptGroups: Sendable {
     #endif
   }()
 
-  /// What `cospool service install` and the package call the daemon's unit.
+  /// The name of the daemon's unit in `cospool service install` and in the package.
   private static let unit = "/cospoold.service"
 
-  /// Where a process finds its unit's group of the second version; nil where it is in none.
+  /// The path of a process's unit's group in the second version of control groups; nil if it is in
+  /// none.
   ///
   /// - Parameters:
-  ///   - groups: what proc_pid_cgroup(5) says.
-  ///   - mounts: what proc_pid_mountinfo(5) says.
+  ///   - groups: the content of proc_pid_cgroup(5).
+  ///   - mounts: the content of proc_pid_mountinfo(5).
   static func ownFolder(groups: String, mounts: String) -> String? {
     let line = groups.split(separator: "\n").first { $0.hasPrefix("0::/") }
     guard let path = line?.dropFirst(3), path.hasSuffix(unit) else { return nil }
@@ -52,10 +53,10 @@ final class AttemptGroups: Sendable {
     return nil
   }
 
-  /// The turn whose group holds a process, and the group of its daemon's unit; nil where none does. What stands
-  /// behind it in the path is the turn's own.
+  /// The turn whose group holds a process, and the group of its daemon's unit; nil if no turn's
+  /// group does. The rest of the path belongs to the turn.
   ///
-  /// - Parameter path: of the process's group, as proc_pid_cgroup(5) has it.
+  /// - Parameter path: the path of the process's group, as proc_pid_cgroup(5) has it.
   static func turn(
     inPath path: String
   ) -> (message: MessageID, attempt: UInt16, unit: String)? {
@@ -67,7 +68,7 @@ final class AttemptGroups: Sendable {
     return (message, attempt, path[..<start.lowerBound] + unit)
   }
 
-  /// What the names of turns' groups begin with.
+  /// The beginning of the names of turns' groups.
   private static let namePrefix = "turn-"
 
   /// A turn's.
@@ -75,20 +76,21 @@ final class AttemptGroups: Sendable {
     AttemptGroup(folder: "\(folder)/\(AttemptGroups.namePrefix)\(message)-\(attempt)")
   }
 
-  /// Makes a turn's, and removes those in which nothing is at work any more; nil where it cannot be made.
+  /// Makes the group of a turn, and removes those without processes; nil if it cannot be made.
   func make(of message: MessageID, attempt: UInt16) -> AttemptGroup? {
     let made = group(of: message, attempt: attempt)
     left.withLock { left in left = left.filter { $0 != made && !$0.remove() } }
     return mkdir(made.folder, 0o700) == 0 || errno == EEXIST ? made : nil
   }
 
-  /// Removes one whose turn ended: at once, or when something is made after what it left has ended, too.
+  /// Removes the group of a turn that ended: at once, or, if processes of it still run, when a
+  /// later group is made.
   func remove(_ group: AttemptGroup) {
     if !group.remove() { left.withLock { _ = $0.insert(group) } }
   }
 
-  /// Removes those of an earlier daemon's turns in which nothing is at work any more. Before any turn begins:
-  /// a group that was just made is empty, too.
+  /// Removes the groups of an earlier daemon's turns that have no processes any more. Call it
+  /// before any turn begins: a new group is empty, too.
   func removeEnded() {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     for name in names where name.hasPrefix(AttemptGroups.namePrefix) { rmdir("\(folder)/\(name)") }
@@ -99,19 +101,20 @@ final class AttemptGroups: Sendable {
 struct AttemptGroup: Hashable, Sendable {
   fileprivate let folder: String
 
-  /// Takes a process in that has just begun, with what it has started already. A process that left its parent
-  /// before that is not found.
+  /// Moves a process that has just begun into the group, with the processes that it has started
+  /// already. A process that left its parent before is not found.
   func add(_ process: pid_t) {
     guard write("\(process)", to: "cgroup.procs") else { return }
-    // What it starts from here on is in the group; a child that came before may have children of its own.
+    // Later children start in the group; an earlier child may have children of its own.
     let children = try? String(
       contentsOfFile: "/proc/\(process)/task/\(process)/children", encoding: .utf8)
     for child in (children ?? "").split(separator: " ").compactMap({ pid_t($0) }) { add(child) }
   }
 
-  /// Ends all that is in it (SIGKILL), and removes it.
+  /// Ends all processes of the group (SIGKILL), and removes it.
   ///
-  /// - Parameter limit: one that hangs in the system may never go; it is not waited for longer.
+  /// - Parameter limit: the wait ends after this time, since a process that hangs in the system may
+  ///   never end.
   func end(within limit: Duration) async {
     guard write("1", to: "cgroup.kill") else { return }
     let last = ContinuousClock.now + limit
@@ -121,7 +124,7 @@ struct AttemptGroup: Hashable, Sendable {
     }
   }
 
-  /// - Returns: whether nothing lived in it any more.
+  /// - Returns: whether no process was left in it.
   fileprivate func remove() -> Bool { rmdir(folder) == 0 || errno == ENOENT }
 
   private func write(_ text: String, to name: String) -> Bool {

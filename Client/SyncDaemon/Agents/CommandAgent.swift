@@ -30,10 +30,10 @@ struct PromptFault: Error, Hashable, CustomStringConvertible {
     "the prompt \(reason) leave {} out of the command, so that it gets the prompt on standard input"
   }
 
-  /// Bytes that one argument may have on Linux (execve(2)), without its end.
+  /// The maximum number of bytes of one argument on Linux (execve(2)), without its terminator.
   static let argumentBytesMax = 131_071
 
-  /// - Throws: where a word would be cut, or not be taken.
+  /// - Throws: if a word would be cut or refused.
   static func check(_ words: [String]) throws(PromptFault) {
     for word in words {
       if word.utf8.contains(0) {
@@ -47,7 +47,7 @@ struct PromptFault: Error, Hashable, CustomStringConvertible {
   }
 }
 
-/// Keeps the last line of output, which says best what happened.
+/// Keeps the last line of output, which best describes the result.
 struct CommandReader: AgentOutputReader {
   private var lines = LastLine()
 
@@ -73,8 +73,8 @@ struct CommandReader: AgentOutputReader {
   }
 }
 
-/// The last line of what was written that is not blank, as a terminal shows it: what follows a carriage return
-/// replaces the line.
+/// The last line of the output that is not blank, as a terminal shows it: text after a carriage
+/// return replaces the line.
 struct LastLine: Sendable {
   /// Bytes of a line that are kept.
   static let bytesMax = 400

@@ -1,18 +1,20 @@
 import AgentFormats
 import Foundation
 
-/// A command with a place for the prompt: words as a shell would split them, but nothing is expanded and no shell runs.
+/// A command with a placeholder for the prompt. Its words are split as a shell would split them,
+/// but nothing is expanded and no shell runs.
 ///
-/// The prompt reaches the agent as data: `{}` stands as a word of its own, or as `--prompt={}` or another option whose
-/// name says that it takes a text, and nowhere where a known program takes a script, another program, or a file to
-/// run. What a program that is not known makes of its argument is its own matter.
+/// The prompt reaches the agent as data: `{}` is a word of its own, or the value of `--prompt={}`
+/// or another option whose name shows that it takes a text. It must not be in a place where a known
+/// program takes a script, another program, or a file to run. How an unknown program uses its
+/// argument is not checked.
 struct CommandTemplate: Hashable, Sendable {
-  /// What stands for the prompt.
+  /// The placeholder of the prompt.
   static let placeholder = "{}"
 
   private let words: [String]
 
-  /// - Throws: why the command cannot be used, and what to do.
+  /// - Throws: why the command cannot be used, and how to correct it.
   init(_ command: String) throws(CommandLineFault) {
     words = try CommandWords.split(command)
     guard !words.isEmpty else { throw CommandLineFault(reason: "the command is blank") }
@@ -30,7 +32,7 @@ struct CommandTemplate: Hashable, Sendable {
 
   /// The command for a prompt.
   ///
-  /// - Throws: where the agent would read the prompt as an option, or no argument can hold it.
+  /// - Throws: if the agent would read the prompt as an option, or if no argument can hold it.
   func words(with prompt: String) throws(PromptFault) -> [String] {
     // A list begins with a hyphen and a blank, which no option does.
     let start = Array(prompt.utf8.prefix(2))
@@ -59,7 +61,8 @@ struct CommandTemplate: Hashable, Sendable {
       + "(/dev/stdin)"
   )
 
-  /// `--prompt={}`, `--system-prompt={}` and their like. Other options of many programs run what they are given.
+  /// `--prompt={}`, `--system-prompt={}` and similar options. Other options of many programs run
+  /// their values.
   private static func isNamed(_ word: String) -> Bool {
     guard word.hasPrefix("--"), word.hasSuffix("=" + placeholder) else { return false }
     let name = word.dropFirst(2).dropLast(placeholder.count + 1)
@@ -68,16 +71,16 @@ struct CommandTemplate: Hashable, Sendable {
       && name.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") }
   }
 
-  /// Whether what stands behind some words is run: as a script, a program or a file of commands.
+  /// Whether the text after some words is run: as a script, a program or a file of commands.
   private static func isRun(behind words: ArraySlice<String>) -> Bool {
     guard !words.isEmpty else { return true }
-    // Behind a script stand its arguments, which are no programs.
+    // The words after a script are its arguments, not programs.
     var hasScript = false
     for index in words.indices {
       let word = words[index]
       let behind = words[(index + 1)...]
       if isScriptOption(word) {
-        // The script has to stand right behind the option.
+        // The script must follow the option directly.
         guard let script = behind.first, !script.hasPrefix("-") else { return true }
         hasScript = hasScript || word.hasSuffix("c") || word.hasSuffix("e")
       }
@@ -89,8 +92,8 @@ struct CommandTemplate: Hashable, Sendable {
     return false
   }
 
-  /// The name of a program without its folder and its version, in small letters: `python` of `/usr/bin/python3.11`, `bash`
-  /// of `Bash-5.2.exe`.
+  /// The name of a program without its folder and its version, in lower case: `python` of
+  /// `/usr/bin/python3.11`, `bash` of `Bash-5.2.exe`.
   private static func program(_ word: String) -> String {
     var name = word.split(separator: "/").last.map { $0.lowercased() } ?? ""
     if name.hasSuffix(".exe") { name.removeLast(4) }
@@ -99,8 +102,8 @@ struct CommandTemplate: Hashable, Sendable {
     return plain.isEmpty ? name : String(plain)
   }
 
-  /// Whether what a program runs stands among the words behind it: the first of them that is neither an option nor the
-  /// value of one; of some programs, a later one.
+  /// Whether the words after a program include what it runs: the first word that is neither an
+  /// option nor the value of one; for some programs, a later one.
   private static func hasOperand(_ words: ArraySlice<String>, of program: String) -> Bool {
     var missing = operands[program] ?? 1
     var isValue = false
@@ -130,13 +133,14 @@ struct CommandTemplate: Hashable, Sendable {
     word.hasPrefix("-") || word.hasPrefix("+") || word.first?.isNumber == true || word.contains("=")
   }
 
-  /// Whether the agent reads no option at a place: `--` stands right before it, and is not a script's argument.
+  /// Whether the agent reads no option at a place: `--` is directly before it, and is not a
+  /// script's argument.
   private func endsOptions(_ index: Int) -> Bool {
     index > 0 && words[index - 1] == "--"
       && !words[..<index].contains(where: CommandTemplate.isScriptOption)
   }
 
-  /// What the name of an option ends with that takes a text.
+  /// The ends of the names of options that take a text.
   private static let textNames: Set<String> = [
     "ask", "content", "description", "goal", "input", "instruction", "instructions", "issue",
     "message", "msg", "prompt", "query", "question", "request", "task", "text",
@@ -146,7 +150,8 @@ struct CommandTemplate: Hashable, Sendable {
     "cmd", "command", "eval", "eval-command", "ex", "exec", "execute", "init-file", "rcfile",
     "split-string",
   ]
-  /// Programs that make a script of all of their arguments, or have options that run or write what they are given.
+  /// Programs that make a script of all of their arguments, or have options that run or write their
+  /// values.
   private static let joining: Set<String> = [
     "crontab", "curl", "emacs", "entr", "eval", "find", "gdb", "git", "lldb", "make", "mosh",
     "mysql", "nc", "ncat", "nix-shell", "nvim", "parallel", "psql", "rsh", "rsync", "scp",
@@ -178,7 +183,7 @@ struct CommandTemplate: Hashable, Sendable {
     "pnpm": 2, "podman": 3, "poetry": 2, "runcon": 2, "s6-setuidgid": 2, "setarch": 2,
     "setuidgid": 2, "singularity": 3, "snap": 2, "su-exec": 2, "uv": 2, "yarn": 2,
   ]
-  /// Their options that take the next word, where that word looks like what is run.
+  /// Options of these programs that take the next word, which could look like the program to run.
   private static let valued: [String: Set<String>] = [
     "awk": ["-F", "-v"], "bash": ["-o", "+o", "-O", "+O"], "chpst": ["-u", "-U", "-b", "-e"],
     "dash": ["-o", "+o"], "doas": ["-u"],

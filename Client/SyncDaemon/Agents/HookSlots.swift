@@ -1,8 +1,8 @@
 import QueueModel
 import Synchronization
 
-/// The sessions whose agents a person works with, and where each is: at the end of a turn, where a
-/// hook waits for the next prompt, or at work on one that it was given.
+/// The sessions whose agents users work with, and the state of each: at the end of a turn, where a
+/// hook waits for the next prompt, or at work on a prompt of the queue.
 final class HookSlots: Sendable {
   private struct Slot {
     /// A hook that waits for a prompt, by number, so that a late end does not meet a later one.
@@ -11,18 +11,19 @@ final class HookSlots: Sendable {
     var turn: AsyncStream<TurnResult>.Continuation?
     /// When it was given out, in clock ticks since the system began.
     var givenAt: UInt64 = 0
-    /// When the latest end of a turn was first told, the same way.
+    /// When the latest end of a turn was first reported, on the same clock.
     var stoppedAt: UInt64 = 0
-    /// Times that hooks made the agent go on since its person's last prompt; nil where that is not
+    /// How often hooks made the agent continue since its user's last prompt; nil if that is not
     /// known.
     var blocks: Int?
-    /// The process of the agent, where its hooks name it.
+    /// The process of the agent, if its hooks name it.
     var process: AgentProcess?
 
     var isIdle: Bool { waiting == nil && turn == nil }
 
-    /// Whether another hook of the same event told this end of a turn already: it still waits, or was
-    /// heard after this one had begun. The agent lets no turn begin before all of them are done.
+    /// Whether another hook of the same event has reported this end of a turn: it still waits, or
+    /// was received after this one began. The agent lets no turn begin before all of these hooks
+    /// have ended.
     func knows(_ stop: Stop) -> Bool {
       turn == nil && (waiting != nil || stop.hookStart.map { $0 <= stoppedAt } ?? false)
     }
@@ -46,30 +47,30 @@ final class HookSlots: Sendable {
 
   private let state = Mutex(State())
 
-  /// What a Stop hook tells of its agent.
+  /// What a Stop hook reports about its agent.
   struct Stop: Sendable {
-    /// Whether the turn that ends began by a hook; nil where the agent does not say.
+    /// Whether a hook began the turn that ends; nil if the agent does not report it.
     var followsBlock: Bool?
     /// When the hook began, in clock ticks since the system did.
     var hookStart: UInt64?
-    /// The agent drops what hooks tell it after so many times in a row; nil where it does not.
+    /// The agent ignores hooks after this many blocks in a row; nil if there is no limit.
     var blocksMax: Int?
     var process: AgentProcess?
     var result: TurnResult
   }
 
-  /// What follows from it.
+  /// The consequences of a stop.
   struct StopOutcome: Sendable {
-    /// Another hook told this end of the turn already, and its prompt is at work.
+    /// Another hook reported this end of the turn already, and its prompt is at work.
     var isRepeated = false
     /// Whether the end was that of a turn that was given out.
     var endedTurn = false
-    /// Where the next prompt comes, and the number to stop waiting with.
+    /// The stream of the next prompt, and the number to stop waiting with.
     var slot: (number: UInt64, prompts: AsyncStream<String>)?
   }
 
-  /// A turn ended. Where a prompt is wanted and the agent would take it, a hook waits from now on; one
-  /// that waited before gets nothing any more.
+  /// A turn ended. If a prompt is wanted and the agent would accept it, a hook waits from now on; a
+  /// hook that waited before receives nothing.
   func stopped(_ session: SessionID, _ stop: Stop, wantsPrompt: Bool) -> StopOutcome {
     let (prompts, prompt) = AsyncStream<String>.makeStream(bufferingPolicy: .bufferingOldest(1))
     var outcome = StopOutcome()
@@ -78,7 +79,7 @@ final class HookSlots: Sendable {
       guard state.makePlace(for: session) else { return (nil, nil) }
       var slot = state.slots[session] ?? Slot()
       if slot.turn != nil {
-        // A hook that began before the prompt was given out tells the end of the turn before it.
+        // A hook that began before the prompt was handed out reports the end of the turn before it.
         let isOld = stop.hookStart.map { $0 < slot.givenAt } ?? (stop.followsBlock == false)
         guard !isOld else {
           outcome.isRepeated = true
@@ -123,7 +124,7 @@ final class HookSlots: Sendable {
     end(session, with: result)
   }
 
-  /// The agent of a session, where its hooks name it.
+  /// The agent of a session, if its hooks name it.
   func process(of session: SessionID) -> AgentProcess? {
     state.withLock { $0.slots[session]?.process }
   }
@@ -135,7 +136,7 @@ final class HookSlots: Sendable {
 
   /// The hook waits no longer.
   ///
-  /// - Returns: false where its prompt is on its way already.
+  /// - Returns: false if its prompt is on its way already.
   func close(_ session: SessionID, number: UInt64) -> Bool {
     let waiting = state.withLock { state -> AsyncStream<String>.Continuation? in
       guard let slot = state.slots[session]?.waiting, slot.number == number else { return nil }
@@ -148,7 +149,7 @@ final class HookSlots: Sendable {
 
   /// Gives a prompt to the hook that waits.
   ///
-  /// - Returns: where the end of the turn comes; nil where no hook waits.
+  /// - Returns: the stream of the end of the turn; nil if no hook waits.
   func give(_ prompt: String, to session: SessionID) -> AsyncStream<TurnResult>? {
     let (ends, end) = AsyncStream<TurnResult>.makeStream(bufferingPolicy: .bufferingOldest(1))
     let waiting = state.withLock { state -> AsyncStream<String>.Continuation? in
@@ -183,10 +184,10 @@ final class HookSlots: Sendable {
 struct LiveAgent: Agent {
   var slots: HookSlots
 
-  /// A prompt that nobody waited for is not lost, and not failed.
+  /// A prompt for which no hook waits is neither lost nor failed.
   static let retryMilliseconds: Int64 = 1_000
 
-  /// It works where its person began it.
+  /// The agent works in the folder in which its user started it.
   func folder(
     of project: String?, otherwise: String
   ) throws(ProjectFolder.Missing) -> String? { nil }
@@ -206,7 +207,7 @@ struct LiveAgent: Agent {
         for await result in ends { return result }
         return nil
       }
-      // Where a wrapper of the hook was taken for the agent, it is gone already.
+      // If a wrapper of the hook was taken for the agent, it has ended already.
       if let process, process.isAlive {
         group.addTask { await gone(process) }
       }
@@ -217,16 +218,16 @@ struct LiveAgent: Agent {
       slots.end(turn.session, with: end)
       return end
     }
-    // The task was cancelled. Nobody but its person can stop the agent.
+    // The task was cancelled. Only its user can stop the agent.
     slots.end(turn.session, with: .died(""))
     return .died("The agent continues at its own prompt; Cospool no longer waits for it.")
   }
   /// Between two looks at the agent's process.
   static let watchPeriod = Duration.seconds(2)
 
-  /// Waits for the end of a process: one that was killed tells nothing.
+  /// Waits for the end of a process: a killed process reports nothing.
   ///
-  /// - Returns: nil where the turn was over before.
+  /// - Returns: nil if the turn ended before.
   private func gone(_ process: AgentProcess) async -> TurnResult? {
     while process.isAlive {
       guard (try? await Task.sleep(for: LiveAgent.watchPeriod)) != nil else { return nil }

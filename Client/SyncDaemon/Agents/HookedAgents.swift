@@ -1,26 +1,28 @@
 import QueueModel
 import Synchronization
 
-/// Which of the agents in a conversation ask at its prompt, as hooks of agents tell that people work with.
+/// Which of the agents in a conversation ask at its prompt, as reported by the hooks of agents that
+/// users work with.
 ///
-/// An agent has agents of its own, which work side by side with it and with each other. What one of them
-/// does says nothing of what another one asks.
+/// An agent has agents of its own, which work side by side with it and with each other. The work of
+/// one shows nothing about the requests of another.
 final class HookedAgents: Sendable {
-  /// What is asked at the agent's own prompt.
+  /// A request at the agent's own prompt.
   private struct Asking: Hashable {
-    /// The agent that asks, as the main one names it; empty for that itself, nil where it was not said.
+    /// The agent that asks, as the main one names it; empty for the main one, nil if it is unknown.
     var agent: String?
-    /// The tool's name; nil where it was not said.
+    /// The tool's name; nil if it is unknown.
     var tool: String?
 
-    /// Whether it is over when the agent goes on; with a tool, when that tool has ended.
+    /// Whether the request ends when the agent continues; with a tool, when that tool has ended.
     func isOver(agent: String, tool: String?) -> Bool {
       guard self.agent == nil || self.agent == agent else { return false }
       return self.tool == nil || tool == nil || self.tool == tool
     }
   }
 
-  /// Conversations that are remembered, and what is asked in one; of more, the first event counts.
+  /// The maximum number of remembered conversations, and of requests in one; more requests are
+  /// ignored.
   static let conversationsMax = 1_000
   static let askingMax = 64
 
@@ -29,8 +31,8 @@ final class HookedAgents: Sendable {
   /// An agent asks.
   ///
   /// - Parameters:
-  ///   - agent: nil is the main one, or, without a tool, one that was not said.
-  ///   - tool: the tool's name; without it nothing new is said where something is asked already.
+  ///   - agent: nil is the main one, or, without a tool, an unknown one.
+  ///   - tool: the tool's name; without it nothing changes if a request is open already.
   func asks(_ session: SessionID, agent: String?, tool: String?) {
     asking.withLock { all in
       let known = all[session] ?? []
@@ -41,10 +43,10 @@ final class HookedAgents: Sendable {
     }
   }
 
-  /// An agent goes on, or one of its tools has ended.
+  /// An agent continues, or one of its tools has ended.
   ///
   /// - Parameter agent: nil is the main one.
-  /// - Returns: whether nothing is asked now.
+  /// - Returns: whether no request is open now.
   func goesOn(_ session: SessionID, agent: String?, tool: String? = nil) -> Bool {
     asking.withLock { all in
       let left = (all[session] ?? []).filter { !$0.isOver(agent: agent ?? "", tool: tool) }
@@ -53,6 +55,6 @@ final class HookedAgents: Sendable {
     }
   }
 
-  /// The turn is over, with all that was asked in it.
+  /// The turn ended, with all requests in it.
   func ended(_ session: SessionID) { asking.withLock { $0[session] = nil } }
 }

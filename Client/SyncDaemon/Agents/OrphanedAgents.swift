@@ -3,27 +3,27 @@ import Logging
 import QueueModel
 import SyncClient
 
-/// Agents of an earlier daemon that was killed: they go on without it, and are known by what stands
-/// in their environment.
+/// Agents of an earlier daemon that was killed: they continue without it. Their environment
+/// identifies them.
 enum OrphanedAgents {
-  /// Between SIGTERM and SIGKILL, as for an agent of this daemon. Their lease may have ended meanwhile: nobody
-  /// stops what has no daemon.
+  /// The time between SIGTERM and SIGKILL, as for an agent of this daemon. Their lease may have
+  /// ended meanwhile: without a daemon they are not stopped earlier.
   static let grace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds)
 
-  /// How long ended processes may take to go after SIGKILL; one that hangs in the system may never,
-  /// and does nothing any more when it comes back.
+  /// How long killed processes may take to disappear. One that hangs in the system may never
+  /// disappear, and does nothing when it returns.
   static let killLimit = Duration.seconds(2)
   /// Between two looks.
   private static let period = Duration.milliseconds(100)
 
-  /// Ends what still works on these attempts, and all it started.
+  /// Ends the processes that still work on these attempts, and all processes that they started.
   ///
-  /// Looks through `/proc`; where there is none, nothing is found. Returns when nothing is left, or
+  /// Looks through `/proc`; without it, nothing is found. Returns when no process is left, or
   /// `killLimit` after SIGKILL.
   ///
-  /// - Parameter dataDirectory: the daemon's, by which its agents are known from those of others.
-  /// - Returns: the messages whose agents were found and ended: they did not finish. Of the others
-  ///   nobody knows what became of them.
+  /// - Parameter dataDirectory: the daemon's, which distinguishes its agents from those of others.
+  /// - Returns: the messages whose agents were found and ended: they did not finish. The outcome of
+  ///   the other messages is unknown.
   static func end(
     _ starts: [TurnStart], dataDirectory: String, logger: Logger
   ) async -> Set<MessageID> {
@@ -36,8 +36,9 @@ enum OrphanedAgents {
     }
   }
 
-  /// Ends what an agent that was stopped left at work: its tools may run in sessions of their own,
-  /// where no signal to its process group finds them (Claude Code's do: anthropics/claude-code#94469).
+  /// Ends the processes that a stopped agent left: its tools may run in sessions of their own,
+  /// where no signal to its process group reaches them (Claude Code's do:
+  /// anthropics/claude-code#94469).
   ///
   /// - Parameter grace: between SIGTERM and SIGKILL.
   static func end(_ turn: AgentTurn, grace: Duration) async {
@@ -71,7 +72,7 @@ enum OrphanedAgents {
     return messages
   }
 
-  /// By what the processes of an attempt are known.
+  /// The marks that identify the processes of an attempt.
   private struct Marks {
     var message: MessageID
     var attempt: UInt16

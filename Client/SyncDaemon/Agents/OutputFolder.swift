@@ -3,10 +3,11 @@ import LocalAPI
 import QueueModel
 import Synchronization
 
-/// What agents wrote, in files beside the store: a file for each attempt, bounded, and a bounded
+/// The output of agents, in files beside the store: a bounded file for each attempt, and a bounded
 /// number of them.
 struct OutputFolder: Sendable {
-  /// Bytes kept of one attempt: its beginning is dropped, since the end says what happened.
+  /// The maximum number of bytes kept of one attempt. The beginning is dropped, since the end shows
+  /// the result.
   static let attemptBytesMax = 1 << 20
   /// Attempts kept; the oldest go first.
   static let attemptsMax = 500
@@ -17,7 +18,7 @@ struct OutputFolder: Sendable {
     path = dataDirectory + "/output"
   }
 
-  /// The output of a message's attempt, or of its latest one; nil where nothing is kept.
+  /// The output of a message's attempt, or of its latest one; nil if none is kept.
   func record(of message: MessageID, attempt: Int? = nil) -> OutputAnswer? {
     let latest =
       attempt
@@ -27,7 +28,7 @@ struct OutputFolder: Sendable {
       }.max()
     guard let latest else { return nil }
     let file = "\(path)/\(message)-\(latest).log"
-    // The newer half may be missing: what the disk did not take.
+    // The newer half may be missing if the disk refused it.
     let halves = [file + ".1", file].compactMap { FileManager.default.contents(atPath: $0) }
     guard !halves.isEmpty else { return nil }
     return OutputAnswer(
@@ -35,7 +36,8 @@ struct OutputFolder: Sendable {
       truncated: FileManager.default.fileExists(atPath: file + ".cut"))
   }
 
-  /// Where an attempt writes; one that cannot be kept is dropped, and the agent goes on.
+  /// The writer of an attempt's output. If the output cannot be kept, it is dropped, and the agent
+  /// continues.
   func writer(of message: MessageID, attempt: UInt16) -> OutputWriter {
     OutputWriter(folder: path, name: "\(message)-\(attempt).log")
   }
@@ -49,8 +51,8 @@ struct OutputFolder: Sendable {
     }
   }
 
-  /// Removes the oldest attempts where there are more than are kept: for the end of a turn, since its
-  /// beginning is waited for.
+  /// Removes the oldest attempts beyond the maximum. Call it at the end of a turn, since its
+  /// beginning must not be delayed.
   func prune() {
     let attempts = files().values
     guard attempts.count > OutputFolder.attemptsMax else { return }
@@ -83,8 +85,8 @@ final class OutputWriter: Sendable {
     path = "\(folder)/\(name)"
   }
 
-  /// Creates the file, where nothing was written yet: when the agent is on its way, which does not
-  /// wait for the file system.
+  /// Creates the file if nothing was written yet. Call it when the agent has been started, since
+  /// the agent does not wait for the file system.
   func begin() {
     state.withLock { open(&$0) }
   }
@@ -98,7 +100,7 @@ final class OutputWriter: Sendable {
       file: file < 0 ? nil : FileHandle(fileDescriptor: file, closeOnDealloc: true), isOpen: true)
   }
 
-  /// Adds bytes; what the disk does not take is lost, and nothing else.
+  /// Adds bytes; bytes that the disk refuses are lost.
   func append(_ piece: [UInt8]) {
     let bytes = Data(piece.suffix(OutputFolder.attemptBytesMax / 2))
     state.withLock { state in
@@ -120,7 +122,7 @@ final class OutputWriter: Sendable {
     open(&state)
   }
 
-  /// Ends the file; one of an agent that wrote nothing is there and empty.
+  /// Ends the file; an agent that wrote nothing has an empty file.
   func close() {
     state.withLock { state in
       open(&state)

@@ -20,7 +20,7 @@ final class OutputPipes: Sendable {
 
   private struct State {
     var writers: Writers?
-    /// When reading ends although somebody could still write.
+    /// When reading ends although a process could still write.
     var deadline: ContinuousClock.Instant?
     var isReading = false
     var isOver = false
@@ -38,9 +38,9 @@ final class OutputPipes: Sendable {
   private let receive: @Sendable (Stream, ArraySlice<UInt8>) -> Void
   private let state: Mutex<State>
 
-  /// - Parameter receive: is given what comes, in order, on the thread of these pipes. While it has
-  ///   not returned, nothing more is read, and a process that writes on waits.
-  /// - Throws: the system's error where there is no descriptor left.
+  /// - Parameter receive: receives the bytes in order, on the thread of these pipes. Until it
+  ///   returns, no more bytes are read, and a process that keeps writing waits.
+  /// - Throws: the system's error if no descriptor is left.
   init(receive: @escaping @Sendable (Stream, ArraySlice<UInt8>) -> Void) throws {
     var made: [(reader: FileDescriptor, writer: FileDescriptor)] = []
     do {
@@ -58,10 +58,10 @@ final class OutputPipes: Sendable {
     state = Mutex(State(writers: Writers(output: made[0].writer, errors: made[1].writer)))
   }
 
-  /// Begins to read: when the process is on its way, which does not wait for the thread. What it writes
-  /// until then waits in the pipes.
+  /// Begins to read. Call it when the process has been started, which does not wait for the thread.
+  /// Bytes that it writes before wait in the pipes.
   ///
-  /// - Throws: the system's error where there is no thread left.
+  /// - Throws: the system's error if no thread is left.
   func read() throws {
     try Self.startThread { [self] in readAll() }
     state.withLock { $0.isReading = true }
@@ -69,7 +69,7 @@ final class OutputPipes: Sendable {
 
   deinit { Self.close(wake.reader, wake.writer) }
 
-  /// The ends for the process. Whoever takes them closes them; nil after they were taken.
+  /// The ends for the process, which the caller closes; nil after they were taken.
   func takeWriters() -> Writers? {
     state.withLock { state in
       defer { state.writers = nil }
@@ -77,8 +77,8 @@ final class OutputPipes: Sendable {
     }
   }
 
-  /// Waits until nobody can write any more, for so long at most; then what lies in the pipes is read
-  /// and nothing after it. To be called once, whether they were read or not.
+  /// Waits until no process can write any more, at most for `limit`; then the bytes in the pipes
+  /// are read, and none after them. Call it once, whether or not the pipes were read.
   func finish(within limit: Duration) async {
     if let ends = takeWriters() { Self.close(ends.output, ends.errors) }
     guard state.withLock({ $0.isReading }) else {
@@ -125,13 +125,13 @@ final class OutputPipes: Sendable {
     for continuation in waiting { continuation.resume() }
   }
 
-  /// Those that can be read without waiting; empty where there was another reason to wake, nil where
-  /// the time is over and nothing lies there.
+  /// The ends that can be read without waiting; empty if there was another reason to wake, nil if
+  /// the time has passed and no bytes wait there.
   private func wait(for ends: [FileDescriptor], atMost limit: Duration?) -> [FileDescriptor]? {
     var polled = (ends + [wake.reader]).map {
       pollfd(fd: $0.rawValue, events: Int16(POLLIN), revents: 0)
     }
-    // Rounded up, so that the time is over when the waiting is.
+    // Rounded up, so that the time has passed when the wait ends.
     let milliseconds = limit.map { Int32(clamping: Int64(($0 / .milliseconds(1)).rounded(.up))) }
     let count = poll(&polled, nfds_t(polled.count), milliseconds ?? -1)
     guard count >= 0 else { return errno == EINTR ? [] : nil }
@@ -143,7 +143,7 @@ final class OutputPipes: Sendable {
     return zip(ends, polled).filter { $0.1.revents != 0 }.map(\.0)
   }
 
-  /// Bytes read; 0 where nothing comes any more, nil where nothing lies there now.
+  /// The number of bytes read; 0 at the end of the stream, nil if no bytes wait now.
   private static func read(_ end: FileDescriptor, into buffer: inout [UInt8]) -> Int? {
     do {
       return try buffer.withUnsafeMutableBytes { try end.read(into: $0) }
@@ -164,7 +164,7 @@ final class OutputPipes: Sendable {
   }
 
   private static func close(_ ends: FileDescriptor...) {
-    // There is nothing to be done about one that does not close.
+    // A descriptor that does not close cannot be helped.
     for end in ends { try? end.close() }
   }
 

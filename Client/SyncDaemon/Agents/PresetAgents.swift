@@ -15,7 +15,7 @@ enum PresetAgents {
       commandLine: { turn in
         var words = program + ["-p", "--output-format", "stream-json", "--verbose"]
         if let id = turn.resumed { words += ["--resume", id] }
-        // It reads nothing outside its folders without asking.
+        // It reads nothing outside its folders without permission.
         if let folder = turn.files?.folder { words += ["--add-dir", folder] }
         return AgentCommandLine(words: words, input: turn.promptWithFiles)
       },
@@ -24,8 +24,8 @@ enum PresetAgents {
 
   /// `codex exec --json`, one process for each turn.
   ///
-  /// - Parameter command: the program with arguments of its own; nil is `codex`. What stands behind
-  ///   the program is for `exec`, whether or not that stands there.
+  /// - Parameter command: the program with arguments of its own; nil is `codex`. The arguments are
+  ///   for `exec`, whether or not they name it.
   static func codex(
     command: String?, timeoutSeconds: Int?
   ) throws(CommandLineFault) -> ProcessAgent<CodexReader> {
@@ -42,8 +42,8 @@ enum PresetAgents {
       saysLost: { $0.contains("thread/resume") }, timeoutSeconds: timeoutSeconds)
   }
 
-  /// A command of Codex with `exec` behind the program: most options are those of `exec`, and refused
-  /// before it. Where another program starts one of another name, it goes to the end.
+  /// A command of Codex with `exec` after the program: most options are those of `exec`, and
+  /// refused before it. If another program starts Codex under another name, `exec` is appended.
   static func runningExec(_ words: [String]) -> [String] {
     let named = words.firstIndex { word in
       word.split(separator: "/").last?.split(separator: "@").first == "codex"

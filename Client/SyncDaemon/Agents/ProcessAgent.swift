@@ -10,14 +10,14 @@ import Systemd
 /// An agent that is a process: started for each turn, fed, read and waited for. A preset is a command
 /// line and a reader of its output.
 struct ProcessAgent<Reader: AgentOutputReader>: Agent {
-  /// What to start for a turn.
+  /// The command line of a turn.
   ///
-  /// - Throws: any error, whose text the message's failure shows: nothing was started then.
+  /// - Throws: any error; the message's failure shows its text. Nothing was started then.
   var commandLine: @Sendable (AgentTurn) throws -> AgentCommandLine
   /// A fresh reader for each turn.
   var reader: @Sendable (AgentTurn) -> Reader
-  /// Whether what it writes to standard output says nothing of why it failed: then the last line of
-  /// standard error does.
+  /// Whether its standard output does not show why it failed: then the last line of standard error
+  /// does.
   var isPlain = false
   /// Whether its last words on standard error say that the conversation to go on with is not there.
   var saysLost: @Sendable (String) -> Bool = { _ in false }
@@ -25,7 +25,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
   var timeoutSeconds: Int?
   /// Between SIGTERM and SIGKILL.
   var stopGrace = Duration.milliseconds(LeaseTimes.stopGraceMilliseconds)
-  /// Where turns have control groups.
+  /// The control groups of turns, if there are any.
   var groups = AttemptGroups.own
   /// Milliseconds since 1970.
   var wall: @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970 * 1_000) }
@@ -86,7 +86,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
   }
 
-  /// What it wrote to standard error, which says why where nothing else does.
+  /// What it wrote to standard error, which shows the reason if nothing else does.
   private struct Complaint {
     private var lines = LastLine()
     var hasOutput = false
@@ -111,7 +111,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     case (.tryLater(let reason, let until), .exited):
       // A command asks for it itself, and has no conversation.
       .tryingLater(until: until, reason: reason, attempt: isPlain ? 1 : attempt)
-    // Somebody ended it: what it did until then is not known, whatever it said last.
+    // Another program or a user ended it: its work until then is unknown, whatever it wrote last.
     case (.failed(let reason), .signalled), (.tryLater(let reason, _), .signalled):
       .died(reason)
     case (.failed(let reason), .exited):
@@ -126,7 +126,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     case lost(String)
     case notStarted(String)
 
-    /// Whether somebody else ended it, who could not end its tools with it.
+    /// Whether something other than this daemon ended it, which could not end its tools, too.
     var isCut: Bool {
       switch self {
       case .ended(.signalled), .timedOut, .lost: true
@@ -151,8 +151,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
         }
       }
       var first: Outcome?
-      // A stop ends the sleep before the process, and says nothing of how that ended. The process is
-      // gone when its task ends.
+      // A stop ends the sleep before the process, and does not show how that ended. The process has
+      // ended when its task ends.
       for await outcome in tasks where first == nil {
         guard let outcome else { continue }
         first = outcome
@@ -189,7 +189,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
       let input = try PromptFile.descriptor(holding: line.input)
       // Subprocess would start it, cancelled or not.
       guard !Task.isCancelled, let ends = pipes.takeWriters() else {
-        // There is nothing to be done about one that does not close.
+        // A descriptor that does not close cannot be helped.
         try? input.close()
         return .notStarted("the agent was stopped")
       }
@@ -220,7 +220,7 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     }
   }
 
-  /// The daemon's own, with what a turn adds.
+  /// The daemon's environment, with the turn's additions.
   private static func environment(of turn: AgentTurn) -> Environment {
     var values: [Environment.Key: String?] = [:]
     if let key = Environment.Key(rawValue: DispatchLog.variable),
@@ -234,8 +234,8 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
     return .inherit.updating(values)
   }
 
-  /// What an error means that came instead of the process's end. The agent of a process that was
-  /// there may have done anything; only where there was none, another try does no harm.
+  /// The meaning of an error that came instead of the process's end. If a process was started, its
+  /// agent may have done anything; only if none was, another attempt is safe.
   static func outcome(of error: any Error, program: String, started: Bool) -> Outcome {
     let reason = "\(program): \(error)"
     return started ? .lost("cannot wait for \(reason)") : .notStarted(reason)
@@ -244,14 +244,15 @@ struct ProcessAgent<Reader: AgentOutputReader>: Agent {
 
 /// A text that the system would cut, since texts end at a zero byte there.
 struct ZeroByte: Error, Hashable, CustomStringConvertible {
-  /// What it is, at the beginning of a sentence.
+  /// Its name at the beginning of a sentence.
   var place: String
 
   var description: String {
     "\(place) contains a NUL character, at which it would be cut: remove it"
   }
 
-  /// - Throws: where an agent would be started with another command, folder or environment than is meant.
+  /// - Throws: if an agent would be started with another command, folder or environment than
+  ///   intended.
   static func check(_ line: AgentCommandLine, _ turn: AgentTurn) throws(ZeroByte) {
     let texts =
       line.words.map { ("An argument of the agent's command", $0) }

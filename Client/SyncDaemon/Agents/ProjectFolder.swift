@@ -1,11 +1,11 @@
 import Foundation
 
-/// The folder that an agent works in. Never the one that the daemon happened to be started in: an
-/// agent that may edit would change what nobody meant.
+/// The folder that an agent works in. It is never the one in which the daemon happened to be
+/// started: an agent that may edit would change files that no user meant.
 struct ProjectFolder: Hashable, Sendable {
   var path: String
 
-  /// A session's project is not on this device; nothing was started.
+  /// A session's project does not exist on this device; nothing was started.
   struct Missing: Error, Hashable, CustomStringConvertible {
     var project: String
 
@@ -32,7 +32,8 @@ struct ProjectFolder: Hashable, Sendable {
   }
 
   /// - Parameter roots: with `~` for the home; a folder without a project is always allowed.
-  /// - Throws: `NotAllowed` where roots are named and the folder, its links followed, is in none of them.
+  /// - Throws: `NotAllowed` if roots are named and the folder, with its links resolved, is in none
+  ///   of them.
   static func check(_ path: String, isIn roots: [String], home: String) throws(NotAllowed) {
     guard !roots.isEmpty else { return }
     let folder = resolved(path, home: home)
@@ -50,9 +51,9 @@ struct ProjectFolder: Hashable, Sendable {
   }
 
   /// - Parameters:
-  ///   - project: the session's or the message's; nil or empty where neither names one.
-  ///   - otherwise: the person's home, for those without one.
-  /// - Throws: `Missing` where a project is named and is no folder here.
+  ///   - project: the session's or the message's; nil or empty if neither names one.
+  ///   - otherwise: the user's home, for those without a project.
+  /// - Throws: `Missing` if a project is named and is not a folder here.
   static func here(_ project: String?, otherwise: String) throws(Missing) -> ProjectFolder {
     guard let project, !project.isEmpty else { return ProjectFolder(path: otherwise) }
     // By HOME, as shells have it; Foundation asks the table of users.
@@ -63,7 +64,7 @@ struct ProjectFolder: Hashable, Sendable {
     return ProjectFolder(path: path)
   }
 
-  /// Where what has no project works: the person's home folder, as a login would begin there.
+  /// The folder for work without a project: the user's home folder, as after a login.
   ///
   /// - Parameter dataDirectory: for a daemon without a home.
   static func home(_ environment: [String: String], dataDirectory: String) -> String {

@@ -1,10 +1,10 @@
 import Foundation
 import SystemPackage
 
-/// Standard input of an agent: a file without a name, so that an agent that does not read it blocks
-/// nobody, however long the prompt is.
+/// Standard input of an agent: a file without a name. So an agent that does not read it blocks no
+/// writer, however long the prompt is.
 enum PromptFile {
-  /// A descriptor at the start of the text, or of nothing. Whoever gets it closes it.
+  /// A descriptor at the start of the text, or of an empty file. The caller closes it.
   static func descriptor(holding text: String?) throws -> FileDescriptor {
     guard let text, !text.isEmpty else {
       return try FileDescriptor.open("/dev/null", .readOnly, options: .closeOnExec)

@@ -4,11 +4,12 @@ import QueueModel
 import SyncClient
 import Synchronization
 
-/// The conversations of agents that people started in terminals, and the session of each.
+/// The conversations of agents that users started in terminals, and the session of each.
 ///
-/// A terminal keeps its session, whatever id the agent gives the conversation in it: after `/clear` and
-/// `/branch`, the agent ends one and starts another one in the same process. The session has the first id
-/// as its own, and the store keeps the latest one. What the agent resumes elsewhere is found by its id.
+/// A terminal keeps its session, whatever id the agent gives the conversation in it: after `/clear`
+/// and `/branch`, the agent ends one conversation and starts another in the same process. The
+/// session has the first id as its own, and the store keeps the latest one. A conversation that the
+/// agent resumes elsewhere is found by its id.
 final class TerminalConversations: Sendable {
   /// A conversation that ended for another one, which its agent is about to start.
   private struct Handover {
@@ -19,7 +20,7 @@ final class TerminalConversations: Sendable {
   }
 
   private struct State {
-    /// Nothing was read yet.
+    /// Set once the store was read.
     var isLoaded = false
     /// By the agent's id.
     var sessions: [String: SessionID] = [:]
@@ -28,7 +29,7 @@ final class TerminalConversations: Sendable {
     var handovers: [Handover] = []
   }
 
-  /// The names in the store, beside those of agents, under which it keeps what is here.
+  /// The names in the store, beside those of agents, under which it keeps these data.
   private static let name = AgentKind.hooks.rawValue
   private static let endedName = "hooks.ended"
   /// An agent starts the next conversation within so long.
@@ -69,7 +70,7 @@ final class TerminalConversations: Sendable {
     return state.withLock(\.ended)
   }
 
-  /// Where it has none of another name, a conversation's session has its id.
+  /// A conversation's session has its id, unless another one is known.
   private func known(_ own: SessionID) -> SessionID {
     guard let session = state.withLock({ $0.sessions[own.rawValue] }), exists(session) else {
       return own
@@ -100,7 +101,8 @@ final class TerminalConversations: Sendable {
     }
   }
 
-  /// Takes the latest one of the same agent, or, where the system names no processes, of the same folder.
+  /// Takes the latest one of the same agent, or, if the system names no processes, of the same
+  /// folder.
   private func handover(to request: ConversationRequest) -> SessionID? {
     state.withLock { state in
       state.handovers.removeAll { .now - $0.endedAt > Self.handoverLimit }
@@ -135,7 +137,7 @@ final class TerminalConversations: Sendable {
 }
 
 extension ConversationRequest {
-  /// nil where the system names none, or it is gone.
+  /// nil if the system names none, or if it has ended.
   fileprivate var process: AgentProcess? {
     guard let agentProcess, let agentStart else { return nil }
     return AgentProcess(id: agentProcess, start: agentStart)

@@ -4,27 +4,27 @@ import Foundation
 import QueueModel
 import Synchronization
 
-/// A turn of an agent, as whoever asks for something of the daemon from within it.
+/// An agent's turn, as the caller of a request from within it.
 struct CallingAgent: Hashable, Sendable {
   var session: SessionID
   var message: MessageID
   var attempt: UInt16
 }
 
-/// The turns that run, by the tokens that their processes get: with one they ask the daemon for what
-/// an agent may have (`Route.agentAccess`), and no more.
+/// The running turns, by the tokens of their processes. With a token they may request what agents
+/// may have (`Route.agentAccess`), and no more.
 final class TurnAccess: Sendable {
-  /// Where requests with a token are served, and no others.
+  /// The socket for requests with a token, and for no others.
   let socket: String
-  /// As it stands in the environment of what the daemon starts.
+  /// As the environment of the processes that the daemon starts has it.
   let dataDirectory: String
-  /// What tells that an agent started this daemon; nothing where a person or the system did.
+  /// The traces that show that an agent started this daemon; empty if a user or the system did.
   let ownTraces = TurnTrace.all(of: getpid())
   /// The processes above this daemon. They belong to the person who uses it.
   private let ownLine = Set(
     CallingProcess(id: getppid(), user: geteuid()).lineage()?.map(\.id) ?? [])
   private let turns = Mutex<[String: CallingAgent]>([:])
-  /// What the daemon starts that is no agent: commands that its person set.
+  /// Processes of the daemon that are not agents: commands that its user configured.
   private let commands = Mutex<Set<pid_t>>([])
 
   init(socket: String, dataDirectory: String) {
@@ -42,10 +42,10 @@ final class TurnAccess: Sendable {
 
   func end(_ token: String) { turns.withLock { $0[token] = nil } }
 
-  /// nil where the token is that of no turn that runs.
+  /// nil if no running turn has the token.
   func agent(withToken token: String) -> CallingAgent? { turns.withLock { $0[token] } }
 
-  /// The turn that left a trace; nil where it does not run here.
+  /// The turn that left a trace; nil if it does not run here.
   func agent(of trace: TurnTrace) -> CallingAgent? {
     turns.withLock { turns in
       turns.values.first { $0.message == trace.message && $0.attempt == trace.attempt }
@@ -57,8 +57,8 @@ final class TurnAccess: Sendable {
 
   func noteCommandEnded(_ process: pid_t) { commands.withLock { _ = $0.remove(process) } }
 
-  /// Why a line without a trace of a turn is an agent's all the same, if it is: what overwrites its environment is
-  /// still below the daemon that started it.
+  /// Why a line of processes without a trace of a turn still belongs to an agent, if it does: a
+  /// process that overwrites its environment is still below the daemon that started it.
   func refusal(ofUntraced line: [(id: pid_t, stat: ProcessStat)]) -> APIProblem? {
     if let farthest = line.last, farthest.stat.parent == getpid() {
       return commands.withLock { $0.contains(farthest.id) } ? nil : .agentUnknown

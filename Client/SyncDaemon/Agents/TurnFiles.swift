@@ -10,13 +10,13 @@ struct TurnFiles: Hashable, Sendable {
     var path: String
   }
 
-  /// Holds these files and nothing else; absolute.
+  /// Holds only these files; absolute.
   var folder: String
   var files: [File]
 }
 
-/// Where the files of messages lie while agents work on them: `turns` in the data directory, with a
-/// folder for each attempt that the daemon's user alone can read.
+/// The folders of messages' files while agents work on them: `turns` in the data directory, with a
+/// folder for each attempt that only the daemon's user can read.
 struct TurnFolders: Sendable {
   let path: String
 
@@ -25,7 +25,7 @@ struct TurnFolders: Sendable {
     path = (dataDirectory.hasSuffix("/") ? dataDirectory : dataDirectory + "/") + "turns"
   }
 
-  /// Removes what an earlier daemon left behind.
+  /// Removes the folders of an earlier daemon.
   func removeAll() { try? FileManager.default.removeItem(atPath: path) }
 
   /// Removes the files of an attempt.
@@ -36,14 +36,14 @@ struct TurnFolders: Sendable {
   /// Writes the files of an attempt.
   ///
   /// - Parameter bytes: those of a file.
-  /// - Returns: nil where there are none.
+  /// - Returns: nil if there are none.
   func write(
     _ attachments: [Attachment], of message: MessageID, attempt: UInt16,
     bytes: (Attachment) async throws -> Data
   ) async throws -> TurnFiles? {
     guard !attachments.isEmpty else { return nil }
     let folder = folder(of: message, attempt)
-    // What an attempt of the same number left that was never begun.
+    // An attempt of the same number that never began may have left files.
     try? FileManager.default.removeItem(atPath: folder)
     try FileManager.default.createDirectory(
       atPath: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -64,7 +64,7 @@ struct TurnFolders: Sendable {
       var name = attachment.name
       // Some file systems take names for one that differ in case alone.
       if !taken.insert(name.lowercased()).inserted {
-        // A name has 255 bytes at most, and its end says what it is.
+        // A name has 255 bytes at most, and its end shows the type.
         let end = String(String.UnicodeScalarView(name.unicodeScalars.suffix(50)))
         name = "\(attachment.hash.description.prefix(12))-\(end)"
         taken.insert(name.lowercased())

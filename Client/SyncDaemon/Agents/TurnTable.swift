@@ -10,7 +10,7 @@ final class TurnTable: Sendable {
 
   private let turns = Mutex<[SessionID: Turn]>([:])
 
-  /// - Returns: what tells that the turn is to be stopped.
+  /// - Returns: a stream that yields when the turn must be stopped.
   func begin(_ session: SessionID, attempt: UInt16) -> AsyncStream<Void> {
     let (stops, stop) = AsyncStream<Void>.makeStream()
     turns.withLock { $0[session] = Turn(attempt: attempt, stop: stop) }

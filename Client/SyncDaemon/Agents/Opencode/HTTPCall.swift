@@ -4,7 +4,7 @@ import NIOHTTP1
 import NIOPosix
 import SyncClient
 
-/// One HTTP request over TCP, its answer piece by piece.
+/// One HTTP request over TCP; its answer arrives in pieces.
 struct HTTPCall: Sendable {
   var host: String
   var port: Int
@@ -15,9 +15,9 @@ struct HTTPCall: Sendable {
   var authorization: String?
 
   enum Failure: Error, Equatable, CustomStringConvertible {
-    /// Nobody listens there: nothing was sent.
+    /// No program listens there: nothing was sent.
     case notConnected(String)
-    /// The connection broke, or what came was no HTTP, after the request may have arrived.
+    /// The connection broke, or the answer was not HTTP; the request may have arrived.
     case broken(String)
     case status(Int)
     case tooLarge

@@ -4,10 +4,10 @@ import NIOHTTP1
 import QueueModel
 import SyncClient
 
-/// What opencode asks leave for, asked on all devices: the first answer goes back by HTTP. Without
-/// one it waits on, for whoever looks at opencode itself.
+/// Permission requests of opencode, shown on all devices: the first answer is sent to opencode by
+/// HTTP. Without one, opencode keeps waiting for an answer at its own prompt.
 extension OpencodeAgent {
-  /// Asks people; nil where they cannot be asked.
+  /// Asks users; nil if they cannot be asked.
   typealias Asker = @Sendable (AgentAsk, SessionID) async -> AskAnswer?
 
   /// Passes requests on until the stream ends, several at a time.
@@ -26,7 +26,7 @@ extension OpencodeAgent {
             await decide(id, wanted, of: turn, in: owner ?? conversation, until: ends)
           }
         case .approvalAnswered(let id):
-          // Answered at opencode itself, or by what is passed on here.
+          // Answered at opencode itself, or by the answer sent from here.
           open.removeValue(forKey: id)?.finish()
         default:
           break
@@ -57,12 +57,12 @@ extension OpencodeAgent {
     case .denied: response = "reject"
     default: return
     }
-    // As with conversations: what is none of its ids is not sent.
+    // As with conversations: a name that is not one of its ids is not sent.
     guard
       (id + conversation).allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
     else { return }
     let path = "/session/\(conversation)/permissions/\(id)"
-    // Where it cannot be told, it asks on at its own prompt.
+    // If it cannot be reached, it keeps asking at its own prompt.
     let body = JSONTree.object(["response": response]).line
     _ = try? await call(.POST, path, body, of: turn).answer()
   }

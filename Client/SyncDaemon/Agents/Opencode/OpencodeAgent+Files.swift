@@ -3,8 +3,8 @@ import Foundation
 import LocalAPI
 import QueueModel
 
-/// Files of messages: pictures and PDFs go with the prompt, as opencode keeps them in its
-/// conversation; others are named by their paths where its server can read them.
+/// Files of messages: pictures and PDFs are sent with the prompt, as opencode keeps them in its
+/// conversation. Other files are named by their paths if its server can read them.
 extension OpencodeAgent {
   /// Bytes of files that go with one prompt: the list of messages, which holds them, must stay
   /// readable.
@@ -21,7 +21,7 @@ extension OpencodeAgent {
 
   /// The prompt and its files as parts of a message.
   ///
-  /// - Throws: `FilesFault`, or where a file cannot be read.
+  /// - Throws: `FilesFault`, or an error if a file cannot be read.
   func parts(of turn: AgentTurn) throws -> [JSONTree] {
     let files = turn.files?.files ?? []
     let sent = files.filter { !isHere || OpencodeAgent.isShown($0.attachment.mediaType) }

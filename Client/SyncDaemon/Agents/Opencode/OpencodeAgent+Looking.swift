@@ -1,14 +1,14 @@
 import AgentFormats
 import QueueModel
 
-/// What became of a prompt, as the list of messages says: where its answer was lost, and beside the
-/// wait for it.
+/// The state of a prompt according to the list of messages: used if its answer was lost, and during
+/// the wait for it.
 extension OpencodeAgent {
-  /// What the list of messages says of a prompt.
+  /// The state of a prompt in the list of messages.
   private enum Look: Sendable {
     case absent
     case atWork
-    /// - Parameter isLast: whether nothing follows on the answer.
+    /// - Parameter isLast: whether no message follows the answer.
     case ended(TurnResult, isLast: Bool)
   }
 
@@ -28,7 +28,7 @@ extension OpencodeAgent {
     return .ended(result(verdict, of: turn), isLast: isLast)
   }
 
-  /// The answer was lost: the list of messages tells what became of the prompt.
+  /// The answer was lost: the list of messages shows the state of the prompt.
   func found(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
   ) async -> TurnResult {
@@ -50,9 +50,9 @@ extension OpencodeAgent {
     return .died("opencode does not answer any more")
   }
 
-  /// Looks now and then while an answer is waited for.
+  /// Looks at the list now and then during the wait for an answer.
   ///
-  /// - Returns: nil where the turn was over before.
+  /// - Returns: nil if the turn ended before.
   func watched(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
   ) async -> TurnResult? {
@@ -73,7 +73,7 @@ extension OpencodeAgent {
         if wasEnded { return result }
         wasEnded = true
       } catch HTTPCall.Failure.tooLarge {
-        // It answers: only the wait for the turn's own answer tells its end now.
+        // It answers: now only the turn's own answer reports its end.
         silent = 0
       } catch {
         silent += 1

@@ -11,16 +11,16 @@ struct OpencodeAgent: Agent {
   var host: String
   var port: Int
   var timeoutSeconds: Int?
-  /// What its server wants to be told with each request; nil where it has no password.
+  /// The authorization that its server requires with each request; nil if it has no password.
   var authorization: String?
-  /// Asks people for what it asks leave for; nil leaves that to opencode's own prompt.
+  /// Shows opencode's permission requests to users; nil leaves them at opencode's own prompt.
   var ask: Asker?
-  /// Between two looks at a turn whose answer was lost.
+  /// The pause between two looks at a turn whose answer was lost.
   var pollPeriod = Duration.seconds(2)
-  /// Before the first look at a turn whose answer is waited for; each later one waits twice as long.
+  /// The wait before the first look at a turn that has not answered; it doubles with each look.
   var watchPeriod = Duration.seconds(10)
 
-  /// Where the server listens unless something else is said.
+  /// The default address of the server.
   static let addressDefault = "http://127.0.0.1:4096"
   /// Looks at a turn without the server's answering before it counts as lost.
   static let pollsMax = 30
@@ -28,11 +28,11 @@ struct OpencodeAgent: Agent {
   static let streamLimit = Duration.seconds(5)
   /// How long a conversation may take to be opened.
   static let openingLimit = Duration.seconds(60)
-  /// Between two looks at a turn whose answer is waited for, at most.
+  /// The longest pause between two looks at a turn that has not answered.
   static let watchPeriodMax = Duration.seconds(120)
   /// How long the list of messages may take.
   static let lookLimit = Duration.seconds(20)
-  /// How long opencode may take to be told to stop.
+  /// How long a request to stop may take.
   static let abortLimit = Duration.seconds(5)
 
   /// - Parameters:
@@ -62,8 +62,8 @@ struct OpencodeAgent: Agent {
     self.timeoutSeconds = timeoutSeconds
   }
 
-  /// Its server has folders of its own: without a project it works where it was started, and what a
-  /// server on another machine has cannot be looked for here.
+  /// Its server has folders of its own. Without a project it works in the folder in which it was
+  /// started. The folders of a server on another machine cannot be checked here.
   func folder(
     of project: String?, otherwise: String
   ) throws(ProjectFolder.Missing) -> String? {
@@ -112,7 +112,7 @@ struct OpencodeAgent: Agent {
     }
   }
 
-  /// What ends a turn.
+  /// The ways in which a turn ends.
   private enum Part: Sendable {
     case ended(TurnResult)
     case timedOut(seconds: Int)
@@ -138,14 +138,14 @@ struct OpencodeAgent: Agent {
           let messages = try await self.messages(of: conversation, turn)
           return (conversation, Set(messages.elements.compactMap(Self.id)))
         } catch HTTPCall.Failure.tooLarge {
-          // Its files stand in its messages; one that nobody can follow any more is not gone on with.
+          // Its files are in its messages; a conversation that is too large to read is not continued.
           var fresh = turn
           fresh.conversation = nil
           return (try await opened(fresh), [])
         }
       }
     } catch {
-      // Nobody got the prompt yet.
+      // The prompt was not received by opencode yet.
       return .notStarted("opencode at \(host):\(port): \(error)")
     }
     report(.said(.session(conversation)))
@@ -169,7 +169,7 @@ struct OpencodeAgent: Agent {
     }
   }
 
-  /// Whatever it still does, it is to stop now. Where it cannot be told, nothing can be done.
+  /// Stops what it still does. If it cannot be reached, it continues.
   private func abort(_ conversation: String, of turn: AgentTurn) async {
     let call = call(.POST, "/session/\(conversation)/abort", "{}", of: turn)
     // A task of its own: this one may be cancelled, and could not even send.
@@ -195,8 +195,8 @@ struct OpencodeAgent: Agent {
     }
   }
 
-  /// Waits until the event stream is there, so that nothing of the turn is missed; not for long, since
-  /// it is an extra.
+  /// Waits until the event stream is open, so that no event of the turn is missed. The wait is
+  /// short, since the events are optional.
   private func first(of connections: AsyncStream<Void>) async {
     await withTaskGroup(of: Void.self) { group in
       group.addTask { for await _ in connections { return } }
@@ -210,7 +210,7 @@ struct OpencodeAgent: Agent {
   static func id(_ message: JSONTree) -> String? { message["info"]?["id"]?.text }
 
   /// A request for the project of a turn: its server keeps sessions and events apart by folder, and
-  /// takes its own where a request names none.
+  /// uses its own folder if a request names none.
   func call(
     _ method: HTTPMethod, _ path: String, _ body: String? = nil, of turn: AgentTurn
   ) -> HTTPCall {
@@ -220,7 +220,7 @@ struct OpencodeAgent: Agent {
       authorization: authorization)
   }
 
-  /// The conversation to go on with, where the server knows it, else a new one.
+  /// The conversation to continue if the server knows it, otherwise a new one.
   private func opened(_ turn: AgentTurn) async throws -> String {
     if let id = turn.resumed,
       id.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_") })
@@ -246,8 +246,7 @@ struct OpencodeAgent: Agent {
     return tree
   }
 
-  /// Sends the prompt and waits for its answer; what the list of messages says counts where none
-  /// comes.
+  /// Sends the prompt and waits for its answer. If no answer arrives, the list of messages counts.
   private func carried(
     _ turn: AgentTurn, _ conversation: String, _ known: Set<String>
   ) async -> TurnResult {
@@ -306,7 +305,7 @@ struct OpencodeAgent: Agent {
     async let passed: Void = passOn(events, of: turn, in: conversation)
     var children: Set<String> = []
     while !Task.isCancelled {
-      // What was cut off in the middle does not go on with the next one.
+      // An incomplete message does not continue with the next one.
       let reader = Mutex(OpencodeReader(session: conversation, children: children))
       try? await call(.GET, "/event", of: turn).pieces { bytes in
         connected()

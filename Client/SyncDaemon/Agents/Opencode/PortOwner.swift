@@ -1,11 +1,11 @@
 import Foundation
 
-/// Whose program listens on a port of this machine, as Linux tells (proc_net(5)).
+/// Whose program listens on a port of this machine, according to Linux (proc_net(5)).
 enum PortOwner {
   /// The state of a socket that listens.
   private static let listening = "0A"
 
-  /// The users whose programs listen there; none where the system does not tell.
+  /// The users whose programs listen there; empty if the system does not show it.
   static func users(of port: Int) -> Set<uid_t> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap {
       try? String(contentsOfFile: $0, encoding: .utf8)
