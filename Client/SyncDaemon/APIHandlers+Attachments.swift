@@ -20,7 +20,7 @@ extension APIHandlers {
       let id = try message(context)
       let body = try await decoded(
         AttachmentRequest.self, from: request, upTo: Route.attachmentBodyBytesMax)
-      // One that is refused must not leave its file behind.
+      // A refused attachment must not leave its file behind.
       try client.check(.attach(id, []))
       let attachment = try await kept(body, context)
       let notice = try await client.perform(.attach(id, [attachment])).notice
@@ -40,7 +40,7 @@ extension APIHandlers {
       return Response(
         status: .ok,
         headers: [
-          // What it says it is must not make a browser run it.
+          // A browser must not run the file, whatever type it claims.
           .contentType: "application/octet-stream", .cacheControl: "no-store",
         ],
         body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
@@ -58,7 +58,7 @@ extension APIHandlers {
     return try await client.attachments.keep(bytes, name: name, mediaType: body.mediaType)
   }
 
-  /// Where the bytes of a file come from.
+  /// The source of a file's bytes.
   enum FileSource {
     case data(Data)
     case file(URL)
@@ -88,7 +88,7 @@ extension APIHandlers {
       }
       try checkNamesFiles(context)
       let named = URL(filePath: path)
-      // What is said of a link is not said of its file.
+      // The properties of a link are not those of its file.
       let url = named.resolvingSymlinksInPath()
       guard !isOfDaemon(url) else { throw APIProblem.fileOfDaemon }
       (source, name) = (.file(url), body.name ?? named.lastPathComponent)
@@ -96,7 +96,7 @@ extension APIHandlers {
     default:
       throw APIProblem.badRequest("Give exactly one of data and path.")
     }
-    // The hash and what the bytes are told to be come later, and are never wrong.
+    // The hash and the detected type come later, and are always right.
     if let hash = ContentHash(bytes: [UInt8](repeating: 0, count: 32)) {
       _ = try Attachment(
         hash: hash, name: name, mediaType: body.mediaType ?? "application/octet-stream",
@@ -105,7 +105,8 @@ extension APIHandlers {
     return (source, name)
   }
 
-  /// Whether a file is the daemon's own: the device's token and all queues lie in its data directory.
+  /// Whether a file belongs to the daemon: its data directory has the device's token and all
+  /// queues.
   ///
   /// - Parameter url: without links.
   private func isOfDaemon(_ url: URL) -> Bool {

@@ -20,8 +20,8 @@ extension APIHandlers {
   }
 }
 
-/// The daemon's numbers. Everything is looked up when somebody asks; nothing is counted for it in the
-/// meantime.
+/// The daemon's numbers. They are all looked up when they are requested; nothing is counted for
+/// them in the meantime.
 private struct DeviceMetrics {
   let client: QueueClient
   let status: StatusAnswer

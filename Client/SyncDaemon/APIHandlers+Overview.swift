@@ -29,7 +29,7 @@ extension APIHandlers {
     }
   }
 
-  /// - Throws: `APIProblem` where there is no such state.
+  /// - Throws: `APIProblem` if there is no such state.
   private func queues(
     of sessions: [SessionView], _ state: String, isNamed: Bool, _ workspace: Workspace
   ) async throws -> [QueueAnswer] {
@@ -58,7 +58,7 @@ extension APIHandlers {
     }
   }
 
-  /// Sessions with where they run and where they stand.
+  /// Sessions with their hosts and states.
   func described(_ sessions: [SessionView]) async throws -> [SessionAnswer] {
     let kinds = await client.execution.agentKinds()
     let obstacles = await client.execution.obstacles(of: sessions.map(\.id))
@@ -79,7 +79,7 @@ extension APIHandlers {
     }
   }
 
-  /// Why nothing of a session's queue starts, where nothing else in the queue shows that.
+  /// Why no message of a session's queue starts, if nothing else in the queue shows the reason.
   func obstacle(of session: SessionID) async throws -> String? {
     guard let view = client.workspace().session(session) else { return nil }
     // An agent that works at a person's prompt holds the queue up, too.
@@ -139,7 +139,8 @@ extension APIHandlers {
     return (.waiting, time > now ? StartObstacle.wait(of: next, until: time, now: now) : nil)
   }
 
-  /// That a turn may go on at a device which is away, or which is no host any more; nil where none does.
+  /// A turn that may still run at a device that is away or no longer the host; nil if there is
+  /// none.
   private func turnOfAbsent(
     in view: SessionView, isExecuting: Bool, _ elsewhere: TurnElsewhere?, _ sync: SyncStatus
   ) -> String? {
@@ -158,7 +159,7 @@ extension APIHandlers {
     return try (line.first ?? line.nextMessage).map(workspace.message)
   }
 
-  /// What names a session on a command line, quoted for a shell.
+  /// The name of a session on a command line, quoted for a shell.
   func quoted(_ session: SessionView) -> String {
     Shell.quotedOperand(
       session.name.contains(where: \.isWhitespace) ? session.id.rawValue : session.name)

@@ -31,7 +31,7 @@ extension APIHandlers {
       guard body.byAgent == true else {
         return try await perform(.addSession(id, name: body.name, project: body.project))
       }
-      // What a person named it, or where its prompts are to run, is not the agent's to change.
+      // An agent may not change the name that a user gave, or where its prompts run.
       let known = client.workspace().session(id)
       let isNamed = known.map { $0.name != id.rawValue } ?? false
       let hasProject = known.map { !$0.project.isEmpty } ?? false
@@ -77,7 +77,7 @@ extension APIHandlers {
     }
   }
 
-  /// A page of a session's queue, with where each message is, and why nothing of it starts.
+  /// A page of a session's queue, with the state of each message, and the reason if none starts.
   func shownQueue(_ id: SessionID, asked: Parameters = Parameters()) async throws -> QueueAnswer {
     let view = try client.workspace().messageQueue(id)
     let page = try Page(of: view.messages, asked: asked, \.id.description)
@@ -94,7 +94,7 @@ extension APIHandlers {
     return answer
   }
 
-  /// What of this device's latest messages the server is not known to have; nothing where there is no
+  /// The changes among this device's latest messages that the server may not have; empty without a
   /// server.
   private func unsent() async throws -> [UnsentAnswer.Message] {
     let sync = client.syncStatus()
@@ -109,7 +109,7 @@ extension APIHandlers {
   func send(
     _ body: SendRequest, to session: SessionID, _ context: Context
   ) async throws -> SentAnswer {
-    // What is refused, for its text or one of its files, must not leave files behind.
+    // A message that is refused, for its text or one of its files, must not leave files behind.
     let files = body.attachments ?? []
     guard files.count <= Limits.messageAttachmentsMax else {
       throw QueueError.limitReached(
@@ -129,7 +129,7 @@ extension APIHandlers {
         .send(command), isOfPerson: !command.byAgent
       ).notice
     else {
-      // Sent before, and withdrawn since: say where it stands.
+      // Sent before, and withdrawn since: report its state.
       let view = try client.workspace().message(command.id)
       return SentAnswer(
         id: view.id, session: view.session, status: view.status, position: view.position, count: 0)
@@ -147,7 +147,7 @@ extension APIHandlers {
     return answer
   }
 
-  /// Why the server takes nothing that is sent here; nil where it does, or nobody has heard otherwise.
+  /// Why the server accepts nothing that is sent here; nil if it does, as far as this device knows.
   private var refusal: String? {
     let sync = client.syncStatus()
     guard sync.state == .refused || sync.refusalCode == "notAllowed", let reason = sync.lastError
@@ -252,7 +252,7 @@ extension APIHandlers {
     while true {
       let waiting = try client.workspace().messageQueue(session).messages
         .filter { $0.status != .running }.map(\.id)
-      // What is more than one command may name, only a merge can have brought together.
+      // Only a merge can bring together more messages than one command may name.
       guard !waiting.isEmpty, waiting.count <= Limits.batchMax else {
         return ReceiptAnswer(try await client.perform(.clear(session)))
       }
@@ -306,7 +306,7 @@ extension SendRequest {
 }
 
 extension Delivery {
-  /// - Returns: nil where the server has it.
+  /// - Returns: nil if the server has it.
   fileprivate init?(_ status: QueueStatus, isConnected: Bool) {
     switch status {
     case .queued: self = isConnected ? .sending : .here

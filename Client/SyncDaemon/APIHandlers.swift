@@ -7,14 +7,14 @@ import QueueModel
 import ServiceLifecycle
 import SyncClient
 
-/// What a handler knows besides the request.
+/// The data that a handler has besides the request.
 struct APIContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   /// The connection that the request came over.
   let channel: any Channel
-  /// The browser whose key it brought; nil over the Unix socket.
+  /// The browser whose key the request has; nil over the Unix socket.
   var browser: String?
-  /// The agent at work whose process asks; nil where a person does.
+  /// The agent at work whose process asks; nil if a user asks.
   var agent: CallingAgent?
 
   init(source: Source) {

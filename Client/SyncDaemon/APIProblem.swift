@@ -14,7 +14,7 @@ struct APIProblem: Error, Equatable {
   var message: String
   var exitCode: Int32
   var candidates: [String]?
-  /// The state that stands against the request.
+  /// The state that conflicts with the request.
   var current: CurrentAnswer?
   /// The methods that the path has.
   var allowed: [String] = []
@@ -35,7 +35,7 @@ struct APIProblem: Error, Equatable {
     APIProblem(.badRequest, code: "badRequest", message: message, exitCode: ExitStatus.usage)
   }
 
-  /// What a request is not made of.
+  /// A request that cannot be decoded.
   init(_ fault: StrictDecoder.Fault) {
     switch fault {
     case .malformed(let fault):
@@ -59,7 +59,7 @@ struct APIProblem: Error, Equatable {
       exitCode: ExitStatus.failed)
   }
 
-  /// The log does not tell any more what the editor saw.
+  /// The log no longer has the text that the editor saw.
   static let baseForgotten = APIProblem(
     .preconditionFailed, code: "baseForgotten",
     message: "The version that you edited is too old, or is not a version of this message. Make "
@@ -79,7 +79,7 @@ struct APIProblem: Error, Equatable {
     }
   }
 
-  /// What any error of a handler becomes.
+  /// The problem that reports any error of a handler.
   init(_ error: any Error, request: Request) {
     switch error {
     case let problem as APIProblem: self = problem
@@ -122,7 +122,7 @@ struct APIProblem: Error, Equatable {
     allowed = methods
   }
 
-  /// The session that is not there, where that is what is wrong.
+  /// The session that does not exist, if that is the problem.
   static func unknownSession(_ error: any Error) -> String? {
     switch error {
     case QueueError.sessionNotFound(let id), ClientError.queue(.sessionNotFound(let id)): id

@@ -1,19 +1,19 @@
 import QueueModel
 import SyncClient
 
-/// A turn that may go on at a device which is away, or which is no host any more.
+/// A turn that may still run at a device that is away or no longer the host.
 struct AbsentTurn {
   var host: DeviceID
   /// This device.
   var own: DeviceID
   var name: String
-  /// What the server says of it, where it was asked.
+  /// The server's answer about it, if it was asked.
   var elsewhere: TurnElsewhere?
   var sync: SyncStatus
 
-  /// Who has it and how to go on without it; nil where nothing is known but that it runs.
+  /// Which device has it and how to continue without it; nil if it is only known to run.
   ///
-  /// - Parameter quoted: the session, as a shell takes it.
+  /// - Parameter quoted: the session, quoted for a shell.
   func words(for quoted: String) -> String? {
     let device = sync.devices.first { $0.id == host }
     let time = elsewhere?.awaySince ?? device?.awaySince
@@ -41,7 +41,7 @@ struct AbsentTurn {
 }
 
 extension SyncStatus {
-  /// Whether a device is not one of the workspace any more; the server says which are.
+  /// Whether a device is no longer in the workspace; the server knows the devices.
   func isRemoved(_ device: DeviceID, own: DeviceID) -> Bool {
     state == .connected && device != own && !devices.contains { $0.id == device }
   }

@@ -6,13 +6,14 @@ import QueueModel
 import SyncClient
 import Synchronization
 
-/// What stands before every route of the Unix sockets: does a person ask, or an agent that this daemon
-/// started? An agent gets what its turn may have (`Route.agentAccess`), whichever socket it asks.
+/// Runs before every route of the Unix sockets, and finds out whether a user asks or an agent that
+/// this daemon started. An agent gets what its turn may have (`Route.agentAccess`), whichever
+/// socket it uses.
 struct CallerMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
   var api: APIHandlers
-  /// Whether it is the socket where a turn's token is needed.
+  /// Whether it is the socket that requires a turn's token.
   var takesAgentsAlone: Bool
 
   func handle(
@@ -23,7 +24,7 @@ struct CallerMiddleware: RouterMiddleware {
       return try await next(request, context)
     }
     do {
-      // A path that leads nowhere is answered so; one that leads somewhere stands in the table.
+      // A path without a route is reported as unknown; a path with a route is in the table.
       if let path = context.endpointPath {
         guard let route = Route.named(request.method.rawValue, path) else {
           throw APIProblem.agentNotAllowed
@@ -40,7 +41,7 @@ struct CallerMiddleware: RouterMiddleware {
     }
   }
 
-  /// nil where a person asks.
+  /// nil if a user asks.
   private func agent(
     asking request: Request, over channel: any Channel
   ) async throws -> CallingAgent? {
@@ -53,7 +54,7 @@ struct CallerMiddleware: RouterMiddleware {
     guard !takesAgentsAlone else { throw APIProblem.turnTokenUnknown }
     guard let caller = await CallingProcess.of(channel) else { return nil }
     guard caller.isOfThisUser else { throw APIProblem.foreignUser }
-    // Who opened the connection for another one and ended tells nothing of the other.
+    // A process that opened the connection for another one and ended does not identify the other.
     guard let line = caller.lineage() else { throw APIProblem.callerGone }
     guard let trace = TurnTrace.found(in: line, ignoring: api.turns.ownTraces) else {
       if let refusal = api.turns.refusal(ofUntraced: line) { throw refusal }
@@ -85,14 +86,15 @@ final class Askers: Sendable {
     agents.withLock { $0[request] }
   }
 
-  /// Somebody asks in a session.
+  /// A request of a session begins.
   ///
-  /// - Parameter isOutside: no turn was heard of there, nor will its end be.
+  /// - Parameter isOutside: no turn was reported there, and its end will not be.
   func begins(in session: SessionID, isOutside: Bool) {
     sessions.withLock { $0[session, default: (0, isOutside)].count += 1 }
   }
 
-  /// - Returns: whether nobody asks there any more, and whoever began did so outside a turn.
+  /// - Returns: whether no request of the session is open any more, and the first one began outside
+  ///   a turn.
   func ends(in session: SessionID) -> Bool {
     sessions.withLock { sessions in
       sessions[session]?.count -= 1
@@ -106,7 +108,7 @@ final class Askers: Sendable {
 extension APIHandlers {
   private var policy: AgentMessagePolicy { client.settings.agents.messages }
 
-  /// - Throws: where a turn of an agent may not ask for that.
+  /// - Throws: if a turn of an agent may not ask for that.
   func check(_ route: Route, of agent: CallingAgent, _ context: Context) throws {
     switch route.agentAccess {
     case .free, .body: return
@@ -121,13 +123,14 @@ extension APIHandlers {
     }
   }
 
-  /// Whether who asks is told of a session: an agent where it may queue, be it with leave.
+  /// Whether the caller may learn of a session. An agent may if it may queue there, with or without
+  /// an approval.
   func mayName(_ session: SessionID, _ context: Context) -> Bool {
     guard let agent = context.agent else { return true }
     return session == agent.session || policy != .own
   }
 
-  /// What an agent is told of an error: nothing of messages in sessions where it may not look.
+  /// The error that an agent receives: it names no messages in sessions that the agent may not see.
   fileprivate func shown(_ error: QueueError, to agent: CallingAgent, _ request: Request)
     -> any Error
   {
@@ -148,8 +151,8 @@ extension APIHandlers {
     guard session == agent.session || policy == .any else { throw APIProblem.agentNotAllowed }
   }
 
-  /// - Throws: where an agent would change a message that its person wrote, or in a session that is not
-  ///   its own.
+  /// - Throws: if an agent would change a message that its user wrote, or one in another session
+  ///   than its own.
   func check(_ messages: [MessageID], of agent: CallingAgent) throws {
     let workspace = client.workspace()
     for id in messages {
@@ -159,7 +162,7 @@ extension APIHandlers {
     }
   }
 
-  /// - Throws: as `check(_:of:)`, or where the place is in another session.
+  /// - Throws: as `check(_:of:)`, or if the place is in another session.
   func check(_ messages: [MessageID], movingTo target: MoveTarget, of agent: CallingAgent) throws {
     try check(messages, of: agent)
     switch target {
@@ -169,7 +172,7 @@ extension APIHandlers {
     }
   }
 
-  /// - Throws: where an agent may not queue that.
+  /// - Throws: if an agent may not queue that.
   func check(
     _ send: SendRequest, to session: SessionID, of agent: CallingAgent, _ context: Context
   ) async throws {

@@ -3,16 +3,17 @@ import Hummingbird
 import LocalAPI
 import SyncClient
 
-/// What the tables of routes leave to a request's body (`Route.BrowserAccess`, `Route.AgentAccess`): handlers ask here, and
-/// look at no caller themselves.
+/// Rules that the tables of routes leave to a request's body (`Route.BrowserAccess`,
+/// `Route.AgentAccess`): handlers call them, and do not look at callers themselves.
 extension RouteHandlers {
-  /// - Throws: where who asks may name no file of this machine: a browser and an agent bring the bytes.
+  /// - Throws: if the caller may name no file of this machine: a browser and an agent send the
+  ///   bytes.
   func checkNamesFiles(_ context: Context) throws {
     guard context.browser == nil else { throw APIProblem.notOverTheWeb }
     guard context.agent == nil else { throw APIProblem.agentNotAllowed }
   }
 
-  /// - Throws: where who asks may not give a session that agent.
+  /// - Throws: if the caller may not give a session that agent.
   func checkGives(_ kind: AgentKind, _ context: Context) throws {
     let allowed = client.settings.agents.browserKinds
     guard context.browser == nil || kind == .none || allowed.contains(kind) else {

@@ -2,8 +2,8 @@ import AgentFormats
 import Foundation
 import NIOCore
 
-/// The process at the other end of a connection over the Unix socket, as the system tells (unix(7),
-/// `SO_PEERCRED`; proc(5)).
+/// The process at the other end of a connection over the Unix socket, according to the system
+/// (unix(7), `SO_PEERCRED`; proc(5)).
 struct CallingProcess: Hashable, Sendable {
   var id: pid_t
   var user: uid_t
@@ -15,10 +15,10 @@ struct CallingProcess: Hashable, Sendable {
     var group: gid_t = 0
   }
 
-  /// Shells that may stand between an agent and what it runs.
+  /// Shells that may be between an agent and the programs that it runs.
   private static let shells: Set<String> = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"]
 
-  /// nil where the system does not tell.
+  /// nil if the system does not name it.
   static func of(_ channel: any Channel) async -> CallingProcess? {
     #if os(Linux)
       guard let provider = channel as? any SocketOptionProvider,
@@ -35,12 +35,12 @@ struct CallingProcess: Hashable, Sendable {
   /// Whether it is this user's, or root's, who may do everything anyway.
   var isOfThisUser: Bool { user == geteuid() || user == 0 }
 
-  /// The process and those that started it, the nearest first, up to this daemon, however many they are;
-  /// nil where it has ended and left somebody else its connection. Empty where the system tells nothing of
-  /// processes. Linear in their number.
+  /// The process and those that started it, the nearest first, up to this daemon, however many they
+  /// are; nil if it has ended and left its connection to another one. Empty if the system does not
+  /// show processes. Linear in their number.
   func lineage() -> [(id: pid_t, stat: ProcessStat)]? {
     guard id == getpid() || CallingProcess.stat(of: id) != nil else {
-      // Where the system hides processes of others (`hidepid`), it is none of them that ended.
+      // If the system hides processes of others (`hidepid`), a hidden one has not ended.
       let isHidden = kill(id, 0) == 0 || errno == EPERM
       return isHidden || CallingProcess.stat(of: getpid()) == nil ? [] : nil
     }
@@ -57,21 +57,23 @@ struct CallingProcess: Hashable, Sendable {
     return line
   }
 
-  /// The agent that runs this hook or MCP server; nil where it is neither, or that cannot be told: what a
-  /// person types in a terminal, or the system starts by itself, is no agent's.
+  /// The agent that runs this hook or MCP server; nil if it is neither, or if that is unknown.
+  /// Programs that a user types in a terminal, or that the system starts by itself, belong to no
+  /// agent.
   func askingAgent() -> AgentProcess? {
     guard let line = lineage(), line.first?.stat.name == "cospool" else { return nil }
     for (process, stat) in line {
       guard process == id || CallingProcess.shells.contains(stat.name) else {
         return stat.name == "systemd" ? nil : AgentProcess(id: Int(process), start: stat.start)
       }
-      // Behind the shell that leads a terminal stands what opened it, for all of its windows.
+      // Above the shell that leads a terminal is the program that opened it, for all of its
+      // windows.
       if stat.session == process, stat.hasTerminal { return nil }
     }
     return nil
   }
 
-  /// Whether a process is it or one of those that started it.
+  /// Whether a process is this one or one of those that started it.
   func descends(from process: AgentProcess) -> Bool {
     lineage()?.contains { $0.id == process.id && $0.stat.start == process.start } ?? true
   }

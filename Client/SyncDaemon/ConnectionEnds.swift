@@ -1,10 +1,10 @@
 import NIOCore
 import Synchronization
 
-/// What is to be done where a connection closes while a request on it waits.
+/// Actions for connections that close while a request on them waits.
 ///
-/// A kept connection serves many requests, so each takes back what it left here when it is over; the
-/// connection itself is watched once.
+/// A kept connection serves many requests, so each removes its action at its end; the connection
+/// itself is watched once.
 final class ConnectionEnds: Sendable {
   typealias Action = @Sendable () -> Void
 
@@ -21,11 +21,11 @@ final class ConnectionEnds: Sendable {
   /// How many connections are watched.
   var connections: Int { state.withLock { $0.actions.count } }
 
-  /// Waits, and does something where the connection closes meanwhile.
+  /// Waits, and runs an action if the connection closes meanwhile.
   ///
   /// - Parameters:
   ///   - closing: the connection's `closeFuture`.
-  ///   - action: done once, and not any more after `body` has returned.
+  ///   - action: runs once, and not after `body` has returned.
   func during<Value>(
     _ closing: EventLoopFuture<Void>, onClose action: @escaping Action,
     _ body: () async throws -> Value

@@ -23,12 +23,12 @@ struct Cospoold {
       write(message, to: code == 0 ? .standardOutput : .standardError)
       exit(code)
     }
-    // Socket, store and credentials are for their owner alone. What agents make in a project is
-    // not the daemon's: they get the mask it was started with.
+    // Socket, store and credentials are for their owner only. The files that agents make in a
+    // project are not the daemon's: they get the mask with which it was started.
     let inheritedMask = umask(0o077)
     Heap.limitArenas()
-    // Whoever started it may have set this to be ignored, which outlives exec: then the system
-    // would fetch the ends of agents, and nobody would learn of them.
+    // The program that started it may have set this to be ignored, which survives exec: then the
+    // system would collect the ends of agents, and the daemon would not learn of them.
     signal(SIGCHLD, SIG_DFL)
     // Each agent takes about eight, and hundreds of sessions may run at once; one that gets none can
     // neither be waited for nor stopped.
@@ -53,7 +53,7 @@ struct Cospoold {
         dataDirectory: directory, settings: settings, environment: environment, logger: logger,
         notifier: notifier, passedSockets: passedSockets,
         ready: { [logger] path in
-          // All that is made from here on has its mode named, or lies in a private folder.
+          // All files from here on have an explicit mode, or are in a private folder.
           umask(inheritedMask)
           write("ready on \(path)", to: .standardOutput)
           logger.info("version \(Version.number), data in \(directory)")
@@ -120,7 +120,7 @@ struct Cospoold {
   }
 
   private static func write(_ line: String, to file: FileHandle) {
-    // Nobody may be reading any more; that is no reason to fail.
+    // The reader may have closed the pipe; that is no reason to fail.
     try? file.write(contentsOf: Data((line + "\n").utf8))
   }
 }

@@ -24,11 +24,11 @@ struct Daemon: Sendable {
   var settings: SettingsStore
   var environment: [String: String]
   var logger: Logger
-  /// How long requests in flight may take when the daemon is told to stop.
+  /// How long requests in flight may take when the daemon must stop.
   var stopGrace = Duration.seconds(5)
   /// How often a reader of the events hears that the connection lives.
   var heartbeatPeriod = EventStream.heartbeatPeriodDefault
-  /// Who is told that it stops, and still lives; nil where nobody is.
+  /// The receiver of the notices that it stops, and still lives; nil if there is none.
   var notifier: ServiceNotifier?
   /// Sockets that the service manager passed.
   var passedSockets: [Int32] = []
@@ -40,9 +40,9 @@ struct Daemon: Sendable {
 
   /// Why it ended well.
   enum End: Hashable, Sendable {
-    /// It was told to.
+    /// It was asked to stop.
     case stopped
-    /// It was told to once nothing runs, to be started anew.
+    /// It was asked to stop once no agent runs, to be started again.
     case idle
   }
 
@@ -187,7 +187,8 @@ struct Daemon: Sendable {
 }
 
 extension Daemon {
-  /// What runs has its time, however long: a service manager would give it 90 seconds.
+  /// Running turns have their time, however long: by default a service manager would give them 90
+  /// seconds.
   private func announceStop(within time: Duration) {
     notifier?.send("STOPPING=1\nEXTEND_TIMEOUT_USEC=\(Int64(time / .microseconds(1)))")
   }
@@ -200,7 +201,7 @@ extension Daemon {
     for await _ in idle {}
   }
 
-  /// What it says of itself.
+  /// Its answer about itself.
   private func answer(of client: QueueClient, at place: SocketPath) -> DaemonAnswer {
     DaemonAnswer(
       version: Version.number, processID: Int(getpid()), startedAt: client.time,
@@ -216,7 +217,7 @@ extension Daemon {
     .init(service: service, serviceName: "\(type(of: service))")
   }
 
-  /// What the HTTP server calls information is detail here.
+  /// Events that the HTTP server logs as information are detail here.
   private var apiLogger: Logger {
     var apiLogger = logger
     apiLogger.logLevel = logger.logLevel <= .debug ? logger.logLevel : max(.notice, logger.logLevel)
@@ -316,7 +317,8 @@ struct SyncService: Service {
   var client: QueueClient
   var logger: Logger
 
-  /// How long to wait where the connection's driver itself failed, which is no matter of the net.
+  /// The wait after the connection's driver itself failed, which has nothing to do with the
+  /// network.
   static let restartDelay = Duration.seconds(5)
 
   func run() async throws {
@@ -329,7 +331,7 @@ struct SyncService: Service {
         } catch {
           logger.error("sync stopped: \(error); starting it again in \(SyncService.restartDelay)")
         }
-        // The queues go on working without it. Cancellation ends the wait early.
+        // The queues still work without it. Cancellation ends the wait early.
         try? await Task.sleep(for: SyncService.restartDelay)
       }
     }

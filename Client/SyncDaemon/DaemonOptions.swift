@@ -105,7 +105,7 @@ struct DaemonOptions: ParsableCommand {
     }
   }
 
-  /// What the flags say of the settings.
+  /// The settings that the flags set.
   var flags: [SettingName: SettingValue] {
     var flags: [SettingName: SettingValue] = [:]
     flags[.maxQueueSize] = queueSizeMax.map(SettingValue.number)

@@ -3,7 +3,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// What happens on this device alone, in the change feed's words.
+/// Events on this device only, in the format of the change feed.
 enum DeviceEventAnswer {
   /// The event's name and data.
   static func event(_ event: DeviceEvent) -> (name: String, data: any Encodable & Sendable) {
@@ -32,7 +32,7 @@ struct DraftEvent: Codable, Equatable, Sendable {
   var exists: Bool
 }
 
-/// What became of an answer that had to wait; its text is the author's to keep.
+/// The result of an answer that had to wait; the author keeps its text.
 struct AnswerEndEvent: Codable, Equatable, Sendable {
   var session: SessionID
   var request: QueueModel.RequestID

@@ -16,7 +16,7 @@ struct EventStream: Sendable {
   /// How long a reader that follows the standard waits before it connects again.
   static let retryMilliseconds = 1_000
 
-  /// A stream that ends with the daemon, or where its reader was cut off.
+  /// A stream that ends with the daemon, or when its reader was cut off.
   ///
   /// - Throws: `APIProblem.tooManyReaders`, `ClientError.closed`.
   func response(to request: Request, on channel: any Channel) async throws -> Response {
@@ -52,11 +52,11 @@ struct EventStream: Sendable {
       })
   }
 
-  /// The header comes first: whoever connects again by the standard sends it with the old query.
+  /// The header has priority: a client that reconnects by the standard sends it with the old query.
   private static func cursor(of request: Request) -> FeedCursor? {
     let header = request.header("last-event-id").flatMap { $0.isEmpty ? nil : $0 }
     guard let text = header ?? request.uri.queryParameters.get("cursor") else { return nil }
-    // What is no cursor of this feed is answered by a gap, whatever it is.
+    // Any text that is not a cursor of this feed is answered by a gap.
     return FeedCursor(text) ?? FeedCursor("0-0")
   }
 }
@@ -76,7 +76,7 @@ final class EventReaders: Sendable {
   private let count = Mutex(0)
   fileprivate let encoded = EncodedEvents()
 
-  /// One reader's place, free again when nobody holds it.
+  /// The place of one reader, free again once it is released.
   final class Slot: Sendable {
     let readers: EventReaders
 
@@ -110,7 +110,8 @@ private final class EncodedEvents: Sendable {
   private let state = Mutex(State())
 
   func bytes(of item: FeedItem) throws -> ByteBuffer {
-    // What a reader begins with is its own, up to `present`, whose place is that of the event before.
+    // The events that a reader begins with are its own, up to `present`, which has the place of the
+    // event before.
     guard let cursor = item.cursor, item.event != .present else {
       return try ServerSentEvent(item).bytes
     }
@@ -127,7 +128,7 @@ private final class EncodedEvents: Sendable {
   }
 }
 
-/// What is on its way to one reader: at most the events of one write and one heartbeat, so that a
+/// The events on their way to one reader: at most those of one write and one heartbeat, so that a
 /// slow reader keeps little in memory.
 private struct Parts: Sendable {
   enum Part: Sendable {

@@ -7,7 +7,7 @@ import SyncClient
 /// HTTP/1.1 over connections that may be dropped unserved while the server stops.
 struct HeldHTTPChannel: ServerChildChannel {
   var base: HTTP1Channel
-  /// Where those without a key have their places; nil where everybody who connects is known.
+  /// The places of connections without a key; nil if every client is known.
   var places: WebPlaces?
   /// For TLS in front of it.
   var certificate: WebCertificate?

@@ -11,7 +11,7 @@ struct HistoryHandlers: RouteHandlers {
   var output: OutputFolder
   let ends: ConnectionEnds
 
-  /// Entries of one page of the log where nothing is said.
+  /// The default number of entries of one page of the log.
   static let historyLimitDefault = 50
 
   func addRoutes(to api: RouterGroup<Context>) {
@@ -94,7 +94,7 @@ struct HistoryHandlers: RouteHandlers {
       before = position
     }
     var page = HistoryPage(next: before)
-    // A page may be empty where the subject is rare; its reader wants entries.
+    // A page may be empty if the subject is rare; its reader wants entries.
     repeat {
       let part = try await client.history(
         of: subject, before: page.next, limit: limit - page.entries.count)

@@ -63,14 +63,14 @@ struct HookHandlers: RouteHandlers {
   /// The longest a hook may wait for a prompt.
   static let feedSecondsMax: Double = 30
 
-  /// The turn is over: the next message goes the way of all messages, lease and dispatch check, and
-  /// ends at the hook that waits here.
+  /// The turn ended: the next message takes the usual way, lease and dispatch check, and ends at
+  /// the hook that waits here.
   private func feed(
     _ session: SessionID, _ body: FeedRequest, _ context: Context
   ) async throws -> FeedAnswer {
     let isFed = await client.execution.agentKind(of: session) == .hooks
     if isFed, client.workspace().session(session)?.host == nil {
-      // The device where its agent just spoke; no person did it.
+      // The device whose agent has just reported; no user did it.
       try await client.perform(.setHost(session, client.deviceID), isOfPerson: false)
     }
     let outcome = slots.stopped(session, body.stop, wantsPrompt: isFed)
@@ -143,10 +143,10 @@ struct HookHandlers: RouteHandlers {
     }
   }
 
-  /// What ends the wait for a prompt.
+  /// The ways in which the wait for a prompt ends.
   private enum Wait: Sendable {
     case given(String)
-    /// Nobody gives one any more: the hook is gone, or another one waits in its place.
+    /// No prompt comes any more: the hook is gone, or another one waits in its place.
     case closed
     case timeOver
   }
@@ -154,7 +154,7 @@ struct HookHandlers: RouteHandlers {
   /// Whether anything waits that this device may start.
   private func hasWork(_ session: SessionID) -> Bool {
     let workspace = client.workspace()
-    // Where another device is the host nothing starts here.
+    // If another device is the host, nothing starts here.
     guard workspace.session(session)?.host == client.deviceID,
       let queue = try? workspace.messageQueue(session), !queue.paused
     else { return false }
@@ -166,7 +166,7 @@ struct HookHandlers: RouteHandlers {
 }
 
 extension FeedRequest {
-  /// What a `turn_end` tells.
+  /// The data of a `turn_end`.
   var stop: HookSlots.Stop {
     var process: AgentProcess?
     if let agentProcess, let agentStart {

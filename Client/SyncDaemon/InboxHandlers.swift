@@ -4,7 +4,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// What needs its person: the page shows the same list in the same order (inbox.js).
+/// The list of what needs its user: the page shows the same list in the same order (inbox.js).
 struct InboxHandlers: RouteHandlers {
   var api: APIHandlers
 
@@ -128,7 +128,7 @@ struct InboxHandlers: RouteHandlers {
     }
   }
 
-  /// What moves a visible thread on, or else takes it off the list.
+  /// The command that resolves a visible thread, or otherwise removes it from the list.
   private func command(
     for session: SessionView, _ standing: SessionAnswer.Standing?
   ) -> String {

@@ -2,7 +2,7 @@ import Foundation
 
 /// Times of day as a person at this device reads them.
 enum LocalTime {
-  /// `16:42`, and where that is not within the last day, `2026-11-28 16:42`.
+  /// `16:42`, or, if that is not within the last day, `2026-11-28 16:42`.
   static func words(_ milliseconds: Int64, now: Date = .now) -> String {
     var time = time_t(milliseconds / 1_000)
     var local = tm()

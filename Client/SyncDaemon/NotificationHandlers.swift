@@ -4,7 +4,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// The device's inbox, and where it is pushed to.
+/// The device's notifications and its push targets.
 struct NotificationHandlers: RouteHandlers {
   var client: QueueClient
 

@@ -9,11 +9,11 @@ import SyncClient
 import Synchronization
 import SystemPackage
 
-/// Runs `notifyCommand` for every notification that comes while nobody looks at the device.
+/// Runs `notifyCommand` for every notification that arrives while no user looks at the device.
 ///
-/// What was shown is remembered in the store, so that a restart shows what came meanwhile and
-/// nothing twice. A command that cannot run, fails or takes too long is logged; its notification stands all
-/// the same.
+/// The store remembers the notifications that were shown. So after a restart the service shows
+/// those that arrived meanwhile, and none twice. A command that cannot run, fails or takes too long
+/// is logged; its notification stays open.
 struct NotifyService: Service {
   var client: QueueClient
   /// Learns which processes are the command's: the person set it, so it may ask what the person may.
@@ -28,9 +28,10 @@ struct NotifyService: Service {
 
   func run() async throws {
     await cancelWhenGracefulShutdown {
-      // The stream of one who fell behind ends: then it begins with what stands again.
+      // The stream of a reader that fell behind ends; then the loop begins again with the open
+      // notifications.
       while !Task.isCancelled {
-        // Before the look at what stands, so that nothing falls between.
+        // Before the open notifications are read, so that none is missed in between.
         let events = client.deviceEvents()
         for notification in await client.notifications.all() where !notification.isAnnounced {
           await show(notification)
@@ -62,9 +63,9 @@ struct NotifyService: Service {
     }
   }
 
-  /// What became of the command.
+  /// The result of the command.
   private enum Ending: Equatable {
-    /// It ended; with what went wrong, where something did.
+    /// It ended; with the fault, if there was one.
     case ended(String?)
     case tooLong
     /// This task was cancelled before.
@@ -73,14 +74,15 @@ struct NotifyService: Service {
 
   /// Runs the command to its end.
   ///
-  /// - Returns: false where it was cut off because this task was cancelled: nobody may have seen it.
+  /// - Returns: false if it was cut off because this task was cancelled: the user may not have seen
+  ///   it.
   func run(
     _ command: String, for notification: NotificationView, showsDetails: Bool
   ) async -> Bool {
     let ending = await withTaskGroup(of: Ending.self) { group in
       group.addTask { await process(command, notification, showsDetails) }
       group.addTask {
-        // Cancelled where the command ends first.
+        // Cancelled if the command ends first.
         (try? await Task.sleep(for: limit)) == nil ? .cut : .tooLong
       }
       var ending = Ending.cut
@@ -146,8 +148,8 @@ struct NotifyService: Service {
     }
   }
 
-  /// What the command is told. Without details it learns what kind of thing happened, and where;
-  /// with them what looks like a secret is taken out all the same.
+  /// The environment of the command. Without details it has the category and the place of the
+  /// event. With details, text that looks like a secret is still removed.
   static func environment(
     of notification: NotificationView, showsDetails: Bool
   ) -> [String: String] {
@@ -171,7 +173,7 @@ extension String {
 }
 
 extension NotificationView.Category {
-  /// What is said where details are off.
+  /// The text if details are off.
   var plainBody: String {
     PushNotice.Category(rawValue: rawValue).map { NoticeText.plain($0).body }
       ?? "Something happened."

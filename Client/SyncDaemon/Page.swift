@@ -1,13 +1,13 @@
 import Basics
 import Hummingbird
 
-/// A part of a list, or all of it where no limit is asked for.
+/// A part of a list, or all of it if no limit is requested.
 struct Page<Item> {
   /// Items that one page may be asked to hold.
   static var itemsMax: Int { 1_000 }
 
   var items: [Item]
-  /// What to ask for to get what follows; nil on the last page.
+  /// The cursor for the items that follow; nil on the last page.
   var next: String?
 
   init(items: [Item]) {
@@ -16,7 +16,7 @@ struct Page<Item> {
 
   /// The part that `limit` and `after` ask for.
   ///
-  /// - Throws: `badRequest`, and `pageGone` where the item before the page is not there any more.
+  /// - Throws: `badRequest`, and `pageGone` if the item before the page no longer exists.
   init(of items: [Item], asked query: Parameters, _ name: (Item) -> String) throws {
     var rest = items[...]
     if let last = query.get("after") {

@@ -4,10 +4,10 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// Which server this device belongs to, and whom it lets in there.
+/// The server that this device belongs to, and the devices that it adds there.
 struct PairingHandlers: RouteHandlers {
   var client: QueueClient
-  /// Which notes who was let in by a browser.
+  /// Records the devices that a browser added.
   var keys: WebKeys
 
   func addRoutes(to api: RouterGroup<Context>) {

@@ -6,8 +6,8 @@ import Logging
 import QueueModel
 import SyncClient
 
-/// Turns what handlers throw, and routes that do not exist, into error answers; conflicts get the
-/// present state with them, so that nobody has to ask again.
+/// Turns errors of handlers, and routes that do not exist, into error answers; conflicts include
+/// the present state, so that no second request is necessary.
 struct ProblemMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
@@ -54,7 +54,7 @@ struct ProblemMiddleware: RouterMiddleware {
     }
   }
 
-  /// Nothing where there is no such queue, which the refusal says itself.
+  /// nil if there is no such queue; the refusal reports that itself.
   private func queue(_ name: String?) -> CurrentAnswer? {
     guard let name = name.flatMap({ ASCII.percentDecoded($0) }), let session = try? SessionID(name),
       let view = try? client.workspace().messageQueue(session)

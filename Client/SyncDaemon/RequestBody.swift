@@ -2,7 +2,7 @@ import Hummingbird
 import LocalAPI
 import NIOCore
 
-/// Reads the body; nil where there is none.
+/// Reads the body; nil if there is none.
 func decodedIfPresent<Body: Decodable>(
   _ type: Body.Type, from request: Request, upTo bytesMax: Int = Route.bodyBytesMax
 ) async throws -> Body? {

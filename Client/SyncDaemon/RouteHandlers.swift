@@ -29,7 +29,7 @@ extension RouteHandlers {
     return CanonicalJSON.response(answer)
   }
 
-  /// What a person knows these messages by.
+  /// The names by which a user knows these messages.
   func changed(_ messages: [MessageID]) -> [ReceiptAnswer.Message] {
     let workspace = client.workspace()
     return messages.compactMap { try? workspace.message($0) }.map(ReceiptAnswer.Message.init)

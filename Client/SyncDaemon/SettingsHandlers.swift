@@ -91,7 +91,7 @@ struct SettingsHandlers: RouteHandlers {
     SettingAnswer(name, in: settings.current)
   }
 
-  /// A setting that somebody has just changed.
+  /// A setting that was just changed.
   private func changedAnswer(_ name: SettingName) async -> SettingAnswer {
     var answer = settingAnswer(name)
     if name == .agent || name == .command {

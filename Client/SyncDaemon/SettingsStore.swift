@@ -4,7 +4,7 @@ import Logging
 import SyncClient
 import Synchronization
 
-/// The daemon's settings: what was said where, what holds, and the file that keeps it.
+/// The daemon's settings: the values by source, the effective ones, and the file that keeps them.
 final class SettingsStore: Sendable {
   let file: SettingsFile
   private let layers: Mutex<SettingsLayers>
@@ -30,7 +30,7 @@ final class SettingsStore: Sendable {
     layers = Mutex(read)
   }
 
-  /// What is said where.
+  /// The values by source.
   var current: SettingsLayers { layers.withLock { $0 } }
 
   var logLevel: Logger.Level {
@@ -45,9 +45,9 @@ final class SettingsStore: Sendable {
       settings: layers.deviceSettings, certificateFile: layers.text(.certificate))
   }
 
-  /// Sets a value in the file, or takes it out of it; what a person wrote there meanwhile counts.
+  /// Sets a value in the file, or removes it; changes that a user made in the file meanwhile count.
   ///
-  /// - Throws: `SettingFault` where value or file cannot be used; nothing changed then.
+  /// - Throws: `SettingFault` if the value or the file cannot be used; nothing changed then.
   func set(
     _ name: SettingName, to value: SettingValue?, apply: (DeviceSettings) -> Void
   ) throws(SettingFault) {
@@ -108,9 +108,9 @@ final class SettingsStore: Sendable {
     }
   }
 
-  /// Takes over what the file says now.
+  /// Applies the present values of the file.
   ///
-  /// - Throws: `SettingFault` for the first thing that is wrong; nothing changed then.
+  /// - Throws: `SettingFault` for the first fault; nothing changed then.
   func reload(apply: (DeviceSettings) -> Void) throws(SettingFault) {
     try layers.withLock { layers throws(SettingFault) in
       var next = layers

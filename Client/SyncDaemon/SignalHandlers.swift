@@ -4,7 +4,7 @@ import LocalAPI
 import QueueModel
 import SyncClient
 
-/// What agents do, as they or their hooks report it.
+/// The activity of agents, as they or their hooks report it.
 struct SignalHandlers: RouteHandlers {
   var client: QueueClient
   let slots: HookSlots
@@ -31,11 +31,12 @@ struct SignalHandlers: RouteHandlers {
       if signal == .wentIdle,
         slots.end(session, with: .died("The agent waits at its prompt; it reported no end."))
       {
-        // What follows from the end of a prompt that was given out sees to the rest.
+        // The code that handles the end of the prompt does the rest.
         return CanonicalJSON.response(ActivityAnswer(client.tasks.activity(of: session)))
       }
       let known = client.tasks.activity(of: session)
-      // It goes on by itself where one of its own agents is done, and others may ask meanwhile.
+      // The agent continues by itself when one of its own agents is done, and others may ask
+      // meanwhile.
       if signal == .turnStarted, body.byItself == true, known.busy.isBusy {
         return CanonicalJSON.response(ActivityAnswer(known))
       }

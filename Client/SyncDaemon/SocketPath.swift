@@ -1,12 +1,12 @@
 import Basics
 import Foundation
 
-/// Where the daemon's socket is: in the data directory, or, where that path is too long for a
+/// The place of the daemon's socket: in the data directory, or, if that path is too long for a
 /// socket address, in a short private directory, with a file in the data directory that names it.
 struct SocketPath: Equatable {
   /// The path to bind.
   var path: String
-  /// The file that names `path`, where clients would not find it by themselves.
+  /// The file that names `path`, if clients would not find it by themselves.
   var pointerFile: String?
   /// Whether the directory of the socket was made for this daemon alone.
   private(set) var hasOwnDirectory = false
@@ -17,7 +17,7 @@ struct SocketPath: Equatable {
   }
 
   static let fileName = "cospool.sock"
-  /// Where the agents that the daemon starts ask; as long as `fileName` at most.
+  /// The socket for requests of the agents that the daemon starts; as long as `fileName` at most.
   static let agentFileName = "agent.sock"
   static let pointerFileName = "cospool.sock.path"
 
@@ -28,10 +28,10 @@ struct SocketPath: Equatable {
       : path.dropLast(".sock".count) + ".turn"
   }
 
-  /// What fits into a socket address besides its terminating zero: 107 bytes on Linux.
+  /// The maximum length of a socket address without its terminating zero: 107 bytes on Linux.
   static let pathBytesMax = MemoryLayout.size(ofValue: sockaddr_un().sun_path) - 1
 
-  /// What a fresh directory's name has more: `-XXXXXX`.
+  /// The addition to the name of a fresh directory: `-XXXXXX`.
   private static let freshBytes = 7
 
   /// Chooses the place, without touching the disk.
@@ -65,7 +65,7 @@ struct SocketPath: Equatable {
     return directories
   }
 
-  /// Makes the private directory where one is needed, and removes or writes the file that names it.
+  /// Makes the private directory if one is needed, and removes or writes the file that names it.
   ///
   /// Call it with the store's lock held: the files belong to the daemon that holds it.
   mutating func prepare(dataDirectory: String) throws(DaemonFailure) {
@@ -75,7 +75,8 @@ struct SocketPath: Equatable {
     }
     let (directory, name) = parts
     if !SocketPath.makePrivate(directory) {
-      // In a directory that all may write to, somebody else made it first: a fresh one has a name that nobody knows.
+      // Another user made it first in a directory that all may write to: a fresh one has a name
+      // that cannot be guessed.
       var template = Array("\(directory)-XXXXXX".utf8CString)
       guard let fresh = mkdtemp(&template) else {
         throw DaemonFailure(
@@ -99,7 +100,7 @@ struct SocketPath: Equatable {
   /// Takes the socket and the file that names it away.
   func remove() {
     for path in [path, agentPath] {
-      // Where something else stood at the path, binding failed, and it is not ours to remove.
+      // If another file is at the path, binding failed, and the file is not ours to remove.
       let attributes = try? FileManager.default.attributesOfItem(atPath: path)
       if attributes?[.type] as? FileAttributeType == .typeSocket { unlink(path) }
     }

@@ -3,7 +3,7 @@ import Foundation
 import LocalAPI
 import QueueModel
 
-/// What a person reads of a session that waits, and what mends it.
+/// The text about a session that waits, and how to resolve it.
 extension StartObstacle {
   var standing: SessionAnswer.Standing {
     switch self {
@@ -34,13 +34,13 @@ extension StartObstacle {
     }
   }
 
-  /// Why it waits and what mends it; nil where there is nothing to say.
+  /// Why it waits and how to resolve it; nil if there is nothing to report.
   ///
   /// - Parameters:
-  ///   - quoted: what names the session on a command line, quoted for a shell.
+  ///   - quoted: the name of the session on a command line, quoted for a shell.
   ///   - message: the message of its queue that starts next.
   ///   - now: in milliseconds since 1970.
-  ///   - awaitsServer: whether a server decides that cannot be reached now.
+  ///   - awaitsServer: whether the decision is a server's that cannot be reached now.
   ///   - name: names another session.
   func words(
     for quoted: String, message: MessageView, now: Int64, awaitsServer: Bool,
@@ -89,7 +89,7 @@ extension StartObstacle {
   /// Until when a message waits, why, and how it starts before.
   static func wait(of message: MessageView, until time: Int64, now: Int64) -> String {
     let id = message.id.description.prefix(8)
-    // What went wrong is why it waits for the end of a limit, and not for a time that a person named.
+    // After an error it waits for the end of a limit, not for a time that a user named.
     let error = message.notBefore == time ? message.lastError : nil
     let reason = error.map { ": \($0)" } ?? ""
     let end = reason.hasSuffix(".") ? "" : "."

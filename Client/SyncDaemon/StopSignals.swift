@@ -4,13 +4,13 @@ import Synchronization
 
 /// Signals as streams, instead of their sudden ends.
 enum StopSignals {
-  /// A source that nobody holds stops; these are held for as long as the process lives.
+  /// A source without a reference stops; these are kept as long as the process lives.
   private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
-  /// Those that end the daemon: SIGTERM and SIGINT where nothing is said.
+  /// The signals that end the daemon, by default SIGTERM and SIGINT.
   ///
-  /// Returns once the signals are caught: one that comes earlier ends the process as usual, and
-  /// none is lost in between.
+  /// Returns once the signals are caught: an earlier one ends the process as usual, and none is
+  /// lost in between.
   static func stream(of numbers: [Int32] = [SIGTERM, SIGINT]) async -> AsyncStream<Void> {
     // A peer that hangs up must not end the daemon either.
     signal(SIGPIPE, SIG_IGN)

@@ -55,7 +55,7 @@ struct SyncHandlers: RouteHandlers {
   /// How long the frame may take there and back: a doctor has five seconds for everything.
   static let probeLimit = Duration.milliseconds(2_500)
 
-  /// To ask for sync where there can be none is a mistake to hear about.
+  /// A request for sync is reported as a mistake if there can be none.
   private func requireSync() throws {
     switch client.syncStatus().state {
     case .notPaired: throw ClientError.notPaired

@@ -7,7 +7,7 @@ import QueueModel
 import ServiceLifecycle
 import SyncClient
 
-/// What agents do, what they ask, and the answers.
+/// The work of agents, their requests, and the answers.
 struct TaskHandlers: RouteHandlers {
   var client: QueueClient
   let askers: Askers
@@ -116,7 +116,7 @@ struct TaskHandlers: RouteHandlers {
             for: ask, in: session, id: request, patience, promptsItself: promptsItself, context)
         }
         count += 1
-        // Somebody allowed what was not this: it is asked anew, under a name that nobody answered.
+        // The user allowed a different request: it is asked again, under a name that has no answer.
       } while given.isMistaken && count < TaskHandlers.asksMax
       answer = .success(given)
     } catch {
@@ -156,7 +156,7 @@ struct TaskHandlers: RouteHandlers {
 
   /// How long a task's route waits for what its register has no room for.
   private static let wholeLimit = Duration.seconds(3)
-  /// How often a request is asked anew after somebody allowed something else.
+  /// How often a request is asked again after the user allowed a different one.
   private static let asksMax = 3
 
   /// - Parameter named: a request or a session; nil for the only request that is awaited.
@@ -215,7 +215,8 @@ struct TaskHandlers: RouteHandlers {
   /// The request that is meant: by its session, by its id or the beginning of it, or the only one there is. The id
   /// of a session means that session, whether or not it asks.
   private func awaited(_ named: String?, _ verdict: Verdict) async throws -> AwaitedRequest {
-    // What was answered and not written yet by its host is found too, to be told by whom.
+    // Answered requests that their hosts have not recorded yet are found, too, to report who
+    // answered.
     let all = client.tasks.all().flatMap { task in
       task.requests.map { AwaitedRequest(session: task.sessionId, request: $0) }
     }
@@ -227,7 +228,7 @@ struct TaskHandlers: RouteHandlers {
       let asked = all.filter { $0.session == session }
       let fitting = asked.filter { verdict.answers($0.request) }
       let open = await client.tasks.awaitedRequests().filter { fitting.contains($0) }
-      // Of several that fit, those that nobody has answered yet are meant.
+      // Of several that fit, those without an answer are meant.
       found = fitting.isEmpty ? Array(asked.prefix(1)) : open.isEmpty ? [fitting[0]] : open
     } else if let named {
       found = NameMatch(named, among: all, id: \.request.id).all
@@ -263,7 +264,8 @@ struct TaskHandlers: RouteHandlers {
     return asked
   }
 
-  /// What the registers still tell of a request, or of a session's latest, that is over.
+  /// The state that the registers still have of a request that has ended, or of a session's latest
+  /// one.
   private func refuseIfEnded(_ named: String) throws {
     let ended = client.tasks.all().first { task in
       guard let outcome = task.outcome else { return false }
@@ -281,7 +283,7 @@ struct TaskHandlers: RouteHandlers {
 }
 
 extension TaskStatus.Kind {
-  /// What it waits for, as a thread's state.
+  /// The thread's state while the task waits.
   var awaited: String? {
     switch self {
     case .awaitingApproval: "approval"
@@ -296,7 +298,7 @@ extension Verdict {
 }
 
 extension APIProblem {
-  /// Names each by the shortest beginning of its id that no other one of them has.
+  /// Names each by the shortest prefix of its id that no other one has.
   static func askAmbiguous(_ found: [AwaitedRequest]) -> APIProblem {
     let ids = found.map(\.request.id.description)
     let length =
@@ -407,7 +409,7 @@ extension AskRequest {
 }
 
 extension AskAnswer {
-  /// What an agent is told that asks for leave in more words than people can be shown.
+  /// The answer to an agent whose permission request has more text than can be shown.
   fileprivate static func tooLong(_ bytes: Int, promptsItself: Bool) -> AskAnswer {
     guard !promptsItself else { return AskAnswer(ending: .withdrawn) }
     return AskAnswer(

@@ -100,7 +100,7 @@ struct ThreadHandlers: RouteHandlers {
     }
   }
 
-  /// What is added while the queue is off would not be seen, and what is hidden is not looked at.
+  /// While the queue is off, added threads would not be visible, and hidden ones are not shown.
   private func requireThreadQueue() throws {
     guard client.settings.queueEnabled else {
       throw APIProblem(

@@ -2,19 +2,21 @@ import AgentFormats
 import Foundation
 import QueueModel
 
-/// What tells that an agent of a daemon started a process, whatever that process says of itself: the control group of
-/// a turn (`AttemptGroups`), or the words that a daemon writes into the environment of a turn (`Turn.environment`).
+/// The proof that an agent of a daemon started a process, whatever that process claims: the control
+/// group of a turn (`AttemptGroups`), or the variables that a daemon sets in the environment of a
+/// turn (`Turn.environment`).
 struct TurnTrace: Hashable, Sendable {
   var message: MessageID
   var attempt: UInt16
   /// The data directory of the daemon, or the control group of its unit: which of them the trace is of.
   var origin: String
 
-  /// The turn that started one of a line of processes: the trace of the farthest, which those after it cannot
-  /// change. A process that leaves its parents keeps its control group. Without such a group, one that clears its
-  /// environment as well leaves no trace.
+  /// The turn that started one of a line of processes: the trace of the farthest, which those after
+  /// it cannot change. A process that leaves its parents keeps its control group. Without such a
+  /// group, a process that also clears its environment leaves no trace.
   ///
-  /// - Parameter ignored: the traces of this daemon itself: an agent that starts a daemon is who uses it.
+  /// - Parameter ignored: the traces of this daemon itself: an agent that starts a daemon is its
+  ///   user.
   static func found(
     in line: [(id: pid_t, stat: ProcessStat)], ignoring ignored: [TurnTrace]
   ) -> TurnTrace? {
@@ -29,7 +31,7 @@ struct TurnTrace: Hashable, Sendable {
       .compactMap(\.self)
   }
 
-  /// The path of a process's control group of the second version; empty where it has none.
+  /// The path of a process's control group of the second version; empty if it has none.
   static func group(of process: pid_t) -> String {
     let line = text("cgroup", of: process).split(separator: "\n").first { $0.hasPrefix("0::/") }
     return line.map { String($0.dropFirst(3)) } ?? ""

@@ -73,7 +73,7 @@ extension APIHandlers {
     }
   }
 
-  /// Serves the page where the setting says now.
+  /// Serves the page at the address of the present setting.
   func followWeb() async {
     await web.follow(settings.current.web, api: self).value
   }
@@ -93,7 +93,7 @@ extension APIHandlers {
       })
   }
 
-  /// Serves the page, where it is not served yet, and makes a ticket.
+  /// Serves the page if it is not served yet, and makes a ticket.
   private func openWeb(_ request: WebRequest) async throws -> WebTicketAnswer {
     try settings.set(request.changes(to: settings.current.web?.address), apply: client.apply)
     let current = settings.current
@@ -128,7 +128,7 @@ extension APIHandlers {
 }
 
 extension WebRequest {
-  /// What is to be set for it; nothing where it asks for what is set already.
+  /// The settings to change for it; empty if the request matches them already.
   fileprivate func changes(
     to current: WebAddress?
   ) throws -> [(name: SettingName, value: SettingValue?)] {

@@ -9,7 +9,7 @@ struct QRCode: Equatable {
   /// The rows as the local API gives them, 1 for dark.
   var text: [String] { rows.map { row in String(row.map { $0 ? "1" : "0" }) } }
 
-  /// - Returns: nil where the text is longer than `bytesMax` bytes.
+  /// - Returns: nil if the text is longer than `bytesMax` bytes.
   init?(_ text: String) {
     let bytes = Array(text.utf8)
     let versions = 1...Layout.versionMax
@@ -74,7 +74,7 @@ struct QRCode: Equatable {
 }
 
 extension QRCode {
-  /// What a version has room for, and where.
+  /// The capacity and the layout of a version.
   struct Layout: Equatable {
     static let versionMax = 20
     /// Correction bytes of each block and the number of blocks, for level M (table 9).
@@ -149,7 +149,7 @@ extension QRCode {
   /// Patterns, codewords and a mask as modules.
   struct Drawing {
     private(set) var rows: [[Bool]]
-    /// What is no codeword's, and so not masked.
+    /// Modules that belong to no codeword, and so are not masked.
     private var isFixed: [[Bool]]
     private let size: Int
 

@@ -4,11 +4,11 @@ import LocalAPI
 import NIOCore
 import SyncClient
 
-/// What stands before every route of the page's listener: is the request from the page itself, and
-/// does it bring a browser's key?
+/// Runs before every route of the page's listener, and checks whether the request is from the page
+/// itself, and has a browser's key.
 ///
-/// Any website may send requests to this machine, and a name of its own may lead here. So nothing
-/// counts but what browsers write themselves and pages cannot: Host, Origin and the Sec-Fetch fields.
+/// Any website may send requests to this machine, and a name of its own may lead here. So only
+/// fields that browsers write and pages cannot change count: Host, Origin and the Sec-Fetch fields.
 struct WebAccessMiddleware: RouterMiddleware {
   typealias Context = APIHandlers.Context
 
@@ -23,7 +23,7 @@ struct WebAccessMiddleware: RouterMiddleware {
     var host: String?
     /// Fields by lower-case names, each with all its values.
     var fields: [String: [String]]
-    /// Where the page is, by what Host says then: the origin.
+    /// The origins of the page, by the value of Host.
     var origins: [String: String]
 
     func field(_ name: String) -> String? { fields[name]?.first }
@@ -44,7 +44,7 @@ struct WebAccessMiddleware: RouterMiddleware {
 
   /// In this order, before any route and before the key.
   static let rules: [Rule] = [
-    // A name that leads here belongs to somebody else, and so do its pages.
+    // Another name that leads here has another owner, and so do its pages.
     Rule(
       code: "foreignHost",
       message: "Open the page at the address that cospool web prints.",
@@ -79,11 +79,11 @@ struct WebAccessMiddleware: RouterMiddleware {
       let allowed = $0.isOfAPI ? ["GET", "POST", "PUT", "PATCH", "DELETE"] : ["GET"]
       return !allowed.contains($0.method)
     },
-    // A browser says one of them of every write that a page makes.
+    // A browser sends one of them with every write of a page.
     Rule(code: "unknownOrigin", message: "The request needs the header Origin or Sec-Fetch-Site.") {
       $0.writes && $0.field("origin") == nil && $0.field("sec-fetch-site") == nil
     },
-    // What a form can send without asking is never this.
+    // Types that a form can send without a preflight request are refused.
     Rule(
       code: "unsupportedMediaType", message: "Send application/json.",
       status: .unsupportedMediaType
@@ -117,7 +117,7 @@ struct WebAccessMiddleware: RouterMiddleware {
     guard route?.browserAccess != .keyless else { return try await next(request, context) }
     guard let browser = browser(of: question) else { throw APIProblem.webKeyUnknown }
     listener.note(context.channel, of: browser.id)
-    // A path that leads nowhere is answered so; one that leads somewhere stands in the table.
+    // A path without a route is reported as unknown; a path with a route is in the table.
     guard path == nil || route.map({ $0.browserAccess != .refused }) == true else {
       throw APIProblem.notOverTheWeb
     }
@@ -142,7 +142,7 @@ struct WebAccessMiddleware: RouterMiddleware {
   }
 }
 
-/// What every answer of the page's listener carries.
+/// The headers of every answer of the page's listener.
 struct WebHeaders: RouterMiddleware {
   typealias Context = APIHandlers.Context
 

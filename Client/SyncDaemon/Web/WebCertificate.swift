@@ -6,7 +6,7 @@ import Synchronization
 /// The certificate of the page's listener. It is read again when its files were written again: a renewal
 /// needs no restart.
 final class WebCertificate: Sendable {
-  /// What is wrong with the files, for people.
+  /// The fault of the files, for users.
   struct Problem: Error, CustomStringConvertible {
     var description: String
   }
@@ -35,8 +35,8 @@ final class WebCertificate: Sendable {
         context: try WebCertificate.context(chainFile, keyFile)))
   }
 
-  /// What a new connection gets. Two questions to the file system; where the new files cannot be used, the
-  /// old certificate stays.
+  /// The context of a new connection. It costs two calls to the file system. If the new files
+  /// cannot be used, the old certificate stays.
   var context: NIOSSLContext {
     reading.withLock { reading in
       let times = [chainFile, keyFile].map(WebCertificate.time)
@@ -53,7 +53,7 @@ final class WebCertificate: Sendable {
   }
 
   private static func time(_ path: String) -> Date? {
-    // A file that is being replaced has none for a moment.
+    // A file that is being replaced is missing for a moment.
     (try? FileManager.default.attributesOfItem(atPath: path))?[.modificationDate] as? Date
   }
 

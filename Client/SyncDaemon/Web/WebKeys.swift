@@ -15,7 +15,7 @@ final class WebKeys: Sendable {
   static let ticketsMax = 5
   static let browsersMax = 20
   static let ticketMilliseconds: Int64 = 60_000
-  /// A browser that nobody used for so long has to come with a new ticket.
+  /// A browser that was not used for this time needs a new ticket.
   static let keyMilliseconds: Int64 = 30 * 86_400_000
   /// The time of the last use is written so often at most.
   static let usePrecision: Int64 = 3_600_000
@@ -32,9 +32,9 @@ final class WebKeys: Sendable {
     var hash: String
     var createdAt: Int64
     var lastUsedAt: Int64
-    /// The browser that let it in; nil where the command line did. It ends with that one.
+    /// The browser that added it; nil if the command line did. Its access ends with that browser's.
     var by: String?
-    /// The latest pairing codes that it made; nil where it made none.
+    /// The latest pairing codes that it made; nil if it made none.
     var codes: [Code]?
 
     var expiresAt: Int64 { lastUsedAt + WebKeys.keyMilliseconds }
@@ -55,7 +55,7 @@ final class WebKeys: Sendable {
   private let file: URL
   private let content: Mutex<Content>
 
-  /// Reads the file; one that cannot be read lets nobody in.
+  /// Reads the file; if it cannot be read, no browser has access.
   init(dataDirectory: String) {
     file = URL(filePath: dataDirectory).appending(path: WebKeys.fileName)
     let browsers = (try? Data(contentsOf: file)).flatMap {
@@ -64,9 +64,9 @@ final class WebKeys: Sendable {
     content = Mutex(Content(browsers: browsers ?? []))
   }
 
-  /// A fresh ticket; the oldest of too many ends.
+  /// A fresh ticket; if there are too many, the oldest ends.
   ///
-  /// - Parameter browser: the one that asks, where one does.
+  /// - Parameter browser: the browser that asks, if one does.
   func makeTicket(by browser: String? = nil, at now: Int64) -> (ticket: String, end: Int64) {
     let ticket = WebKeys.random(bytes: 16)
     let end = now + WebKeys.ticketMilliseconds
@@ -78,11 +78,11 @@ final class WebKeys: Sendable {
     return (ticket, end)
   }
 
-  /// Gives a key for a ticket, once; nil where the ticket is none, was used, or is too old.
+  /// Gives a key for a ticket, once; nil if the ticket is unknown, was used, or is too old.
   ///
-  /// The browser that nobody used for longest goes where there are too many.
+  /// If there are too many browsers, the one that was unused the longest is removed.
   ///
-  /// - Returns: `gone`: the ids of those whose keys are worth nothing any more.
+  /// - Returns: `gone`: the ids of the browsers whose keys are no longer valid.
   func redeem(
     _ ticket: String, name: String, at now: Int64
   ) throws -> (key: String, browser: Browser, gone: [String])? {
@@ -105,7 +105,7 @@ final class WebKeys: Sendable {
     }
   }
 
-  /// The browser that a key belongs to; nil where it is none, revoked, or too old.
+  /// The browser that a key belongs to; nil if it is unknown, revoked, or too old.
   func browser(withKey key: String, at now: Int64) -> Browser? {
     let hash = WebKeys.hash(of: key)
     return content.withLock { content in
@@ -114,15 +114,15 @@ final class WebKeys: Sendable {
       else { return nil }
       if now - content.browsers[index].lastUsedAt >= WebKeys.usePrecision {
         content.browsers[index].lastUsedAt = now
-        // What cannot be written now is written the next time; the key is as good.
+        // A failed write is repeated the next time; the key is valid without it.
         try? write(content.browsers)
       }
       return content.browsers[index]
     }
   }
 
-  /// What proves to each browser that the daemon listens which let it in: nobody else has the hash of its key.
-  /// They say nothing of the key.
+  /// The proof to each browser that the daemon listens that gave it access: only that daemon has
+  /// the hash of its key. The proofs do not reveal the key.
   func proofs(for nonce: String, at now: Int64) -> [String] {
     list(at: now).map { browser in
       let key = SymmetricKey(data: Data(browser.hash.utf8))
@@ -150,9 +150,10 @@ final class WebKeys: Sendable {
     }
   }
 
-  /// Lets a browser in no more, by its id or name, and none that it let in.
+  /// Revokes a browser's access, by its id or name, and that of all browsers that it added.
   ///
-  /// - Returns: their ids, its own first; none where there is no such browser; and the pairing codes that they made.
+  /// - Returns: their ids, its own first; empty if there is no such browser; and the pairing codes
+  ///   that they made.
   func revoke(_ named: String) throws -> (browsers: [String], codes: [Code]) {
     try content.withLock { content in
       let browsers = content.browsers
@@ -161,7 +162,7 @@ final class WebKeys: Sendable {
           ?? browsers.first(where: { $0.name == named })
       else { return ([], []) }
       var ids = [first.id]
-      // Whoever stands behind in the list of ids is asked for those that it let in, too.
+      // The browsers that later ids in the list added are included, too.
       var asked = 0
       while asked < ids.count {
         let more = content.browsers.filter { $0.by == ids[asked] && !ids.contains($0.id) }
@@ -182,7 +183,7 @@ final class WebKeys: Sendable {
     do {
       let data = try CanonicalJSON.data(browsers)
       unlink(part.string)
-      // Private from its first moment on, whatever stood there.
+      // Private from its first moment on, whatever file was there.
       let descriptor = try FileDescriptor.open(
         part, .writeOnly, options: [.create, .exclusiveCreate, .closeOnExec],
         permissions: [.ownerReadWrite])
@@ -196,7 +197,7 @@ final class WebKeys: Sendable {
     }
   }
 
-  /// The name without control characters, with a number where another browser has it.
+  /// The name without control characters, with a number if another browser has it.
   private static func free(_ name: String, among browsers: [Browser]) -> String {
     var plain = String(
       String.UnicodeScalarView(
@@ -205,7 +206,7 @@ final class WebKeys: Sendable {
     if plain.allSatisfy(\.isWhitespace) { plain = "browser" }
     let names = Set(browsers.map(\.name))
     guard names.contains(plain) else { return plain }
-    // As many as there may be browsers: one of them is free.
+    // As many names as there may be browsers: one of them is free.
     return (2...browsersMax + 1).lazy.map { "\(plain) \($0)" }.first { !names.contains($0) }
       ?? plain
   }

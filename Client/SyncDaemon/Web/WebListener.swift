@@ -9,15 +9,15 @@ import SyncClient
 import Synchronization
 import Systemd
 
-/// The listener of the page: the local API once more, on a port, behind `WebAccessMiddleware`; with TLS where
-/// other machines reach it.
+/// The listener of the page: the local API once more, on a port, behind `WebAccessMiddleware`; with
+/// TLS if other machines can reach it.
 ///
-/// It listens where the setting `web` says, from the moment that it says so.
+/// It listens at the address of the setting `web`, as soon as that is set.
 final class WebListener: Sendable {
   /// More connections than this wait to be accepted. A page holds one for events; strangers have theirs in
   /// `WebPlaces`.
   static let connectionsMax = 128
-  /// Whoever connects and asks nothing, or does not end a question, has so long.
+  /// A client that connects and sends no request, or not the whole one, is closed after this time.
   static let idleSeconds: Int64 = 60
 
   let keys: WebKeys
@@ -27,7 +27,7 @@ final class WebListener: Sendable {
   private let logger: Logger
 
   private struct State {
-    /// How it was told to serve.
+    /// The requested settings.
     var wanted: WebSettings?
     /// How it does, with the port that it has.
     var served: WebSettings?
@@ -46,15 +46,15 @@ final class WebListener: Sendable {
   }
 
   private let state: Mutex<State>
-  /// Keeps the socket while the daemon is started anew, so that no other program takes the port; nil where there is no
-  /// service manager.
+  /// Keeps the socket while the daemon is restarted, so that no other program takes the port; nil
+  /// without a service manager.
   private let notifier: ServiceNotifier?
 
-  /// What the service manager calls the socket that it keeps.
+  /// The service manager's name of the socket that it keeps.
   private static let keptName = "page"
 
   /// - Parameters:
-  ///   - executor: serves the requests; nil where nothing is ever served.
+  ///   - executor: serves the requests; nil if none is ever served.
   ///   - passed: sockets that the service manager passed.
   init(
     keys: WebKeys, executor: LoopExecutor?, logger: Logger, notifier: ServiceNotifier? = nil,
@@ -67,10 +67,10 @@ final class WebListener: Sendable {
     state = Mutex(State(held: passed, isKept: !passed.isEmpty))
   }
 
-  /// How the page is served; nil where it is not.
+  /// How the page is served; nil if it is not.
   var served: WebSettings? { state.withLock { $0.served } }
 
-  /// Where the page is, by what a browser's Host says there.
+  /// The origins of the page, by the value of a browser's Host.
   var origins: [String: String] {
     guard let served else { return [:] }
     var origins: [String: String] = [:]
@@ -86,7 +86,7 @@ final class WebListener: Sendable {
 
   // MARK: - Listening
 
-  /// Listens there and nowhere else from now on; the task ends when it does, or cannot.
+  /// Listens only there from now on; the task ends when it does, or cannot.
   ///
   /// A request that came over this listener must not wait for it: it ends with the listener.
   @discardableResult
@@ -170,8 +170,9 @@ final class WebListener: Sendable {
     await task?.value
   }
 
-  /// The socket to serve on, for its server to close: one that is held, where it listens there, else a fresh one,
-  /// which the service manager keeps. Were the port opened anew, that copy would stand in the way.
+  /// The socket to serve on, for its server to close: a kept one if it listens there, otherwise a
+  /// fresh one, which the service manager keeps. That copy would block the port if it were opened
+  /// again.
   private func socket(at address: WebAddress) throws -> Int32 {
     var held = state.withLock { state in
       state.held.first { ListeningSocket.isListening($0, at: address) }
@@ -204,12 +205,12 @@ final class WebListener: Sendable {
   ) throws(WebCertificate.Problem) -> PageServer<RouterResponder<APIContext>> {
     if let missing = wanted.missing { throw WebCertificate.Problem(description: missing) }
     var certificate: WebCertificate?
-    // On this machine's own address a certificate is for nobody.
+    // On this machine's own address no client needs a certificate.
     if !wanted.address.isLoopback, let chain = wanted.certificateFile, let key = wanted.keyFile {
       certificate = try WebCertificate(chainFile: chain, keyFile: key, logger: logger)
     }
     var quiet = logger
-    // What the HTTP server calls information is detail here.
+    // Events that the HTTP server logs as information are detail here.
     quiet.logLevel = max(.notice, logger.logLevel)
     return PageServer(
       responder: api.webRouter().buildResponder(), certificate: certificate, places: places,
@@ -235,7 +236,7 @@ final class WebListener: Sendable {
     }
   }
 
-  /// Cuts off browsers whose keys are worth nothing any more, in the middle of what they read.
+  /// Cuts off browsers whose keys are no longer valid, even while they read.
   func cutOff(_ browsers: [String], except spared: ObjectIdentifier?) {
     let channels = state.withLock { state in
       browsers.flatMap { state.channels.removeValue(forKey: $0) ?? [:] }
@@ -244,7 +245,7 @@ final class WebListener: Sendable {
   }
 }
 
-/// Begins to serve the page where the setting says so, and ends before what it is made of does.
+/// Begins to serve the page if the setting requires it, and ends before the services that it uses.
 struct WebService: Service {
   var listener: WebListener
   var api: APIHandlers

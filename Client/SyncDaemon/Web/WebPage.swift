@@ -12,14 +12,14 @@ enum WebPage {
     /// The file in gzip's format, as base64.
     var packed: String
 
-    /// What goes over the wire.
+    /// The bytes that are sent.
     var bytes: Data { Data(base64Encoded: packed) ?? Data() }
   }
 
-  /// What stands for the root.
+  /// The file for the root path.
   static let index = "index.html"
 
-  /// What is served without a key.
+  /// The paths that are served without a key.
   static let paths = Set(files.map(path(of:)))
 
   private static func path(of file: File) -> String {

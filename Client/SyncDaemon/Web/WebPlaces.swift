@@ -2,9 +2,10 @@ import Foundation
 import NIOCore
 import Synchronization
 
-/// The connections to the page's listener that brought no browser's key yet: so many of one source, so many together,
-/// each for so long. Whoever comes when they are taken has the oldest of its source closed, so that strangers who only
-/// connect keep no browser out.
+/// The connections to the page's listener that have not sent a browser's key yet. Their number is
+/// limited for each source and in all, and so is the time of each. If the places are taken, a new
+/// connection closes the oldest of its source, so that strangers who only connect keep no browser
+/// out.
 final class WebPlaces: Sendable {
   /// A browser opens six at once, to load the page's files without a key, and a machine or a network may have
   /// two of them.
@@ -21,7 +22,7 @@ final class WebPlaces: Sendable {
   /// The oldest first.
   private let strangers = Mutex<[Stranger]>([])
 
-  /// Gives a connection its place, which somebody else may lose.
+  /// Gives a connection its place, which another connection may lose.
   func admit(_ channel: any Channel) {
     let source = WebPlaces.source(of: channel.remoteAddress)
     let one = Stranger(source: source, channel: channel)
@@ -29,7 +30,7 @@ final class WebPlaces: Sendable {
       strangers.append(one)
       let counts = Dictionary(grouping: strangers, by: \.source).mapValues(\.count)
       let isFull = strangers.count > WebPlaces.strangersMax
-      // Where all are taken, whoever has most loses one.
+      // If all places are taken, the source with the most connections loses one.
       let most = isFull ? counts.max { $0.value < $1.value }?.key : nil
       let loser = counts[source, default: 0] > WebPlaces.strangersOfSourceMax ? source : most
       let index = strangers.firstIndex { $0.source == loser }
@@ -56,7 +57,8 @@ final class WebPlaces: Sendable {
     }
   }
 
-  /// Who connects: an address of version 4, or the network of one of version 6, which has 2⁶⁴ of them for each machine.
+  /// The source of a connection: an address of version 4, or the network of one of version 6, which
+  /// has 2⁶⁴ addresses for each machine.
   static func source(of address: SocketAddress?) -> [UInt8] {
     guard let address else { return [] }
     // As the system writes them: family and port, the flow of version 6, and the address.
