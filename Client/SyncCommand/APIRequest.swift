@@ -57,7 +57,7 @@ struct APIRequest: Equatable, Sendable {
   }
 }
 
-/// What the daemon answered: the JSON as it came.
+/// The daemon's answer: the JSON as it arrived.
 struct Answer: Equatable, Sendable {
   var json: Data
 
@@ -74,7 +74,7 @@ struct Answer: Equatable, Sendable {
   }
 }
 
-/// Why a command failed: what the person reads, and what the process exits with.
+/// Why a command failed: the text for the user, and the exit code of the process.
 struct CommandFailure: Error, Equatable, Codable {
   var code: String
   var message: String
@@ -85,7 +85,7 @@ struct CommandFailure: Error, Equatable, Codable {
     CommandFailure(code: "usage", message: message, exitCode: ExitStatus.usage)
   }
 
-  /// For people, on stderr; names of devices and sessions may stand in it.
+  /// For users, on stderr; it may contain names of devices and sessions.
   var text: String {
     let more =
       code == "queueFull" ? "\nTo raise the limit: cospool config set maxQueueSize NUMBER" : ""

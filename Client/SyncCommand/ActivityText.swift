@@ -1,7 +1,7 @@
 import Basics
 import QueueModel
 
-/// What agents do, for people.
+/// The activity of agents, for users.
 enum ActivityText {
   static func list(_ tasks: [TaskState], style: TextStyle) -> String {
     guard !tasks.isEmpty else { return "no agent has reported anything yet" }
@@ -83,7 +83,7 @@ enum ActivityText {
     return text + "\n\n" + TextStyle.block(details)
   }
 
-  /// What a person reads before leave is given: all of it that this device has.
+  /// The text that a user reads before an approval: all of the request that this device has.
   static func question(of request: TaskRequest, in session: SessionID) -> String {
     var text = TextStyle.line("\(session): \(request.note)")
     if case .approval(let approval) = request, let details = approval.details, !details.isEmpty {

@@ -2,7 +2,7 @@ import Basics
 import LocalAPI
 import QueueModel
 
-/// Text of a receipt: what was done, to what, and where it is now.
+/// Text of a receipt: what was done, to what, and its present state.
 enum ReceiptText {
   /// So many messages are named at most.
   private static let namedMax = 10
@@ -92,8 +92,8 @@ enum QueueText {
     return lines.joined(separator: "\n")
   }
 
-  /// What a row says of a message: its text, and in front what became of it where it does not just
-  /// wait, and how many files go with it.
+  /// The text of a message in a row. Its state precedes it unless the message just waits, and the
+  /// number of its files.
   private static func content(_ message: MessageAnswer, _ style: TextStyle) -> String {
     let count = message.attachments?.count ?? 0
     let words = message.status.rawValue + (message.withdrawn == true ? ", to be cancelled" : "")
@@ -108,7 +108,8 @@ enum QueueText {
     message.later.flatMap(style.coming).map { "[not before \($0)] " } ?? ""
   }
 
-  /// Where a message is that the server does not have; one on its way has arrived when this is read.
+  /// The place of a message that the server does not have; one on its way has arrived when this is
+  /// read.
   private static func delivery(_ message: MessageAnswer) -> String {
     switch message.delivery {
     case .here?: "[on this device only] "
@@ -164,7 +165,7 @@ enum QueueText {
     }.joined()
   }
 
-  /// What names a message on a command line.
+  /// The name of a message on a command line.
   private static func quoted(_ message: MessageAnswer) -> String {
     Shell.quoted(String(message.id.description.prefix(idDigitsMin)))
   }
@@ -197,13 +198,13 @@ enum QueueText {
       : "cospool queue resolve \(quoted) " + takes.joined(separator: ", or ")
   }
 
-  /// What one of the texts is called.
+  /// The title of one of the texts.
   static func title(of version: EditionAnswer, number: Int) -> String {
     let device = TextStyle.line(version.device ?? "a device that is not known yet")
     return "version \(number), by \(device), \(version.savedAt)"
   }
 
-  /// The shortest beginnings that tell these ids apart.
+  /// The shortest prefixes that distinguish these ids.
   static func shortened(_ ids: [String]) -> [String] {
     var digits = idDigitsMin
     let longest = ids.map(\.count).max() ?? 0
@@ -327,7 +328,8 @@ enum SessionText {
     return table.text(style: style)
   }
 
-  /// What people call sessions: their names, and where two have one, the beginning of the id besides.
+  /// The labels of sessions: their names, and, if two have the same one, also the beginning of the
+  /// id.
   static func names(of sessions: [SessionAnswer]) -> [String] {
     let beginnings = Dictionary(grouping: sessions, by: \.name).filter { $0.value.count > 1 }
       .mapValues { called in
@@ -363,7 +365,7 @@ enum FieldText {
     text(of: fields.map { Field($0.name, $0.value) }, style: style)
   }
 
-  /// Values that are too long for the terminal go on below their beginning.
+  /// Values that are too long for the terminal continue below their beginning.
   static func text(of fields: [Field], style: TextStyle) -> String {
     let indent = (fields.map { CharacterWidth.columns($0.name) }.max() ?? 0) + 2
     return fields.flatMap { field in

@@ -13,7 +13,7 @@ enum CharacterWidth {
     if first.value < 0x7F { return hasKeycap(character) ? 2 : 1 }
     switch first.properties.generalCategory {
     case .nonspacingMark, .enclosingMark: return 0
-    // A soft hyphen is shown where it stands.
+    // A soft hyphen is visible.
     case .format: return first.value == 0xAD ? 1 : 0
     default: break
     }

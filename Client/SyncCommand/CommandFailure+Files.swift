@@ -14,16 +14,16 @@ import Basics
 #endif
 
 extension CommandFailure {
-  /// A file that the system does not let be written or removed: why, where it says, and what to do.
+  /// The system refuses to write or remove a file: why, if it names a reason, and what to do.
   ///
-  /// - Parameter what: what could not be done, behind the file's path.
+  /// - Parameter what: what could not be done, after the file's path.
   static func unwritable(
     _ path: String, _ what: String = "cannot be written", because error: any Error
   ) -> CommandFailure {
     unwritable(path, what, errorNumber: errorNumber(of: error))
   }
 
-  /// The same with the system's number of the reason; nil where it told none.
+  /// The same with the system's error number; nil if it gave none.
   static func unwritable(
     _ path: String, _ what: String = "cannot be written", errorNumber: Int32?
   ) -> CommandFailure {
@@ -39,7 +39,7 @@ extension CommandFailure {
       exitCode: ExitStatus.disk)
   }
 
-  /// A file that the system does not let be read: why, where it says, and what to do.
+  /// The system refuses to read a file: why, if it names a reason, and what to do.
   static func unreadable(_ path: String, because error: any Error) -> CommandFailure {
     let number = errorNumber(of: error)
     let isForbidden = number == EACCES || number == EPERM

@@ -4,13 +4,13 @@ import CommandArguments
 import LocalAPI
 import QueueModel
 
-/// Arguments in, text and exit code out; the executable only writes what this says.
+/// Arguments in, text and exit code out; the executable only writes this result.
 struct CommandRunner: Sendable {
   var environment: Environment
 
   struct Outcome: Equatable, Sendable {
     var exitCode: Int32 = 0
-    /// Each without its last line break; empty where there is nothing to write.
+    /// Both without their last line break; empty if there is nothing to write.
     var output = ""
     var errors = ""
   }
@@ -52,7 +52,7 @@ struct CommandRunner: Sendable {
     return await runner.run(command)
   }
 
-  /// Tells options from texts before the parser does.
+  /// Distinguishes options from texts before the parser does.
   static let reader = ArgumentReader(Cospool.self, shared: [GlobalOptions.self])
 
   private func run(_ command: any LocalCommand) async -> Outcome {
@@ -102,7 +102,7 @@ struct CommandRunner: Sendable {
     }
   }
 
-  /// The same with ids in the place of names, and with what a person was shown and allows.
+  /// The same with ids in place of names, and with the request that a user was shown and allows.
   private func readied(
     _ command: any DaemonCommand, _ connection: DaemonConnection
   ) async throws -> any DaemonCommand {
@@ -134,7 +134,7 @@ struct CommandRunner: Sendable {
     return command
   }
 
-  /// Reads tasks anew whose requests do not fit their registers: one by one they come whole.
+  /// Reads tasks again whose requests do not fit their registers: one by one they are complete.
   private func complete(
     _ tasks: inout [TaskState], _ connection: DaemonConnection
   ) async throws {
@@ -183,8 +183,8 @@ struct CommandRunner: Sendable {
       return Outcome(
         exitCode: ExitStatus.usage, errors: CommandSuggestion.withHint(message))
     }
-    // What the parser says of a command that there is not is about its arguments, or about the command
-    // that stands for none; the usage stays.
+    // The parser's message about an unknown command is about its arguments, or about the default
+    // command; its usage stays.
     let isKnown = Cospool.configuration.subcommands.contains {
       $0._commandName == CommandSuggestion.command(of: arguments)
     }

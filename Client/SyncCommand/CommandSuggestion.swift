@@ -1,9 +1,9 @@
 import ArgumentParser
 import QueueModel
 
-/// What a person may have meant by a command or an argument that there is not.
+/// The command or the argument that a user probably meant by an unknown one.
 enum CommandSuggestion {
-  /// What an argument too many was probably meant as, by what the command's usage has.
+  /// The probable meaning of an argument too many, by the command's usage.
   private static let hints = [
     (usage: "<text>", hint: "Put quotation marks around a text of several words."),
     (usage: "--remark", hint: "Give a remark with --remark TEXT."),
@@ -20,7 +20,7 @@ enum CommandSuggestion {
     return first + "\n" + hint + message.dropFirst(first.count)
   }
 
-  /// The first word that is no option; nil where there is none.
+  /// The first word that is not an option; nil if there is none.
   static func command(of arguments: [String]) -> String? {
     var words = arguments[...]
     while let word = words.popFirst() {
@@ -30,7 +30,7 @@ enum CommandSuggestion {
     return nil
   }
 
-  /// A sentence about the first word that names no command; nil where every one does.
+  /// A sentence about the first word that names no command; nil if every word does.
   static func text(for arguments: [String]) -> String? {
     var group: any ParsableCommand.Type = Cospool.self
     var path = [Cospool._commandName]

@@ -73,11 +73,11 @@ struct Cospool: ParsableCommand {
         ]),
     ], defaultSubcommand: OverviewCommand.self)
 
-  // Here too, so that both may stand before the subcommand.
+  // Here too, so that both may precede the subcommand.
   @OptionGroup var options: GlobalOptions
 }
 
-/// What every command takes, before or after its name.
+/// The options of every command, before or after its name.
 struct GlobalOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -93,25 +93,25 @@ struct GlobalOptions: ParsableArguments {
 protocol DaemonCommand: ParsableCommand {
   var options: GlobalOptions { get }
 
-  /// What to ask; `input` is read where an argument is "-".
+  /// The request; `input` is read if an argument is "-".
   func request(input: StandardInput) throws -> APIRequest
 
-  /// What to do with the answer before it is written.
+  /// Handles the answer before it is written.
   func received(_ answer: Answer) throws
 
-  /// The daemon's answer as text for a person.
+  /// The daemon's answer as text for a user.
   func text(of answer: Answer, style: TextStyle) throws -> String
 
-  /// What the person should know besides, on stderr.
+  /// Further information for the user, on stderr.
   func warning(of answer: Answer) -> String?
 
-  /// What to exit with after the answer was written.
+  /// The exit code after the answer was written.
   func exitCode(of answer: Answer) -> Int32
 }
 
-/// A request whose text a person may write in an editor.
+/// A request whose text a user may write in an editor.
 protocol EditorCommand: DaemonCommand {
-  /// The message to open; nil where the text was given.
+  /// The message to open; nil if the text was given.
   var editedMessage: String? { get }
 }
 
@@ -119,10 +119,10 @@ protocol EditorCommand: DaemonCommand {
 protocol LocalCommand: ParsableCommand {
   var options: GlobalOptions { get }
 
-  /// Does it, and says what was done.
+  /// Runs the command, and returns what was done.
   func run(in environment: Environment) async throws -> String
 
-  /// The same with what to exit with.
+  /// The same with the exit code.
   func outcome(in environment: Environment) async throws -> CommandRunner.Outcome
 }
 

@@ -17,12 +17,12 @@ import NIOCore
 /// HTTP over the daemon's Unix socket.
 struct DaemonConnection: Sendable {
   var dataDirectory: String
-  /// What an agent's turn was given to ask with, where this process is of one and asks the daemon that
-  /// started it.
+  /// The socket and the token of an agent's turn, if this process belongs to one and asks the
+  /// daemon that started it.
   private var turn: (socket: String, token: String)?
   private var variables: [String: String]
 
-  /// - Parameter variables: of the environment, where an agent may ask and a service may stand.
+  /// - Parameter variables: of the environment, which name the socket of an agent and the service.
   init(dataDirectory: String, variables: [String: String] = [:]) {
     self.dataDirectory = dataDirectory
     self.variables = variables
@@ -36,12 +36,12 @@ struct DaemonConnection: Sendable {
   }
 
   static let socketFileName = "cospool.sock"
-  /// Names the socket where the data directory's own path is too long for one.
+  /// Names the socket if the data directory's own path is too long for one.
   static let pointerFileName = "cospool.sock.path"
   /// No answer may take more memory than this.
   static let answerBytesMax = 1 << 30
 
-  /// Where the daemon of the data directory listens.
+  /// The socket on which the daemon of the data directory listens.
   var socketPath: String {
     if let turn { return turn.socket }
     if let data = try? Data(
@@ -74,7 +74,7 @@ struct DaemonConnection: Sendable {
 
   /// The daemon that took a request and did not answer it.
   ///
-  /// - Parameter variables: of the environment, where a service may stand.
+  /// - Parameter variables: of the environment, which show whether a service may exist.
   func silent(_ variables: [String: String]) async -> SilentDaemon {
     await SilentDaemon(
       at: self,
@@ -89,12 +89,12 @@ struct DaemonConnection: Sendable {
       exitCode: ExitStatus.tryLater)
   }
 
-  /// Who listens on the socket; nil where the system does not tell.
+  /// The process that listens on the socket; nil if the system does not name it.
   func listener() async throws -> ListeningProcess? {
     do { return try await exchange.listener() } catch { throw failure(for: error) }
   }
 
-  /// The daemon's own words, where it is one that answered.
+  /// The daemon's own words, if a daemon answered.
   private func refusal(_ answer: Answer, status: Int) -> CommandFailure {
     struct Refusal: Decodable {
       var error: CommandFailure

@@ -15,14 +15,14 @@ private let unistdWrite: @Sendable (Int32, UnsafeRawPointer?, Int) -> Int = { wr
 enum DescriptorWriter {
   /// Writes text as it is.
   ///
-  /// - Returns: false where not all of it could be written.
+  /// - Returns: false if not all of it could be written.
   static func write(_ text: String, to file: Int32) -> Bool {
     writeBytes(text, to: file) == .all
   }
 
-  /// Writes a line; nothing where the text is empty.
+  /// Writes a line; nothing if the text is empty.
   ///
-  /// - Returns: false where not all of it could be written, other than to a closed pipe.
+  /// - Returns: false if not all of it could be written, other than to a closed pipe.
   @discardableResult
   static func writeLine(_ text: String, to file: Int32) -> Bool {
     guard !text.isEmpty else { return true }

@@ -15,7 +15,7 @@ import Basics
 
 /// A command whose answer goes into a file, or to stdout as it is.
 protocol DocumentCommand: DaemonCommand {
-  /// Where it goes; - or nil is stdout.
+  /// The destination; - or nil is stdout.
   var file: String? { get }
   /// Whether a file that is there may go.
   var force: Bool { get }
@@ -35,10 +35,10 @@ extension DocumentCommand {
 
 /// Documents in files.
 enum DocumentFile {
-  /// What the daemon takes, and gives.
+  /// The maximum size of documents that the daemon takes and gives.
   static let bytesMax = 256 << 20
 
-  /// - Parameter input: what is read where the path is "-".
+  /// - Parameter input: read if the path is "-".
   static func read(_ path: String, or input: StandardInput) throws -> String {
     guard path != "-" else { return try input.text(for: path) }
     let data: Data
@@ -60,9 +60,10 @@ enum DocumentFile {
     return text
   }
 
-  /// In place of what was there at once, so that a full disk leaves the old document.
+  /// Replaces an existing document at once, so that a full disk leaves the old one.
   ///
-  /// - Parameter replaces: whether a file that is there may go. What is no plain file never does.
+  /// - Parameter replaces: whether an existing file may be replaced. A file that is not a plain
+  ///   file never is.
   static func write(_ data: Data, to path: String, replaces: Bool) throws {
     var status = stat()
     if lstat(path, &status) == 0 {
@@ -86,7 +87,7 @@ enum DocumentFile {
     }
   }
 
-  /// What a person is told of it.
+  /// The message about it.
   static func written(_ data: Data, to path: String) -> String {
     "written to \(TextStyle.line(path)), " + ReceiptText.counted(data.count, "byte")
   }

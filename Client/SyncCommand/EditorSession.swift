@@ -16,8 +16,8 @@ import QueueModel
   import Darwin
 #endif
 
-/// A message in a person's editor: it does not start meanwhile, and what others change in it is
-/// merged with what the person changes.
+/// A message in a user's editor: it does not start meanwhile, and changes by others are merged with
+/// those of the user.
 struct EditorSession: Sendable {
   var connection: DaemonConnection
   var message: String
@@ -28,14 +28,14 @@ struct EditorSession: Sendable {
   static let holdSeconds = 60
   static let renewal = Duration.seconds(20)
 
-  /// Holds the message, lets the person edit its text, and stores that.
+  /// Holds the message, lets the user edit its text, and stores that.
   ///
   /// - Returns: the daemon's answer to the edit.
-  /// - Throws: `CommandFailure`: usage where no editor is named, `editorFailed`, or the daemon's. The
-  ///   file with the text stays where the daemon did not take it, and the failure says where.
+  /// - Throws: `CommandFailure`: usage if no editor is named, `editorFailed`, or the daemon's. The
+  ///   file with the text stays if the daemon refused it, and the failure names the file.
   func run() async throws -> Answer {
     let editor = try editor()
-    // A beginning that names one message now may name two when the person is done.
+    // A prefix that names one message now may name two when the user has finished.
     var session = self
     session.message = try await connection.answer(to: APIRequest(.get, ["messages", message]))
       .decoded(MessageAnswer.self).id.description
@@ -86,7 +86,7 @@ struct EditorSession: Sendable {
     }
   }
 
-  /// Where temporary files go: the folder that `TMPDIR` names, else `/tmp`.
+  /// The folder of temporary files: the one that `TMPDIR` names, otherwise `/tmp`.
   private var folder: String {
     guard let named = variables["TMPDIR"], named.hasPrefix("/") else { return "/tmp" }
     return named.hasSuffix("/") ? String(named.dropLast()) : named
@@ -107,7 +107,7 @@ struct EditorSession: Sendable {
         .put, ["messages", message, "hold"], body: HoldRequest(seconds: Self.holdSeconds)))
   }
 
-  /// What goes wrong here ends by itself with the hold.
+  /// A failure here ends by itself with the hold.
   private func release(after renewing: Task<Void, Never>) async {
     renewing.cancel()
     await renewing.value
@@ -118,7 +118,7 @@ struct EditorSession: Sendable {
   private static func wait(for editor: String, on path: String) async throws {
     let status = try await withCheckedThrowingContinuation {
       (continuation: CheckedContinuation<Int32, any Error>) in
-      // `waitpid` holds its thread for as long as the person types.
+      // `waitpid` holds its thread as long as the user types.
       DispatchQueue(label: "editor").async {
         continuation.resume(with: Result { try run(editor, on: path) })
       }
@@ -130,7 +130,7 @@ struct EditorSession: Sendable {
     }
   }
 
-  /// - Returns: 0 where it ended well.
+  /// - Returns: 0 if it ended well.
   private static func run(_ editor: String, on path: String) throws -> Int32 {
     // Ctrl-C is the editor's while it has the terminal.
     let before = signal(SIGINT, SIG_IGN)
@@ -161,7 +161,7 @@ struct EditorSession: Sendable {
   }
 }
 
-/// A text in a file of its own that only its person can read.
+/// A text in a file of its own that only its user can read.
 private struct TextFile {
   let directory: String
   var path: String { directory + "/message.md" }

@@ -20,26 +20,26 @@ private let readBytes: @Sendable (Int32, UnsafeMutableRawPointer?, Int) -> Int =
   read($0, $1, $2)
 }
 
-/// What a command is told by its surroundings; tests make their own.
+/// The surroundings of a command; tests make their own.
 struct Environment: Sendable {
   var variables: [String: String]
   var input: StandardInput
   var style: TextStyle
-  /// For commands that go on until they are stopped.
+  /// For commands that run until they are stopped.
   var watching: WatchSurroundings
-  /// What comes on stdin, as it comes, until it ends.
+  /// The bytes of stdin, as they arrive, until it ends.
   var pieces: @Sendable () -> AsyncStream<[UInt8]> = { StandardInput.pieces() }
-  /// Shows a person a text and takes a yes or a no; nil where no person sits at a terminal.
+  /// Shows a user a text and asks for yes or no; nil without a user at a terminal.
   var confirm: (@Sendable (String) -> Bool)?
-  /// Shows a person a text and takes a line; nil where no person sits at a terminal.
+  /// Shows a user a text and reads a line; nil without a user at a terminal.
   var ask: (@Sendable (String) -> String?)?
-  /// Takes a line for the person while a command goes on.
+  /// Shows a line to the user while a command runs.
   var tell: @Sendable (String) -> Void = {
     DescriptorWriter.writeLine($0, to: STDOUT_FILENO)
   }
   /// How long `cospool doctor` waits.
   var doctorLimits = DoctorLimits()
-  /// Takes a line to standard error while a command goes on.
+  /// Writes a line to standard error while a command runs.
   var complain: @Sendable (String) -> Void = {
     DescriptorWriter.writeLine($0, to: STDERR_FILENO)
   }
@@ -73,7 +73,7 @@ struct Environment: Sendable {
 
   private static var isTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
 
-  /// Colours are for a terminal that shows them to a person who wants them (no-color.org).
+  /// Colours are for a terminal that shows them to a user who wants them (no-color.org).
   private static func style(_ variables: [String: String]) -> TextStyle {
     let hasColour =
       isTerminal && (variables["NO_COLOR"] ?? "").isEmpty && variables["TERM"] != "dumb"
@@ -100,7 +100,7 @@ struct Environment: Sendable {
     DaemonConnection(dataDirectory: dataDirectory, variables: variables)
   }
 
-  /// What the terminal says; else the variables, else 80 columns and 24 rows.
+  /// The size that the terminal reports; otherwise the variables, otherwise 80 columns and 24 rows.
   private static func screenSize(_ variables: [String: String]) -> ScreenSize {
     func variable(_ name: String, otherwise: Int) -> Int {
       variables[name].flatMap(Int.init).flatMap { $0 > 0 ? $0 : nil } ?? otherwise
@@ -113,7 +113,7 @@ struct Environment: Sendable {
   }
 
   private static func readStandardInput() throws -> [UInt8] {
-    // Whoever sees nothing happen does not know that it is their turn.
+    // A user who sees no reaction does not know that input is expected.
     if isatty(STDIN_FILENO) == 1 {
       DescriptorWriter.writeLine(
         "Type the text. To finish, press Ctrl-D on an empty line.", to: STDERR_FILENO)
@@ -126,14 +126,14 @@ struct Environment: Sendable {
   }
 }
 
-/// What comes on stdin, read only where an argument is "-".
+/// The content of stdin, read only if an argument is "-".
 struct StandardInput: Sendable {
   /// More cannot be a message, however much of it is white space.
   static let bytesMax = 16 << 20
 
   var read: @Sendable () throws -> [UInt8]
 
-  /// What comes next; nil at the end. Blocks.
+  /// The next bytes; nil at the end. Blocks.
   static func nextPiece() throws -> [UInt8]? {
     var buffer = [UInt8](repeating: 0, count: 65_536)
     while true {
@@ -151,14 +151,14 @@ struct StandardInput: Sendable {
   static func pieces() -> AsyncStream<[UInt8]> {
     let (stream, continuation) = AsyncStream<[UInt8]>.makeStream()
     DispatchQueue(label: "cospool.stdin").async {
-      // What cannot be read is at its end.
+      // Input that cannot be read counts as ended.
       while let piece = try? StandardInput.nextPiece() { continuation.yield(piece) }
       continuation.finish()
     }
     return stream
   }
 
-  /// The argument itself, or all of stdin where it is "-".
+  /// The argument itself, or all of stdin if it is "-".
   func text(for argument: String) throws -> String {
     guard argument == "-" else { return argument }
     let bytes = try read()

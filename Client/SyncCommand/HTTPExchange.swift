@@ -22,7 +22,7 @@ struct HTTPExchange: Sendable {
   var answerBytesMax: Int
 
   enum Failure: Error, Equatable {
-    /// Nobody listens, or the system refused; with its error number where there is one.
+    /// No process listens, or the system refused; with its error number if there is one.
     case notConnected(errno: Int32?)
     /// The connection ended before the response did.
     case cutOff
@@ -68,9 +68,9 @@ struct HTTPExchange: Sendable {
     }
   }
 
-  /// Takes a response that goes on and on, piece by piece, until it ends.
+  /// Receives a response without a fixed end, piece by piece, until it ends.
   ///
-  /// - Throws: `Failure`, or what `received` throws.
+  /// - Throws: `Failure`, or the error of `received`.
   func follow(
     _ request: APIRequest, received: (ByteBuffer) async throws -> Void
   ) async throws {
@@ -98,7 +98,7 @@ struct HTTPExchange: Sendable {
     }
   }
 
-  /// Who listens on the socket; nil where the system does not tell.
+  /// The process that listens on the socket; nil if the system does not name it.
   func listener() async throws -> ListeningProcess? {
     #if os(Linux)
       let channel = try await connect()
@@ -180,10 +180,11 @@ struct HTTPExchange: Sendable {
   }
 }
 
-/// The process that listens on a Unix socket, as the system tells and lays it out: unix(7), `SO_PEERCRED`,
+/// The process that listens on a Unix socket, in the system's layout: unix(7), `SO_PEERCRED`,
 /// `struct ucred`.
 struct ListeningProcess: Equatable, Sendable {
-  /// Its number among the processes that this one sees; 0 where it is none of them, as beyond a container.
+  /// Its number among the processes that this one sees; 0 if it is none of them, as beyond a
+  /// container.
   var id: pid_t = 0
   var user: uid_t = 0
   private var group: gid_t = 0

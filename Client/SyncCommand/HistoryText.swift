@@ -4,7 +4,7 @@ import QueueModel
 
 /// Text about undo, the log and imports.
 enum HistoryText {
-  /// What was undone or done again, and what else is to be known of it.
+  /// What was undone or redone, and further information about it.
   static func undone(_ answer: Answer, verb: String) throws -> String {
     let receipt = try answer.decoded(ReceiptAnswer.self)
     var lines: [String] = []
@@ -30,7 +30,7 @@ enum HistoryText {
         (next.shared ? [sharedWords] : []) + (next.obstacle.map { [$0.note] } ?? [])
         + (next.leaving ?? []).map { "A part stays as it is: \($0.note)" }
         + (next.pausing ?? []).map { "It pauses \($0), so that nothing starts." }
-      // What belongs to it stands under it. A command keeps its line breaks.
+      // The details follow below it. A command keeps its line breaks.
       return [TextStyle.line("\(verb): \(next.what) (\(age(of: next, style)))\(more)")]
         + notes.map { "  " + TextStyle.block($0) }
     }
@@ -38,7 +38,7 @@ enum HistoryText {
       .joined(separator: "\n")
   }
 
-  /// What a person is asked before an undo that they may not expect.
+  /// The question to a user before an undo that they may not expect.
   static func question(_ next: UndoAnswer.Next, does verb: String, style: TextStyle) -> String {
     let shared = next.shared ? "\n" + sharedWords : ""
     let third = verb == "undo" ? "undoes" : "redoes"
@@ -53,8 +53,8 @@ enum HistoryText {
     return age == "now" ? age : "\(age) ago"
   }
 
-  /// Of one message: each thing that happened to it with its time, age and device. Of more, the age
-  /// alone where the terminal has no room for both.
+  /// For one message: each of its events with its time, age and device. For several, only the age
+  /// if the terminal has no room for both.
   static func log(
     _ answer: HistoryAnswer, ofMessage: Bool = false, isUTC: Bool = false, style: TextStyle
   ) -> String {
@@ -84,7 +84,7 @@ enum HistoryText {
     return text + "\n" + style.coloured("older: --before \(TextStyle.line(next))", .dim)
   }
 
-  /// What its latest attempt wrote, or where that is.
+  /// The output of its latest attempt, or where to find it.
   private static func written(_ answer: HistoryAnswer, style: TextStyle) -> String {
     if let output = answer.output {
       let cut = output.truncated ? ", its beginning cut off" : ""

@@ -2,7 +2,7 @@ import ArgumentParser
 import Basics
 import Foundation
 
-/// When a message is to start at the earliest, as a person says it.
+/// The earliest start of a message, as a user writes it.
 struct LaterOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
@@ -17,7 +17,7 @@ struct LaterOptions: ParsableArguments {
 
   /// The time as requests have it; nil if no option was given.
   ///
-  /// - Throws: `CommandFailure` where it cannot be read, has passed, or is more than a year ahead.
+  /// - Throws: `CommandFailure` if it cannot be read, has passed, or is more than a year ahead.
   func later(now: Date = .now, zone: TimeZone = .current) throws -> String? {
     guard
       let date = try at.map({ try LaterTime.date(at: $0, now: now, zone: zone) })
@@ -27,7 +27,7 @@ struct LaterOptions: ParsableArguments {
   }
 }
 
-/// Times that a person writes.
+/// Times that a user writes.
 enum LaterTime {
   private static let daysMax = 366.0
 

@@ -8,12 +8,12 @@ import Basics
   import Darwin
 #endif
 
-/// A file that was not there before, and is its person's alone from the beginning.
+/// A file that did not exist before, and that only its user can read from the beginning.
 enum NewFile {
-  /// Writes it; where not all of it can be written, none of it stays.
+  /// Writes it; if it cannot be written completely, none of it stays.
   ///
-  /// - Throws: `CommandFailure` where something stands there already, also what appeared a moment ago, or the
-  ///   system does not let it be written.
+  /// - Throws: `CommandFailure` if a file exists there already, even one that appeared a moment
+  ///   ago, or if the system does not let it be written.
   static func write(_ text: String, to path: String) throws(CommandFailure) {
     let file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
     guard file >= 0 else {

@@ -1,14 +1,14 @@
 import LocalAPI
 import QueueModel
 
-/// Sessions with where they stand.
+/// Sessions with their states.
 enum OverviewText {
   static func text(of overview: OverviewAnswer, style: TextStyle) -> String {
     guard !overview.sessions.isEmpty else {
       return "no sessions yet. To start one: cospool send -s NAME \"what to do\"\n\n"
         + devices(overview.sync, style: style)
     }
-    // What needs its person comes first, what rests last.
+    // Sessions that need their user come first, those that rest last.
     let order = SessionAnswer.Standing.allCases
     let rank: (SessionAnswer) -> Int = { session in
       session.standing.flatMap { order.firstIndex(of: $0) } ?? order.count

@@ -6,7 +6,7 @@ import Basics
   import Foundation
 #endif
 
-/// Paths as a person types them.
+/// Paths as a user types them.
 enum Paths {
   /// The path from the root on, `.` and `..` resolved against the working directory.
   static func absolute(_ path: String) -> String {
@@ -19,21 +19,21 @@ enum Paths {
     return "/" + parts.joined(separator: "/")
   }
 
-  /// `--data` for a data directory where it is another than the usual one, also for whoever has another
-  /// environment.
+  /// `--data` for a data directory if it is another than the usual one, also for a process with
+  /// another environment.
   static func dataOption(_ directory: String, _ variables: [String: String]) -> [String] {
     let usual = DataPath.device.resolve(option: nil, environment: variables)
     return usual.map(absolute) == directory && variables["COSPOOL_DATA"] == nil
       ? [] : ["--data", directory]
   }
 
-  /// What a path leads to, links followed.
+  /// The target of a path, with links resolved.
   static func resolved(_ path: String) -> String {
     URL(fileURLWithPath: absolute(path)).resolvingSymlinksInPath().path(percentEncoded: false)
   }
 
-  /// A project as sessions have it: what is named from this folder on is absolute, for other devices
-  /// and later folders. A plain name, and what begins with `~`, stay as they are.
+  /// A project as sessions have it: a path relative to this folder becomes absolute, for other
+  /// devices and later folders. A plain name, and a path that begins with `~`, stay as they are.
   static func project(_ path: String) -> String {
     let isRelative =
       path == "." || path == ".." || path.contains("/") && path.first != "/" && path.first != "~"

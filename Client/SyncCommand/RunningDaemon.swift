@@ -8,7 +8,8 @@ import Basics
   import Darwin
 #endif
 
-/// What a daemon of any version says of itself: the rest of its status may have been another then.
+/// The data that a daemon of any version reports: the rest of its status may have had another form
+/// then.
 struct RunningDaemon: Decodable, Equatable, Sendable {
   struct Process: Decodable, Equatable, Sendable {
     var version: String
@@ -26,10 +27,10 @@ struct RunningDaemon: Decodable, Equatable, Sendable {
     return try await connection.answer(to: request).decoded(Self.self).daemon
   }
 
-  /// The same, where what it calls itself is the number that it has among the processes here, and it is this
-  /// user's: one that may be told to end.
+  /// The same, if the number that it reports is its number among the processes here, and it is this
+  /// user's: one that may be stopped.
   ///
-  /// - Throws: `CommandFailure` where it runs in another container, or is another user's.
+  /// - Throws: `CommandFailure` if it runs in another container, or is another user's.
   static func here(_ connection: DaemonConnection) async throws -> Process {
     let daemon = try await of(connection)
     guard let listener = try await connection.listener() else { return daemon }

@@ -3,10 +3,10 @@ import Basics
 import LocalAPI
 import QueueModel
 
-/// A command that names sessions. A person may do that by id, by name, or by the beginning of either;
-/// the daemon takes ids alone.
+/// A command that names sessions. A user may do that by id, by name, or by the beginning of either;
+/// the daemon takes only ids.
 protocol SessionNaming: DaemonCommand {
-  /// Puts ids in the place of what the person wrote.
+  /// Replaces the user's words by ids.
   mutating func lookUp(in names: SessionNames) throws
 }
 
@@ -19,14 +19,14 @@ struct SessionOption: ParsableArguments {
         + "one whose project this folder is.", valueName: "session"), completion: .sessions)
   var name: String?
 
-  /// Whether the environment or the folder named it, and not the person who typed the command.
+  /// Whether the environment or the folder named it, and not the user who typed the command.
   var isGuessed = false
 
   private enum CodingKeys: CodingKey {
     case name
   }
 
-  /// What the daemon is asked for.
+  /// The id in requests to the daemon.
   var id: String { name ?? "" }
 
   mutating func lookUp(in names: SessionNames) throws {
@@ -44,19 +44,20 @@ extension SessionCommand {
   mutating func lookUp(in names: SessionNames) throws { try session.lookUp(in: names) }
 }
 
-/// The sessions that the daemon knows, to find one by what a person wrote.
+/// The sessions that the daemon knows, to find one by a user's words.
 struct SessionNames: Sendable {
   var sessions: [SessionAnswer]
   /// Those of terminals that were closed.
   var closed: Set<SessionID> = []
-  /// What an option stands for that was left out, before the folder does.
+  /// The default of the session option, which precedes the folder's.
   var named: String?
   /// The working directory.
   var folder: String
 
-  /// The id of what a person wrote; what names no session stays as it is, for the daemon to refuse.
+  /// The id of the session that a user named; a text that names no session stays as it is, for the
+  /// daemon to refuse.
   ///
-  /// - Throws: `CommandFailure` where it is empty, or names several.
+  /// - Throws: `CommandFailure` if it is empty, or names several.
   func id(of text: String) throws -> String {
     guard !text.isEmpty else { throw CommandFailure.usage("The name of the session is empty.") }
     switch match(text) {
@@ -77,7 +78,7 @@ struct SessionNames: Sendable {
     return session.rawValue
   }
 
-  /// What a word names: by its id, its name, or the beginning of one.
+  /// The sessions that a word names: by id, by name, or by the beginning of one.
   func match(_ text: String) -> NameMatch<SessionAnswer> { match(text, .ofIDsAndNames) }
 
   /// The same without beginnings.
@@ -92,14 +93,13 @@ struct SessionNames: Sendable {
     return .one(only)
   }
 
-  /// The one of several that is not over: each terminal in a folder leaves a session of the folder's name.
+  /// The only open one of several: each terminal in a folder leaves a session of the folder's name.
   private func onlyOpen(_ sessions: [SessionAnswer]) -> SessionAnswer? {
     let open = sessions.filter { !closed.contains($0.id) || $0.waiting > 0 }
     return open.count == 1 ? open[0] : nil
   }
 
-  /// Names that may have been meant by one that a person mistyped: not where it is short, or differs in
-  /// its number alone.
+  /// Names that a user may have mistyped: none if the text is short, or if only its number differs.
   func similar(to text: String) -> [String] {
     guard text.count >= 4 else { return [] }
     func letters(_ name: String) -> String { name.lowercased().filter { !$0.isNumber } }
@@ -108,7 +108,7 @@ struct SessionNames: Sendable {
       .filter { letters($0) != letters(text) && seen.insert($0).inserted }
   }
 
-  /// The one session whose project is this folder, or the nearest that holds it.
+  /// The only session whose project is this folder, or the nearest folder that contains it.
   private var sessionOfFolder: SessionID? {
     let holding = sessions.filter { session in
       !session.project.isEmpty
@@ -121,7 +121,7 @@ struct SessionNames: Sendable {
     return found.count == 1 ? found[0].id : onlyOpen(found)?.id
   }
 
-  /// Says of each what can be typed for it alone: its name, or the shortest beginning of its id.
+  /// Shows what can be typed for each of them alone: its name, or the shortest prefix of its id.
   func ambiguous(_ text: String, _ found: [SessionAnswer]) -> CommandFailure {
     let lines = found.prefix(10).map { session in
       var words = [typed(for: session)]

@@ -9,9 +9,9 @@ import Synchronization
   import Darwin
 #endif
 
-/// Signals of this process as streams, instead of what they usually do.
+/// Signals of this process as streams, in place of their usual effect.
 enum Signals {
-  /// A source that nobody holds stops; these are held for as long as the process lives.
+  /// A source without a reference stops; these are kept as long as the process lives.
   private static let sources = Mutex<[any DispatchSourceSignal]>([])
 
   static func stream(of numbers: [Int32]) -> AsyncStream<Void> {

@@ -6,16 +6,17 @@
   import Darwin
 #endif
 
-/// A daemon whose socket takes connections, and that answers nothing: it hangs, or was stopped (SIGSTOP).
+/// A daemon whose socket takes connections, but that does not answer: it hangs, or was stopped
+/// (SIGSTOP).
 struct SilentDaemon: Equatable, Sendable {
-  /// Its number among the processes here; nil where the system tells none.
+  /// Its number among the processes here; nil if the system does not show it.
   var process: pid_t?
-  /// How it is started anew once it has ended; nil where systemd does that.
+  /// How to start it again once it has ended; nil if systemd does that.
   var start: String?
 
-  /// Looks who listens.
+  /// Finds the process that listens.
   ///
-  /// - Parameter start: nil where systemd starts the daemon.
+  /// - Parameter start: nil if systemd starts the daemon.
   init(at connection: DaemonConnection, start: String?) async {
     let listener = try? await connection.listener()
     process = listener.flatMap { $0.id > 0 ? $0.id : nil }
@@ -26,8 +27,8 @@ struct SilentDaemon: Equatable, Sendable {
     "a daemon exists" + (process.map { ", process \($0)," } ?? "") + " but does not answer"
   }
 
-  /// `cospool service restart` would wait for its answer, too, and a process that is stopped takes no other signal.
-  /// What it acknowledged is on the disk.
+  /// `cospool service restart` would wait for its answer, too, and a stopped process takes no other
+  /// signal. Changes that it acknowledged are on the disk.
   var fix: String {
     let again = "Try again in a minute. If that does not help, "
     guard let start else {

@@ -78,13 +78,13 @@ enum StatusText {
       // After every change a connected device takes a moment.
       let seen =
         device.seenEverything ? "has everything" : device.connected ? "catching up" : "behind"
-      // While there is no connection, this is what the server told last.
+      // Without a connection, this is the server's last report.
       let doubt = sync.state == .connected ? "" : ", when last heard"
       return .init(index == 0 ? "devices" : "", "\(device.name): \(connection), \(seen)\(doubt)")
     }
   }
 
-  /// Whether what goes to a server can be read by others on the way.
+  /// Whether others on the way can read the data that go to a server.
   private static func isReadable(_ server: String) -> Bool {
     server.hasPrefix("ws://")
       && !["127.", "localhost:", "[::1]"].contains { server.dropFirst(5).hasPrefix($0) }

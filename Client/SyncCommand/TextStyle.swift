@@ -15,7 +15,7 @@ import LocalAPI
 
 /// How text for people is laid out.
 struct TextStyle: Sendable {
-  /// The terminal's columns; nil where lines may be as long as they are.
+  /// The terminal's columns; nil if the length of lines is not limited.
   var width: Int?
   var hasColour: Bool
   /// Ages are counted from here.
@@ -73,7 +73,7 @@ struct TextStyle: Sendable {
 
   func age(_ time: Timestamp) -> String { age(milliseconds: time.milliseconds) }
 
-  /// Whole days from now on; negative for what is over.
+  /// Whole days from now on; negative for a time in the past.
   func days(until milliseconds: Int64) -> Int {
     Int(
       (Date(timeIntervalSince1970: Double(milliseconds) / 1_000).timeIntervalSince(now) / 86_400)
@@ -136,7 +136,8 @@ struct TextStyle: Sendable {
     return block
   }
 
-  /// The same JSON, with escapes for what could steer a terminal. Line breaks stay: in JSON they stand between values.
+  /// The same JSON, with escapes for text that could control a terminal. Line breaks stay: in JSON
+  /// they are between values.
   static func json(_ text: String) -> String {
     var json = ""
     for scalar in text.unicodeScalars {
@@ -150,7 +151,7 @@ struct TextStyle: Sendable {
     return json
   }
 
-  /// A document as it is, or, on a terminal, without what could steer it.
+  /// A document as it is, or, on a terminal, without text that could control it.
   func document(_ json: some Collection<UInt8>) -> String {
     let text = String(decoding: json, as: UTF8.self)
     return width == nil ? text : TextStyle.json(text)
@@ -164,7 +165,7 @@ struct TextStyle: Sendable {
     }
   }
 
-  /// The text cut to so many columns, with an ellipsis where something is left out.
+  /// The text cut to so many columns, with an ellipsis if something is left out.
   static func cut(_ text: String, toColumns limit: Int) -> String {
     guard CharacterWidth.columns(text) > limit else { return text }
     guard limit > 0 else { return "" }
@@ -179,7 +180,7 @@ struct TextStyle: Sendable {
     return kept + "…"
   }
 
-  /// The text in lines of at most so many columns, broken at spaces where there are any.
+  /// The text in lines of at most so many columns, broken at spaces if there are any.
   static func wrapped(_ text: String, toColumns limit: Int) -> [String] {
     var lines: [String] = []
     var line = ""
@@ -202,8 +203,8 @@ struct TextStyle: Sendable {
     return lines + [line]
   }
 
-  /// Text from right to left kept to its own place, so that a terminal that turns it round leaves
-  /// the columns beside it where they are (UAX 9, isolates).
+  /// Text from right to left kept to its own place, so that a terminal that reverses it leaves the
+  /// columns beside it where they are (UAX 9, isolates).
   func isolated(_ text: String) -> String {
     width != nil && CharacterWidth.hasRightToLeft(text) ? "\u{2068}\(text)\u{2069}" : text
   }

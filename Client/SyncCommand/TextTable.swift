@@ -1,9 +1,9 @@
 /// A table for people that fits the terminal.
 ///
-/// Columns are as wide as they need. Where the terminal is too narrow for that, columns that may go
-/// do, the least important first, until the last one has room; then the widest ones shrink, names
-/// after everything else. What is cut ends in an ellipsis. Without a terminal only what is very long is cut:
-/// a program reads JSON, and a text of a megabyte is of no use in a list.
+/// Columns are as wide as they need. If the terminal is too narrow for that, optional columns are
+/// left out, the least important first, until the last one has room. Then the widest ones shrink,
+/// names after everything else. Text that is cut ends in an ellipsis. Without a terminal only very
+/// long text is cut: a program reads JSON, and a text of a megabyte is of no use in a list.
 struct TextTable {
   struct Cell {
     var text: String
@@ -20,10 +20,10 @@ struct TextTable {
     var title: String
     /// Aligned at the right.
     var isNumber = false
-    /// Goes where there is no room, the highest first; nil stays always. One that may go also goes
-    /// where no row has anything in it.
+    /// Left out if there is no room, the highest first; nil: never. An optional column is also left
+    /// out if it is empty in all rows.
     var goes: Int?
-    /// What it says is typed or copied into other commands, and whole where there is room at all.
+    /// Its text is typed or copied into other commands, and so is whole if there is any room.
     var isName = false
   }
 
@@ -98,12 +98,12 @@ struct TextTable {
     return shown
   }
 
-  /// What a column gets where there is room.
+  /// The width of a column if there is room.
   private func most(_ column: Int, natural: [Int]) -> Int {
     columns[column].isName ? natural[column] : min(natural[column], TextTable.columnWidthMax)
   }
 
-  /// What each shown column gets; nil for a last one that may be as long as it is.
+  /// The width of each shown column; nil for a last one without a limit.
   private func widths(of shown: [Int], natural: [Int], width: Int?) -> [Int?] {
     guard let last = shown.last else { return [] }
     guard let width else {

@@ -44,15 +44,15 @@ struct CompletionsCommand: LocalCommand {
     let script = Cospool.completionScript(for: shell)
     switch shell {
     case .bash: return script + "\n\n" + CompletionsCommand.writingWords
-    // While the option is off, zsh leaves a `!` in what it inserts as it is, for the history to
-    // expand.
+    // While the option is off, zsh does not quote a `!` in the text that it inserts, so the history
+    // would expand it.
     case .zsh: return script.replacing("unsetopt aliases banghist", with: "unsetopt aliases")
     default: return script
     }
   }
 
-  /// Takes the place of the parser's own function in bash, which lets readline quote words as names
-  /// of files: that leaves `$(…)` as it is where a `$` was typed, and makes a directory of `~name`.
+  /// Replaces the parser's own function in bash, which lets readline quote words as names of files.
+  /// Readline leaves `$(…)` as it is if a `$` was typed, and reads `~name` as a directory.
   private static let writingWords = #"""
     # Words are inserted in the quotes that were begun, else with what bash would expand escaped.
     __cospool_add_completions() {
@@ -85,7 +85,7 @@ struct CompletionsCommand: LocalCommand {
     """#
 }
 
-/// `cospool complete`: what completion scripts ask for. It has no place in the help.
+/// `cospool complete`: the command of completion scripts. It has no place in the help.
 struct CompleteCommand: LocalCommand {
   static let configuration = CommandConfiguration(
     commandName: "complete", abstract: "Ids to complete with, one a line.", shouldDisplay: false)
@@ -120,8 +120,8 @@ struct CompleteCommand: LocalCommand {
     }
   }
 
-  /// An id as the shell's completion reads it. bash expands the words of a list, commands in them
-  /// included, and zsh takes what follows a colon for a description.
+  /// An id as the shell's completion reads it. bash expands the words of a list, including commands
+  /// in them, and zsh takes the text after a colon for a description.
   private static func written(_ id: String, for shell: String?) -> String {
     switch shell {
     case "bash": Shell.quoted(id)

@@ -173,7 +173,7 @@ extension SettingAnswer {
     }
   }
 
-  /// Where the value comes from, in words.
+  /// The source of the value, in words.
   var source: String {
     switch origin {
     case "file": line.map { "config.json, line \($0)" } ?? "config.json"
@@ -200,7 +200,7 @@ enum SettingText {
     "\(setting.name) is \(TextStyle.line(setting.shownValue)) (\(setting.source))"
   }
 
-  /// Why what was set does not hold, not yet, or could not be used.
+  /// Why the new value has no effect, or not yet, or could not be used.
   static func warning(of answer: Answer) -> String? {
     guard let setting = try? answer.decoded(SettingAnswer.self) else { return nil }
     if setting.overridden != nil {

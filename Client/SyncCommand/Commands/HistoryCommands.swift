@@ -2,15 +2,15 @@ import ArgumentParser
 import Basics
 import LocalAPI
 
-/// A command that takes a change back or does it again, and asks first if its person may not expect that.
+/// A command that undoes a change or redoes it, and asks first if its user may not expect that.
 protocol TurningCommand: DaemonCommand {
-  /// What it does, and what it did.
+  /// The verb before, and after the change.
   static var verbs: (does: String, did: String) { get }
   /// Whether it only shows or forgets something.
   var isHarmless: Bool { get }
-  /// The change that a person was shown; no argument.
+  /// The change that a user was shown; not an argument.
   var change: Int64? { get set }
-  /// What it would do, of the two that the daemon tells.
+  /// What it would do, of the two that the daemon offers.
   func next(in state: UndoAnswer) -> UndoAnswer.Next?
 }
 
@@ -18,14 +18,14 @@ extension TurningCommand {
   /// Changes so old are asked about.
   private static var recentSeconds: Double { 60 }
 
-  /// Whether somebody sits at a terminal who can be shown what would be done.
+  /// Whether a user at a terminal can be shown what would be done.
   func asks(in environment: Environment) -> Bool {
     environment.confirm != nil && !isHarmless && !options.json
   }
 
-  /// Shows an old change, or one that others have worked on since, and takes a yes or a no.
+  /// Shows an old change, or one that others have worked on since, and asks for yes or no.
   ///
-  /// - Throws: `CommandFailure` if the person says no.
+  /// - Throws: `CommandFailure` if the user says no.
   mutating func lookUp(_ state: UndoAnswer, _ environment: Environment) throws {
     guard let next = next(in: state), next.obstacle == nil else { return }
     change = next.change
@@ -40,11 +40,12 @@ extension TurningCommand {
     }
   }
 
-  /// Waits for the answer. Whoever presses Ctrl-C before that closes the connection, and the daemon gives up
-  /// what it has not written.
+  /// Waits for the answer. Ctrl-C before that closes the connection, and the daemon gives up what
+  /// it has not written.
   ///
   /// - Parameter stop: the signals that end the command.
-  /// - Throws: as `DaemonConnection.answer(to:)`; `CommandFailure` with what is known if it was interrupted.
+  /// - Throws: as `DaemonConnection.answer(to:)`; `CommandFailure` with what is known if it was
+  ///   interrupted.
   func answer(
     to request: APIRequest, over connection: DaemonConnection,
     stop: @escaping @Sendable () -> AsyncStream<Void>
@@ -59,7 +60,7 @@ extension TurningCommand {
       }
       let first = try await group.next() ?? nil
       group.cancelAll()
-      // The connection is closed when this is over.
+      // The connection is closed when this ends.
       while let ended = await group.nextResult() {
         if first == nil, case .success(let late?) = ended { return late }
       }

@@ -26,7 +26,7 @@ struct InboxCommand: WatchableCommand {
   }
 }
 
-/// What needs its person, line by line.
+/// The text of the list of what needs its user.
 enum InboxText {
   private static let off =
     "The thread queue is off, so finished sessions are not listed. To turn it on: "

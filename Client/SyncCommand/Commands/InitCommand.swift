@@ -28,12 +28,12 @@ struct InitCommand: LocalCommand {
       """)
   @OptionGroup var options: GlobalOptions
 
-  /// The settings a person begins with; the library alone has the thread queue off.
+  /// The first settings of a user; only the library has the thread queue off.
   static let settings = "{\n  \"queueEnabled\" : true\n}\n"
 
-  /// Makes the directory and its settings where there are none.
+  /// Makes the directory and its settings if they do not exist.
   ///
-  /// - Returns: whether there were none.
+  /// - Returns: whether they did not exist.
   static func prepare(_ directory: String) throws(CommandFailure) -> Bool {
     let path = directory + "/config.json"
     guard !FileManager.default.fileExists(atPath: path) else { return false }
@@ -41,7 +41,7 @@ struct InitCommand: LocalCommand {
       try FileManager.default.createDirectory(
         atPath: directory, withIntermediateDirectories: true,
         attributes: [.posixPermissions: 0o700])
-      // Where it may not write, Foundation says that there is no such file.
+      // If the folder is not writable, Foundation reports that there is no such file.
       guard access(directory, W_OK | X_OK) == 0 else {
         throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EACCES)
       }
@@ -56,7 +56,7 @@ struct InitCommand: LocalCommand {
     let directory = try environment.dataDirectory(flag: options.data)
     let path = directory + "/config.json"
     let isNew = try Self.prepare(directory)
-    // A daemon that runs takes it over; mostly there is none yet.
+    // A running daemon applies it; usually there is none yet.
     let reload = APIRequest(.post, ["settings", "reload"])
     let isRunning =
       (try? await DaemonConnection(dataDirectory: directory).answer(to: reload)) != nil

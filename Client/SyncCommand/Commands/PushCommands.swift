@@ -105,7 +105,7 @@ extension PushAddressesCommand {
   }
 }
 
-/// What all commands that add an address take.
+/// The options of all commands that add an address.
 struct PushTargetOption: ParsableArguments {
   @Option(
     help: ArgumentHelp("The address to replace. Default: add a new one.", valueName: "uuid"))

@@ -32,7 +32,7 @@ extension QueueCommands {
 
     /// The text that was chosen, and the base of the message in which it was seen; no argument.
     var chosen: EditRequest?
-    /// Whose text that is; no argument.
+    /// The author of that text; not an argument.
     var source = ""
 
     private enum CodingKeys: CodingKey { case message, take, options }
@@ -45,10 +45,10 @@ extension QueueCommands {
       }
     }
 
-    /// Finds the text that is meant, and shows it to a person at a terminal: it may be another one than
-    /// had the number before.
+    /// Finds the chosen text, and shows it to a user at a terminal: another text may have had the
+    /// number before.
     ///
-    /// - Throws: `QueueError`, or `CommandFailure` if there is no such version or the person says no.
+    /// - Throws: `QueueError`, or `CommandFailure` if there is no such version or the user says no.
     mutating func lookUp(_ shown: MessageAnswer, _ environment: Environment) throws {
       let content = try text(in: shown)
       if let confirm = environment.confirm, !options.json {

@@ -153,7 +153,7 @@ struct QueueCommands: ParsableCommand {
         + "cospool queue show \(Shell.quoted(message.id.description))"
     }
 
-    /// What is said of an edit of which it is not certain that it counts.
+    /// The warning about an edit that may not count.
     static func unconfirmed(_ receipt: ReceiptAnswer) -> String? {
       guard receipt.unconfirmed == true else { return nil }
       return "cospool: not confirmed: the server did not say. The edit counts unless the agent "

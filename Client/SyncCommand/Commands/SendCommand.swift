@@ -51,10 +51,11 @@ struct SendCommand: SessionCommand {
     if let id, MessageID(id) == nil { throw ValidationError("--id \(id) is not a UUID.") }
   }
 
-  /// Takes the id of the session that is meant. A name that was mistyped must not become a session where
-  /// nobody looks, nor the beginning of a name lead a prompt to another one unasked.
+  /// Takes the id of the chosen session. A mistyped name must not become a session that is never
+  /// looked at, and the beginning of a name must not send a prompt to another session without a
+  /// question.
   ///
-  /// - Throws: `CommandFailure` where the person does not want what would be done.
+  /// - Throws: `CommandFailure` if the user refuses what would be done.
   mutating func lookUp(in names: SessionNames, _ environment: Environment) throws {
     guard let text = session.name ?? names.named, !text.isEmpty else {
       return try lookUp(in: names)
@@ -131,8 +132,8 @@ struct SendCommand: SessionCommand {
 }
 
 extension SentAnswer {
-  /// What a person should know beside that it is queued; nil if there is nothing. Why a queue
-  /// starts nothing is shown with its first message, and by `queue list` from then on.
+  /// Further information for the user besides that it is queued; nil if there is none. The reason
+  /// why a queue starts nothing is shown with its first message, and by `queue list` from then on.
   var notices: String? {
     let lines = [warning, count == 1 ? note : nil].compactMap { $0 }
       .map { "cospool: \(TextStyle.line($0))" }

@@ -35,7 +35,7 @@ struct ServiceCommands: ParsableCommand {
   /// How long systemd has to do something, in seconds: a daemon has 90 to stop.
   private static let seconds: Double = 120
 
-  /// Runs a program of systemd for this person, and says how it ended and what it wrote.
+  /// Runs a program of systemd for this user, and returns how it ended and what it wrote.
   static func run(
     _ words: [String], in environment: Environment
   ) async throws(CommandFailure) -> ProgramRun {
@@ -65,7 +65,7 @@ struct ServiceCommands: ParsableCommand {
       exitCode: ExitStatus.failed)
   }
 
-  /// What to do where systemd says that it is not there.
+  /// The advice if systemd reports that it is not running.
   fileprivate static func absence(_ reason: String) -> String {
     reason.contains("connect to bus")
       ? "\nYour user systemd is not running. Log in directly instead of using su or sudo, and try again."
@@ -94,7 +94,8 @@ struct ServiceCommands: ParsableCommand {
     return folder + "/" + SystemdUnit.name
   }
 
-  /// The data directory of the service that is there, as its file names it, where it is another than this one.
+  /// The data directory of the installed service, as its file names it, if it is another one than
+  /// this.
   fileprivate static func otherData(
     _ path: String, than directory: String, in environment: Environment
   ) -> String? {
@@ -109,7 +110,7 @@ struct ServiceCommands: ParsableCommand {
     return isSame ? nil : SystemdUnit.dataWord(in: text).map { String($0) } ?? Self.usualData
   }
 
-  /// What is said of a service whose file names none.
+  /// The description of a service whose file names no directory.
   private static let usualData = "the usual"
 
   /// The daemon's program, absolute.
@@ -159,7 +160,7 @@ struct ServiceCommands: ParsableCommand {
         if options.json { return ServiceAnswer.object(["unit": path]) }
         return TextStyle.line("the service is running; nothing changed: \(path)")
       }
-      // Where systemd does not answer, nothing is changed.
+      // If systemd does not answer, nothing is changed.
       try await ServiceCommands.systemctl(["daemon-reload"], in: environment)
       try await UnitInstallation(path, isActive: isActive, in: environment).start(text)
       if options.json { return ServiceAnswer.object(["unit": path]) }
@@ -170,7 +171,7 @@ struct ServiceCommands: ParsableCommand {
         + "\nIt starts at your login. To run it without a login: loginctl enable-linger"
     }
 
-    /// A service for other data would stop, and what waits there would wait on.
+    /// A service for other data would stop, and its messages would keep waiting.
     private func refuseInThePlaceOf(
       _ path: String, _ directory: String, in environment: Environment
     ) throws(CommandFailure) {
@@ -200,9 +201,9 @@ struct ServiceCommands: ParsableCommand {
         ? ServiceAnswer.object(["unit": path]) : TextStyle.line("started: \(path)")
     }
 
-    /// A daemon that was started by hand is its person's to stop.
+    /// Only its user may stop a daemon that was started by hand.
     ///
-    /// - Parameter isService: whether a process is the service's that is written anew.
+    /// - Parameter isService: whether a process belongs to the service that is installed again.
     private func refuseBesideAnother(
       _ directory: String, unless isService: (Int) -> Bool
     ) async throws {

@@ -86,18 +86,19 @@ struct TaskCommands: ParsableCommand {
   }
 }
 
-/// A command that answers what a task awaits.
+/// A command that answers the request of a task.
 protocol AnsweringCommand: DaemonCommand {
-  /// Takes the id of a session in place of its name, and shows a person what was not named.
+  /// Replaces the name of a session by its id, and shows a user the request if none was named.
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment) throws
 }
 
 extension AnsweringCommand {
-  /// The id of the session or of the request that a word names. The name of a session means that session, whether
-  /// or not it asks; what names none of both stays as it is, for the daemon to refuse.
+  /// The id of the session or of the request that a word names. The name of a session means that
+  /// session, whether or not its agent asks. A word that names neither stays as it is, for the
+  /// daemon to refuse.
   ///
-  /// - Throws: `CommandFailure` if several are meant.
+  /// - Throws: `CommandFailure` if several match.
   static func named(
     _ word: String, in names: SessionNames, _ tasks: [TaskState]
   ) throws -> String {
@@ -117,7 +118,7 @@ extension AnsweringCommand {
     }
   }
 
-  /// The requests whose id a word is, or begins.
+  /// The requests whose id is this word, or begins with it.
   static func request(_ word: String, in tasks: [TaskState]) -> [TaskRequest] {
     NameMatch(word, among: tasks.flatMap(\.requests), id: \.id).all
   }
@@ -206,10 +207,11 @@ struct ApproveCommand: AnsweringCommand {
     }
   }
 
-  /// Shows the one request that waits for leave, and returns its id where the person allows it. Nothing
-  /// is allowed that this terminal was not shown.
+  /// Shows the only request that waits for approval, and returns its id if the user allows it. Only
+  /// a request that this terminal showed is allowed.
   ///
-  /// - Throws: `CommandFailure` where none or several wait, nobody can be asked, or the person says no.
+  /// - Throws: `CommandFailure` if none or several wait, if no user can be asked, or if the user
+  ///   says no.
   func confirmed(of tasks: [TaskState], in environment: Environment) throws -> String {
     let all = Self.approvals(in: tasks).map { (session: $0, request: TaskRequest.approval($1)) }
     let open = all.filter { !$0.request.isAskedAtHost(environment.style) }
@@ -303,7 +305,7 @@ struct AnswerCommand: AnsweringCommand {
     }
   }
 
-  /// - Throws: `CommandFailure` where the only word is the name of what asks: the answer is missing.
+  /// - Throws: `CommandFailure` if the only word is the name of what asks: the answer is missing.
   mutating func lookUp(
     in names: SessionNames, _ tasks: [TaskState], _ environment: Environment
   ) throws {

@@ -209,7 +209,7 @@ struct ProjectOption: ParsableArguments {
       valueName: "path"))
   var given: String?
 
-  /// The path as sessions have it: absolute, where it is one.
+  /// The path as sessions have it: absolute, if it is one.
   var path: String? {
     given.map(Paths.project)
   }

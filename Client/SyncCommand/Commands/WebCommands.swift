@@ -157,7 +157,7 @@ struct WebCommands: ParsableCommand {
 }
 
 enum WebText {
-  /// What a browser that was revoked leaves behind; nil where that is nothing.
+  /// The codes that a revoked browser made; nil if there are none.
   static func left(of answer: WebAnswer, style: TextStyle) -> String? {
     guard let codes = answer.codes, !codes.isEmpty else { return nil }
     let made = codes.map { "\($0.role), \(style.localTime($0.createdAt))" }
@@ -195,7 +195,7 @@ enum WebText {
 enum WebBrowser {
   static let fileName = "open-page.html"
 
-  /// What opens files here; nil where there is no screen.
+  /// The program that opens files here; nil without a screen.
   static func command(_ variables: [String: String]) -> String? {
     if let named = variables["BROWSER"], !named.isEmpty { return named }
     #if os(macOS)
@@ -238,7 +238,7 @@ enum WebBrowser {
     let words: [UnsafeMutablePointer<CChar>?] = arguments.map { strdup($0) }
     defer { for word in words { free(word) } }
     var pid: pid_t = 0
-    // The link is printed as well, for where nothing opens it.
+    // The link is printed as well, in case no program opens it.
     guard posix_spawn(&pid, "/bin/sh", nil, nil, words + [nil], environ) == 0 else { return }
     var status: Int32 = 0
     while waitpid(pid, &status, 0) == -1, errno == EINTR {}

@@ -11,20 +11,22 @@ import QueueModel
   import Foundation
 #endif
 
-/// What a person sends along with a report of a fault: what is wrong, which programs, how they are set,
-/// and what the log said last. No text of a message, no name of a session, no key.
+/// The attachment of a user's report of a fault: the faults, the programs, their settings, and the
+/// end of the log. It has no text of a message, no name of a session, no key.
 ///
-/// Sections hold what is known to be harmless, not everything but what looks secret; then all of it goes
-/// through the rules for secrets, and names of this machine, its person and its devices get stand-ins.
+/// Sections hold only data that are known to be safe, not all data except what looks secret. Then
+/// all of it goes through the rules for secrets, and placeholders replace the names of this
+/// machine, its user and its devices.
 struct BugReport: Sendable {
   /// Lines of the log that are looked at.
   static let logLines = 100
 
   var context: DoctorContext
   var findings: [DoctorFinding]
-  /// What the service wrote last, oldest first; nil where no service runs.
+  /// The end of the service's log, oldest line first; nil if no service runs.
   var log: String?
-  /// What a daemon wrote last that `cospool setup` or `cospool service restart` started without a service.
+  /// The end of the output of a daemon that `cospool setup` or `cospool service restart` started
+  /// without a service.
   var file: String?
 
   /// The whole report, as it is shown and written.
@@ -51,7 +53,8 @@ struct BugReport: Sendable {
     return lines
   }
 
-  /// Codes and severities of all; what was found where it is a fault, and holds nothing that a person chose.
+  /// Codes and severities of all findings; the text of those that are faults and hold nothing that
+  /// a user chose.
   private func doctor() -> [String] {
     findings.map { finding in
       finding.severity >= .warning && BugReport.publicCodes.contains(finding.code)
@@ -60,8 +63,8 @@ struct BugReport: Sendable {
     }
   }
 
-  /// Findings that consist of fixed words, numbers, the data directory and the server's address. Others name
-  /// folders, programs and what was refused.
+  /// Findings that consist of fixed words, numbers, the data directory and the server's address.
+  /// Others name folders, programs and refused values.
   private static let publicCodes: Set<String> = [
     "noDaemon", "daemonVersion", "dataDirectory", "dataMode", "credentialsMode", "diskSpace",
     "store",

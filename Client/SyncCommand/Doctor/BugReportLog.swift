@@ -1,12 +1,12 @@
 import AgentFormats
 
-/// What a bug report shows of the service's log: when, how bad, and what the program says of itself.
+/// The part of the service's log for a bug report: times, levels, and the program's own messages.
 ///
-/// A line is shown where its form is known. What else is in a journal are an agent's words, or the rest of
-/// an entry that had several lines. Of what is shown, names of things that a person chose stand in
+/// A line is shown if its form is known. Other lines of a journal are an agent's words, or the rest
+/// of an entry with several lines. In the lines that are shown, names that a user chose are in
 /// quotation marks, in metadata, or are paths and addresses.
 enum BugReportLog {
-  /// Details, which `debug` and `trace` are, hold what agents and callers wrote.
+  /// Details, such as those of `debug` and `trace`, hold text from agents and callers.
   private static let levels: Set<Substring> = ["info", "notice", "warning", "error", "critical"]
 
   /// Lines of a log file as a journal has them.
@@ -17,8 +17,8 @@ enum BugReportLog {
     }.joined(separator: "\n")
   }
 
-  /// A line as `journalctl --output=short-iso --no-hostname` has it, without what a person gave; nil where
-  /// nothing of it may be shown.
+  /// A line as `journalctl --output=short-iso --no-hostname` has it, without text that a user
+  /// chose; nil if none of it may be shown.
   static func shown(_ line: Substring) -> String? {
     let parts = line.split(separator: " ", maxSplits: 2)
     guard parts.count == 3, parts[1].hasSuffix("]:") else { return nil }
@@ -34,7 +34,8 @@ enum BugReportLog {
     return said.map { TextStyle.line("\(parts[0]) \(parts[1]) \($0)") }
   }
 
-  /// Level and message of an entry, as both log formats write them; nil for details, and for what is none.
+  /// Level and message of an entry, as both log formats write them; nil for details, and for lines
+  /// that are no entry.
   private static func entry(_ text: Substring) -> (level: Substring, message: Substring)? {
     let level: Substring
     let message: Substring
@@ -54,7 +55,7 @@ enum BugReportLog {
     return levels.contains(level) ? (level, message) : nil
   }
 
-  /// What follows ` [source] `, wherever else brackets stand in quotation marks.
+  /// The text after ` [source] `, even if other brackets are in quotation marks.
   private static func afterSource(_ text: Substring) -> Substring? {
     var isQuoted = false
     var isEscaped = false
@@ -73,8 +74,8 @@ enum BugReportLog {
     return nil
   }
 
-  /// A message without what stands between its first and its last quotation mark, without addresses, and
-  /// cut where a path begins, which may have blanks.
+  /// A message without the text between its first and its last quotation mark, without addresses,
+  /// and cut where a path begins, which may have blanks.
   private static func plain(
     _ message: Substring, isPath: (Substring) -> Bool
   ) -> String {

@@ -19,7 +19,7 @@ extension Doctor {
       local("hooks.\(agent.rawValue)") { context in hooks(of: agent, context) }
     } + [local("mcp", mcp)]
 
-  /// What runs messages here, and whether it is there.
+  /// The agent that runs messages here, and whether it is available.
   private static func agent(_ context: DoctorContext) -> [DoctorFinding] {
     let kind = context.settings["agent"]?.text ?? "none"
     let command = context.settings["command"]?.text
@@ -106,7 +106,7 @@ extension Doctor {
     return findings.isEmpty ? [.ok(code, path)] : findings
   }
 
-  /// Why a hook's command does not reach this program; nil where it does.
+  /// Why a hook's command does not reach this program; nil if it does.
   private static func problem(of command: String, _ context: DoctorContext) -> String? {
     let words = (try? CommandWords.split(command)) ?? []
     guard let place = words.firstIndex(where: { $0 == "cospool" || $0.hasSuffix("/cospool") })

@@ -17,7 +17,7 @@ import QueueModel
   import Darwin
 #endif
 
-/// The daemon, what it is set to, and what it has not sent.
+/// The daemon, its settings, and the changes that it has not sent.
 extension Doctor {
   static let daemonChecks = [
     Check(code: "daemon", run: daemon), local("daemonProgram", daemonProgram),
@@ -27,7 +27,7 @@ extension Doctor {
     local("projectRoots", projectRoots),
   ]
 
-  /// What waits for longer than this is told.
+  /// Changes that wait longer than this are reported.
   static let outboxSecondsMax: Double = 3_600
   /// So many of the messages that were refused are named.
   static let refusedNamed = 8

@@ -15,7 +15,7 @@ import HealthChecks
   import Darwin
 #endif
 
-/// The data directory and what lies in it.
+/// The data directory and its files.
 extension Doctor {
   static let fileChecks = [
     local("dataDirectory", dataDirectory), local("credentialsMode", credentials),
@@ -25,7 +25,7 @@ extension Doctor {
   /// Less than this is too little for the next changes, and little.
   static let diskBytesMin: UInt64 = 64 << 20
   static let diskBytesLow: UInt64 = 1 << 30
-  /// A write-ahead log that grows so far is not taken over into the database any more.
+  /// A write-ahead log of this size is no longer written back to the database.
   static let logBytesHigh = 512 << 20
 
   private static func dataDirectory(_ context: DoctorContext) -> [DoctorFinding] {
@@ -112,9 +112,9 @@ extension Doctor {
     return [problem] + found.filter { $0.code != "store" }
   }
 
-  /// What the daemon's program says of the store, which reads all of it.
+  /// The report of the daemon's program about the store, all of which it reads.
   ///
-  /// - Returns: nil where it is sound, or the program is not there, or too old to be asked.
+  /// - Returns: nil if the store is sound, or if the program is missing, or too old for this check.
   private static func damage(_ context: DoctorContext) async -> DoctorFinding? {
     guard
       let program = ProgramRun.path(of: "cospoold", beside: context.program, in: context.variables),
@@ -147,7 +147,7 @@ extension Doctor {
     }
   }
 
-  /// What the daemon kept of a store that was damaged.
+  /// The damaged stores that the daemon kept.
   private static func storesSetAside(_ context: DoctorContext) -> [DoctorFinding] {
     let files = (try? FileManager.default.contentsOfDirectory(atPath: context.dataDirectory)) ?? []
     return files.filter {

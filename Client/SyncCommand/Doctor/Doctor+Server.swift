@@ -58,7 +58,7 @@ extension Doctor {
     return [.ok("serverName", "\(address.host) is \(found)")]
   }
 
-  /// What the daemon's own connection says: only it has the device's token.
+  /// The state of the daemon's own connection: only the daemon has the device's token.
   private static func sync(_ context: DoctorContext) -> [DoctorFinding] {
     guard let status = (try? context.status.get())?.sync, let server = status.server else {
       return []
@@ -96,7 +96,7 @@ extension Doctor {
     }
   }
 
-  /// Whether what stands between carries what devices send: over the daemon's own connection.
+  /// Whether proxies on the way carry what devices send: over the daemon's own connection.
   private static func frameSize(_ context: DoctorContext) async -> [DoctorFinding] {
     guard let sync = (try? context.status.get())?.sync, sync.state == .connected,
       let server = sync.server
@@ -142,7 +142,7 @@ extension Doctor {
       let found = findings(of: reply, at: address, now: context.now, clock: Date())
       return reply.status == 200 ? found + [await probe.upgradeFinding()] : found
     } catch {
-      // A name that is unknown is told by its own check.
+      // An unknown name is reported by its own check.
       guard error.code != "serverName" else { return [] }
       return [.error(error.code, error.reason, fix: fix(of: error.code, address))]
     }

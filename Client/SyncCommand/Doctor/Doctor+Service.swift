@@ -21,7 +21,8 @@ extension Doctor {
     local("linger", linger),
   ]
 
-  /// The unit's file: the person's own, or a package's where it is enabled, for nobody asked for it else.
+  /// The unit's file: the user's own, or a package's if it is enabled, since otherwise no user
+  /// asked for it.
   private static func unitPath(_ context: DoctorContext) -> String? {
     guard ProgramRun.path(of: "systemctl", in: context.variables) != nil else { return nil }
     let own = SystemdUnit.folder(context.variables).map { [$0] } ?? []
@@ -31,7 +32,7 @@ extension Doctor {
     return (own + context.unitFolders).contains(where: wants) ? path : nil
   }
 
-  /// Whether the units of a folder are started with what a login starts.
+  /// Whether the units of a folder are started at login.
   private static func wants(_ folder: String) -> Bool {
     var link = stat()
     return lstat("\(folder)/default.target.wants/\(SystemdUnit.name)", &link) == 0
@@ -67,7 +68,8 @@ extension Doctor {
     return [.ok("service", path)]
   }
 
-  /// Whether systemd gave up starting it: it ended with what a start does not mend, or too often.
+  /// Whether systemd gave up starting it: it ended with a fault that a start does not correct, or
+  /// too often.
   private static func serviceFailed(_ context: DoctorContext) async -> [DoctorFinding] {
     let words = ["systemctl", "--user", "is-failed", SystemdUnit.name]
     guard let text = unitPath(context).flatMap({ context.text(of: $0) }),

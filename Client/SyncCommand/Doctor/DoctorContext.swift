@@ -9,7 +9,7 @@ import QueueModel
   import Foundation
 #endif
 
-/// What the checks of `cospool doctor` look at.
+/// The data that the checks of `cospool doctor` examine.
 struct DoctorContext: Sendable {
   var dataDirectory: String
   var variables: [String: String]
@@ -17,11 +17,11 @@ struct DoctorContext: Sendable {
   var program: String
   /// Ages and days left are counted from here.
   var now: Date
-  /// Where systemd notes whose services go on without a login.
+  /// The folder in which systemd records whose services run without a login.
   var lingerFolder = DoctorContext.lingerFolderUsual
   static let lingerFolderUsual = "/var/lib/systemd/linger"
 
-  /// Whether services of this account go on without a login; nil where `USER` does not say whose.
+  /// Whether services of this account run without a login; nil if `USER` does not name the account.
   static func lingers(
     _ variables: [String: String], folder: String = lingerFolderUsual
   ) -> Bool? {
@@ -29,20 +29,21 @@ struct DoctorContext: Sendable {
     return FileManager.default.fileExists(atPath: "\(folder)/\(user)")
   }
 
-  /// Where packages put units for users.
+  /// The folders of packages' units for users.
   var unitFolders = [
     "/etc/systemd/user", "/usr/local/lib/systemd/user", "/usr/lib/systemd/user",
   ]
 
-  /// What the daemon said of itself, or why it did not.
+  /// The daemon's status, or why it did not answer.
   var status: Result<StatusAnswer, CommandFailure>
-  /// What is known of one that runs, also where this program does not understand its status.
+  /// The process of a running daemon, even if this program does not understand its status.
   var running: RunningDaemon.Process?
-  /// Values by the names of the settings: what the daemon goes by, else what `config.json` says.
+  /// Values by the names of the settings: the daemon's effective ones, otherwise those of
+  /// `config.json`.
   var settings: [String: JSONTree] = [:]
-  /// What the daemon has to say against them.
+  /// The daemon's warnings about them.
   var warnings: [String] = []
-  /// Where the device is paired; nil where it is not.
+  /// The server with which the device is paired; nil if it is not paired.
   var server: String?
 
   var limits: DoctorLimits
@@ -63,7 +64,7 @@ struct DoctorContext: Sendable {
     self.status = status
   }
 
-  /// Asks the daemon, and reads the files where it does not answer.
+  /// Asks the daemon, and reads the files if it does not answer.
   static func gathered(
     dataDirectory: String, variables: [String: String], program: String, now: Date,
     limits: DoctorLimits = DoctorLimits()
@@ -101,7 +102,7 @@ struct DoctorContext: Sendable {
     try await connection.answer(to: limits.request(path)).decoded(type)
   }
 
-  /// A file of the data directory, as JSON; nil where it is not there, or is none.
+  /// A file of the data directory, as JSON; nil if it does not exist, or is not JSON.
   func tree(of name: String) -> JSONTree? {
     bytes(of: dataDirectory + "/" + name).flatMap { JSONTree($0) }
   }
@@ -112,13 +113,13 @@ struct DoctorContext: Sendable {
     bytes(of: path).map { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// `--data` where another than the usual folder is meant.
+  /// `--data` if another than the usual folder is used.
   var quotedDataOption: String {
     Paths.dataOption(dataDirectory, variables).map { " " + Shell.quoted($0) }.joined()
   }
 }
 
-/// How long what is asked has for its answer: whatever hangs, the report comes within five seconds.
+/// The time for each answer: whatever hangs, the report is complete within five seconds.
 struct DoctorLimits: Sendable {
   /// A check.
   var check = Duration.seconds(3)

@@ -14,16 +14,16 @@ import HealthChecks
   import Darwin
 #endif
 
-/// A short run of another program: what it wrote, and how it ended.
+/// A short run of another program: its output, and how it ended.
 struct ProgramRun: Equatable, Sendable {
-  /// What the system says: 0 where it ended well; nil where it did not end in time.
+  /// The exit status, 0 for success; nil if it did not end in time.
   var status: Int32?
   var output: String
 
-  /// What of the output is kept.
+  /// The number of bytes of output that are kept.
   private static let outputBytesMax = 64 << 10
 
-  /// The path of a program by its name, as `PATH` says; nil where there is none.
+  /// The path of a program by its name, according to `PATH`; nil if there is none.
   static func path(of program: String, in variables: [String: String]) -> String? {
     let folders = (variables["PATH"] ?? "").split(separator: ":")
     let paths = program.contains("/") ? [program] : folders.map { "\($0)/\(program)" }
@@ -40,7 +40,7 @@ struct ProgramRun: Equatable, Sendable {
   static func path(
     of name: String, beside program: String, in variables: [String: String]
   ) -> String? {
-    // Whoever links one of them need not have linked the other.
+    // A user who links one of them need not have linked the other.
     let places = [program, Paths.resolved(program)].compactMap { program in
       program.lastIndex(of: "/").map { String(program[...$0] + name) }
     }
@@ -49,8 +49,8 @@ struct ProgramRun: Equatable, Sendable {
 
   /// Starts it, and waits for it on a thread of its own.
   ///
-  /// - Parameter withErrors: whether what it writes to standard error counts, too.
-  /// - Returns: nil where it could not be started.
+  /// - Parameter withErrors: whether its standard error counts, too.
+  /// - Returns: nil if it could not be started.
   static func run(
     _ words: [String], variables: [String: String], seconds: Double, withErrors: Bool = false
   ) async -> ProgramRun? {

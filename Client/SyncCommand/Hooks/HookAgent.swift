@@ -4,8 +4,8 @@ import ArgumentParser
 enum HookAgent: String, CaseIterable, ExpressibleByArgument {
   case claude, codex
 
-  /// The settings of the person: in the folder that the agent's own variable names, else under their
-  /// home folder; nil where there is neither.
+  /// The settings of the user: in the folder that the agent's own variable names, otherwise in
+  /// their home folder; nil if there is neither.
   func userFile(_ variables: [String: String]) -> String? {
     let (variable, folder, name) =
       switch self {
@@ -18,8 +18,8 @@ enum HookAgent: String, CaseIterable, ExpressibleByArgument {
     return (absolute(variable) ?? absolute("HOME").map { $0 + folder }).map { $0 + name }
   }
 
-  /// The settings of one project: of Claude Code those that are the person's own, of Codex those of
-  /// everybody who works on it.
+  /// The settings of one project: for Claude Code those of the user, for Codex those of all who
+  /// work on it.
   func projectFile(folder: String) -> String {
     switch self {
     case .claude: folder + "/.claude/settings.local.json"
@@ -36,7 +36,7 @@ enum HookAgent: String, CaseIterable, ExpressibleByArgument {
     }
   }
 
-  /// What the person has to do besides.
+  /// The further steps for the user.
   var advice: String {
     switch self {
     case .claude: "Sessions that run already take it over with /hooks, or at their next start."

@@ -2,26 +2,27 @@ import AgentFormats
 import LocalAPI
 import QueueModel
 
-/// Asks every device for leave where an agent is about to ask at its own prompt.
+/// Asks every device for an approval if an agent is about to ask at its own prompt.
 ///
-/// The first answer of all devices is written in the agent's own words. Without one, or whatever goes
-/// wrong, nothing is written, and the agent asks at its prompt.
+/// The first answer of all devices is written in the agent's own format. Without one, or after any
+/// failure, nothing is written, and the agent asks at its prompt.
 enum HookApproval {
   /// Seconds beyond the patience that the daemon may take to close a request.
   static let closingSeconds: Double = 8
   /// The longest that a hook waits for an answer.
   static let patienceSecondsMax: Double = 600
 
-  /// - Returns: nil where the event asks for nothing.
+  /// - Returns: nil if the event asks for nothing.
   ///
-  /// - Parameter patience: seconds; nil: as long as the daemon is set to.
+  /// - Parameter patience: seconds; nil: as long as the daemon's setting.
   static func request(
     of event: HookEvent, session: String, patience: Double?
   ) throws -> APIRequest? {
     guard event.name == .permissionRequest, let tool = event.toolName,
       // Leave would be its answer: the agent would take it for an empty one.
       tool != ClaudeQuestions.toolName,
-      // Nobody reads that much on another device: it is shown that the agent asks at its own prompt.
+      // A request that is too long for another device is shown there as one at the agent's own
+      // prompt.
       event.toolInput.map({ canBeShown($0, of: tool) }) ?? true
     else { return nil }
     var request = try APIRequest(
@@ -32,7 +33,8 @@ enum HookApproval {
     return request
   }
 
-  /// Whether the daemon asks people for it: what they read is the tool, a line and the details, and has a limit.
+  /// Whether the daemon can ask users for it: they read the tool, a line and the details, which
+  /// have a limit.
   fileprivate static func canBeShown(_ input: JSONTree, of tool: String) -> Bool {
     let text =
       tool.utf8.count + ToolInput(input).details.utf8.count
@@ -40,9 +42,9 @@ enum HookApproval {
     return max(text, input.line.utf8.count) <= Limits.taskInputBytesMax
   }
 
-  /// Tells the daemon that an agent asks at its own prompt, so that other devices show it.
+  /// Notifies the daemon that an agent asks at its own prompt, so that other devices show it.
   ///
-  /// - Returns: nil where the event says nothing of the kind.
+  /// - Returns: nil if the event reports no such request.
   static func prompt(of event: HookEvent, session: String) throws -> APIRequest? {
     let body: PromptRequest
     switch (event.name, event.notification) {
@@ -62,7 +64,7 @@ enum HookApproval {
     return try APIRequest(.put, ["sessions", session, "task", "prompt"], body: body)
   }
 
-  /// What the agent reads of its hook: empty where nobody answered.
+  /// The agent's input from its hook: empty without an answer.
   static func answer(_ answer: Answer) -> String {
     let answered = try? answer.decoded(DecisionAnswer.self)
     var decision: [String: JSONTree]
@@ -81,7 +83,7 @@ enum HookApproval {
   }
 }
 
-/// What the daemon is asked.
+/// The request to the daemon.
 extension AskRequest {
   init(
     ofTool tool: String, _ input: JSONTree?, patience: Double? = nil, promptsItself: Bool? = nil
@@ -99,7 +101,7 @@ extension AskRequest {
   }
 }
 
-/// What the daemon is told that the agent asks at its own prompt.
+/// The report to the daemon that the agent asks at its own prompt.
 extension PromptRequest {
   init(ofTool tool: String, _ input: JSONTree?) {
     self.init(kind: "approval")

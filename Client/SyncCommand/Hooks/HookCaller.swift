@@ -13,8 +13,8 @@ import AgentFormats
   import Darwin
 #endif
 
-/// The agent that runs this hook, and when this hook began: what the daemon needs to see that an agent
-/// died, and to tell two hooks of one event apart from hooks of two.
+/// The agent that runs this hook, and when this hook began. With these the daemon sees that an
+/// agent died, and distinguishes two hooks of one event from hooks of two.
 struct HookCaller: Hashable, Sendable {
   /// The agent's process.
   var agent: Int32
@@ -23,7 +23,7 @@ struct HookCaller: Hashable, Sendable {
   /// When the hook began, the same way.
   var hookStart: UInt64
 
-  /// Shells that may stand between an agent and its hook.
+  /// Shells that may be between an agent and its hook.
   private static let shells: Set<String> = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"]
   /// Shells that are walked past at most.
   private static let shellsMax = 4
@@ -33,7 +33,7 @@ struct HookCaller: Hashable, Sendable {
     variables["CLAUDE_CODE_ENTRYPOINT"] == "sdk-cli"
   }
 
-  /// nil where the system does not tell (there is no `/proc`), or the agent is gone already.
+  /// nil if the system does not show it (there is no `/proc`), or if the agent has ended already.
   static func current() -> HookCaller? {
     guard let own = stat(of: getpid()) else { return nil }
     var process = own.parent

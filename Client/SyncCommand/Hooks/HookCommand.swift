@@ -81,13 +81,13 @@ struct HookCommand: LocalCommand {
   /// How long it may take.
   private var seconds: Double { min(max(0.1, timeout), 60) }
 
-  /// How long it waits for a person, where that was said.
+  /// How long it waits for a user, if an option or the setting limits it.
   private var patience: Double? {
     approvals.map { min(max(0.1, $0), HookApproval.patienceSecondsMax) }
   }
 
   private func answer(in environment: Environment) async throws -> String {
-    // What the executor started reports by its output.
+    // An agent that the executor started reports by its output.
     guard (environment.variables["COSPOOL_MESSAGE"] ?? "").isEmpty else { return "" }
     var bytes: [UInt8] = []
     for await piece in environment.pieces() {
@@ -104,7 +104,7 @@ struct HookCommand: LocalCommand {
         exitCode: ExitStatus.failed)
     }
     let named = session ?? environment.session
-    // A script that runs the agent has no conversation with a person, unless it names one.
+    // A script that runs the agent has no conversation with a user, unless it names one.
     guard named != nil || !HookCaller.isHeadless(environment.variables) else { return "" }
     let connection = DaemonConnection(
       dataDirectory: try environment.dataDirectory(flag: options.data))
@@ -115,7 +115,7 @@ struct HookCommand: LocalCommand {
         variables: environment.variables, now: environment.style.milliseconds)
     {
       let answer = try await tell(request, of: event, session: id, connection)
-      // It told the end of the turn as well.
+      // That request reported the end of the turn as well.
       if event.name == .stop { return answer.map(HookFeed.answer) ?? "" }
       if event.name == .stopFailure { return "" }
     }
@@ -125,7 +125,7 @@ struct HookCommand: LocalCommand {
     guard ask || patience != nil,
       let request = try HookApproval.request(of: event, session: id, patience: patience)
     else {
-      // Where it waits for its person at its own prompt, other devices are to show that.
+      // If the agent waits for its user at its own prompt, other devices show that.
       if let request = try HookApproval.prompt(of: event, session: id) {
         try await tell(request, of: event, session: id, connection)
       }
@@ -147,7 +147,7 @@ struct HookCommand: LocalCommand {
     of event: HookEvent, named: String?, _ connection: DaemonConnection
   ) async throws -> String {
     let body = event.conversation(named: named, caller: HookCaller.current())
-    // What a person named needs no look.
+    // A session that a user named needs no look-up.
     guard body.type != nil || named == nil else { return named ?? event.agentSession }
     do {
       let answer = try await connection.answer(
@@ -170,7 +170,7 @@ struct HookCommand: LocalCommand {
       _ = try await connection.answer(to: try event.known(session))
       return try await connection.answer(to: request)
     } catch let failure as CommandFailure where failure.code == "threadQueueOff" {
-      // A device without a thread queue has none to put it into.
+      // A device without a thread queue cannot hold it.
       return nil
     }
   }

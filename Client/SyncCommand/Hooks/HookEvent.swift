@@ -2,7 +2,7 @@ import AgentFormats
 import LocalAPI
 import QueueModel
 
-/// What an agent tells its hooks, and what the daemon is told of it.
+/// An event that an agent reports to its hooks, and its report to the daemon.
 struct HookEvent: Sendable {
   enum Name: String, CaseIterable, Sendable {
     case sessionStart = "SessionStart"
@@ -18,18 +18,18 @@ struct HookEvent: Sendable {
     case stopFailure = "StopFailure"
     case sessionEnd = "SessionEnd"
 
-    /// Whether it says where a fed turn is.
+    /// Whether it shows the state of a fed turn.
     var feeds: Bool {
       [.stop, .stopFailure, .userPromptSubmit, .sessionEnd].contains(self)
     }
   }
 
-  /// What an agent notifies its person of, of what matters here.
+  /// The notifications of an agent to its user that are relevant here.
   enum Notification: String, Sendable {
     case permission = "permission_prompt"
     case question = "elicitation_dialog"
-    /// It has waited at its prompt for a minute. After its person stopped a turn nothing else tells
-    /// the end of it.
+    /// It has waited at its prompt for a minute. After its user stopped a turn, no other event
+    /// reports its end.
     case idle = "idle_prompt"
 
     /// - Parameter type: older versions of the agent name none; their words say it.
@@ -51,26 +51,26 @@ struct HookEvent: Sendable {
   var agentSession: String
   /// Which of the agent's own agents it is about, which work side by side with it; nil for the agent itself.
   var subagent: String?
-  /// Where it works.
+  /// The folder in which it works.
   var folder: String?
   /// The tool call's id; Codex and older versions give none, then it is the tool's name.
   var tool: String?
-  /// The tool's name, and what it is to be given.
+  /// The tool's name, and its input.
   var toolName: String?
   var toolInput: JSONTree?
-  /// What kind of notification it is.
+  /// The kind of the notification.
   var notification: Notification?
-  /// How a session began: `startup`, `resume`, `clear`, `fork` or `compact`. Or why it ended: `clear` and `resume`
-  /// if the agent goes on with another one.
+  /// How a session began: `startup`, `resume`, `clear`, `fork` or `compact`. Or why it ended:
+  /// `clear` and `resume` if the agent continues with another one.
   var cause: String?
-  /// What kind of error a turn ended by.
+  /// The kind of the error that ended a turn.
   var error: String?
-  /// At the end of a turn: whether the agent's own agents are at work, so that it will go on. At a prompt: whether
-  /// it does go on, and no person typed that.
+  /// At the end of a turn: whether the agent's own agents are at work, so that it will continue. At
+  /// a prompt: whether it continues without a user's input.
   var isByItself: Bool
-  /// What it says to its person.
+  /// Its text for its user.
   var message: String?
-  /// What the agent said last.
+  /// The agent's last text.
   var summary: String?
   /// Whether the turn that ends began by a Stop hook.
   var stopHookActive: Bool?
@@ -82,7 +82,7 @@ struct HookEvent: Sendable {
     guard let object = JSONTree(bytes),
       let name = (object["hook_event_name"]?.text).flatMap(Name.init),
       let session = object["session_id"]?.text, !session.isEmpty,
-      // A person decides by what is read of such an event alone.
+      // A user decides only by the text of such an event.
       name != .permissionRequest || JSONTree(bytes, isShown: true) != nil
     else { return nil }
     self.name = name
@@ -106,31 +106,31 @@ struct HookEvent: Sendable {
     summary = (object["last_assistant_message"]?.text).map { String($0.prefix(400)) }
   }
 
-  /// Where prompts come from that no person typed.
+  /// The sources of prompts that no user typed.
   private static let sourcesOfItsOwn: Set = [
     "system", "loop_wakeup", "schedule_wakeup", "poll_event",
   ]
 
-  /// Whether the agent waits for this work of its own. A command in the background may be a server that
-  /// never ends, and so may what watches something.
+  /// Whether the agent waits for this work of its own. A command in the background may be a server
+  /// that never ends, and so may a watcher.
   private static func isAwaited(_ task: JSONTree) -> Bool {
     !["shell", "monitor"].contains(task["type"]?.text) && task["status"]?.text != "completed"
   }
 
-  /// Whether it says of a turn what is not so: the end that one of the agent's own agents tells, or a last
-  /// word of the agent while they work.
+  /// Whether its report of a turn's end is wrong: one of the agent's own agents reports its end, or
+  /// the agent reports while they work.
   var isNoEnd: Bool { name == .stop && (subagent != nil || isByItself) }
 
   /// Whether a turn ended by a limit, and is to be tried later.
   var isLimit: Bool { error == "rate_limit" || error == "overloaded" }
 
-  /// What a turn ended by, for people.
+  /// The error that ended a turn, for users.
   var failure: String {
     summary ?? error.map { "The agent's turn ended by an error: \($0)." }
       ?? "The agent's turn ended by an error."
   }
 
-  /// The requests that tell it, for the session of this id.
+  /// The requests that report it, for the session of this id.
   func requests(for session: String) throws -> [APIRequest] {
     if isNoEnd { return [] }
     switch name {
@@ -144,7 +144,7 @@ struct HookEvent: Sendable {
         APIRequest(.post, ["threads", session, "requeue"]),
       ]
     case .preToolUse:
-      // The tool before this one was denied, where an approval of the same agent is still pending.
+      // The tool before this one was denied, if an approval of the same agent is still pending.
       return [
         try signal("permission_response", session),
         try signal("tool_use", session, id: toolID, name: toolName),
@@ -170,7 +170,7 @@ struct HookEvent: Sendable {
     }
   }
 
-  /// Makes the session known, named after the folder it works in where it has no name yet.
+  /// Adds the session, named after its folder if it has no name yet.
   func known(_ session: String) throws -> APIRequest {
     let name = folder?.split(separator: "/").last.map(String.init)
     return try APIRequest(
@@ -178,9 +178,9 @@ struct HookEvent: Sendable {
       body: SessionRequest(id: session, name: name, project: folder, byAgent: true))
   }
 
-  /// What the daemon has to know of the conversation itself.
+  /// The data about the conversation itself for the daemon.
   ///
-  /// - Parameter named: the session that a person named for it.
+  /// - Parameter named: the session that a user named for it.
   func conversation(named: String?, caller: HookCaller?) -> ConversationRequest {
     var body = ConversationRequest()
     switch name {
@@ -200,7 +200,7 @@ struct HookEvent: Sendable {
     return body
   }
 
-  /// How far the agent says it is, where it says so with this call.
+  /// The progress of the agent, if it reports any with this call.
   private func progress(_ session: String) throws -> [APIRequest] {
     guard toolName == ClaudeTodos.toolName, let todos = toolInput.flatMap({ ClaudeTodos($0) })
     else { return [] }
@@ -228,7 +228,7 @@ struct HookEvent: Sendable {
     return try APIRequest(.post, ["sessions", session, "signals"], body: body)
   }
 
-  /// Says that a person answered what the event asks.
+  /// Reports that a user answered the event's request.
   func answered(_ session: String) throws -> APIRequest {
     try signal("permission_response", session, name: toolName)
   }

@@ -4,31 +4,31 @@ import LocalAPI
 /// Gives the next queued prompt to an agent whose turn has just ended.
 ///
 /// The daemon decides, by the same lease and dispatch check as for agents that it starts itself, so
-/// that no prompt is given out twice. What it gave out counts as started until the next event of the
-/// session tells how it ended.
+/// that no prompt is handed out twice. A prompt that it handed out counts as started until the next
+/// event of the session shows how it ended.
 enum HookFeed {
   /// Claude Code ends a turn after so many blocks of Stop hooks in a row, whatever they say
   /// (code.claude.com/docs/en/hooks, "Stop"); Codex has no such limit.
   static let claudeBlocksMax = 8
-  /// What sets another limit (code.claude.com/docs/en/env-vars); 0 is none.
+  /// The variable of another limit (code.claude.com/docs/en/env-vars); 0 is none.
   static let claudeBlocksVariable = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 
-  /// What the daemon is told of a live agent; nil where an event is no news for it.
+  /// The report to the daemon about a live agent; nil if an event has no news for it.
   ///
   /// - Parameters:
-  ///   - caller: nil where the system does not tell.
+  ///   - caller: nil if the system does not show it.
   ///   - now: milliseconds since 1970.
   static func request(
     of event: HookEvent, session: String, seconds: Double, caller: HookCaller?,
     variables: [String: String], now: Int64
   ) throws -> APIRequest? {
-    // It goes on with what it was given.
+    // It continues with its present prompt.
     guard !event.isNoEnd, !event.isByItself else { return nil }
     var body: FeedRequest
     switch event.name {
     case .stop:
       body = FeedRequest(.turnEnded)
-      // The daemon is to say no before the hook's own time is over.
+      // The daemon must refuse before the hook's own time has passed.
       body.waitSeconds = max(0.1, seconds / 2)
       body.summary = event.summary
       body.stopHookActive = event.stopHookActive
@@ -60,7 +60,7 @@ enum HookFeed {
     return cap > 0 ? cap - 1 : nil
   }
 
-  /// What the agent reads of its hook: empty where nothing is to be done.
+  /// The agent's input from its hook: empty if there is nothing to do.
   static func answer(_ answer: Answer) -> String {
     guard let text = (try? answer.decoded(FeedAnswer.self))?.text, !text.isEmpty else { return "" }
     return JSONTree.object(["decision": "block", "reason": .string(text)]).line

@@ -15,16 +15,16 @@ import Basics
 
 /// A settings file of an agent, changed as a whole or not at all.
 struct HookFile {
-  /// As the person named it.
+  /// As the user named it.
   var path: String
 
-  /// What is put behind the name of the copy that is made before a change.
+  /// The suffix of the copy that is made before a change.
   static let backupSuffix = ".cospool-backup"
 
-  /// The file that is meant where the path is a link, as those are who keep settings in a repository.
+  /// The target if the path is a link, as for users who keep settings in a repository.
   private var target: String {
     let found = URL(fileURLWithPath: path).resolvingSymlinksInPath().path(percentEncoded: false)
-    // A link whose file is missing is not followed by that.
+    // That function does not follow a link whose file is missing.
     guard let named = try? FileManager.default.destinationOfSymbolicLink(atPath: found) else {
       return found
     }
@@ -35,10 +35,10 @@ struct HookFile {
 
   var exists: Bool { FileManager.default.fileExists(atPath: target) }
 
-  /// - Throws: `CommandFailure` where it cannot be read, or is no settings file.
+  /// - Throws: `CommandFailure` if it cannot be read, or is not a settings file.
   func settings() throws -> HookSettings { try settings(in: bytes() ?? []) }
 
-  /// nil where there is no file.
+  /// nil if there is no file.
   private func bytes() throws -> [UInt8]? {
     guard exists else { return nil }
     do {
@@ -60,21 +60,22 @@ struct HookFile {
     }
   }
 
-  /// What a change began with, and what it was put to.
+  /// The bytes before a change and after it.
   struct Change {
     var before: HookSettings
     var after: HookSettings
-    /// Whether the file was written: not where it is there already as it would be.
+    /// Whether the file was written: false if it had the same bytes already.
     var isWritten: Bool
   }
 
-  /// How often a change begins anew where others write the file at the same time.
+  /// How often a change begins again if others write the file at the same time.
   private static let attempts = 20
 
-  /// Changes the settings. Agents and people write the file, too: where its bytes are not those any more that
-  /// the change began with, it begins anew with what is there now.
+  /// Changes the settings. Agents and users write the file, too: if its bytes have changed since
+  /// the change began, the change begins again with the present ones.
   ///
-  /// - Throws: `CommandFailure` where it cannot be read or written or is no settings file; what `body` throws.
+  /// - Throws: `CommandFailure` if it cannot be read or written or is not a settings file; the
+  ///   errors of `body`.
   func change(_ body: (inout HookSettings) throws -> Void) throws -> Change {
     for _ in 1...Self.attempts {
       let known = try bytes()
@@ -94,10 +95,10 @@ struct HookFile {
       exitCode: ExitStatus.failed)
   }
 
-  /// Writes other bytes in place of those that are known, of which a copy is kept: not in the place of an
-  /// earlier one where they have hooks of Cospool, for the file as it was before them is in that.
+  /// Replaces the known bytes, of which a copy is kept. Bytes with hooks of Cospool do not replace
+  /// an earlier copy, which has the file as it was before them.
   ///
-  /// - Returns: false where others are there by now; nothing was written over them.
+  /// - Returns: false if the file has other bytes by now; they were not overwritten.
   private func replace(_ known: [UInt8]?, with bytes: [UInt8]) throws -> Bool {
     let files = FileManager.default
     let target = target

@@ -13,7 +13,7 @@ import LocalAPI
 struct HookSettings {
   /// Why a file was left as it is.
   struct Fault: Error, Equatable {
-    /// nil where it is not about a line.
+    /// nil if it is not about a line.
     var line: Int?
     var reason: String
   }
@@ -23,7 +23,7 @@ struct HookSettings {
   private(set) var bytes: [UInt8]
   private var outline: PositionedJSON
 
-  /// - Throws: `Fault` where the text is no JSON object, or its `hooks` are something else.
+  /// - Throws: `Fault` if the text is not a JSON object, or if its `hooks` are something else.
   init(_ bytes: [UInt8]) throws(Fault) {
     // An empty file is one that was never written.
     let isBlank = bytes.allSatisfy { [0x20, 0x09, 0x0A, 0x0D].contains($0) }
@@ -53,8 +53,8 @@ struct HookSettings {
     }
   }
 
-  /// Whether a command runs `cospool hook`: the program, behind assignments at most, and the first
-  /// word behind its options. That both words stand somewhere is not enough: a checkout can be called
+  /// Whether a command runs `cospool hook`: the program, after assignments at most, and the first
+  /// word after its options. It is not enough that both words occur: a checkout can be called
   /// cospool.
   static func isOwn(_ command: String) -> Bool {
     // One with an open quote runs nothing at all.
@@ -106,7 +106,7 @@ struct HookSettings {
     }
   }
 
-  /// Takes all of them out, and what is empty then.
+  /// Removes all of them, and then what is empty.
   mutating func uninstall() throws(Fault) {
     while let part = firstOwn() { try splice(part, with: []) }
   }
@@ -161,7 +161,7 @@ extension HookSettings {
 
     static func object(raw: [String]) -> Written { .raw(raw) }
 
-    /// - Parameter step: what a level is indented by; nil writes everything on one line.
+    /// - Parameter step: the indentation of a level; nil writes everything on one line.
     func text(indent: String, step: String?) -> String {
       switch self {
       case .raw(let fields):
@@ -187,7 +187,7 @@ extension HookSettings {
     }
   }
 
-  /// What a level is indented by; nil where the file is one line of members.
+  /// The indentation of a level; nil if the file has its members on one line.
   private var step: String? {
     guard let first = outline.parts.first else { return "  " }
     let space = bytes[outline.range.lowerBound + 1..<first.lowerBound]
@@ -211,7 +211,7 @@ extension HookSettings {
     let step = step
     if let last = container.parts.last {
       let before = container.parts.dropLast().last?.upperBound ?? container.range.lowerBound + 1
-      // What stands between the last one and its comma or bracket: its line break and indentation.
+      // The text between the last one and its comma or bracket: its line break and indentation.
       let between = bytes[before..<last.lowerBound]
       let comma = between.lastIndex(of: UInt8(ascii: ","))
       let space = between[(comma.map { $0 + 1 } ?? between.startIndex)...]

@@ -90,7 +90,7 @@ struct HooksCommands: ParsableCommand {
     static let seconds = 5
     static let graceSeconds = 5
 
-    /// What an installation of the same kind is asked with.
+    /// The options of an installation of the same kind.
     static func options(of commands: [String]) -> [String] {
       (commands.contains { $0.contains(" --feed") } ? ["--feed"] : [])
         + (commands.contains { $0.contains(" --ask") || $0.contains(" --approvals") }
@@ -162,7 +162,7 @@ struct HooksCommands: ParsableCommand {
         + dropped.joined() + twice.joined()
     }
 
-    /// Other settings that the agent reads here, the person's or the project's, whose hooks feed it.
+    /// Other settings that the agent reads here, the user's or the project's, whose hooks feed it.
     private func feedingFiles(besides path: String, in environment: Environment) -> [String] {
       let person = agent.userFile(environment.variables).map { [$0] } ?? []
       let project = agent.projectFile(folder: FileManager.default.currentDirectoryPath)
@@ -190,7 +190,7 @@ struct HooksCommands: ParsableCommand {
     func run(in environment: Environment) async throws -> String {
       let path = try file.path(of: agent, in: environment)
       let file = HookFile(path: path)
-      // Nothing is made where nothing is.
+      // If there is no file, none is made.
       let change =
         try file.settings().installed.isEmpty
         ? nil
@@ -229,7 +229,7 @@ struct HooksCommands: ParsableCommand {
         for path in person + [agent.projectFile(folder: folder)] {
           let file = HookFile(path: path)
           guard file.exists else { continue }
-          // One that nobody can read says nothing of the others.
+          // A file that cannot be read does not affect the others.
           let settings = try? file.settings()
           let installed = settings?.installed ?? []
           let missing = agent.events.filter { event in
@@ -261,7 +261,7 @@ struct HooksCommands: ParsableCommand {
     }
   }
 
-  /// The first program that commands run and that nobody can; nil where there is none.
+  /// The first program of the commands that cannot be run; nil if there is none.
   private static func missingProgram(of commands: [String], _ environment: Environment) -> String? {
     commands.lazy.compactMap { command -> String? in
       let words = (try? CommandWords.split(command)) ?? []

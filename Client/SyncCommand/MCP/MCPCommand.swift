@@ -75,14 +75,14 @@ struct MCPCommand: LocalCommand {
         for line in whole {
           switch await server.step(line) {
           case .answer(let answer):
-            // Nobody reads any more: the agent is gone.
+            // The agent has closed its end.
             guard output.write(answer) else { break reading }
           case .wait(let work):
             group.addTask { _ = output.write(await work()) }
           }
         }
       }
-      // Whoever asked is gone: what it asked is taken back.
+      // The caller has ended: its requests are withdrawn.
       server.waiting.cancelAll()
     }
     return ""

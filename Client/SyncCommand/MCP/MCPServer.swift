@@ -9,8 +9,8 @@ import Basics
 
 /// The Model Context Protocol over lines of JSON-RPC: lines in, lines out.
 ///
-/// It serves tools alone. Requests are answered one after another, in their order, but for calls that
-/// wait for a person: those are answered when they are done, and can be taken back.
+/// It serves only tools. Requests are answered one after another, in their order, except for calls
+/// that wait for a user: those are answered when they are done, and can be cancelled.
 struct MCPServer: Sendable {
   /// The revisions of the protocol that it speaks, the newest first. They differ in nothing that
   /// these tools need; 2025-03-26 is left out, because it wants batches of requests to be taken.
@@ -47,15 +47,15 @@ struct MCPServer: Sendable {
     self.ask = ask
   }
 
-  /// What follows from one line.
+  /// The consequence of one line.
   enum Step: Sendable {
-    /// To be written; nil: nothing is due.
+    /// The answer to write; nil: there is none.
     case answer(String?)
-    /// To be awaited beside the lines that follow; nil where the call was taken back.
+    /// Awaited beside the lines that follow; nil if the call was cancelled.
     case wait(@Sendable () async -> String?)
   }
 
-  /// The answer to one line; nil where none is due. Waits as long as it takes.
+  /// The answer to one line; nil if it needs none. Waits as long as necessary.
   mutating func answer(to line: [UInt8]) async -> String? {
     switch await step(line) {
     case .answer(let answer): answer
@@ -81,12 +81,12 @@ struct MCPServer: Sendable {
       let answer = await MCPServer.first(of: ends) {
         await MCPServer.call(tool, request["params"], in: surroundings, ask: ask, id: id)
       }
-      // What was taken back is not answered, as the protocol has it.
+      // A cancelled call is not answered, as the protocol requires.
       return waiting.end(id) ? answer : nil
     }
   }
 
-  /// The tool and the id of a call that waits for a person.
+  /// The tool and the id of a call that waits for a user.
   private func waitingCall(of request: JSONTree) -> (tool: MCPTool, id: JSONTree)? {
     guard request["jsonrpc"]?.text == "2.0", request["method"]?.text == "tools/call",
       let id = request["id"],
@@ -99,7 +99,7 @@ struct MCPServer: Sendable {
     }
   }
 
-  /// What `work` gives; nil where `ends` ended first.
+  /// The result of `work`; nil if `ends` ended first.
   private static func first(
     of ends: AsyncStream<Void>, _ work: @escaping @Sendable () async -> String
   ) async -> String? {
@@ -228,7 +228,7 @@ struct MCPServer: Sendable {
     return .object(members)
   }
 
-  /// What the tool could not do is for the agent to read, not a fault of the protocol.
+  /// A failure of the tool is for the agent to read, not a fault of the protocol.
   private static func failed(_ error: any Error, id: JSONTree) -> String {
     let failure = CommandRunner.failure(of: error)
     let text = "\(failure.message) (\(failure.code))"

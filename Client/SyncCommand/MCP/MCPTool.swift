@@ -1,17 +1,17 @@
 import AgentFormats
 
-/// What an MCP server was started with.
+/// The options with which an MCP server was started.
 struct MCPSurroundings: Sendable {
-  /// How long a request for leave waits where nothing else is said.
+  /// The default wait of a permission request.
   static let patienceSecondsDefault: Double = 300
 
   /// The session that calls mean which name none.
   var session: String?
-  /// How long a request for leave waits for an answer.
+  /// How long a permission request waits for an answer.
   var patienceSeconds = MCPSurroundings.patienceSecondsDefault
 }
 
-/// A tool that an agent can call: what it takes, and the request that it becomes.
+/// A tool that an agent can call: its arguments, and the request that it makes.
 struct MCPTool: Sendable {
   var name: String
   /// For the agent that has to choose it.
@@ -19,13 +19,13 @@ struct MCPTool: Sendable {
   var fields: [Field]
   /// Whether it changes something, and so takes an idempotency key.
   var changes: Bool
-  /// Whether it may wait for a person: other calls are answered meanwhile. It changes nothing.
+  /// Whether it may wait for a user: other calls are answered meanwhile. It changes nothing.
   var waits = false
   /// Whether the agent gets the answer as structured content too, not as one block of text alone.
   var isStructured = true
-  /// - Throws: `CommandFailure` where the arguments are wrong.
+  /// - Throws: `CommandFailure` if the arguments are wrong.
   var request: @Sendable (Arguments) throws -> APIRequest
-  /// What the agent gets of the daemon's answer.
+  /// The part of the daemon's answer that the agent receives.
   var answer: @Sendable (JSONTree, Arguments) -> JSONTree = { answer, _ in answer }
 
   struct Field: Sendable {
@@ -40,7 +40,7 @@ struct MCPTool: Sendable {
     var isRequired = false
   }
 
-  /// The name of the argument that makes repetitions harmless.
+  /// The name of the argument that makes repetitions safe.
   static let key = "idempotency_key"
   static let keyBytesMax = 256
 
@@ -169,7 +169,7 @@ extension MCPTool {
       return key
     }
 
-    /// What tells two calls apart.
+    /// The text that distinguishes two calls.
     var fingerprint: String { JSONTree.object(values).line }
   }
 }

@@ -56,7 +56,7 @@ enum MCPTools {
             "behavior": "deny", "message": "The request was withdrawn before an answer came.",
           ])
         default:
-          // Without a prompt of its own there is nobody else to ask.
+          // An agent without a prompt of its own has no other way to ask.
           return .object([
             "behavior": "deny", "message": "No answer came in time, so the tool was not used.",
           ])
@@ -64,7 +64,7 @@ enum MCPTools {
       })
   ]
 
-  /// What the tool asks, where it is the one for questions: those are answered, not allowed.
+  /// The questions of the tool, if it is the one for questions: those are answered, not allowed.
   private static func questions(of arguments: MCPTool.Arguments) -> ClaudeQuestions? {
     guard arguments.text("tool_name") == ClaudeQuestions.toolName else { return nil }
     return ClaudeQuestions(arguments.tree("input"))

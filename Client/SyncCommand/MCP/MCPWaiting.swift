@@ -1,7 +1,7 @@
 import AgentFormats
 import Synchronization
 
-/// The calls of an MCP server that wait for a person, by the ids of their requests.
+/// The calls of an MCP server that wait for a user, by the ids of their requests.
 final class MCPWaiting: Sendable {
   /// Calls that may wait at once.
   static let callsMax = 64
@@ -10,7 +10,8 @@ final class MCPWaiting: Sendable {
 
   /// A call begins to wait.
   ///
-  /// - Returns: what ends when the call is taken back; nil where one of this id waits, or too many do.
+  /// - Returns: a stream that ends when the call is cancelled; nil if one of this id waits, or too
+  ///   many do.
   func begin(_ id: JSONTree) -> AsyncStream<Void>? {
     let (stream, continuation) = AsyncStream<Void>.makeStream()
     return calls.withLock { calls in
@@ -20,7 +21,7 @@ final class MCPWaiting: Sendable {
     }
   }
 
-  /// The agent does not want the answer any more. An id that waits for nothing is passed over.
+  /// The agent no longer wants the answer. An id without a waiting call is ignored.
   func cancel(_ id: JSONTree) {
     calls.withLock { $0.removeValue(forKey: id.line) }?.finish()
   }

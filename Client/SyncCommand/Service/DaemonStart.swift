@@ -10,14 +10,14 @@ import Basics
 struct DaemonStart: Equatable, Sendable {
   /// The program, absolute, and its options.
   var words: [String]
-  /// Where it was started, from which its options may count.
+  /// The folder in which it was started; its options may be relative to it.
   var folder: String
   var variables: [String: String]
 
-  /// Reads it where the system tells it; proc_pid_cmdline(5), proc_pid_environ(5).
+  /// Reads it if the system shows it; proc_pid_cmdline(5), proc_pid_environ(5).
   ///
-  /// - Throws: `CommandFailure` where it does not, or a folder or program is gone: a next one with other
-  ///   options would be another daemon.
+  /// - Throws: `CommandFailure` if it does not, or if a folder or program is gone: a next one with
+  ///   other options would be another daemon.
   init(of process: Int) throws(CommandFailure) {
     let place = "/proc/\(process)"
     if let files = Self.files(of: place), files != Self.files(of: "/proc/self") {
@@ -58,9 +58,9 @@ struct DaemonStart: Equatable, Sendable {
     self.words = [found] + words.dropFirst()
   }
 
-  /// Whether systemd, a person's or the machine's, started a process itself, and so starts the next one: it says
-  /// in the environment whom it started, and what that one starts inherits it (systemd.exec(5),
-  /// `SYSTEMD_EXEC_PID`).
+  /// Whether systemd, a user's or the machine's, started a process itself, and so starts the next
+  /// one. It names the process that it started in the environment, which that process's children
+  /// inherit (systemd.exec(5), `SYSTEMD_EXEC_PID`).
   static func isOfSystemd(_ process: Int) -> Bool {
     texts(of: "/proc/\(process)/environ")?.contains("SYSTEMD_EXEC_PID=\(process)") == true
   }
@@ -70,10 +70,10 @@ struct DaemonStart: Equatable, Sendable {
     try? FileManager.default.destinationOfSymbolicLink(atPath: place + "/ns/mnt")
   }
 
-  /// What is run to start the next one: its folder is not this program's.
+  /// The command that starts the next one: its folder is not this program's.
   var command: [String] { ["/bin/sh", "-c", #"cd "$0" && exec "$@""#, folder] + words }
 
-  /// Texts that end at a zero byte each; nil where there are none that can be read.
+  /// Texts that end at a zero byte each; nil if none can be read.
   private static func texts(of path: String) -> [String]? {
     guard let bytes = try? Data(contentsOf: URL(filePath: path)), !bytes.isEmpty else { return nil }
     var texts: [String] = []

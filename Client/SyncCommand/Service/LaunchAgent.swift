@@ -14,15 +14,15 @@ import Systemd
   import Darwin
 #endif
 
-/// What launchd of macOS runs the daemon by; launchd.plist(5), launchctl(1).
+/// The file by which launchd of macOS runs the daemon; launchd.plist(5), launchctl(1).
 struct LaunchAgent: Equatable, Sendable {
   /// The daemon's program, absolute.
   var program: String
   /// The daemon's data directory, absolute.
   var dataDirectory: String
-  /// Where the daemon looks for agents.
+  /// The folders in which the daemon looks for agents.
   var searchPath: String
-  /// The person's home folder.
+  /// The user's home folder.
   var home: String
 
   static let label = "org.cospool.cospoold"
@@ -38,8 +38,8 @@ struct LaunchAgent: Equatable, Sendable {
   /// How launchctl names it.
   static var target: String { "gui/\(getuid())/\(label)" }
 
-  /// The file's text. launchd starts the daemon again where it failed, gives it time to let its agents end,
-  /// and throttles neither, as it would things in the background.
+  /// The file's text. launchd starts the daemon again if it failed, gives it time to let its agents
+  /// end, and throttles neither, as it would background processes.
   func text() -> String {
     let log = Self.escaped(Self.log(home: home))
     return """
@@ -69,7 +69,7 @@ struct LaunchAgent: Equatable, Sendable {
       """
   }
 
-  /// The data directory in the file of an agent; nil where it names none.
+  /// The data directory in the file of an agent; nil if it names none.
   static func dataDirectory(in file: Data) -> String? {
     struct Known: Decodable {
       var words: [String]
@@ -104,8 +104,8 @@ struct LaunchAgent: Equatable, Sendable {
     return run
   }
 
-  /// Writes the file, and has launchd take it in the place of an older one. Where it does not, what was there
-  /// before is there again: it would fail at every login.
+  /// Writes the file, and has launchd load it in place of an older one. If launchd refuses, the
+  /// older file is restored: the new one would fail at every login.
   ///
   /// - Parameter wasLoaded: whether launchd runs an older one.
   func install(

@@ -4,13 +4,13 @@
   import Foundation
 #endif
 
-/// The file of a service that is written anew, and what stood there before.
+/// The file of a service that is written again, and its former content.
 struct ServiceFile {
   let path: String
-  /// nil where there was none.
+  /// nil if there was none.
   let former: Data?
 
-  /// Looks at what is there.
+  /// Reads the present file.
   init(_ path: String) throws(CommandFailure) {
     self.path = path
     do {

@@ -15,7 +15,7 @@ import Basics
 #endif
 
 extension ServiceCommands {
-  /// Starts the daemon anew between two attempts.
+  /// Restarts the daemon between two attempts.
   struct Restart: LocalCommand {
     static let configuration = CommandConfiguration(
       abstract: "Restart the daemon when running agents have ended.",
@@ -43,7 +43,7 @@ extension ServiceCommands {
 
     /// How long the next one may take to answer, in seconds.
     private static let startSeconds = 60
-    /// The same where the one that was started here has ended.
+    /// The same if the daemon that was started here has ended.
     private static let otherSeconds = 5
 
     func run(in environment: Environment) async throws -> String {
@@ -108,13 +108,13 @@ extension ServiceCommands {
       }
     }
 
-    /// One that nobody has taken notice of yet has ended, too.
+    /// A process that has ended and was not collected yet counts as ended.
     private func isAlive(_ process: pid_t) -> Bool {
       let stat = try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
       return kill(process, 0) == 0 && stat?.contains(") Z ") != true
     }
 
-    /// - Parameter next: the next one, where this program started it.
+    /// - Parameter next: the next one, if this program started it.
     private func started(
       after process: pid_t, _ next: DetachedProcess?, _ connection: DaemonConnection
     ) async throws -> RunningDaemon.Process {
@@ -123,7 +123,7 @@ extension ServiceCommands {
         if let daemon = try? await RunningDaemon.of(connection), daemon.processID != Int(process) {
           return daemon
         }
-        // It may have found one that somebody else had started meanwhile.
+        // It may have found one that another program started meanwhile.
         if next?.hasEnded == true { limit = min(limit, .now + .seconds(Self.otherSeconds)) }
         try await Task.sleep(for: .milliseconds(100))
       }

@@ -7,25 +7,26 @@ import Systemd
   import Foundation
 #endif
 
-/// The unit under which a person's systemd runs the daemon; systemd.unit(5), systemd.service(5).
+/// The unit under which a user's systemd runs the daemon; systemd.unit(5), systemd.service(5).
 struct SystemdUnit: Equatable, Sendable {
   /// The daemon's program, absolute.
   var program: String
   /// The daemon's data directory, absolute.
   var dataDirectory: String
-  /// Where the daemon looks for agents: a service has no login shell that would set it.
+  /// The folders in which the daemon looks for agents: a service has no login shell that would set
+  /// them.
   var searchPath: String
 
   static let name = "cospoold.service"
 
-  /// The data directory in the text of a unit, as it stands there; nil where it names none.
+  /// The data directory in the text of a unit, as it is written there; nil if it names none.
   static func dataWord(in text: String) -> Substring? {
     let line = text.split(separator: "\n").first { $0.hasPrefix("ExecStart=") }
     let option = " --data "
     return line?.firstRange(of: option).flatMap { line?[$0.upperBound...] }
   }
 
-  /// Where a person's own units lie; nil where no home is known.
+  /// The folder of a user's own units; nil if no home is known.
   static func folder(_ variables: [String: String]) -> String? {
     let configured = variables["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
     let home = variables["HOME"].flatMap { $0.isEmpty ? nil : $0 + "/.config" }
@@ -38,8 +39,8 @@ struct SystemdUnit: Equatable, Sendable {
       ?? Paths.dataOption(directory, variables).isEmpty
   }
 
-  /// Whether the person's systemd starts the daemon of a data directory: by a unit of theirs, or by a package's
-  /// that they enabled, which is for the usual data.
+  /// Whether the user's systemd starts the daemon of a data directory: by a unit of theirs, or by a
+  /// package's that they enabled, which is for the usual data.
   static func starts(_ directory: String, _ variables: [String: String]) -> Bool {
     guard let folder = folder(variables) else { return false }
     guard let data = try? Data(contentsOf: URL(filePath: "\(folder)/\(name)")) else {
@@ -51,19 +52,20 @@ struct SystemdUnit: Equatable, Sendable {
     return isText(String(decoding: data, as: UTF8.self), of: directory, variables)
   }
 
-  /// What a person says where that service has ended.
+  /// The advice if that service has ended.
   static let startAdvice =
     "Start its service: systemctl --user start \(name); to see why it stopped: cospool service logs"
 
   /// The file's text.
   ///
-  /// The daemon alone is asked to stop, since it lets its agents end; what is left after it is killed, and
-  /// an agent that takes too much memory does not end the daemon. A mistake in its arguments (2) stays one
-  /// however often it is started, and a store that was set aside (6) is for a person to see. One that ended to
-  /// be started anew (75) is. Its control group is its own to divide, a part for each turn. Nothing here
-  /// confines: agents would inherit it, and they run, compile and confine things of their own.
+  /// Only the daemon is asked to stop, since it lets its agents end; processes that are left after
+  /// it are killed. An agent that takes too much memory does not end the daemon. A mistake in its
+  /// arguments (2) stays one however often it is started, and a store that was set aside (6) needs
+  /// a user. A daemon that ended to be restarted (75) is started again. Its control group is its
+  /// own to divide, a part for each turn. Nothing here confines: agents would inherit it, and they
+  /// run, compile and confine programs of their own.
   ///
-  /// - Throws: `CommandFailure` where a path holds a control character, which no unit can name.
+  /// - Throws: `CommandFailure` if a path holds a control character, which no unit can name.
   func text() throws(CommandFailure) -> String {
     for value in [program, dataDirectory, searchPath] where !UnitText.canHold(value) {
       throw CommandFailure(

@@ -6,14 +6,14 @@ import Systemd
   import Foundation
 #endif
 
-/// A unit that is written and started. Where it does not start, what was there before is there again: it would
-/// fail at every login.
+/// A unit that is written and started. If it does not start, the former file is restored: the new
+/// one would fail at every login.
 struct UnitInstallation {
   let environment: Environment
   private let file: ServiceFile
   private let change: UnitChange
 
-  /// Looks at what is there.
+  /// Reads the present file.
   init(
     _ path: String, isActive: Bool, in environment: Environment
   ) async throws(CommandFailure) {
@@ -54,7 +54,7 @@ struct UnitInstallation {
     }
   }
 
-  /// What the service wrote since a time, in seconds; nil where nobody tells.
+  /// The output of the service since a time, in seconds; nil if it is not available.
   private func wrote(since began: Int) async -> String? {
     let words = ["journalctl", "--user"] + change.journal(since: began)
     guard let run = try? await ServiceCommands.run(words, in: environment), run.status == 0,

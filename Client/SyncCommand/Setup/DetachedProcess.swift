@@ -13,17 +13,18 @@ import Basics
   import Darwin
 #endif
 
-/// A program that goes on when this one and its terminal have ended.
+/// A program that continues when this one and its terminal have ended.
 struct DetachedProcess: Sendable {
   var id: pid_t
-  /// Where it writes to.
+  /// The file for its output.
   var log: String
   /// How long that file was when it began.
   private var logBytes: off_t
 
-  /// Starts it in a session of its own, with what it writes at the end of a file of its person's alone.
+  /// Starts it in a session of its own, with its output at the end of a file that only its user can
+  /// read.
   ///
-  /// - Throws: `CommandFailure` where the file cannot be written, or the program not be started.
+  /// - Throws: `CommandFailure` if the file cannot be written, or if the program cannot be started.
   static func start(
     _ words: [String], variables: [String: String], log: String
   ) throws(CommandFailure) -> DetachedProcess {
@@ -56,7 +57,7 @@ struct DetachedProcess: Sendable {
     return DetachedProcess(id: id, log: log, logBytes: bytes)
   }
 
-  /// What it wrote; what stood in the file before, an earlier one may have written.
+  /// Its output; an earlier process may have written the text before it in the file.
   private var written: String {
     let bytes = ((try? Data(contentsOf: URL(filePath: log))) ?? Data()).dropFirst(Int(logBytes))
     return String(decoding: bytes, as: UTF8.self)
@@ -72,10 +73,10 @@ struct DetachedProcess: Sendable {
     return written[(start ?? written.startIndex)..<end]
   }
 
-  /// nil where it wrote nothing.
+  /// nil if it wrote nothing.
   var lastLine: String? { written.split(separator: "\n").last.map(String.init) }
 
-  /// Where a person finds what it wrote.
+  /// Where a user finds its output.
   var trace: String {
     guard Self.bytes(of: log) <= logBytes else { return "Its output is in \(log)." }
     var disk = statvfs()

@@ -18,19 +18,19 @@ struct FirstServer {
   struct Grant: Sendable {
     var server: String
     var code: String
-    /// What was started for it; nil where it ran.
+    /// What was started for it; nil if it ran already.
     var started: Started?
   }
 
   struct Started: Sendable {
     var what: String
-    /// How it is started after a reboot, where nothing does that.
+    /// How to start it after a reboot, if nothing else does.
     var fix: String?
   }
 
   /// Its address, and a code for this device.
   ///
-  /// - Throws: `CommandFailure` where there is no program, or it does not serve.
+  /// - Throws: `CommandFailure` if there is no program, or if it does not serve.
   func grant() async throws -> Grant {
     let program = try program()
     if let granted = try await granted(program) { return granted }
@@ -44,16 +44,16 @@ struct FirstServer {
     return granted
   }
 
-  /// Starts the server of this person again where the device is paired with one on this machine, and nothing
-  /// answers there: after a reboot, say.
+  /// Starts this user's server again if the device is paired with one on this machine that does not
+  /// answer, for example after a reboot.
   ///
   /// - Parameter server: the address that the device is paired with.
-  /// - Returns: nil where nothing had to be started.
+  /// - Returns: nil if nothing had to be started.
   func resume(_ server: String) async throws -> Started? {
     guard let address = DoctorAddress(server), !address.isSecure,
       ["127.0.0.1", "::1", "localhost"].contains(address.host),
       let data = DataPath.server.resolve(option: nil, environment: setup.variables),
-      // One that was set aside is one, too: the server says what to do then.
+      // A store that was set aside counts, too: the server reports what to do then.
       (try? FileManager.default.contentsOfDirectory(atPath: data))?
         .contains(where: { $0.hasPrefix("cospool.sqlite") }) == true
     else { return nil }
@@ -67,7 +67,7 @@ struct FirstServer {
     return try await start(try program(), port: address.port)
   }
 
-  /// Starts the service of this person with the options that it has; nil where there is none.
+  /// Starts this user's service with its options; nil if there is none.
   private func startAgain() async throws -> Started? {
     func systemctl(_ verb: String) async -> ProgramRun? {
       await ProgramRun.run(
@@ -95,7 +95,7 @@ struct FirstServer {
     return program
   }
 
-  /// nil where no server serves these data.
+  /// nil if no server serves these data.
   private func granted(_ program: String) async throws -> Grant? {
     let run = await ProgramRun.run(
       [program, "pair", "--json"], variables: setup.variables, seconds: Self.seconds)
@@ -113,8 +113,8 @@ struct FirstServer {
     return tree["server"]?.text.map { Grant(server: $0, code: code) }
   }
 
-  /// As a service of this person, with the options of one that is there; without systemd as a process that goes
-  /// on.
+  /// As a service of this user, with the options of an existing one; without systemd as a detached
+  /// process.
   private func start(_ program: String, port: Int) async throws -> Started {
     if let service = try await startAgain() { return service }
     let options = ["--port", "\(port)"]
@@ -144,7 +144,8 @@ struct FirstServer {
     throw noServer(process.lastLine.map { "It reports: \($0)" } ?? process.trace)
   }
 
-  /// Named where only a variable says it, which whatever starts machines may not have.
+  /// Included if only a variable names it, since the program that starts the server after a reboot
+  /// may not have that variable.
   private var dataOption: String {
     let variables = setup.variables
     let data = DataPath.server.resolve(option: nil, environment: variables)

@@ -10,8 +10,8 @@ import QueueModel
   import Foundation
 #endif
 
-/// The steps of `cospool setup`, one after the other. One that fails does not keep the next ones from
-/// doing what they can.
+/// The steps of `cospool setup`, one after the other. After a failed step the next ones still do
+/// what they can.
 struct Setup {
   var command: SetupCommand
   var environment: Environment
@@ -89,8 +89,9 @@ struct Setup {
     return try await connection.answer(to: request).decoded(StatusAnswer.self)
   }
 
-  /// One that hangs: every step that asks it would wait a minute for nothing. nil for one that answers, and where
-  /// none listens, which may be about to start. It has longer than for doctor, which goes on.
+  /// A daemon that hangs: every step that asks it would wait a minute in vain. nil for one that
+  /// answers, and if none listens, since one may be about to start. It has longer than for doctor,
+  /// which continues.
   private func silentDaemon() async -> SilentDaemon? {
     do {
       _ = try await RunningDaemon.of(
@@ -154,8 +155,8 @@ struct Setup {
       exitCode: ExitStatus.unreachable)
   }
 
-  /// A service of systemd ends with the last login unless its person lingers; nil where that is no
-  /// question.
+  /// A service of systemd ends with the last login unless its user lingers; nil if that does not
+  /// matter here.
   private func linger() async -> SetupStep? {
     guard steps.last?.what.hasPrefix("a service") == true,
       let program = ProgramRun.path(of: "loginctl", in: variables),

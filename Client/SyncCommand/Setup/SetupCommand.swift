@@ -96,7 +96,7 @@ struct SetupCommand: LocalCommand {
   }
 }
 
-/// One step of `cospool setup`, when it is over.
+/// One step of `cospool setup`, once it has ended.
 struct SetupStep: Equatable, Sendable, Encodable {
   enum State: String, Equatable, Sendable, Encodable {
     /// Something was changed.
@@ -111,7 +111,7 @@ struct SetupStep: Equatable, Sendable, Encodable {
   var step: String
   var state: State
   var what: String
-  /// What a person can do about it.
+  /// The advice to the user.
   var fix: String?
 
   /// As people read it.

@@ -13,15 +13,15 @@ struct WatchOption: ParsableArguments {
   var isOn = false
 }
 
-/// What a command that watches needs of its surroundings; tests make their own.
+/// The surroundings of a command that watches; tests make their own.
 struct WatchSurroundings: Sendable {
-  /// Takes text to standard output; false where nobody reads any more.
+  /// Writes text to standard output; false if its reader has closed it.
   var write: @Sendable (String) -> Bool
-  /// Rows and columns of the terminal now; nil where output goes elsewhere.
+  /// Rows and columns of the terminal now; nil if the output is not a terminal.
   var screen: @Sendable () -> ScreenSize?
   /// The time now, for ages.
   var style: @Sendable () -> TextStyle
-  /// Yields when the person wants to stop.
+  /// Yields when the user wants to stop.
   var stop: @Sendable () -> AsyncStream<Void>
   /// Yields when the terminal got another size.
   var resizes: @Sendable () -> AsyncStream<Void>

@@ -1,8 +1,8 @@
-/// Where a watched answer is shown.
+/// The display of a watched answer.
 ///
-/// On a terminal it takes the alternate screen and writes each picture over the one before, in one
-/// piece, so that nothing flickers and nothing is left of longer lines; at the end the screen of
-/// before comes back, with the latest picture below. Elsewhere each new answer is written once.
+/// On a terminal it uses the alternate screen and writes each picture over the one before, in one
+/// piece, so that nothing flickers and nothing is left of longer lines. At the end the former
+/// screen returns, with the latest picture below. Elsewhere each new answer is written once.
 struct WatchScreen {
   private let surroundings: WatchSurroundings
   private let isTerminal: Bool
@@ -18,13 +18,13 @@ struct WatchScreen {
   private enum Control {
     static let enter = "\u{1B}[?1049h\u{1B}[?25l"
     static let leave = "\u{1B}[?25h\u{1B}[?1049l"
-    /// Terminals that know it show what is between the two at once; others pass over it.
+    /// Terminals that know these codes show the text between the two at once; others ignore them.
     static let begin = "\u{1B}[?2026h\u{1B}[H"
     static let end = "\u{1B}[J\u{1B}[?2026l"
     static let clearToEnd = "\u{1B}[K"
   }
 
-  /// - Returns: false where nobody reads any more.
+  /// - Returns: false if the reader has closed its end.
   mutating func show(_ text: String, answer: Answer, note: String?, style: TextStyle) -> Bool {
     guard isTerminal else { return print(text, answer: answer, note: note) }
     var lines = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)

@@ -1,11 +1,11 @@
 import NIOCore
 import Synchronization
 
-/// `--watch`: asks again whenever the daemon's event stream says that something changed, and shows
-/// the answer, until it is stopped.
+/// `--watch`: asks again whenever the daemon's event stream reports a change, and shows the answer,
+/// until it is stopped.
 ///
-/// Events only wake it up; what is shown is always a whole answer, so no event can be missed. A
-/// daemon that stops is waited for.
+/// Events only wake it up; it always shows a whole answer, so no event can be missed. It waits for
+/// a daemon that stops.
 struct Watcher: Sendable {
   var connection: DaemonConnection
   var request: APIRequest
@@ -14,19 +14,19 @@ struct Watcher: Sendable {
 
   /// How long a daemon that went away is given before it is looked for again.
   static let reconnectDelay = Duration.seconds(1)
-  /// Ages are counted anew this often; there are none where output goes to a file.
+  /// How often ages are updated; there are none if the output goes to a file.
   static let agePeriod = Duration.seconds(1)
 
   private struct News {
     /// Something changed since the latest answer was asked for.
     var isStale = true
     var isStopped = false
-    /// What the stream ended with; nil while it runs.
+    /// The error that ended the stream; nil while it runs.
     var problem: String?
   }
 
-  /// - Parameter text: the answer as a person reads it.
-  /// - Throws: what the first question failed with; later failures are shown.
+  /// - Parameter text: the answer as a user reads it.
+  /// - Throws: the error of the first request; later failures are shown.
   func run(text: (Answer, TextStyle) throws -> String) async throws {
     let news = SharedUpdates()
     let (wakes, wake) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -121,7 +121,7 @@ struct Watcher: Sendable {
   }
 }
 
-/// Tells events from the comments that only keep a stream alive.
+/// Separates events from the comments that only keep a stream alive.
 struct EventLines {
   private var isAtLineStart = true
 
