@@ -1,4 +1,4 @@
-/// What a device may do in its workspace; given with the pairing code.
+/// The rights of a device in its workspace; the pairing code sets them.
 public enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
   /// Reads.
   case viewer = 1
@@ -16,7 +16,7 @@ public enum DeviceRole: Int64, Hashable, Sendable, CaseIterable {
     }
   }
 
-  /// The role of that name; nil where there is none.
+  /// The role of that name; nil if there is none.
   public init?(name: String) {
     guard let role = DeviceRole.allCases.first(where: { $0.name == name }) else { return nil }
     self = role

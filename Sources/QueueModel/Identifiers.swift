@@ -118,7 +118,7 @@ public struct DeviceID: UniqueIdentifier {
   }
 }
 
-/// Names one person's (or team's) queues: the unit of sync, access and logging.
+/// Names the queues of one user or team: the unit of sync, access and logging.
 public struct WorkspaceID: UniqueIdentifier {
   /// The first eight bytes, big-endian.
   public let high: UInt64
@@ -167,7 +167,7 @@ public struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible
 
   /// Trims white space and lower-cases (S2-23).
   ///
-  /// - Throws: `QueueError.invalidSessionID` where the result is empty, longer than 128 bytes, or
+  /// - Throws: `QueueError.invalidSessionID` if the result is empty, longer than 128 bytes, or
   ///   holds a control character.
   public init(_ text: some StringProtocol) throws(QueueError) {
     let folded = text.lowercased().trimmedOfWhitespace()

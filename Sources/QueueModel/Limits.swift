@@ -9,17 +9,17 @@ public enum Limits {
   /// UTF-8 bytes of the longest text that is kept whole while it waits for a look.
   public static let editionBytesMax = 64 << 10
   /// About the bytes of a change of one message that surely fit one delta, whatever frames a peer
-  /// takes; a longer one is marked as incomplete until it has all come.
+  /// takes; a longer one is marked as incomplete until all of it has arrived.
   public static let unmarkedChangeBytesMax = 8 << 10
   /// Sessions a workspace may hold.
   public static let sessionsMax = 10_000
   /// Devices a workspace may hold.
   public static let devicesMax = 100
-  /// Waiting messages of one session that a local enqueue may reach, where no setting says else.
+  /// Waiting messages of one session that a local enqueue may reach by default.
   public static let queueSizeDefault = 10
   /// The range the queue size setting may take.
   public static let queueSizeRange = 1...1_000
-  /// Whether a queue of so many messages is so near its cap that people are told: from 80 % (C-7).
+  /// Whether users are notified that a queue of this length is near its cap: from 80 % (C-7).
   package static func isNearlyFull(_ count: Int, of max: Int) -> Bool { count * 10 >= max * 8 }
   /// Operations that may wait for others, per workspace.
   public static let pendingOperationsMax = 100_000
@@ -57,17 +57,17 @@ public enum Limits {
   public static let toolIDBytesMax = 256
   /// UTF-8 bytes of what a task's agent does, of a tool's name, and of one answer to choose.
   public static let taskNameBytesMax = 200
-  /// UTF-8 bytes of a task's result or error, and of what a request asks leave for.
+  /// UTF-8 bytes of a task's result or error, and of the summary of an approval request.
   public static let taskSummaryBytesMax = 1_000
   /// UTF-8 bytes of the details of a request.
   public static let taskDetailsBytesMax = 4_000
-  /// UTF-8 bytes of the details of a request that people can answer: what is longer nobody reads.
+  /// UTF-8 bytes of the details of a request that users can answer; longer ones are not readable.
   public static let taskInputBytesMax = 256 << 10
   /// UTF-8 bytes of a question.
   public static let taskQuestionBytesMax = 2_000
   /// Answers to choose from.
   public static let taskOptionsMax = 10
-  /// UTF-8 bytes of what a request says that fit the register wherever it stands there.
+  /// UTF-8 bytes of a request's text that fit the register at any place in it.
   package static let taskShortBytesMax = 400
   /// Requests that a task shows at once, each of which can be answered.
   public static let taskRequestsMax = 8

@@ -17,13 +17,13 @@ public struct PairingResult: Hashable, Sendable {
   }
 }
 
-/// Where sync stands; its JSON is what `cospool status` shows.
+/// The state of sync; its JSON is the output of `cospool status`.
 public struct SyncStatus: Hashable, Sendable {
   /// The states of the connection.
   public enum State: String, Hashable, Sendable, CaseIterable {
     /// No server is paired; everything works on this device.
     case notPaired
-    /// A person turned sync off.
+    /// A user turned sync off.
     case disabled
     /// On the way to the server.
     case connecting
@@ -31,11 +31,11 @@ public struct SyncStatus: Hashable, Sendable {
     case connected
     /// Waits before it tries again.
     case waiting
-    /// The server refused for good; data are kept, and nothing is tried until a person acts.
+    /// The server refused for good; data are kept, and no attempt is made until a user acts.
     case refused
   }
 
-  /// Another device of the workspace, as the server told last.
+  /// Another device of the workspace, according to the server's last report.
   public struct Device: Hashable, Sendable {
     /// Its id.
     public var id: DeviceID
@@ -45,8 +45,8 @@ public struct SyncStatus: Hashable, Sendable {
     public var connected: Bool
     /// Whether it has stored everything that the server has, as far as this device knows.
     public var seenEverything: Bool
-    /// Since when it is not connected, in milliseconds since 1970; left out where it is, or where the
-    /// server does not know.
+    /// Since when it is not connected, in milliseconds since 1970; absent if it is connected, or if
+    /// the server does not know.
     public var awaySince: Int64?
 
     package init(
@@ -60,7 +60,7 @@ public struct SyncStatus: Hashable, Sendable {
     }
   }
 
-  /// Where the connection stands.
+  /// The state of the connection.
   public var state: State
   /// The address of the paired server.
   public var server: String?
@@ -75,9 +75,9 @@ public struct SyncStatus: Hashable, Sendable {
   /// Connected, the server has everything of this device, and this device has all that the server
   /// is known to have.
   public var synced = false
-  /// The latest problem, until it is over.
+  /// The latest problem, until it is resolved.
   public var lastError: String?
-  /// The code of the server's latest refusal, until it is over.
+  /// The code of the server's latest refusal, until it is resolved.
   public var refusalCode: String?
   /// Since when it is connected, milliseconds since 1970.
   public var connectedSince: Int64?

@@ -5,14 +5,14 @@ public struct Attachment: Hashable, Sendable {
   public let hash: ContentHash
   /// What people call it.
   public let name: String
-  /// What it is, as in `image/png`.
+  /// The media type, such as `image/png`.
   public let mediaType: String
   /// How many bytes it has.
   public let size: Int
 
   /// Describes a file.
   ///
-  /// - Throws: `QueueError.invalidAttachment` where a part cannot be used.
+  /// - Throws: `QueueError.invalidAttachment` if a part cannot be used.
   public init(
     hash: ContentHash, name: String, mediaType: String, size: Int
   ) throws(QueueError) {
@@ -35,7 +35,7 @@ public struct Attachment: Hashable, Sendable {
     self.size = size
   }
 
-  /// Reads the note of an attachment's tag; nil where it is something else.
+  /// Reads the note of an attachment's tag; nil if it is something else.
   package init?(note: String) {
     let parts = note.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
     guard parts.count == 4, let hash = ContentHash(parts[0]), let size = Int(parts[1]),
@@ -156,7 +156,7 @@ extension ContentHash: Codable {
 }
 
 extension Attachment {
-  /// The attachments that notes of tags tell of: one for each hash, by name. Where devices gave one
+  /// The attachments that notes of tags describe: one for each hash, by name. If devices gave one
   /// file several names, the first in the order of scalars counts.
   static func shown(by notes: [String]) -> [Attachment] {
     var byHash: [ContentHash: Attachment] = [:]

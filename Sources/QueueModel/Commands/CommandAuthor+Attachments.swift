@@ -1,7 +1,7 @@
 import SequenceCRDT
 
-/// An attachment is a tag of its message whose note says what it is: putting it again, removing it
-/// and undoing both merge as all tags do.
+/// An attachment is a tag of its message whose note describes the file: adding it again, removing
+/// it and undoing both merge as all tags do.
 extension CommandAuthor {
   mutating func attach(
     _ attachments: [Attachment], to id: MessageID
@@ -51,7 +51,7 @@ extension CommandAuthor {
     return .affected(count: gone.count)
   }
 
-  /// What a message that was made elsewhere says of itself besides its text.
+  /// The properties besides the text of a message from another workspace.
   mutating func emitDetails(of message: WorkspaceDocument.Message, to reference: OperationID) {
     if let attempts = message.attempts, attempts > 0 {
       emit(

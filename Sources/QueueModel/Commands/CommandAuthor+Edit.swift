@@ -25,8 +25,8 @@ extension CommandAuthor {
     return operations.isEmpty ? .unchanged : .done
   }
 
-  /// What an edit starts from. Where the editor had opened the text of an addition that lost, the new
-  /// content replaces the text that shows: in the other one nobody would see it.
+  /// The base of an edit. If the editor had opened the text of an addition that lost, the new
+  /// content replaces the visible text: in the other one it would be invisible.
   private func currentBase(of id: MessageID, _ base: EditBase?) throws(QueueError) -> EditBase {
     let message = try idleMessage(id)
     guard let base else { return try workspace.editBase(id) }
@@ -41,9 +41,9 @@ extension CommandAuthor {
 
   /// Makes the text operations that turn the base into the new content, and its edition.
   ///
-  /// Scalars of the base that are not here any more were deleted and forgotten since.
+  /// Scalars of the base that are missing here were deleted and forgotten since.
   ///
-  /// - Throws: `QueueError.messageNotFound` where the base names what never was in this text.
+  /// - Throws: `QueueError.messageNotFound` if the base names scalars that were never in this text.
   mutating func emitEdits(
     from base: EditBase, to content: String, of id: MessageID
   ) throws(QueueError) {
@@ -113,7 +113,7 @@ extension CommandAuthor {
           text: String(String.UnicodeScalarView(edit.replacement)))))
   }
 
-  /// Whether the ids are or were scalars of the text, as far as that can be told.
+  /// Whether the ids are or were scalars of the text, as far as the state shows.
   private func isPlausible(_ range: OperationRange, in sequence: RunSequence) -> Bool {
     let first = OperationID(replica: range.replica, seq: range.first)
     if (try? sequence.check(first: first, count: range.count)) != nil { return true }

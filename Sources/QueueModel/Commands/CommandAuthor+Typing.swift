@@ -1,9 +1,9 @@
 import SequenceCRDT
 
-/// Typing: text at an offset. Offsets count the Unicode scalars that show, from 0.
+/// Typing: text at an offset. Offsets count the visible Unicode scalars, from 0.
 ///
-/// What an edit needs to know of a text is found by functions that return no text: whoever held it
-/// while it changes would make the change copy it.
+/// Functions that return no text find the data that an edit needs: a reference to the text during
+/// the change would make the change copy it.
 extension CommandAuthor {
   mutating func insertText(
     _ text: String, at offset: Int, of id: MessageID
@@ -76,10 +76,10 @@ extension CommandAuthor {
     }
   }
 
-  /// Has the letters make the text that shows, before somebody counts places in it. What cannot be typed there is
-  /// refused first.
+  /// Has the letters make the visible text, before places in it are counted. An offset that cannot
+  /// be typed at is refused first.
   ///
-  /// - Returns: whether they made another one; an undo brings that back with what was typed.
+  /// - Returns: whether they made another one; an undo restores that text with what was typed.
   private mutating func settleTyped(
     in id: MessageID, replacing range: Range<Int>, by text: String
   ) throws(QueueError) -> Bool {

@@ -28,7 +28,7 @@ struct CommandAuthor {
   /// What takes everything back that was made so far.
   var undoSteps: [UndoStep] { recorder?.steps(in: workspace) ?? [] }
 
-  /// Notes that somebody types: `count` scalars stand in the place of the old text.
+  /// Records typing: `count` scalars replace the old text.
   mutating func noteTyping(
     in message: MessageID, _ content: OperationID, at offset: Int, old: String, count: Int
   ) {
@@ -97,11 +97,11 @@ struct CommandAuthor {
     return fitting
   }
 
-  /// Makes operations that change a message, marked where they are long.
+  /// Makes operations that change a message, marked if they are long.
   ///
-  /// A change of a message that may not fit one delta arrives in parts, and the connection may break
-  /// between them. So that no agent gets half of it, the change begins with a tag and ends by clearing
-  /// it; SPECIFICATION.md, section "Operations".
+  /// A change of a message that may not fit one delta arrives in parts, and the connection may
+  /// break between them. So that no agent gets half of it, the change begins with a tag and ends by
+  /// clearing it; SPECIFICATION.md, section "Operations".
   ///
   /// - Parameter bytes: about how many bytes they take, at least.
   mutating func changing<Failure: Error>(
@@ -114,7 +114,7 @@ struct CommandAuthor {
     emit(.clearTags(element: message, field: .incomplete, clears: [mark]))
   }
 
-  /// What an operation takes in a delta besides its text, at most.
+  /// The maximum bytes of an operation in a delta besides its text.
   static var operationBytes: Int { 32 }
 }
 
@@ -135,7 +135,7 @@ extension CommandAuthor {
     return workspace.isForgotten(message.id) ? .messageForgotten(id: id) : .messageCancelled(id: id)
   }
 
-  /// The message, if it stands in its queue and the agent does not have it.
+  /// The message, if it is in its queue and the agent does not have it.
   func idleMessage(_ id: MessageID) throws(QueueError) -> MessageState {
     let message = try waitingMessage(id)
     try checkIdle(id)
@@ -187,7 +187,7 @@ extension CommandAuthor {
     return trimmed
   }
 
-  /// A reference to the session, made known first where it is not.
+  /// A reference to the session, which is made known first if necessary.
   mutating func ensureSession(_ id: SessionID) throws(QueueError) -> OperationID {
     if let session = workspace.sessionStates[id] { return try reference(of: session) }
     guard workspace.sessionStates.count < Limits.sessionsMax else {

@@ -1,8 +1,9 @@
 import SequenceCRDT
 
-/// An import: makes what a document holds and the workspace does not. Sessions go by id, messages by
-/// id, behind those that wait already; threads that are not queued, behind those that are. What is here
-/// already stays as it is. The cap does not stand in the way, as for a restore.
+/// An import: adds the content of a document that the workspace lacks. Sessions are identified by
+/// id. Messages are, too, and are added after those that wait already; threads that are not queued
+/// are added after those that are. Existing content stays as it is. The cap does not apply, as for
+/// a restore.
 struct DocumentImport {
   private let document: WorkspaceDocument
   private var counts = ImportCounts()
@@ -87,7 +88,7 @@ struct DocumentImport {
     }
   }
 
-  /// Made apart from where it is applied: whoever held the session then would make that copy its queue.
+  /// Made apart from its application: a reference to the session would make that copy its queue.
   private func addition(
     of message: WorkspaceDocument.Message, to session: SessionID, _ author: borrowing CommandAuthor
   ) -> Operation.AddMessage? {
@@ -96,7 +97,7 @@ struct DocumentImport {
     else { return nil }
     return Operation.AddMessage(
       message: message.id, session: reference, origins: state.slots.originsAtEnd,
-      // No time of somebody's wrong clock may be ahead of the server's.
+      // A time of a wrong clock must not be ahead of the server's.
       stamp: min(Stamp(milliseconds: message.createdAt), author.stamp),
       priority: Priority(name: message.priority) ?? .normal,
       clears: state.element.tagIDs(.exists))
@@ -109,7 +110,7 @@ struct DocumentImport {
       !session.isInThreadQueue, let reference = session.element.references.first
     else { return }
     counts.threads += 1
-    // A place from before would win over one that is as old as the document.
+    // An earlier place would win over one that is as old as the document.
     let isFresh = session.threadPosition == nil
     author.emit(
       .enqueueThread(

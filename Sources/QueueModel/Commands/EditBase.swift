@@ -1,6 +1,6 @@
 public import SequenceCRDT
 
-/// What an editor saw when it opened a message: the ids of the scalars and their text.
+/// The state that an editor opened of a message: the ids of the scalars and their text.
 ///
 /// Saving against it keeps what others wrote meanwhile, because the edit names scalars, not places.
 public struct EditBase: Hashable, Sendable {
@@ -48,7 +48,7 @@ extension Workspace {
     return base
   }
 
-  /// The operation that introduced a message, as it is named now; nil where it is not known.
+  /// The operation that introduced a message, as it is named now; nil if it is unknown.
   package func origin(of id: MessageID) -> OperationID? { messageStates[id]?.primary?.id }
 
   func content(_ addition: OperationID, of id: MessageID) -> TextContent? {

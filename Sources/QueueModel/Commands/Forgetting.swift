@@ -1,9 +1,9 @@
 import SequenceCRDT
 
-/// Forgetting what was over long ago: its texts and files go by ordinary operations, so all devices
-/// forget it. What stays is a name and a place.
+/// Forgetting messages that ended long ago: ordinary operations remove their texts and files, so
+/// all devices forget them. A name and a place stay.
 extension Workspace {
-  /// Messages that were over in an earlier state, are as they were then, and hold something still.
+  /// Messages that had ended in an earlier state, are unchanged since, and still hold something.
   ///
   /// - Complexity: O(messages).
   package func forgettable(asIn earlier: Workspace) -> [MessageID] {
@@ -22,7 +22,7 @@ extension Workspace {
 }
 
 extension CommandAuthor {
-  /// Deletes texts and takes files off messages that are over; others are left alone.
+  /// Deletes the texts and removes the files of messages that have ended; others are left alone.
   mutating func forget(_ ids: some Sequence<MessageID>) {
     for id in ids {
       guard let message = workspace.messageStates[id], ShownMessage(message).isForgettable else {
@@ -46,17 +46,17 @@ extension CommandAuthor {
 }
 
 extension Workspace {
-  /// Whether a message is over and nothing is left of it.
+  /// Whether a message has ended and all of its content is gone.
   func isForgotten(_ id: MessageID) -> Bool {
     shownMessage(id)?.isForgotten ?? false
   }
 }
 
 extension ShownMessage {
-  /// Whether it is over and holds something still.
+  /// Whether it has ended and still holds something.
   fileprivate var isForgettable: Bool { isOver && holdsSomething }
 
-  /// Whether it is over and nothing is left of it.
+  /// Whether it has ended and all of its content is gone.
   var isForgotten: Bool { isOver && !holdsSomething }
 
   /// Whether nothing is to come of it: no agent has it, and all of every change has come.

@@ -1,10 +1,10 @@
-/// What leaves a device: a prompt, and where it goes.
+/// A prompt that leaves a device, and its destination.
 public struct OutgoingMessage: Hashable, Sendable, Identifiable {
-  /// Never changes, whatever becomes of the message; the receiver tells repetitions by it (S3-58).
+  /// Never changes; the receiver detects repetitions by it (S3-58).
   public var id: MessageID
   /// The session it is for.
   public var session: SessionID
-  /// The text; empty where the message is in the workspace anyway.
+  /// The text; empty if the message is in the workspace anyway.
   public var content: String
 
   /// Puts the parts together.
@@ -17,7 +17,7 @@ public struct OutgoingMessage: Hashable, Sendable, Identifiable {
 
 /// How far a message has come on its way out (S3-12).
 public enum QueueStatus: String, Hashable, Sendable, CaseIterable {
-  /// Waits to be sent, possibly until its next attempt is due.
+  /// Waits to be sent, possibly until the time of its next attempt.
   case queued
   /// Is being handed to the transport.
   case sending
@@ -25,7 +25,7 @@ public enum QueueStatus: String, Hashable, Sendable, CaseIterable {
   case awaitingAck
   /// The receiver has it.
   case delivered
-  /// Given up, with a reason; only a person or a new connection starts it again.
+  /// Given up, with a reason; only a user or a new connection starts it again.
   case failed
 }
 
@@ -45,7 +45,7 @@ public struct QueuedMessage: Hashable, Sendable, Identifiable {
   public var lastAttempt: Int64?
   /// When the receiver confirmed it, milliseconds since 1970.
   public var deliveredAt: Int64?
-  /// What the latest failure said.
+  /// The error of the latest failure.
   public var lastError: String?
 
   /// A message that was just put in (S3-6 to S3-11).
@@ -69,7 +69,7 @@ public struct MessageQueueConfig: Hashable, Sendable {
   public var baseRetryDelay: Duration
   /// No wait is longer.
   public var maxRetryDelay: Duration
-  /// What is not confirmed within this time after it was sent counts as a failure.
+  /// A message that is not confirmed within this time after it was sent counts as failed.
   public var deliveryTimeout: Duration
   /// Messages that may be under way or failed at once; more are refused (S3-19).
   public var maxMessages: Int

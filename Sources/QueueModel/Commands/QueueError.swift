@@ -8,7 +8,7 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotFound(id: String)
   /// The device could not save the change (S0-59).
   case persistenceFailed(underlying: PersistenceFault)
-  /// The agent failed on a message; its session waits for a person (S0-60).
+  /// The agent failed on a message; its session waits for a user (S0-60).
   case executionFailed(message: String)
   /// A shortened message id fits several messages.
   case messageAmbiguous(prefix: String, candidates: [MessageCandidate])
@@ -34,7 +34,7 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageCancelled(id: String)
   /// The message is not cancelled, so it cannot be restored.
   case messageNotCancelled(id: String)
-  /// The message was over for so long that nothing is left of it.
+  /// The message ended so long ago that its content is gone.
   case messageForgotten(id: String)
   /// The agent has the message already, so it cannot be changed or cancelled any more.
   case alreadyStarted(id: String)
@@ -44,7 +44,7 @@ public enum QueueError: Error, Hashable, Sendable {
   case messageNotFailed(id: String)
   /// A message cannot wait for a time that has come.
   case timePassed
-  /// The message's text was not merged, or somebody has looked at it, so there is nothing to choose.
+  /// The message's text was not merged, or a user has checked it, so there is nothing to choose.
   case messageNotMerged(id: String)
   /// A merged message has no version of this number.
   case versionNotFound(number: Int, count: Int)
@@ -54,7 +54,7 @@ public enum QueueError: Error, Hashable, Sendable {
   case illegalTaskMove(session: String, move: TaskMoveError)
   /// A stretch of a message's text that is not there.
   case invalidTextRange(first: Int, last: Int, count: Int)
-  /// What was to be imported cannot be used.
+  /// The document to import cannot be used.
   case invalidDocument(reason: String)
   /// Nothing of this device is left to undo.
   case nothingToUndo
@@ -204,7 +204,7 @@ extension QueueError: CustomStringConvertible {
   }
 }
 
-/// What the storage said when it refused a change.
+/// The storage's error when it refused a change.
 public struct PersistenceFault: Error, Hashable, Sendable, CustomStringConvertible {
   /// The file system's or database's words.
   public var description: String
@@ -224,7 +224,7 @@ public enum MergeError: Error, Hashable, Sendable {
   case invalidReference(operation: OperationID, reference: OperationID, reason: String)
   /// An operation is malformed: an empty text, a field out of range.
   case invalidOperation(operation: OperationID, reason: String)
-  /// The right origin stands before the left one.
+  /// The right origin is before the left one.
   case originsOutOfOrder(operation: OperationID)
   /// Too many operations wait for others.
   case tooManyPending(max: Int)
@@ -235,7 +235,7 @@ public enum MergeError: Error, Hashable, Sendable {
 }
 
 extension MergeError {
-  /// The operation that was refused, where it was one.
+  /// The refused operation, if one was refused.
   package var operation: OperationID? {
     switch self {
     case .invalidReference(let operation, _, _), .invalidOperation(let operation, _),

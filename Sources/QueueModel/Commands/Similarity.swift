@@ -1,6 +1,7 @@
-/// Words that a person may have meant.
+/// Words that a user may have meant.
 package enum Similarity {
-  /// The words that the given one begins, or that differ from it by few letters, the nearest first.
+  /// The words that begin with the given one, or that differ from it by few letters, the nearest
+  /// first.
   ///
   /// - Complexity: O(words · length of the word).
   package static func closest(

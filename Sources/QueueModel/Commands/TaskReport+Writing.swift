@@ -1,9 +1,10 @@
 import SequenceCRDT
 
 extension TaskReport {
-  /// Writes what a session's agent does. Its thread is locked while the agent works, and shows
-  /// while it waits for its person or is done. Of a deleted session it is only said how what was
-  /// under way goes on and ends, and what is awaited no more, which does not bring the session back.
+  /// Writes what a session's agent does. Its thread is locked while the agent works, and visible
+  /// while it waits for its user or is done. Of a deleted session only the progress and the end of
+  /// its open work are written, and the requests that no longer wait, which does not restore the
+  /// session.
   func write(by author: inout CommandAuthor) throws(QueueError) -> CommandOutcome.Notice {
     guard let session = author.workspace.sessionStates[self.session],
       session.exists
@@ -50,8 +51,8 @@ extension TaskReport {
     return .done
   }
 
-  /// What orders the write: one step above the register before it under the same token; nil where
-  /// the writer's lease is one that a later one has fenced off.
+  /// The order of the write: one step above the register before it under the same token; nil if a
+  /// later lease has fenced off the writer's.
   private func fence(
     behind before: TaskRecord?, _ author: CommandAuthor
   ) throws(QueueError) -> Stamp? {

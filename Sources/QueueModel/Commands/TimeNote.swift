@@ -2,18 +2,18 @@ import SequenceCRDT
 
 /// When changes were made that carry no stamp: typing, cancelling, pausing and their like.
 package enum TimeNote {
-  /// How far what carries no stamp may stand behind one of its replica, in milliseconds: what is typed
-  /// costs a note a second.
+  /// The maximum distance between an operation without a stamp and the stamp of its replica before
+  /// it, in milliseconds: typing costs one note a second.
   package static let stepMilliseconds: Int64 = 1_000
 
-  /// Writes when a command was made, where the log could not tell: a register of the session, behind the
-  /// operations that it speaks of.
+  /// Writes when a command was made, if the log could not show it: a register of the session, after
+  /// the operations that it describes.
   ///
   /// - Parameters:
-  ///   - operations: what the command made, the latest of its replica.
-  ///   - latest: the milliseconds of the replica's last stamp before them; nil where it has none.
+  ///   - operations: those of the command, the latest of its replica.
+  ///   - latest: the milliseconds of the replica's last stamp before them; nil if it has none.
   ///   - workspace: takes the write.
-  /// - Returns: the write; nil where it is not needed.
+  /// - Returns: the write; nil if it is not needed.
   /// - Complexity: O(operations).
   package static func write(
     of operations: [Operation], after latest: Int64?, in context: CommandContext,
@@ -33,7 +33,7 @@ package enum TimeNote {
     ).first
   }
 
-  /// The session that an element is or stands in.
+  /// The session that an element is, or that contains it.
   private static func session(of element: OperationID, in workspace: Workspace) -> OperationID {
     guard workspace.sessionKeys[element] == nil, let message = workspace.messageKeys[element],
       let key = workspace.messageStates[message]?.session,
@@ -55,7 +55,7 @@ extension [Operation] {
         return (index, element)
       case .clearTags(let element, let field, _) where field != .incomplete:
         return (index, element)
-      // What comes behind it tells when.
+      // The operation after it shows the time.
       case .openSession where index + 1 == count || self[index + 1].stamp == nil:
         return (index, operation.id)
       default: continue

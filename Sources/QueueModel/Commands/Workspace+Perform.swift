@@ -3,8 +3,8 @@ package import SequenceCRDT
 extension Workspace {
   /// Turns a command into operations and applies them.
   ///
-  /// All operations of a command have consecutive ids and one stamp. What the command cannot do is
-  /// refused before the first operation is made.
+  /// All operations of a command have consecutive ids and one stamp. A command that is not possible
+  /// is refused before the first operation is made.
   ///
   /// - Throws: `QueueError`; nothing changed then.
   package mutating func perform(
@@ -15,18 +15,18 @@ extension Workspace {
     return try performRecording(command, in: context).outcome
   }
 
-  /// Does a command, and says what takes it back if the context wants that.
+  /// Performs a command, and returns the steps that undo it if the context requires them.
   mutating func performRecording(
     _ command: Command, in context: CommandContext
   ) throws(QueueError) -> (outcome: CommandOutcome, steps: [UndoStep]) {
-    // What it names is unpacked first, so that it reads each session once.
+    // The sessions that it names are unpacked first, so that it reads each of them once.
     try warm(for: command)
     return try write(in: context) { author throws(QueueError) in try author.run(command) }
   }
 
-  /// Deletes texts and takes files off messages that are over; others are left alone.
+  /// Deletes the texts and removes the files of messages that have ended; others are left alone.
   ///
-  /// What somebody types at the same time stays: nobody had seen it.
+  /// Text that another user types at the same time stays: it was not visible here.
   ///
   /// - Throws: `QueueError.stateDamaged`; nothing changed then.
   package mutating func forget(
@@ -38,7 +38,7 @@ extension Workspace {
     }.outcome
   }
 
-  /// Makes the operation that says which device a replica belongs to, if it is not said already.
+  /// Makes the operation that announces the device of a replica, unless it was announced already.
   package mutating func announce(
     device: DeviceID, name: String, replica: ReplicaID
   ) -> [Operation] {
@@ -51,7 +51,7 @@ extension Workspace {
 
   /// Makes one operation that no command makes.
   ///
-  /// - Returns: it; nothing where a packed session is damaged.
+  /// - Returns: the operation; empty if a packed session is damaged.
   mutating func emit(_ body: Operation.Body, in context: CommandContext) -> [Operation] {
     withAuthor(in: context) { author in
       author.emit(body)

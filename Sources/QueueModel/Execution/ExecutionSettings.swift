@@ -7,14 +7,14 @@
 public struct ExecutionSettings: Hashable, Sendable {
   /// Whether there are agents; without them nothing is claimed.
   public var isEnabled: Bool
-  /// What to do with an attempt of which nobody says how it went.
+  /// The policy for an attempt whose outcome is unknown.
   public var onUnknown: UnknownPolicy
-  /// Whether the queue goes on without a message that failed.
+  /// Whether the queue continues without a failed message.
   public var skipsFailed: Bool
   /// Whether sessions without an agent of their own are `gated`.
   public var isGated: Bool
-  /// Whether a session starts only if a person at this device lets it. Otherwise all start whose host it
-  /// is, whoever said so.
+  /// Whether a session starts only if a user at this device allows it. Otherwise all sessions start
+  /// whose host this device is, whoever chose it.
   public var needsConsent: Bool
   /// Whether sessions without consent ask for it, on all devices, when something of theirs would start.
   public var asksForConsent: Bool
@@ -42,15 +42,15 @@ public enum StartMode: Hashable, Sendable {
   case off
   /// When their turn comes.
   case free
-  /// When their turn comes while the agent, which is a person's own, waits for them.
+  /// In their turn, while the agent, which a user works with, waits for them.
   case gated
 }
 
-/// What to do with an attempt that ended and of which nobody says how it went, be it that nobody
-/// knows or that its agent is known to have died or been stopped. Where the agent is a person's own
-/// (`StartMode.gated`), that person decides.
+/// The policy for an attempt that ended without a known outcome, even if its agent is known to have
+/// died or to have been stopped. If a user works with the agent (`StartMode.gated`), that user
+/// decides.
 public enum UnknownPolicy: String, Hashable, Sendable, CaseIterable {
-  /// A person decides.
+  /// A user decides.
   case ask
   /// Go on without it.
   case skip
@@ -66,7 +66,7 @@ public struct ExecutionCounts: Hashable, Sendable {
   public var starts = 0
   /// Leases lost.
   public var fenced = 0
-  /// Attempts of which nobody knows what became of them.
+  /// Attempts whose outcome is unknown.
   public var unknown = 0
 
   /// Nothing yet.

@@ -11,18 +11,19 @@
 public enum LeaseTimes {
   /// How long a lease lasts from when the authority granted or confirmed it.
   public static let leaseMilliseconds: Int64 = 30_000
-  /// A holder asks for a lease to go on when it was not confirmed for so long.
+  /// A holder renews a lease that was not confirmed for this time.
   public static let renewalMilliseconds: Int64 = 10_000
   /// The same while an agent works under it.
   public static let workingRenewalMilliseconds: Int64 = 5_000
-  /// A holder begins nothing under a lease that was not confirmed for so long; where its session says so,
-  /// it stops what runs.
+  /// A holder begins nothing under a lease that was not confirmed for this time; if its session
+  /// requires it, the holder stops what runs.
   public static let selfStopMilliseconds: Int64 = 20_000
-  /// An agent that was told to stop is killed after so long.
+  /// The time between an agent's signal to stop and its end by force.
   public static let stopGraceMilliseconds: Int64 = 8_000
-  /// What an agent that was stopped left at work is told to stop then, and killed after so long.
+  /// The same time for the processes that a stopped agent left.
   public static let leftGraceMilliseconds: Int64 = 1_000
-  /// A message is let out by itself only so long after a grant or renewal: a holder that is silent for
-  /// longer may be gone, and nobody could be sure to have withdrawn what was let out to it.
+  /// A message is granted without a request only within this time after a grant or renewal. A
+  /// holder that is silent for longer may be gone, and the withdrawal of a message that was granted
+  /// to it would be uncertain.
   public static let nextMilliseconds: Int64 = 15_000
 }

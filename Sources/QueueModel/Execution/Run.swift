@@ -6,20 +6,20 @@ public enum RunPhase: UInt8, Hashable, Sendable, CaseIterable {
   case dispatched = 2
   /// The agent has it.
   case running = 3
-  /// The host's daemon died after the dispatch: nobody can say what the agent did.
+  /// The host's daemon died after the dispatch: the agent's work is unknown.
   case unknown = 4
   /// The agent is known to have died before it was done.
   case interrupted = 5
   /// The agent failed.
   case failed = 6
-  /// A person stopped it; the message is cancelled with it, and may be restored.
+  /// A user stopped it; the message is cancelled with it, and may be restored.
   case cancelled = 7
   /// Done.
   case succeeded = 8
 
   /// The agent may be at work on it.
   public var isInFlight: Bool { self == .dispatched || self == .running }
-  /// It ended and waits for a person: retry, skip, edit or cancel (S0-66).
+  /// It ended and waits for a user: retry, skip, edit or cancel (S0-66).
   public var needsDecision: Bool {
     self == .unknown || self == .interrupted || self == .failed
   }
@@ -79,7 +79,7 @@ public struct Run: Hashable, Sendable {
 }
 
 extension Run {
-  /// Why it did not succeed; nil where it did, or goes on.
+  /// Why it did not succeed; nil if it did, or is not finished.
   var error: String? {
     guard phase.needsDecision else { return nil }
     return note.isEmpty ? phase.defaultNote : note
@@ -90,7 +90,7 @@ extension RunPhase {
   /// A stable name for scripts.
   public var name: String { "\(self)" }
 
-  /// What a failed attempt is said to have died of where nobody said more.
+  /// The reason of a failed attempt if no other was reported.
   var defaultNote: String {
     switch self {
     case .unknown: "The host stopped while the agent worked; it may have done it or not."
@@ -101,8 +101,8 @@ extension RunPhase {
 }
 
 extension StringProtocol {
-  /// The text, or its beginning and how much of it is left out, in at most so many bytes of UTF-8:
-  /// whoever gives leave must see that there is more.
+  /// The text, or its beginning and the length of the rest, in at most so many bytes of UTF-8: the
+  /// user who approves it must see that there is more.
   package func cutWithMark(toUTF8Bytes limit: Int) -> String {
     let count = utf8.count
     guard count > limit else { return String(self) }
@@ -127,7 +127,7 @@ extension StringProtocol {
   }
 }
 
-/// What a person decided about an attempt that ended without success.
+/// A user's decision about an attempt that ended without success.
 public struct Resolution: Hashable, Sendable {
   /// The attempt it is about; a decision about another one has no effect.
   public var attempt: UInt16
@@ -153,7 +153,7 @@ public struct Resolution: Hashable, Sendable {
     return Stamp(rawValue: seen.rawValue == .max ? .max : seen.rawValue + 1)
   }
 
-  /// When a decision was taken, in milliseconds since 1970; nil where it took one back, whose fence it
+  /// When a decision was made, in milliseconds since 1970; nil if it revoked one, whose fence it
   /// follows.
   static func milliseconds(ofFence fence: Stamp, _ value: RegisterValue) -> Int64? {
     guard let decision = Resolution(value), UInt64(decision.attempt) == fence.rawValue >> 48 else {
@@ -165,7 +165,7 @@ public struct Resolution: Hashable, Sendable {
   /// The register's value.
   package var value: RegisterValue { .number(UInt64(attempt) << 1 | (skips ? 1 : 0)) }
 
-  /// What was decided about an attempt; of the two registers that may say so, *decision* counts first.
+  /// The decision about an attempt; of the two registers that may hold it, *decision* counts first.
   static func about(
     _ attempt: UInt16, decision: RegisterValue?, resolution: RegisterValue?
   ) -> Resolution? {
@@ -175,7 +175,7 @@ public struct Resolution: Hashable, Sendable {
     return resolution.flatMap(Resolution.init).flatMap { $0.attempt == attempt ? $0 : nil }
   }
 
-  /// Reads a register; nil where it holds something else.
+  /// Reads a register; nil if it holds something else.
   package init?(_ value: RegisterValue) {
     guard case .number(let number) = value, let attempt = UInt16(exactly: number >> 1) else {
       return nil
@@ -187,7 +187,7 @@ public struct Resolution: Hashable, Sendable {
 /// What executing means for a message: the run and the decision about it.
 package struct RunState: Hashable, Sendable {
   package var run: Run?
-  /// What was decided about its attempt, whether or not that waits for it.
+  /// The decision about its attempt, whether or not that waits for it.
   package var resolution: Resolution?
 
   package init(run: Run? = nil, resolution: Resolution? = nil) {
@@ -205,29 +205,29 @@ package struct RunState: Hashable, Sendable {
       resolution: registers.first { $0.field == .resolution }?.value)
   }
 
-  /// The decision, where the latest attempt waits for one.
+  /// The decision, if the latest attempt waits for one.
   private var decision: Resolution? {
     run?.phase.needsDecision == true ? resolution : nil
   }
 
   /// The agent may be at work on it.
   package var isInFlight: Bool { run?.phase.isInFlight ?? false }
-  /// It waits for a person's decision, and the queue with it (S0-66).
+  /// It waits for a user's decision, and the queue with it (S0-66).
   package var isHalted: Bool { (run?.phase.needsDecision ?? false) && decision == nil }
-  /// It will never run again, whoever restores it.
+  /// It never runs again, even if it is restored.
   package var isFinal: Bool {
     run?.phase == .succeeded || decision?.skips == true
   }
 
-  /// Whether the message stands in its queue.
+  /// Whether the message is in its queue.
   ///
-  /// - Parameter isLive: whether it has a `live` tag. What the agent may be at work on stands there
-  ///   even if somebody cancelled it too late.
+  /// - Parameter isLive: whether it has a `live` tag. A message that an agent may be at work on
+  ///   stays in its queue even if it was cancelled too late.
   package func stands(isLive: Bool) -> Bool { isInFlight || (isLive && !isFinal) }
 
-  /// What the message's status is.
+  /// The message's status.
   ///
-  /// - Parameter stands: whether it stands in a queue of an existing session.
+  /// - Parameter stands: whether it is in a queue of an existing session.
   package func status(stands: Bool) -> MessageStatus {
     guard let run else { return stands ? .queued : .cancelled }
     switch run.phase {
@@ -243,8 +243,8 @@ package struct RunState: Hashable, Sendable {
 }
 
 extension ElementState {
-  /// As `runState`, but without times and notes: whether it stands does not depend on them, and a
-  /// queue of which much is done asks it of every message.
+  /// As `runState`, but without times and notes. Whether a message is in its queue does not depend
+  /// on them, and a long queue asks that of every message.
   var standing: RunState {
     guard let register = registers[.run] else { return RunState() }
     return runState(of: Run(fence: Fence(register.stamp), value: .number(0)))

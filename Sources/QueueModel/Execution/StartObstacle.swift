@@ -2,18 +2,19 @@
 public enum StartObstacle: Hashable, Sendable {
   /// The device has no agent for the session.
   case noAgent
-  /// No person at the device lets it run the session.
+  /// No user at the device has allowed the session to run.
   case consentMissing
-  /// The agent works for a person at its own prompt.
+  /// The agent works for a user at its own prompt.
   case agentBusy
-  /// The agent is a person's own, and asks for no prompt now.
+  /// A user works with the agent, and it asks for no prompt now.
   case agentNotAsking
   /// The program is to end.
   case draining
-  /// A part of a change of the first message has not come: the device that made it sends the rest, or a
-  /// person cancels the message.
+  /// A part of a change of the first message has not arrived: the device that made it sends the
+  /// rest, or a user cancels the message.
   case changeIncomplete
-  /// The text of the first message was merged of several that were saved apart: a person chooses one.
+  /// The text of the first message was merged from several that were saved apart: a user chooses
+  /// one.
   case merged
   /// The agent of this other session still has the first message, which was moved here meanwhile.
   case movedWhileRunning(SessionID)

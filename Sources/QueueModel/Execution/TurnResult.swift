@@ -2,7 +2,7 @@
 public enum TurnResult: Hashable, Sendable {
   /// The agent did it; a line of what, possibly empty.
   case succeeded(summary: String)
-  /// The agent says, or its exit code does, that it did not.
+  /// The agent or its exit code reports that it did not succeed.
   case failed(String)
   /// The agent's process died, or ended without the word that its format ends with.
   case died(String)

@@ -51,7 +51,7 @@ extension KnownStates {
   }
 }
 
-/// Where two lists with units of the same tree differ.
+/// The differences between two lists with units of the same tree.
 private struct ListDifference {
   /// What one list has and the other lacks.
   struct Part {
@@ -71,7 +71,7 @@ private struct ListDifference {
 
   /// Compares two lists, each by id.
   ///
-  /// - Throws: `MergeError.invalidImage` where they contradict each other: an origin differs, a list
+  /// - Throws: `MergeError.invalidImage` if they contradict each other: an origin differs, a list
   ///   lacks a unit that its state knows, or units wait for each other.
   /// - Complexity: O(runs · log runs).
   init(
@@ -120,7 +120,7 @@ extension RunSequence.Run {
   /// The runs of a list by id, their units numbered in the order of the list.
   ///
   /// - Precondition: the lengths were checked.
-  /// - Throws: `MergeError.invalidImage` where a unit stands there twice.
+  /// - Throws: `MergeError.invalidImage` if a unit occurs twice.
   static func sorted(
     _ list: [(run: WorkspaceImage.SlotRun, isVisible: Bool)]
   ) throws(MergeError) -> [RunSequence.Run] {
@@ -150,7 +150,7 @@ extension [RunSequence.Run] {
     return index
   }
 
-  /// The number of a unit of runs by id; nil where it is not among them.
+  /// The number of a unit of runs by id; nil if it is not among them.
   func number(of id: OperationID) -> Int? {
     runIndex(of: id).map { self[$0].contentStart + Int(id.seq - self[$0].id.seq) }
   }
@@ -174,9 +174,9 @@ extension ArraySlice<RunSequence.Run> {
     return taken
   }
 
-  /// Takes the units of the first run off that stand before an id.
+  /// Removes the units of the first run that are before an id.
   ///
-  /// - Precondition: the first unit does.
+  /// - Precondition: the first unit is.
   fileprivate mutating func takeFirst(before id: OperationID?) -> RunSequence.Run {
     let run = self[startIndex]
     guard let id, id.replica == run.id.replica else { return takeFirst(run.length) }
@@ -185,9 +185,9 @@ extension ArraySlice<RunSequence.Run> {
 }
 
 extension [RunSequence.Run] {
-  /// Runs by id, each behind those that hold its origins and behind the earlier ones of its replica.
+  /// Runs by id, each after those that hold its origins and after the earlier ones of its replica.
   ///
-  /// - Throws: `MergeError.invalidImage` where they wait for each other.
+  /// - Throws: `MergeError.invalidImage` if they wait for each other.
   /// - Complexity: O(runs · log runs).
   fileprivate func inCausalOrder() throws(MergeError) -> [RunSequence.Run] {
     var ordered: [RunSequence.Run] = []
@@ -215,7 +215,7 @@ extension [RunSequence.Run] {
     return ordered
   }
 
-  /// The runs that one of them stands behind in every causal order.
+  /// The runs that precede one of them in every causal order.
   private func runsBefore(_ index: Int) -> [Int] {
     let run = self[index]
     let earlier = index > 0 && self[index - 1].id.replica == run.id.replica ? index - 1 : nil
@@ -227,15 +227,15 @@ extension [RunSequence.Run] {
 
 /// A list that takes units of another one.
 private protocol UnitList {
-  /// Puts units where their origins say, shown or hidden.
+  /// Puts units at the places of their origins, visible or hidden.
   mutating func insert(_ run: RunSequence.Run) throws(SequenceFault)
   mutating func hide(_ run: RunSequence.Run) throws(SequenceFault)
 }
 
 extension UnitList {
-  /// Adds what another list has.
+  /// Adds the units of another list.
   ///
-  /// - Throws: `MergeError.invalidImage` where an origin is not there.
+  /// - Throws: `MergeError.invalidImage` if an origin is missing.
   /// - Complexity: O(runs · log runs) as a rule.
   fileprivate mutating func add(_ part: ListDifference.Part) throws(MergeError) {
     do {

@@ -1,10 +1,11 @@
 import SequenceCRDT
 
-/// Where two states contradict each other, because a memory was copied and a server put back between
-/// what the copies wrote under the same ids, no state has the operations of both. What one of them shows
-/// is then done again in the other one. SPECIFICATION.md, section "Copies of a memory".
+/// If a memory was copied, and a server restored between the writes of the copies under the same
+/// ids, two states contradict each other, and no state has the operations of both. The visible
+/// content of one of them is then added to the other one by new operations. SPECIFICATION.md,
+/// section "Copies of a memory".
 package struct StateRecovery {
-  /// The state that stands.
+  /// The state that stays.
   let here: Workspace
   /// The one that goes.
   let other: Workspace
@@ -13,12 +14,13 @@ package struct StateRecovery {
     (self.here, self.other) = (here, other)
   }
 
-  /// Commands after which nothing is missing here that the other state shows.
+  /// Commands after which this state lacks nothing that the other state shows.
   ///
-  /// A text that is not all here comes as a message of its own. Its id follows from the message's and
-  /// from the text, so that several who bring the same make one message. Only what would start there
-  /// without another word waits here too: all else comes as cancelled. What the other state shows as
-  /// cancelled, paused or begun already, as one that knows better, is stopped here.
+  /// A text that is partly missing here is added as a message of its own. Its id follows from the
+  /// message's and from the text, so that several devices that add the same make one message. Only
+  /// a message that would start there without another decision waits here, too: all others are
+  /// added as cancelled. A message that is cancelled, paused or begun in the other state, which
+  /// knows better, is stopped here.
   ///
   /// - Complexity: O(other state · log).
   package func commands() -> [Command] {
@@ -55,7 +57,7 @@ package struct StateRecovery {
     return document.parts.map(Command.importDocument) + stops
   }
 
-  /// What a message of another state says, as far as not all of it is here: as a rule one text.
+  /// The texts of another state's message that are not completely here: as a rule one.
   private func missingTexts(
     of message: WorkspaceImage.Message, _ view: MessageView
   ) -> [WorkspaceDocument.Message] {
@@ -90,8 +92,9 @@ package struct StateRecovery {
     return true
   }
 
-  /// Whether a message that waits here is not to be started because of another state, which knows of all that
-  /// made it wait: it was withdrawn there, or begun and ended, and here nobody knows that it was begun.
+  /// Whether a message that waits here must not start because of another state that knows all the
+  /// operations by which it waits: it was withdrawn there, or it began and ended there and no
+  /// operation here shows that it began.
   private func isStopped(_ view: MessageView) -> Bool {
     guard let state = here.messageStates[view.id], state.stands,
       state.element.tagIDs(.live).allSatisfy(other.vector.contains)
@@ -119,7 +122,7 @@ extension MessageView {
 }
 
 extension String {
-  /// The text, in parts where it was merged and is longer than one that is sent may be.
+  /// The text, in parts if it was merged and is longer than one that is sent may be.
   fileprivate var partsToSend: [String] {
     guard utf8.count > Limits.contentBytesMax else { return [self] }
     var parts: [String] = []

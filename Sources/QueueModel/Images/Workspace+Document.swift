@@ -1,7 +1,7 @@
 import SequenceCRDT
 
 extension Workspace {
-  /// What a person sees, as a document.
+  /// The visible content as a document.
   ///
   /// - Complexity: O(state).
   public func document() -> WorkspaceDocument { WorkspaceDocument(of: self) }

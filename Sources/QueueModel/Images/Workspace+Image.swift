@@ -15,8 +15,8 @@ extension Workspace {
     return image
   }
 
-  /// The untouched sessions of an opened snapshot. One that is damaged comes without its runs, so
-  /// that nothing can be restored from it; `thawed` says first whether there are any.
+  /// The untouched sessions of an opened snapshot. A damaged one comes without its runs, so that it
+  /// cannot be restored; `thawed` reports damaged ones first.
   private func packedSessionImages() -> [WorkspaceImage.Session] {
     guard let cold else { return [] }
     return untouchedSessions.map { (_, index) in
@@ -29,7 +29,7 @@ extension Workspace {
     threadSlots.sequence.canonicalRuns.map(WorkspaceImage.SlotRun.init)
   }
 
-  /// What is known of each replica, by replica id.
+  /// The known operations of each replica, by replica id.
   package var imageReplicas: [WorkspaceImage.Replica] {
     vector.sorted.map { entry in
       WorkspaceImage.Replica(

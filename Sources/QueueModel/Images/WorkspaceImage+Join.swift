@@ -2,19 +2,19 @@ import SequenceCRDT
 
 /// Two states as one. README.md, section "Join".
 extension WorkspaceImage {
-  /// The state of whoever applied the operations of both states.
+  /// The state after the operations of both states.
   ///
-  /// Commutative, associative and idempotent, for states of which each is what its vector says: an
-  /// operation id names one operation, and nothing that was inserted is ever dropped. Where one
-  /// vector includes the other, that state is the result as it stands.
+  /// Commutative, associative and idempotent, for states whose vectors are right: an operation id
+  /// names one operation, and inserted units are never dropped. If one vector includes the other,
+  /// that state is the result.
   ///
-  /// Nothing is taken on trust of a state that neither includes the other: the result is a state
-  /// that both could have grown into, or an error. The images themselves are checked by
-  /// `Workspace(image:)`; of two that it takes, it takes the result.
+  /// The states are not trusted if neither includes the other: the result is a state that both
+  /// could have grown into, or an error. `Workspace(image:)` checks the images themselves; of two
+  /// that it accepts, it accepts the result.
   ///
-  /// - Throws: `MergeError.invalidImage` where a state contradicts itself or the other one,
-  ///   `MergeError.limitReached` where there are too many sessions together.
-  /// - Complexity: O(both states · log), as `Workspace(image:)`; less where the states are alike.
+  /// - Throws: `MergeError.invalidImage` if a state contradicts itself or the other one,
+  ///   `MergeError.limitReached` if there are too many sessions together.
+  /// - Complexity: O(both states · log), as `Workspace(image:)`; less if the states are alike.
   package func joined(with other: WorkspaceImage) throws(MergeError) -> WorkspaceImage {
     let states = KnownStates(here: try checkedVector(), there: try other.checkedVector())
     if states.here.includes(states.there) { return self }
@@ -30,10 +30,10 @@ extension WorkspaceImage {
     return try StateJoin(one: self, other: other, states: states).image()
   }
 
-  /// Whether the two show that an operation which both know did something else in each. Not all that
-  /// operations did still shows: see `Operation.isContradicted`.
+  /// Whether the two show that an operation which both know had different effects in them. Not all
+  /// effects of operations are still visible: see `Operation.isContradicted`.
   ///
-  /// - Complexity: as `joined`, also where one of them includes the other.
+  /// - Complexity: as `joined`, also if one of them includes the other.
   package func contradicts(_ other: WorkspaceImage) -> Bool {
     do throws(MergeError) {
       let states = KnownStates(here: try checkedVector(), there: try other.checkedVector())
@@ -46,8 +46,8 @@ extension WorkspaceImage {
   }
 }
 
-/// What two states know: it tells what one of them lacks because it has not heard of it from what
-/// it lacks because it is gone.
+/// The operations that two states know: they distinguish content that a state has never received
+/// from content that it removed.
 struct KnownStates {
   var here: VersionVector
   var there: VersionVector
@@ -188,9 +188,9 @@ private struct SlotPlaces {
     runs = try RunSequence.Run.sorted(slots.map { ($0, true) })
   }
 
-  /// What stands at slots, in the order of the list.
+  /// The elements at slots, in the order of the list.
   ///
-  /// - Throws: `MergeError.invalidImage` where a slot is not of the list, or two things stand at one.
+  /// - Throws: `MergeError.invalidImage` if a slot is not of the list, or two elements are at one.
   func inOrder<Element>(
     _ elements: [Element], at position: (Element) -> WorkspaceImage.Position
   ) throws(MergeError) -> [Element] {
@@ -210,10 +210,10 @@ private struct SlotPlaces {
   }
 }
 
-/// Goes through two lists in the order of a key that each has once, and collects what becomes of
+/// Goes through two lists in the order of a key that each has once, and collects the results of
 /// their elements.
 ///
-/// - Throws: `MergeError.invalidImage` where a list is not in that order.
+/// - Throws: `MergeError.invalidImage` if a list is not in that order.
 func paired<Element, Key: Comparable>(
   _ one: [Element], _ other: [Element], by key: (Element) -> Key,
   _ body: (Element?, Element?) throws(MergeError) -> Element?

@@ -1,11 +1,11 @@
 package import SequenceCRDT
 
-/// The whole replicated state as plain values in canonical order: what a snapshot holds.
+/// The whole replicated state as plain values in canonical order: the content of a snapshot.
 ///
 /// Workspaces that applied the same operations have equal images, whatever the order of arrival.
-/// Arrays are sorted as said; runs are as long as they can be. Waiting operations are not part of
-/// it. Anchors are slot ids throughout, never elements. Whom a dead slot was made for is not kept:
-/// positions move to later stamps only, so it never becomes anybody's place again.
+/// Arrays are sorted as documented; runs are as long as they can be. Waiting operations are not
+/// part of it. Anchors are slot ids throughout, never elements. The owner of a dead slot is not
+/// kept: positions move to later stamps only, so it never becomes an element's place again.
 package struct WorkspaceImage: Hashable, Sendable {
   /// By replica id.
   package var replicas: [Replica] = []
@@ -16,7 +16,7 @@ package struct WorkspaceImage: Hashable, Sendable {
 
   package init() {}
 
-  /// What is known of each replica.
+  /// The known operations of each replica.
   package var vector: VersionVector {
     VersionVector(Dictionary(replicas.map { ($0.id, $0.seq) }) { first, _ in first })
   }
@@ -25,7 +25,7 @@ package struct WorkspaceImage: Hashable, Sendable {
     package var id: ReplicaID
     /// The last applied sequence number.
     package var seq: UInt32
-    /// Its announcement, where it made one: the operation's seq, the device and its name.
+    /// Its announcement, if it made one: the operation's seq, the device and its name.
     package var announcement: Announcement?
 
     package init(id: ReplicaID, seq: UInt32, announcement: Announcement?) {

@@ -1,10 +1,10 @@
 package import SequenceCRDT
 
-/// What orders the writes of a fenced register: the lease first, then the attempt, then the phase.
+/// The order of the writes of a fenced register: the lease first, then the attempt, then the phase.
 ///
 /// Only the holder of a session's lease writes such a register, and tokens rise with every lease,
-/// so a holder that lost its lease loses whatever it still writes. On the wire a fence stands where
-/// other registers have their stamp; SPECIFICATION.md, section "Merging".
+/// so later writes of a holder that lost its lease have no effect. In the wire format a fence is in
+/// the place of other registers' stamp; SPECIFICATION.md, section "Merging".
 public struct Fence: Hashable, Comparable, Sendable {
   /// The token of the lease under which it was written, below 2⁴⁰.
   public var token: UInt64
@@ -23,7 +23,7 @@ public struct Fence: Hashable, Comparable, Sendable {
   /// The greatest token.
   public static let tokenMax: UInt64 = (1 << 40) - 1
 
-  /// Reads what stands in place of a stamp.
+  /// Reads the value in place of a stamp.
   package init(_ stamp: Stamp) {
     self.init(
       token: stamp.rawValue >> 24,
@@ -31,7 +31,7 @@ public struct Fence: Hashable, Comparable, Sendable {
       phase: UInt8(truncatingIfNeeded: stamp.rawValue))
   }
 
-  /// What stands in place of a stamp.
+  /// The value in place of a stamp.
   package var stamp: Stamp {
     Stamp(rawValue: token << 24 | UInt64(attempt) << 8 | UInt64(phase))
   }

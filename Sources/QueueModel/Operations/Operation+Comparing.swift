@@ -8,8 +8,8 @@ extension Operation {
   /// The operation with no time.
   package var withoutStamp: Operation { withStamp { _ in .zero } }
 
-  /// What the operation does where what it names has other ids; several in the place of a deletion
-  /// whose scalars no longer follow on each other.
+  /// The operation after the elements that it names got other ids; several in place of a deletion
+  /// whose scalars are no longer consecutive.
   package func renamed(_ name: (OperationID) -> OperationID) -> [Body] {
     func renamed(_ origins: Origins) -> Origins {
       Origins(left: origins.left.map(name), right: origins.right.map(name), time: origins.time)

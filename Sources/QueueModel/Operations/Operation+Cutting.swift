@@ -2,7 +2,7 @@ package import SequenceCRDT
 
 /// Operations of several units can be cut between any two of them; all others have one unit.
 extension Operation {
-  /// The ids the operation takes; nil where they leave the range of sequence numbers.
+  /// The ids of the operation; nil if they leave the range of sequence numbers.
   package var range: OperationRange? {
     guard id.seq >= 1, let last = lastID, last.seq >= id.seq else { return nil }
     return OperationRange(replica: id.replica, first: id.seq, last: last.seq)
@@ -34,9 +34,9 @@ extension Operation {
     }
   }
 
-  /// The operation without its first `count` units, where those are known already.
+  /// The operation without its first `count` units, if those are known already.
   ///
-  /// - Returns: nil where nothing is left, or where the operation cannot be cut.
+  /// - Returns: nil if nothing is left, or if the operation cannot be cut.
   package func droppingFirst(_ count: Int) -> Operation? {
     guard count > 0 else { return self }
     guard count < length, let newID = id.advanced(by: count) else { return nil }
@@ -58,9 +58,9 @@ extension Operation {
     }
   }
 
-  /// The operation without all but its first `count` units.
+  /// The operation with only its first `count` units.
   ///
-  /// - Returns: nil where nothing is left, or where the operation cannot be cut.
+  /// - Returns: nil if nothing is left, or if the operation cannot be cut.
   package func keepingFirst(_ count: Int) -> Operation? {
     guard count > 0 else { return nil }
     guard count < length else { return self }

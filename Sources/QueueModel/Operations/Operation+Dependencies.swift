@@ -27,7 +27,7 @@ extension Operation {
     }
   }
 
-  /// The stamp of the operation's register writes, where it has any. A fence is none.
+  /// The stamp of the operation's register writes, if it has any. A fence is not a stamp.
   package var stamp: Stamp? {
     switch body {
     case .addMessage(let addition): addition.stamp

@@ -2,10 +2,10 @@ import SequenceCRDT
 
 /// Operations that make a slot in a queue.
 extension Operation {
-  /// What a wall clock may show: milliseconds since 1970 that a stamp can hold.
+  /// The possible times of a wall clock: milliseconds since 1970 that a stamp can hold.
   package static let timesOfSlots: ClosedRange<Int64> = 0...Stamp.millisecondsMax
 
-  /// Where the slot goes that the operation makes; nil if it makes none.
+  /// The place of the slot that the operation makes; nil if it makes none.
   package var origins: Origins? { body.origins }
 }
 

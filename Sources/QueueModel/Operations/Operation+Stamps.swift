@@ -1,7 +1,7 @@
 package import SequenceCRDT
 
 extension Operation {
-  /// The operation with another stamp, where it has one.
+  /// The operation with another stamp, if it has one.
   func withStamp(_ change: (Stamp) -> Stamp) -> Operation {
     var changed = self
     switch body {
@@ -29,14 +29,14 @@ extension Operation {
 }
 
 extension [Operation] {
-  /// The operations with all stamps of later milliseconds than a limit moved down to it, in their
-  /// order, and behind the other stamps of that millisecond.
+  /// The operations in their order. Stamps of later milliseconds than a limit are lowered to it,
+  /// after the other stamps of that millisecond.
   ///
-  /// The limit is never before the latest stamp so far: where the clock that it comes from was set
-  /// back, what is written now still counts as later than what was written before.
+  /// The limit is never before the latest stamp so far: if the clock of the limit was set back, new
+  /// writes still count as later than earlier ones.
   ///
   /// - Parameter latest: the latest stamp so far.
-  /// - Returns: nil where none is later than the limit.
+  /// - Returns: nil if none is later than the limit.
   /// - Complexity: O(operations + stamps moved · log).
   package func lowered(to milliseconds: Int64, behind latest: Stamp) -> [Operation]? {
     let stamps = Set(compactMap(\.stamp))
@@ -53,10 +53,10 @@ extension [Operation] {
     return map { operation in operation.withStamp { lowered[$0] ?? $0 } }
   }
 
-  /// The operations with all fences of greater tokens than one that can have been granted moved down
-  /// to it, in their order.
+  /// The operations in their order. Fences of greater tokens than one that can have been granted
+  /// are lowered to it.
   ///
-  /// - Returns: nil where none is greater.
+  /// - Returns: nil if none is greater.
   /// - Complexity: O(operations + tokens moved · log).
   package func lowered(toToken tokenMax: UInt64) -> [Operation]? {
     func fence(_ operation: Operation) -> Stamp? {

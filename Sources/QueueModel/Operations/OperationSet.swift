@@ -7,7 +7,7 @@ package struct OperationSet: Hashable, Sendable {
 
   package init() {}
 
-  /// The ids of the ranges, in whatever order they come.
+  /// The ids of the ranges, in any order.
   package init(_ ranges: some Sequence<OperationRange>) {
     for range in ranges { insert(range) }
   }
@@ -16,7 +16,7 @@ package struct OperationSet: Hashable, Sendable {
 
   /// Adds the ids of a range.
   ///
-  /// - Complexity: O(log *n*), and O(*n*) where the range is not the last.
+  /// - Complexity: O(log *n*), and O(*n*) if the range is not the last.
   package mutating func insert(_ range: OperationRange) {
     var merged = range
     let start = firstIndex(endingFrom: merged.first &- 1, of: merged.replica)

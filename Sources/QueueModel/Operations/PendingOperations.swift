@@ -37,7 +37,7 @@ struct PendingOperations: Sendable {
 
   /// Forgets the operation that holds this id.
   ///
-  /// - Returns: false where none does.
+  /// - Returns: false if none does.
   mutating func remove(holding id: OperationID) -> Bool {
     guard
       let operation = operations(of: id.replica).first(where: {

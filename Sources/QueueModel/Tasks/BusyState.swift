@@ -1,5 +1,5 @@
-/// Whether a session's agent has work: derived from what agents and their hooks report, on the
-/// device where the agent runs, and not replicated.
+/// Whether a session's agent has work: derived from the reports of agents and their hooks, on the
+/// device on which the agent runs, and not replicated.
 public struct BusyState: Hashable, Sendable {
   /// The agent works on a message: its response streams (S1-15).
   public private(set) var isProcessing = false
@@ -21,7 +21,7 @@ public struct BusyState: Hashable, Sendable {
   /// Whether a message that is sent now has to wait (S0-20).
   public var isBusy: Bool { isProcessing || isToolExecuting || isPendingApproval }
 
-  /// Both at once: what a turn here and an agent that a person works with do in one session.
+  /// Both at once: a turn here, and an agent that a user works with, in one session.
   public func union(_ other: BusyState) -> BusyState {
     var both = self
     both.isProcessing = isProcessing || other.isProcessing
@@ -55,7 +55,7 @@ public struct BusyState: Hashable, Sendable {
   }
 }
 
-/// What an agent or its hook reports of a session.
+/// A report of an agent or its hook about a session.
 public enum AgentSignal: Hashable, Sendable {
   /// The agent began to work on a message.
   case turnStarted
@@ -63,7 +63,7 @@ public enum AgentSignal: Hashable, Sendable {
   case toolStarted(id: String)
   /// A tool is done (S0-36).
   case toolEnded(id: String)
-  /// The agent asks for an approval (S0-37); the empty id where it names none.
+  /// The agent asks for an approval (S0-37); the empty id if it names none.
   case approvalRequested(id: String = "")
   /// The approval was answered, either way (S0-38).
   case approvalAnswered(id: String = "")
@@ -71,11 +71,11 @@ public enum AgentSignal: Hashable, Sendable {
   case turnEnded
   /// The turn failed (S0-40).
   case turnFailed(message: String)
-  /// The agent waits for its person, or is no more, and whatever it was at is over: its person may
-  /// have stopped it. Says nothing new where the end of the turn was heard.
+  /// The agent waits for its user, or has ended, and its work has ended, too: its user may have
+  /// stopped it. Has no effect if the end of the turn was reported.
   case wentIdle
 
-  /// Whether a turn is over with it.
+  /// Whether it ends a turn.
   package var endsTurn: Bool {
     switch self {
     case .turnEnded, .turnFailed, .wentIdle: true
@@ -84,13 +84,13 @@ public enum AgentSignal: Hashable, Sendable {
   }
 }
 
-/// What a session's agent does, as far as it was reported on this device.
+/// The activity of a session's agent, as far as it was reported on this device.
 public struct SessionActivity: Hashable, Sendable {
   /// The session.
   public var session: SessionID
   /// Whether it has work.
   public var busy: BusyState
-  /// The failure that nobody dealt with yet: an `executionFailed` (S0-5, S0-65).
+  /// The failure that no user has handled yet: an `executionFailed` (S0-5, S0-65).
   public var currentError: QueueError?
 
   /// An agent of which nothing was heard.

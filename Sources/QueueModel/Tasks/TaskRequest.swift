@@ -1,6 +1,7 @@
-/// What an agent waits for: leave for something, or the answer to a question (S4-28, S4-29).
+/// A request that an agent waits for: permission for an action, or the answer to a question (S4-28,
+/// S4-29).
 public enum TaskRequest: Hashable, Sendable {
-  /// It asks for leave.
+  /// It asks for permission.
   case approval(ApprovalRequest)
   /// It asks a question.
   case question(UserQuestion)
@@ -13,8 +14,7 @@ public enum TaskRequest: Hashable, Sendable {
     }
   }
 
-  /// From when on nobody can answer from another device, in milliseconds since 1970; nil: it waits
-  /// for ever.
+  /// When answers from other devices end, in milliseconds since 1970; nil: never.
   public var expiresAt: Int64? {
     switch self {
     case .approval(let request): request.expiresAt
@@ -22,7 +22,7 @@ public enum TaskRequest: Hashable, Sendable {
     }
   }
 
-  /// What is asked, in a line.
+  /// The request in one line.
   public var note: String {
     switch self {
     case .approval(let request):
@@ -39,12 +39,12 @@ public enum TaskRequest: Hashable, Sendable {
     }
   }
 
-  /// What a yes has to name: see `ApprovalRequest.digest`.
+  /// The digest that an approval has to name: see `ApprovalRequest.digest`.
   public var digest: ContentHash? {
     if case .approval(let request) = self { request.digest } else { nil }
   }
 
-  /// The task's status where this is what it waits for first.
+  /// The task's status if this is its first request.
   public var status: TaskStatus {
     switch self {
     case .approval(let request): .awaitingApproval(request)
@@ -53,7 +53,7 @@ public enum TaskRequest: Hashable, Sendable {
   }
 }
 
-/// Something that an agent asks leave for (S4-28).
+/// An action for which an agent asks permission (S4-28).
 public struct ApprovalRequest: Hashable, Sendable {
   /// The request's name for ever.
   public var id: RequestID
@@ -61,9 +61,9 @@ public struct ApprovalRequest: Hashable, Sendable {
   public var toolName: String
   /// What for, in a line.
   public var summary: String
-  /// What exactly, where there is more to say.
+  /// The exact action, if there is more than the summary.
   public var details: String?
-  /// From when on nobody can answer, in milliseconds since 1970; nil: it waits for ever.
+  /// When answers end, in milliseconds since 1970; nil: never.
   public var expiresAt: Int64?
   /// Whether something of it was too long for the register, and is not shown.
   public var isCut: Bool
@@ -84,16 +84,17 @@ public struct ApprovalRequest: Hashable, Sendable {
     self.digest = digest
   }
 
-  /// What a person reads and allows, as far as it is here: tool, line and details.
+  /// The text that a user reads and allows, as far as it is here: tool, line and details.
   public var text: String { ApprovalRequest.text(toolName, summary, details ?? "") }
 
-  /// What a person reads and allows. The tool and the line are one line each, so that no two requests
-  /// read the same.
+  /// The text that a user reads and allows. The tool and the line are one line each, so that no two
+  /// requests have the same text.
   public static func text(_ tool: String, _ summary: String, _ details: String) -> String {
     "\(line(tool))\n\(line(summary))\n\(details)"
   }
 
-  /// The request with all that a text says; nil if it is none: then another one would be shown.
+  /// The request with the whole content of a text; nil if it is not the text of a request:
+  /// then another one would be shown.
   package func whole(_ text: String) -> ApprovalRequest? {
     let parts = text.unicodeScalars.split(
       separator: "\n", maxSplits: 2, omittingEmptySubsequences: false)
@@ -120,7 +121,7 @@ public struct UserQuestion: Hashable, Sendable {
   public var question: String
   /// Answers to choose from; another text may be given as well.
   public var options: [String]
-  /// From when on nobody can answer, in milliseconds since 1970; nil: it waits for ever.
+  /// When answers end, in milliseconds since 1970; nil: never.
   public var expiresAt: Int64?
   /// Whether something of it was too long for the register, and is not shown.
   public var isCut: Bool

@@ -53,7 +53,7 @@ extension TaskState: Codable {
   }
 }
 
-/// `request` or `question`, as a task's first request stands beside its status.
+/// `request` or `question`, as a task's first request has them beside its status.
 extension TaskRequest: Codable {
   private enum Key: String, CodingKey {
     case request, question
@@ -96,7 +96,7 @@ extension ApprovalRequest: Codable {
     digest = try values.decodeIfPresent(ContentHash.self, forKey: .digest)
   }
 
-  /// Writes the object; `isCut` only where it is.
+  /// Writes the object; `isCut` only if it is.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: Key.self)
     try values.encode(id, forKey: .id)
@@ -124,7 +124,7 @@ extension UserQuestion: Codable {
     isCut = try values.decodeIfPresent(Bool.self, forKey: .isCut) ?? false
   }
 
-  /// Writes the object; `isCut` only where it is.
+  /// Writes the object; `isCut` only if it is.
   public func encode(to encoder: any Encoder) throws {
     var values = encoder.container(keyedBy: Key.self)
     try values.encode(id, forKey: .id)
@@ -176,7 +176,7 @@ extension AskOutcome: Codable {
     case request, ending, device
   }
 
-  /// Reads the object; a device lacks only where none answered.
+  /// Reads the object; a device is absent only if none answered.
   public init(from decoder: any Decoder) throws {
     let values = try decoder.container(keyedBy: Key.self)
     let outcome = AskOutcome(

@@ -1,20 +1,20 @@
-/// What a session's agent does, since when, and how far it is (S4-26). Elapsed time is derived.
+/// The work of a session's agent, its beginning and its progress (S4-26). Elapsed time is derived.
 public struct TaskState: Hashable, Sendable {
   /// The session.
   public var sessionId: SessionID
-  /// Its project path; empty where none was given.
+  /// Its project path; empty if none was given.
   public var projectPath: String
-  /// What the agent does.
+  /// The status of the agent.
   public var status: TaskStatus
   /// When the task began, in milliseconds since 1970 on the host's clock.
   public var startTime: Int64
   /// When the host wrote it last, in milliseconds since 1970 on its clock.
   public var lastUpdateTime: Int64
-  /// How far the agent says it is.
+  /// The progress that the agent reports.
   public var todoProgress: TodoProgress?
   /// What became of the latest request that ended; nil until then, and from the next request on.
   public var outcome: AskOutcome?
-  /// What it waits for beside the request in `status`, in the order it was asked; at most
+  /// The open requests beside the one in `status`, in the order in which they were made; at most
   /// `Limits.taskRequestsMax - 1`. Each can be answered.
   public var alsoAwaits: [TaskRequest]
   /// How many requests wait behind those until there is room for them.
@@ -47,7 +47,7 @@ public struct TaskState: Hashable, Sendable {
   /// All that it waits for and that can be answered, in the order it was asked.
   public var requests: [TaskRequest] { status.requests(beside: alsoAwaits) }
 
-  /// What it waits for under that name; nil where it does not.
+  /// The open request of that name; nil if there is none.
   public func request(_ id: RequestID) -> TaskRequest? {
     // Asked of every task after every change, most of which wait for nothing.
     guard let first = status.request else { return nil }
@@ -81,7 +81,7 @@ public struct AskOutcome: Hashable, Sendable {
   public var request: RequestID
   /// What became of it.
   public var ending: Ending
-  /// The device that answered; nil where none did.
+  /// The device that answered; nil if none did.
   public var device: DeviceID?
 
   /// The ways a request ends; the raw values are those of the register.
@@ -94,7 +94,7 @@ public struct AskOutcome: Hashable, Sendable {
     case answered
     /// A device cancelled the question.
     case cancelled
-    /// Nobody answered in time.
+    /// It was not answered in time.
     case expired
     /// The agent went on by itself, or ended.
     case withdrawn
@@ -103,7 +103,7 @@ public struct AskOutcome: Hashable, Sendable {
     public var isByDevice: Bool { self != .expired && self != .withdrawn }
   }
 
-  /// Puts the parts together; nil where a device lacks, or is one too many.
+  /// Puts the parts together; nil if a device is missing, or is one too many.
   public init?(request: RequestID, ending: Ending, device: DeviceID? = nil) {
     guard ending.isByDevice == (device != nil) else { return nil }
     self.request = request
@@ -112,19 +112,19 @@ public struct AskOutcome: Hashable, Sendable {
   }
 }
 
-/// What a host says of its agent, as the command that writes it.
+/// A host's report about its agent, as the command that writes it.
 public struct TaskReport: Hashable, Sendable {
   /// The session.
   public var session: SessionID
-  /// What the agent does now.
+  /// The status of the agent now.
   public var status: TaskStatus
   /// The time, in milliseconds since 1970.
   public var milliseconds: Int64
-  /// How far it is; nil leaves what was said of the same task.
+  /// The progress; nil keeps the reported one of the same task.
   public var todoProgress: TodoProgress?
-  /// What became of a request that was awaited; nil leaves what was said.
+  /// The outcome of an awaited request; nil keeps the reported one.
   public var outcome: AskOutcome?
-  /// What it waits for beside the request in `status`; ignored where there is none.
+  /// The open requests beside the one in `status`; ignored if that has none.
   public var alsoAwaits: [TaskRequest]
   /// How many requests wait behind those.
   public var moreRequests: Int

@@ -1,12 +1,12 @@
-/// What a session's agent does (S4-20 to S4-25).
+/// The status of a session's agent (S4-20 to S4-25).
 public enum TaskStatus: Hashable, Sendable {
   /// Nothing.
   case idle
-  /// It works; what on, where it said so.
+  /// It works; the operation, if it reported one.
   case processing(operation: String?)
-  /// It waits until somebody allows or denies something.
+  /// It waits until a user allows or denies an action.
   case awaitingApproval(ApprovalRequest)
-  /// It waits until somebody answers a question.
+  /// It waits until a user answers a question.
   case awaitingAnswer(UserQuestion)
   /// It came to an end.
   case completed(TaskResult)
@@ -31,7 +31,7 @@ public enum TaskStatus: Hashable, Sendable {
     }
   }
 
-  /// What it waits for, or waits for first; nil where it waits for nothing.
+  /// The open request, or the first one; nil if there is none.
   public var request: TaskRequest? {
     switch self {
     case .awaitingApproval(let request): .approval(request)
@@ -40,12 +40,12 @@ public enum TaskStatus: Hashable, Sendable {
     }
   }
 
-  /// All that a task in this status waits for, where it waits for `others` beside the first.
+  /// All open requests of a task in this status, with `others` beside the first.
   func requests(beside others: [TaskRequest]) -> [TaskRequest] {
     request.map { [$0] + others } ?? []
   }
 
-  /// The name as people read it: how it ended, where it did, for what failed did not complete.
+  /// The name as users read it: how it ended, if it did, since a failed task did not complete.
   public var words: String {
     switch self {
     case .completed(.failure): "failed"
@@ -82,7 +82,7 @@ extension TaskStatus.Kind {
     }
   }
 
-  /// Whether the agent works or waits for its person.
+  /// Whether the agent works or waits for its user.
   package var isUnderWay: Bool {
     switch self {
     case .processing, .awaitingApproval, .awaitingAnswer: true
@@ -109,9 +109,9 @@ extension TaskStatus.Kind {
 
 /// A move from one state of a task to another that is none.
 public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible {
-  /// What the task was.
+  /// The status before.
   public var from: TaskStatus.Kind
-  /// What it should have become.
+  /// The refused new status.
   public var to: TaskStatus.Kind
 
   /// Puts the parts together.
@@ -129,11 +129,11 @@ public struct TaskMoveError: Error, Hashable, Sendable, CustomStringConvertible 
 
 /// How a task ended (S4-30).
 public enum TaskResult: Hashable, Sendable {
-  /// It did what it was asked; what, where it said so.
+  /// It did what it was asked; a summary, if it gave one.
   case success(summary: String?)
   /// It failed, with this error.
   case failure(error: String)
-  /// A person stopped it.
+  /// A user stopped it.
   case cancelled
 }
 

@@ -1,9 +1,9 @@
-/// The value of the register `task`: lines of a name, a space and a value; SPECIFICATION.md, section
-/// "Tasks".
+/// The value of the register `task`: lines of a name, a space and a value; SPECIFICATION.md,
+/// section "Tasks".
 ///
-/// Reading never fails: names that are not known are skipped, values that are none count as absent,
-/// and a status that cannot be read is `processing`, so that nobody takes a busy agent for an idle
-/// one. What is too long is cut when it is written.
+/// Reading never fails: unknown names are skipped, invalid values count as absent, and a status
+/// that cannot be read is `processing`, so that a busy agent is not taken for an idle one. Long
+/// values are cut when they are written.
 package struct TaskText: Hashable, Sendable {
   package var status: TaskStatus
   /// Milliseconds since 1970.
@@ -12,7 +12,7 @@ package struct TaskText: Hashable, Sendable {
   package var milliseconds: Int64
   package var todo: TodoProgress?
   package var outcome: AskOutcome?
-  /// What is awaited beside the request in `status`, at most `Limits.taskRequestsMax - 1`.
+  /// The open requests beside the one in `status`, at most `Limits.taskRequestsMax - 1`.
   package var alsoAwaits: [TaskRequest]
   /// How many requests wait behind those.
   package var moreRequests: Int
@@ -37,7 +37,7 @@ package struct TaskText: Hashable, Sendable {
 // MARK: - Writing
 
 extension TaskText {
-  /// The whole text; short lines first, so that the first piece says the most important.
+  /// The whole text; short lines first, so that the first piece holds the most important data.
   package var text: String {
     var lines = TaskLines()
     lines.add("status", status.kind.rawValue)
@@ -120,7 +120,7 @@ extension TaskText {
 private struct TaskLines {
   private(set) var text = ""
 
-  /// How long what a request says may be, in bytes; how many options it may have.
+  /// The maximum length of a request's texts, in bytes, and of its options.
   struct Room {
     var name: Int
     var summary: Int
@@ -136,7 +136,7 @@ private struct TaskLines {
     static let short = Room(name: 80, summary: 80, details: 80, options: 0)
   }
 
-  /// Adds what is asked; `cut 1` where it is not all of it.
+  /// Adds the request; `cut 1` if it is not complete.
   mutating func add(_ request: TaskRequest, room: Room) {
     add("request", request.id.description)
     if let expiry = request.expiresAt { add("expires", String(expiry)) }
@@ -165,14 +165,14 @@ private struct TaskLines {
     }
   }
 
-  /// Adds a line; nothing where the value is nil or empty.
+  /// Adds a line; nothing if the value is nil or empty.
   mutating func add(_ name: String, _ value: String?, max: Int = .max) {
     guard let value = value?.cut(toUTF8Bytes: max), !value.isEmpty else { return }
     if !text.isEmpty { text += "\n" }
     text += "\(name) \(TaskLines.escaped(value))"
   }
 
-  /// The value as it stands in a line.
+  /// The value as a line holds it.
   static func escaped(_ value: String) -> String {
     var text = String.UnicodeScalarView()
     // Scalars, since a line feed behind a carriage return is no character of its own.

@@ -8,13 +8,13 @@ public enum Verdict: UInt8, Hashable, Sendable, CaseIterable {
   case answered = 3
   /// The question is not answered, and the agent is to stop.
   case cancelled = 4
-  /// The host waits no longer: nobody answers any more.
+  /// The host waits no longer: later answers do not count.
   case closed = 5
 
   /// A stable name for scripts.
   public var name: String { "\(self)" }
 
-  /// What the task's register says of it.
+  /// Its ending in the task's register.
   public var ending: AskOutcome.Ending {
     switch self {
     case .allowed: .allowed

@@ -10,12 +10,12 @@ package struct TaskRecord: Hashable, Sendable {
   /// The step, from 1.
   package var step: UInt64
 
-  /// The greatest step; a register that stands there is not written under its token any more.
+  /// The greatest step; after it a register is not written under its token any more.
   package static let stepMax: UInt64 = 1 << 24 - 1
 }
 
 extension SessionState {
-  /// What its agent does; nil where nobody ever said.
+  /// The work of its agent; nil if it was never reported.
   var task: TaskRecord? {
     guard let first = element.registers[.task] else { return nil }
     var text = ""
@@ -35,7 +35,7 @@ extension SessionState {
 }
 
 extension Workspace {
-  /// What a session's agent does; nil where nobody ever said, or there is no such session.
+  /// The work of a session's agent; nil if it was never reported, or if there is no such session.
   public func task(of session: SessionID) -> TaskState? { taskRecord(of: session)?.state }
 
   /// The same with who wrote it under what fence.
@@ -49,24 +49,24 @@ extension Workspace {
     task(of: session)?.awaits(request) == true
   }
 
-  /// What the register says, of a deleted session too: its host ends there what it began.
+  /// The content of the register, of a deleted session too: its host ends there what it began.
   package func keptTask(of id: SessionID) -> TaskRecord? { head(of: id)?.task }
 
-  /// The host of a session, or that it had when it was deleted; nil where it was never seen.
+  /// The host of a session, or the one that it had when it was deleted; nil if it was never seen.
   package func keptHost(of id: SessionID) -> DeviceID?? { head(of: id).map(\.host) }
 
-  /// The sessions whose tasks are not over, deleted ones too, by id. O(sessions).
+  /// The sessions whose tasks have not ended, deleted ones too, by id. O(sessions).
   package func sessionsUnderWay() -> [SessionID] {
     heads.filter { $0.task?.state.status.kind.isUnderWay == true }.map(\.key).sorted()
   }
 
-  /// The device that wrote a session's task, be the session deleted; nil where nobody did, or its
-  /// announcement lacks.
+  /// The device that wrote a session's task, even of a deleted session; nil if none did, or if its
+  /// announcement is missing.
   package func taskDevice(of session: SessionID) -> DeviceID? {
     keptTask(of: session).flatMap { device(of: $0.writer.replica)?.id }
   }
 
-  /// The session whose task awaits the request; nil where none does.
+  /// The session whose task awaits the request; nil if none does.
   ///
   /// - Complexity: O(sessions).
   public func session(awaiting request: RequestID) -> SessionID? {

@@ -2,17 +2,17 @@
 /// bound on the work.
 ///
 /// Divide and conquer on the middle snake of a shortest edit path: Myers, "An O(ND) Difference
-/// Algorithm and Its Variations", Algorithmica 1 (1986), section 4b. Where the bound is reached, the
-/// part at hand counts as wholly replaced; the answer still turns one list into the other, but is no
-/// longer the shortest.
+/// Algorithm and Its Variations", Algorithmica 1 (1986), section 4b. If the bound is reached, the
+/// part at hand counts as wholly replaced; the answer still turns one list into the other, but is
+/// no longer the shortest.
 package struct LinearDifference {
-  /// A stretch of the old list and what stands in its place in the new one.
+  /// A stretch of the old list and its replacement in the new one.
   package struct Hunk: Hashable {
     package var old: Range<Int>
     package var new: Range<Int>
   }
 
-  /// Comparisons of one call where nothing else is said.
+  /// The default number of comparisons of one call.
   package static let workMax = 1 << 22
   /// Half of the differences that are looked for between two stretches; more are too many.
   package static let depthMax = 2_048
@@ -88,7 +88,7 @@ package struct LinearDifference {
 
   /// The stretch of equal elements in the middle of a shortest path; it may be empty.
   ///
-  /// - Returns: nil where the bound is reached.
+  /// - Returns: nil if the bound is reached.
   private mutating func middleSnake(_ oldPart: Range<Int>, _ newPart: Range<Int>) -> Hunk? {
     let (width, height) = (oldPart.count, newPart.count)
     let delta = width - height

@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// The text that an addition introduced: packed, as long as nobody edits it.
+/// The text that an addition introduced: packed until it is edited.
 ///
 /// Most texts are written once and read. One that is open for edits takes some ten times as much.
 enum MessageText: Sendable {
@@ -16,7 +16,7 @@ enum MessageText: Sendable {
 
   /// Restores a text from its runs in order and the text of the visible ones; it is packed.
   ///
-  /// - Throws: `SequenceFault` where the runs are wrong or do not fit the text.
+  /// - Throws: `SequenceFault` if the runs are wrong or do not fit the text.
   init(runs: [RunSequence.Run], text: String) throws(SequenceFault) {
     if let first = runs.first, MessageText.isPlain(runs), first.id.seq >= 1,
       (1...TextContent.unitsMax).contains(first.length),
@@ -54,7 +54,7 @@ enum MessageText: Sendable {
 
   /// The text with its structure.
   ///
-  /// - Complexity: O(runs · log runs) where it is packed.
+  /// - Complexity: O(runs · log runs) if it is packed.
   var content: TextContent {
     get {
       if case .open(let content) = self { return content }
@@ -91,7 +91,7 @@ enum MessageText: Sendable {
 
   /// Deletes the scalars `first … first + count − 1`.
   ///
-  /// - Throws: `SequenceFault` where one of them is not here; nothing changes then.
+  /// - Throws: `SequenceFault` if one of them is not here; nothing changes then.
   mutating func delete(first: OperationID, count: Int) throws(SequenceFault) {
     try change { content throws(SequenceFault) in
       try content.delete(first: first, count: count)

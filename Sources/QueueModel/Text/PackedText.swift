@@ -1,8 +1,8 @@
 import SequenceCRDT
 
-/// The runs of a text in a few bytes each, and what shows of it.
+/// The runs of a text in a few bytes each, and its visible part.
 ///
-/// Deleted scalars keep their names and places; what they were, nobody needs.
+/// Deleted scalars keep their names and places; their values are not needed.
 struct PackedText: Sendable {
   /// The text that shows.
   let text: String

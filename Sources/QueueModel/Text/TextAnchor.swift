@@ -1,11 +1,11 @@
 public import SequenceCRDT
 
-/// A place in a message's text that stays where it is while others type: a cursor, or one end of a
+/// A place in a message's text that is stable while others type: a cursor, or one end of a
 /// selection.
 ///
-/// It holds on to one scalar and sits on one side of it. When the scalar is deleted, the place is
-/// where it stood, next to the nearest scalars that are left. When even its trace is gone, after a
-/// compaction, the scalar that was on the other side takes its place.
+/// It is bound to one scalar, on one side of it. When the scalar is deleted, the place stays there,
+/// next to the nearest scalars that are left. When even its trace is gone, after a compaction, the
+/// scalar that was on the other side takes its place.
 public struct TextAnchor: Hashable, Sendable {
   /// Which scalar an anchor holds on to.
   public enum Side: String, Hashable, Sendable {
@@ -39,8 +39,7 @@ extension Workspace {
   }
 }
 
-/// A message's text as it is now. Offsets count Unicode scalars unless they are said to count UTF-16
-/// units.
+/// A message's text as it is now. Offsets count Unicode scalars unless UTF-16 units are named.
 public struct ShownText: Sendable {
   private let message: MessageID
   private let addition: OperationID
@@ -70,9 +69,9 @@ public struct ShownText: Sendable {
       neighbour: side == .behind ? back : front)
   }
 
-  /// Where an anchor is now, in Unicode scalars.
+  /// The place of an anchor now, in Unicode scalars.
   ///
-  /// - Returns: nil where its text is not this one, or both of its scalars were forgotten.
+  /// - Returns: nil if its text is not this one, or if both of its scalars were forgotten.
   /// - Complexity: O(log *n*).
   public func offset(of anchor: TextAnchor) -> Int? {
     guard message == anchor.message, addition == anchor.content else { return nil }
@@ -119,7 +118,7 @@ public struct ShownText: Sendable {
 }
 
 extension RunSequence {
-  /// The visible offset on one side of a unit, dead or not; nil where it is not here.
+  /// The visible offset on one side of a unit, dead or not; nil if it is not here.
   fileprivate func offset(of id: OperationID, _ side: TextAnchor.Side) -> Int? {
     guard let number = contentIndex(of: id) else { return nil }
     let before = visibleCount(beforeContent: number)

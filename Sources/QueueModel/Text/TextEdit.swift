@@ -1,4 +1,4 @@
-/// Replaces a stretch of an old text; edits of one change do not overlap and stand in order.
+/// Replaces a stretch of an old text; edits of one change do not overlap and are in order.
 struct TextEdit: Hashable {
   /// The replaced scalars of the old text.
   var range: Range<Int>
@@ -6,11 +6,12 @@ struct TextEdit: Hashable {
 
   /// The edits that turn `old` into `new`: the fewest words and blanks deleted and inserted.
   ///
-  /// A word is replaced as a whole, with the blank in front of it, and words that change side by side are
-  /// replaced together: of two people who replace the same words, both replacements then stand whole.
+  /// A word is replaced as a whole, with the blank before it, and adjacent changed words are
+  /// replaced together. So if two users replace the same words, both replacements stay whole.
   ///
-  /// Of long texts, and if that takes more work than `LinearDifference` may do, whole lines are compared
-  /// first and then the words inside changed lines; what is too much even so is replaced in one stretch.
+  /// Of long texts, and if that takes more work than `LinearDifference` may do, whole lines are
+  /// compared first and then the words inside changed lines; a part that is still too large is
+  /// replaced in one stretch.
   static func edits(from old: [Unicode.Scalar], to new: [Unicode.Scalar]) -> [TextEdit] {
     var texts = Texts(old: old.map(\.value), new: new.map(\.value))
     return texts.hunks().map { TextEdit(range: $0.old, replacement: Array(new[$0.new])) }
@@ -38,7 +39,7 @@ private struct Texts {
 
   mutating func hunks() -> [Hunk] {
     let (start, end) = (commonStart(), commonEnd())
-    // Where the new text repeats itself, both ends may claim the same scalars.
+    // If the new text repeats itself, both ends may claim the same scalars.
     let prefix = min(start, old.count - end, new.count - end)
     let oldPart = prefix..<old.count - end
     let newPart = prefix..<new.count - end
@@ -126,11 +127,11 @@ private struct Texts {
     }
   }
 
-  /// The stretch with the blank in front of it, so that what two people write there has one between.
+  /// The stretch with the blank before it, so that a blank separates two users' texts there.
   ///
-  /// What is replaced takes that blank along, at the start of the text the one behind it. What is only
-  /// inserted or deleted begins with a blank rather than ends with one: so no edit relies on a blank that
-  /// another one takes along.
+  /// A replacement includes that blank, at the start of the text the one after it. An insertion or
+  /// a deletion begins with a blank rather than ends with one: so no edit relies on a blank that
+  /// another one removes.
   private func withBlank(_ hunk: Hunk) -> Hunk {
     let hunk = withoutLastBlank(hunk)
     if hunk.old.isEmpty || hunk.new.isEmpty {
@@ -158,7 +159,8 @@ private struct Texts {
     return hunk
   }
 
-  /// The stretch without a blank that it ends with before and after: what somebody else writes there needs it.
+  /// The stretch without a blank that it ends with before and after: another user's text there
+  /// needs it.
   private func withoutLastBlank(_ hunk: Hunk) -> Hunk {
     var hunk = hunk
     while let last = old[hunk.old].last, last == new[hunk.new].last, TextUnits.isBlank(last) {

@@ -9,7 +9,7 @@ struct TextUnits {
 
   /// Scalars of the longest word that is a unit.
   ///
-  /// A longer one is no word that somebody reads: a change inside it would replace all of it.
+  /// A longer run is not a word that people read: a change inside it would replace all of it.
   static let wordMax = 64
   static let lineFeed = Unicode.Scalar("\n").value
   /// Signs that end a word in scripts that write no blanks.
@@ -17,7 +17,7 @@ struct TextUnits {
 
   /// The units as numbers.
   private(set) var names: [UInt32] = []
-  /// Where each unit begins in the text, and where the last ends.
+  /// The beginnings of the units in the text, and the end of the last.
   private var starts: [Int]
 
   /// - Parameter known: The names of earlier units, which equal ones get as well.
@@ -45,7 +45,7 @@ struct TextUnits {
     starts.append(end)
   }
 
-  /// The scalars that some of the units stand for.
+  /// The scalars of some of the units.
   func scalars(of units: Range<Int>) -> Range<Int> {
     starts[units.lowerBound]..<starts[units.upperBound]
   }

@@ -235,7 +235,7 @@ private struct UndoReader {
     throw UndoFormatError()
   }
 
-  /// A number of things, of which each takes a byte at least unless `max` says else.
+  /// A number of elements, each of which takes at least a byte, unless `max` is given.
   mutating func count(max: Int? = nil) throws(UndoFormatError) -> Int {
     let number = try number()
     guard let count = Int(exactly: number), count <= max ?? (bytes.count - place) else {

@@ -1,10 +1,10 @@
 import SequenceCRDT
 
-/// Watches the operations of one command and notes what takes them back.
+/// Watches the operations of one command and records the steps that undo them.
 ///
-/// The state before an operation counts only when the command touches a thing for the first time.
-/// What the command introduces itself is not taken back piece by piece: a message that was sent is
-/// cancelled; its text and its place stay for a redo.
+/// The state before an operation counts only when the command touches a field for the first time.
+/// Elements that the command itself introduces are not undone piece by piece: a message that was
+/// sent is cancelled; its text and its place stay for a redo.
 struct UndoRecorder {
   private enum Found {
     case tags([WorkspaceImage.Tag])
@@ -26,7 +26,7 @@ struct UndoRecorder {
     order.append(field)
   }
 
-  /// Notes that somebody types: `count` scalars stand in the place of the old text.
+  /// Records typing: `count` scalars replace the old text.
   mutating func noteTyping(
     in message: MessageID, _ content: OperationID, at offset: Int, old: String, count: Int
   ) {

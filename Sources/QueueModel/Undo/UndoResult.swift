@@ -1,12 +1,12 @@
-/// What an undo or a redo would do now.
+/// The effect of an undo or a redo now.
 public struct UndoNext: Hashable, Sendable {
   /// The number of the change, for `Command.undo(change:skip:)` or `Command.redo(change:)`.
   public var change: Int64
-  /// What the change did.
+  /// A description of the change.
   public var label: UndoLabel
   /// When it was made, in milliseconds since 1970 on this device's clock.
   public var milliseconds: Int64
-  /// Whether somebody else worked on its messages since.
+  /// Whether others have worked on its messages since.
   public var isShared: Bool
   /// Why it is not taken back; nil if it would be.
   public var obstacle: UndoObstacle?
@@ -38,18 +38,18 @@ public enum UndoObstacle: Hashable, Sendable {
   case late(MessageID, String, SessionID?)
   /// An agent has had the message of this text; the command, if there is one, does what the undo would.
   case ended(MessageID, String, remedy: String?)
-  /// Somebody changed the same thing since, or nothing of the change is left; the command, if there is
-  /// one, does what the undo would.
+  /// Another user has changed the same field since, or nothing of the change is left; the command,
+  /// if there is one, does what the undo would.
   case overtaken(remedy: String?)
   /// No undo takes such a change back; this command reverses it.
   case needsCommand(String)
   /// This device does not know what the change would start or take away, since the server does not answer;
   /// this command does it.
   case apart(String)
-  /// Somebody else changed the text since, which the undo would take out of the queue. The command does what
-  /// the undo would.
+  /// Another user has changed the text since, which the undo would remove from the queue. The
+  /// command does what the undo would.
   case rewritten(command: String)
-  /// Nothing takes such a change back; the command, if there is one, goes on from here.
+  /// Such a change cannot be undone; the command, if there is one, continues from here.
   case final(remedy: String?)
 
   /// A stable name for scripts and the local API.
@@ -78,7 +78,7 @@ public enum UndoObstacle: Hashable, Sendable {
 }
 
 extension UndoObstacle: CustomStringConvertible {
-  /// What is in the way and what to do, in one or two sentences.
+  /// The obstacle and the advice, in one or two sentences.
   public var description: String {
     switch self {
     case .started(_, let text, _), .late(_, let text, _):
@@ -101,7 +101,7 @@ extension UndoObstacle: CustomStringConvertible {
   }
 }
 
-/// What an undo or a redo did.
+/// The effect of an undo or a redo.
 public struct UndoResult: Hashable, Sendable {
   /// The change that was taken back, or done again.
   public var label: UndoLabel
@@ -126,7 +126,7 @@ public struct UndoResult: Hashable, Sendable {
 }
 
 extension CommandOutcome.Notice {
-  /// What an undo or a redo did; nil for any other notice.
+  /// The effect of an undo or a redo; nil for any other notice.
   package var undoResult: UndoResult? {
     switch self {
     case .undone(let result), .redone(let result): result

@@ -1,14 +1,14 @@
 package import SequenceCRDT
 
-/// A thing that a change wrote, and what it was before: one inverse command.
+/// A field that a change wrote, and its value before: one inverse command.
 ///
-/// Steps name elements by their own ids. What somebody else did to the same thing since stands in the
-/// way, and is noted when it comes (`UndoHistory.noteForeign`).
+/// Steps name elements by their own ids. A later change of the same field by another user is an
+/// obstacle, and is recorded when it arrives (`UndoHistory.noteForeign`).
 package struct UndoStep: Hashable, Sendable {
   package var field: UndoField
-  /// What the thing is to be again.
+  /// The value to restore.
   package var value: UndoValue
-  /// Whether somebody else wrote it since. Of a text: its places cannot be counted any more.
+  /// Whether another user wrote it since. Of a text: its places cannot be counted any more.
   package var isOvertaken = false
 }
 
@@ -17,7 +17,7 @@ package struct UndoField: Hashable, Sendable {
   package enum Part: Hashable, Sendable {
     case tags(TagField)
     case register(RegisterField)
-    /// Where a message or a thread stands.
+    /// The place of a message or a thread.
     case place
     case text
   }
@@ -26,7 +26,7 @@ package struct UndoField: Hashable, Sendable {
   package var part: Part
 }
 
-/// What an undo gives a thing again.
+/// The value that an undo restores.
 package enum UndoValue: Hashable, Sendable {
   /// The notes of its tags; nil takes the property away.
   case notes([String]?)
@@ -44,21 +44,21 @@ package struct UndoPlace: Hashable, Sendable {
   package var session: SessionID?
   /// The slot that it had.
   package var slot: OperationID
-  /// Who stood next to that slot, in case it is forgotten.
+  /// The element beside that slot, in case it is forgotten.
   package var left: ElementName?
   package var right: ElementName?
 }
 
-/// A stretch of a text, and the text that is to stand there again.
+/// A stretch of a text, and the text to restore there.
 package struct TextReversal: Hashable, Sendable {
   /// The `addMessage` that introduced the text.
   package var content: OperationID
-  /// Where the stretch begins, in Unicode scalars.
+  /// The beginning of the stretch, in Unicode scalars.
   package var offset: Int
   /// The stretch as the change left it, and the ids of its scalars.
   package var text: String
   package var ids: [OperationRange]
-  /// What is to stand there.
+  /// The text to restore there.
   package var old: String
   /// The scalars on both sides, as anchors if others typed in the text since.
   package var left: OperationID?
@@ -67,18 +67,18 @@ package struct TextReversal: Hashable, Sendable {
 
 /// What takes back one command, or one stretch of typing.
 package struct UndoEntry: Hashable, Sendable {
-  /// What the command did, for people.
+  /// A description of the command for users.
   package var label: UndoLabel
   /// When, by the device's hybrid clock, in milliseconds since 1970.
   package var milliseconds: Int64
   package var steps: [UndoStep] = []
   /// Whether no undo takes it back: it is named, with the command that reverses it now.
   package var isByCommand = false
-  /// What a setting was before; nil if nothing had set it.
+  /// The value of a setting before; nil if it was not set.
   package var former: String?
-  /// Whether somebody else worked on its messages since; on its sessions, if it has no messages.
+  /// Whether others have worked on its messages since; on its sessions, if it has no messages.
   package var isShared = false
-  /// Whether somebody else changed a text of its messages since.
+  /// Whether others have changed a text of its messages since.
   package var isRewritten = false
   /// The stretch of typing that it is the latest part of, until an edition ends that.
   package var typing: TypingStretch?
@@ -134,8 +134,8 @@ extension ElementName {
 // MARK: - The state of a thing
 
 extension Workspace {
-  /// Which operations made a thing what it is: another value, and somebody wrote it. Of a text it is
-  /// what shows.
+  /// The operations that gave a field its value; if they differ later, it was written since. Of a
+  /// text these are the visible ones.
   ///
   /// - Complexity: O(1); O(text) of a text.
   func writers(of field: UndoField) -> [OperationRange] {
@@ -157,7 +157,7 @@ extension Workspace {
     }
   }
 
-  /// Where a message or a thread stands; nil for one that has no place.
+  /// The place of a message or a thread; nil for one without a place.
   func undoPlace(of element: ElementName) -> UndoPlace? {
     switch element {
     case .message(let key):

@@ -6,15 +6,16 @@ public enum WorkspaceChange: Hashable, Sendable {
   /// removed from the one and inserted into the other, one step in each, so that a queue can be
   /// followed without the others; the removal comes first.
   case messages(SessionID, [QueueChange<MessageView>])
-  /// A session appeared, or its summary (name, project, pause, lock, count) changed. What its agent
-  /// does is told by `task`; the view has what it does at this moment.
+  /// A session appeared, or its summary (name, project, pause, lock, count) changed. `task` reports
+  /// the work of its agent; the view has the work at this moment.
   ///
-  /// Its place in the thread queue is not told of: the steps of `threads` say it already, and one
-  /// of them shifts the places of all sessions behind. The view has the place of this moment.
+  /// Changes of its place in the thread queue are not reported here: the steps of `threads` contain
+  /// them, and one of them shifts the places of all later sessions. The view has the place at this
+  /// moment.
   case session(SessionView)
   /// A session was deleted.
   case sessionDeleted(SessionID)
-  /// What a session's agent does changed.
+  /// The work of a session's agent changed.
   case task(TaskState)
 }
 
@@ -65,8 +66,8 @@ public struct ChangeTracker: Sendable {
     return changes
   }
 
-  /// The steps in an order in which no message is in two queues at a time: those that let messages
-  /// leave for another queue come first.
+  /// The steps in an order in which no message is in two queues at a time: steps that move messages
+  /// to another queue come first.
   private static func inOrder(
     _ queues: [(session: SessionID, steps: [QueueChange<MessageView>])]
   ) -> [(session: SessionID, steps: [QueueChange<MessageView>])] {

@@ -1,6 +1,6 @@
 public import SequenceCRDT
 
-/// Why the log cannot tell what was at a version.
+/// Why the log cannot show the state at a version.
 public enum HistoryError: Error, Hashable, Sendable {
   /// The version holds operations that this device has not got.
   case unknownVersion

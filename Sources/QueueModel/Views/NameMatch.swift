@@ -1,9 +1,9 @@
-/// What a word that a person wrote names, among things that have an id and may have a name. All programs and all
-/// kinds of things have this one rule.
+/// The elements that a user's word names, among elements that have an id and may have a name. All
+/// programs and all kinds of elements use this one rule.
 ///
-/// A whole id comes first; then whole names, as they are written, then in any case; then beginnings, of 4 characters
-/// or more. So the name of a thing means that thing, or nothing that can be done to it, and never another one whose
-/// id begins with the same letters.
+/// A whole id comes first; then whole names, as they are written, then in any case; then
+/// beginnings, of 4 characters or more. So the name of an element means that element, or causes an
+/// error, and never means another one whose id begins with the same letters.
 package enum NameMatch<Item> {
   case one(Item)
   case several([Item])
@@ -29,7 +29,7 @@ package enum NameMatch<Item> {
 
   /// How far the names of the things can be trusted.
   package enum Names {
-    /// Their person gave them: a whole name comes before beginnings of ids.
+    /// Users gave them: a whole name precedes beginnings of ids.
     case given
     /// The things gave them to themselves: a name counts no more than the beginning of another one's id.
     case own
@@ -48,7 +48,7 @@ package enum NameMatch<Item> {
       begins: { prefix?.matches(id($0)) == true }, name: name, names)
   }
 
-  /// What a beginning may be of, where ids are text.
+  /// The texts whose beginnings count, if ids are text.
   package enum Beginnings {
     case none
     case ofIDs
@@ -103,7 +103,7 @@ extension NameMatch: Equatable where Item: Equatable {}
 
 extension NameMatch: Sendable where Item: Sendable {}
 
-/// The first digits of an identifier, as a person types them; hyphens are skipped.
+/// The first digits of an identifier, as a user types them; hyphens are skipped.
 struct IdentifierPrefix {
   static let digitsMin = 4
   private static let digitsMax = 32

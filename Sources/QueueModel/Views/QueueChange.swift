@@ -1,6 +1,6 @@
 import SequenceCRDT
 
-/// A view item that stands in a list and knows its derived place there.
+/// A view item in a list that knows its derived place there.
 public protocol PositionedView: Identifiable, Hashable, Sendable where ID: Sendable {
   /// Place from 1.
   var position: Int { get set }
@@ -16,7 +16,7 @@ public enum QueueChange<Item: PositionedView>: Hashable, Sendable {
   case insert(Item, at: Int)
   /// The item at the index is gone.
   case remove(Item.ID, at: Int)
-  /// The item leaves index `from`, and then stands at index `to`.
+  /// The item leaves index `from`, and then has index `to`.
   case move(Item.ID, from: Int, to: Int)
   /// The item at the index has new values.
   case update(Item, at: Int)

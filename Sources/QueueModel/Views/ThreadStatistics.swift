@@ -2,15 +2,15 @@
 public struct ThreadStatistics: Hashable, Sendable {
   /// Threads in the queue.
   public var count: Int
-  /// Those that wait for their person.
+  /// Those that wait for their user.
   public var ready: Int
   /// Those that are worked on.
   public var locked: Int
-  /// When the thread that waits longest was queued, in milliseconds since 1970; nil where none is
+  /// When the thread that waits longest was queued, in milliseconds since 1970; nil if none is
   /// ready.
   public var oldestQueuedAt: Int64?
-  /// How long a thread takes its person, in milliseconds: the median of their own latest reviews.
-  /// nil where there are too few to tell.
+  /// How long a user needs for a thread, in milliseconds: the median of their own latest reviews.
+  /// nil if there are too few.
   public var reviewMilliseconds: Int64?
   /// How many reviews that is the median of.
   public var reviews: Int
@@ -28,8 +28,8 @@ public struct ThreadStatistics: Hashable, Sendable {
 
   /// Counts a thread queue, and estimates from the history of the thread queue.
   ///
-  /// A review begins when its person is done with another thread, and ends with the prompt that
-  /// they send: so it is the time between sends in two threads, where they did not pause.
+  /// A review begins when its user has finished with another thread, and ends with the prompt that
+  /// they send: so it is the time between sends in two threads, unless they paused.
   ///
   /// - Parameter history: entries of `HistorySubject.threadQueue`, the newest first.
   public init(of view: ThreadQueueView, history: [HistoryEntry]) {

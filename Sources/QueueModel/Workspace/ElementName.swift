@@ -12,7 +12,7 @@ extension Workspace {
     sessionKeys[id].map(ElementName.session) ?? messageKeys[id].map(ElementName.message)
   }
 
-  /// What is known of an element; nil for one that nobody introduced.
+  /// The known state of an element; nil for one that was never introduced.
   func elementState(_ element: ElementName) -> ElementState? {
     switch element {
     case .session(let key): sessionStates[key]?.element

@@ -1,7 +1,7 @@
 /// Finds values by their hash among values that are kept elsewhere, numbered from 0: four bytes an
-/// entry, where a dictionary of ids takes fifty.
+/// entry; a dictionary of ids takes fifty.
 struct IdentityTable: Sendable {
-  /// By hash, with linear probing: the number + 1, or 0 where nothing is.
+  /// By hash, with linear probing: the number + 1, or 0 for an empty place.
   private var entries: [UInt32] = []
   private let mask: Int
 
@@ -29,7 +29,7 @@ struct IdentityTable: Sendable {
   /// Adds a value, unless one that fits is there.
   ///
   /// - Precondition: no more values are added than the table was made for.
-  /// - Returns: false where one that fits is there.
+  /// - Returns: false if one that fits is there.
   mutating func insert(_ number: Int, hash: Int, unless fits: (Int) -> Bool) -> Bool {
     var place = hash & mask
     while entries[place] != 0 {

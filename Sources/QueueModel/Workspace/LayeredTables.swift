@@ -1,10 +1,10 @@
 import SequenceCRDT
 
-/// Sessions by id: those that something touched, over those of an opened snapshot.
+/// Sessions by id: touched ones, over those of an opened snapshot.
 ///
 /// Reading an untouched session unpacks it for that one reading; changing it keeps it unpacked.
-/// `Workspace.warm` does so for a session with its messages, and says where that fails; here, what
-/// cannot be unpacked is not there.
+/// `Workspace.warm` does so for a session with its messages, and reports a failure; here, a session
+/// that cannot be unpacked counts as missing.
 struct SessionTable: Sendable {
   private var warm = ShardedDictionary<SessionID, SessionState>()
   private let cold: ColdSessions?
@@ -55,7 +55,7 @@ struct SessionTable: Sendable {
     keep(state)
   }
 
-  /// Keeps an unpacked session of the snapshot, where it is not kept yet.
+  /// Keeps an unpacked session of the snapshot, unless it is kept already.
   mutating func keep(_ state: SessionState) {
     guard !warm.contains(state.key) else { return }
     warm[state.key] = state
@@ -75,7 +75,7 @@ struct SessionTable: Sendable {
   var warmValues: some Sequence<SessionState> { warm.values }
 }
 
-/// Messages by id: those that something touched, over those of an opened snapshot.
+/// Messages by id: touched ones, over those of an opened snapshot.
 struct MessageTable: Sendable {
   private var warm = ShardedDictionary<MessageID, MessageState>()
   private let cold: ColdSessions?
@@ -99,8 +99,8 @@ struct MessageTable: Sendable {
     touchedSessions.contains(index)
   }
 
-  /// An untouched message's place in the snapshot. One that was taken out of a session that is kept here
-  /// has none: to unpack the session again would be in vain.
+  /// An untouched message's place in the snapshot. A message that was removed from a session that
+  /// is kept here has none: unpacking the session again would not find it.
   func coldPlace(of id: MessageID) -> (session: Int, message: Int)? {
     guard let cold, !warm.contains(id), let place = cold.place(of: id),
       !touchedSessions.contains(place.session)
@@ -133,7 +133,7 @@ struct MessageTable: Sendable {
     keep(messages, ofSession: place.session)
   }
 
-  /// Keeps the unpacked messages of a session of the snapshot, where they are not kept yet.
+  /// Keeps the unpacked messages of a session of the snapshot, unless they are kept already.
   mutating func keep(_ messages: [MessageState], ofSession index: Int) {
     guard touchedSessions.insert(index).inserted else { return }
     for message in messages { warm[message.id] = message }
@@ -153,8 +153,8 @@ struct MessageTable: Sendable {
   }
 }
 
-/// What an `openSession` or `addMessage` introduced: that of operations that came since, over that
-/// of an opened snapshot. Neither ever changes.
+/// The elements that an `openSession` or `addMessage` introduced: those of later operations, over
+/// those of an opened snapshot. Neither ever changes.
 struct ReferenceTable<Key: Sendable>: Sendable {
   private var warm = ShardedDictionary<OperationID, Key>()
   private let cold: ColdSessions?

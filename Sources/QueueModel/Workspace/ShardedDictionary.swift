@@ -1,7 +1,7 @@
-/// A dictionary in shards, so that changing one copy of a large one copies a shard and not all.
+/// A dictionary in shards, so that changing one copy of a large one copies only a shard.
 ///
 /// A merge keeps the state before it until it succeeded; with a plain dictionary the first write
-/// after that would copy every entry. The shards stand in rows, so that the first write into a copy
+/// after that would copy every entry. The shards are in rows, so that the first write into a copy
 /// counts one row's references and not those of all shards.
 struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
   private var rows: [[[Key: Value]]]
@@ -28,7 +28,7 @@ struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     return rows[row][shard].keys.contains(key)
   }
 
-  /// The value of a key, nil where there is none.
+  /// The value of a key; nil if there is none.
   subscript(key: Key) -> Value? {
     get {
       let (row, shard) = place(of: key)
@@ -42,7 +42,7 @@ struct ShardedDictionary<Key: Hashable & Sendable, Value: Sendable>: Sendable {
     }
   }
 
-  /// The value of a key, made first where there is none.
+  /// The value of a key, made first if there is none.
   subscript(key: Key, default value: @autoclosure () -> Value) -> Value {
     get {
       self[key] ?? value()

@@ -1,9 +1,10 @@
 import SequenceCRDT
 
-/// Whom the slots of a list were made for, by content index.
+/// The elements for which the slots of a list were made, by content index.
 ///
-/// A snapshot says it of winning slots alone, so what came with it is kept sparsely: dead slots,
-/// of which a snapshot may claim any number, take no memory. Slots made since have an owner each.
+/// A snapshot names them only for winning slots, so those of a snapshot are kept sparsely: dead
+/// slots, of which a snapshot may claim any number, take no memory. Slots made since have an owner
+/// each.
 struct SlotOwners<Owner: Sendable>: Sendable {
   /// Content indexes of restored slots with an owner, ascending, and the owners.
   private var restoredIndexes: [Int] = []

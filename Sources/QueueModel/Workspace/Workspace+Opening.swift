@@ -5,11 +5,11 @@ extension Workspace {
   /// A workspace over the packed sessions of a snapshot that this program wrote, and a summary of
   /// each of them.
   ///
-  /// Everything but the runs of the sessions is checked now, the runs when a session is touched:
-  /// a merge or command throws then. Snapshots from elsewhere go through `init(image:)`, which
-  /// checks all.
+  /// Everything but the runs of the sessions is checked now, the runs when a session is touched: a
+  /// merge or command throws then. Snapshots from elsewhere go through `init(image:)`, which checks
+  /// all.
   ///
-  /// - Throws: `MergeError.invalidImage` where the snapshot contradicts itself.
+  /// - Throws: `MergeError.invalidImage` if the snapshot contradicts itself.
   /// - Complexity: O(sessions + messages + slots of the thread queue).
   package init(
     replicas: [WorkspaceImage.Replica], threadSlots: [WorkspaceImage.SlotRun],
@@ -23,10 +23,10 @@ extension Workspace {
     self.threadSlots = try SlotList(restoring: threadSlots, places: cold.threadPlaces)
   }
 
-  /// Takes packed sessions, and a summary of each, in the place of all that it holds of sessions.
+  /// Replaces all sessions by packed ones, and a summary of each.
   ///
   /// - Precondition: they hold the same.
-  /// - Throws: `MergeError.invalidImage` where they contradict themselves.
+  /// - Throws: `MergeError.invalidImage` if they contradict themselves.
   /// - Complexity: O(sessions + messages).
   package mutating func pack(
     into sessions: some PackedSessions, summaries: [SessionSummary]
@@ -50,7 +50,7 @@ extension Workspace {
     sessionStates.hasWarmValues || messageStates.hasTouchedSessions
   }
 
-  /// The packed sessions, where the workspace was opened from a snapshot.
+  /// The packed sessions, if the workspace was opened from a snapshot.
   package var packedSessions: (any PackedSessions)? { cold?.packed }
 
   /// The packed sessions that nothing has touched, with their numbers, by id.
@@ -80,13 +80,13 @@ extension Workspace {
     return keys.sorted().compactMap { sessionStates[$0] }
   }
 
-  /// Whether a packed session is as the snapshot says.
+  /// Whether a packed session is as in the snapshot.
   private func isUntouched(_ index: Int) -> Bool {
     guard let cold, sessionStates.coldIndex(of: cold.keys[index]) != nil else { return false }
     return !messageStates.isTouched(session: index)
   }
 
-  /// The number of a session that is packed, and as the snapshot says.
+  /// The number of a session that is packed, and as in the snapshot.
   func untouchedIndex(of key: SessionID) -> Int? {
     guard let index = sessionStates.coldIndex(of: key),
       !messageStates.isTouched(session: index)

@@ -1,13 +1,13 @@
 package import SequenceCRDT
 
-/// What somebody who reads operations beside the state asks it.
+/// Look-ups for readers of operations beside the state.
 extension Workspace {
-  /// The session that an element reference of an operation names; nil where it names none.
+  /// The session that an element reference of an operation names; nil if it names none.
   package func session(introducedBy reference: OperationID) -> SessionID? {
     sessionKeys[reference]
   }
 
-  /// How a session stands in the thread queue; nil where there is no such session.
+  /// The state of a session in the thread queue; nil if there is no such session.
   ///
   /// - Complexity: O(1), unlike `session(_:)`, which counts positions.
   package func threadStanding(of id: SessionID) -> ThreadStatus? {
@@ -17,13 +17,13 @@ extension Workspace {
   }
 }
 
-/// How a session stands in the thread queue.
+/// The state of a session in the thread queue.
 package struct ThreadStatus: Hashable, Sendable {
   package var isQueued: Bool
   package var isLocked: Bool
   /// The session's name, or its id.
   package var name: String
 
-  /// Its person sees it.
+  /// It is visible to its user.
   package var isShown: Bool { isQueued && !isLocked }
 }

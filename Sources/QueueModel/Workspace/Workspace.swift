@@ -1,12 +1,12 @@
 public import SequenceCRDT
 
-/// The replicated queues of one person or team: sessions, thread queue and message queues.
+/// The replicated queues of one user or team: sessions, thread queue and message queues.
 ///
 /// A value: copying it is cheap until one copy changes. Operations come in through `merge` (from
 /// elsewhere) or are made by `perform` (a local command); the state depends on the set of applied
 /// operations alone. Ids, times and settings come in as arguments; the workspace has no clock.
 public struct Workspace: Sendable {
-  /// What is applied: every operation up to each entry.
+  /// The applied operations: every operation up to each entry.
   public internal(set) var vector = VersionVector()
   var announcements: [ReplicaID: WorkspaceImage.Announcement] = [:]
   /// Sessions of an opened snapshot; those that something touched are in the tables below too.
@@ -31,19 +31,20 @@ public struct Workspace: Sendable {
   /// Operations that wait until others are known, by replica and sequence number.
   package var pendingOperations: [Operation] { pending.operations }
 
-  /// What is missing for the waiting operations to be applied, by replica.
+  /// The missing operations on which the waiting ones depend, by replica.
   public var missingRanges: [OperationRange] { pending.missingRanges(given: vector) }
 
-  /// The device a replica belongs to, where its announcement is known.
+  /// The device of a replica, if its announcement is known.
   public func device(of replica: ReplicaID) -> DeviceView? {
     announcements[replica].map { DeviceView(id: $0.device, name: $0.name) }
   }
 }
 
 extension Workspace {
-  /// What a merge did.
+  /// The result of a merge.
   package struct MergeOutcome: Sendable {
-    /// What was applied, in order, formerly waiting operations included, known parts cut off.
+    /// The applied operations, in order, including those that waited before, with known parts cut
+    /// off.
     package var applied: [Operation] = []
     /// How many operations wait for others now.
     package var waiting = 0
@@ -57,11 +58,11 @@ extension Workspace {
 
   /// Takes operations from elsewhere, in any order; those that need unknown ones wait.
   ///
-  /// One that waited and turns out invalid now is dropped: it must not keep back those that it
-  /// waited for, which are somebody else's.
+  /// A waiting one that turns out invalid now is dropped: it must not block those that it waited
+  /// for, which may be by other authors.
   ///
   /// - Throws: `MergeError`; nothing of the batch is applied then.
-  /// - Complexity: O(operations · log) where they come in order, plus the integration of each.
+  /// - Complexity: O(operations · log) if they come in order, plus the integration of each.
   package mutating func merge(_ operations: [Operation]) throws(MergeError) -> MergeOutcome {
     var dropped: [MergeError] = []
     while true {
